@@ -1,1 +1,1 @@
-"""Cli."""
+"""The command line: one module per group of commands, and what they show."""

@@ -1,4 +1,4 @@
-"""Hands out the adapters: single files that a user copies into the environment of a model, decoder or policy."""
+"""Copy adapters: single files that a user puts into the environment of a model, decoder or policy."""
 
 from __future__ import annotations
 
@@ -16,20 +16,29 @@ FOLDERS = [Path(package.__path__[0]) for package in (of_models, of_decoders, of_
 
 
 def files() -> dict[str, Path]:
-    """Every adapter by its name; nothing is imported, since what they need is not installed here."""
+    """All adapters by name. Nothing is imported, since their dependencies are not installed here."""
     found = (path for folder in FOLDERS for path in sorted(folder.glob("*.py")))
     return {path.stem: path for path in found if not path.name.startswith("_")}
 
 
 def known() -> dict[str, str]:
-    """Name and first line of every adapter."""
+    """First line of every adapter, by name."""
     return {name: _first_line(path) for name, path in files().items()}
 
 
 def hand_out(name: str, folder: Path) -> list[Path]:
-    """Copy adapter `name`, and the file that serves it, into `folder`; the paths of the copies.
+    """Copy an adapter, and the file that serves it, into a folder.
 
-    Raises UnknownNameError with the nearest name, UsageError where another file is in the way.
+    Args:
+        name: Name of the adapter.
+        folder: The folder.
+
+    Returns:
+        Paths of the copies.
+
+    Raises:
+        UnknownNameError: For an unknown adapter, with the nearest name.
+        UsageError: Where another file with the same name exists.
     """
     if name not in files():
         raise UnknownNameError("adapter", name, files())

@@ -1,4 +1,4 @@
-"""What `worldgauge check-model` shows: progress on stderr; a table and a paragraph a finding, or one JSON object."""
+"""Output of `worldgauge check-model`: progress on stderr; a table and a paragraph per finding, or one JSON object."""
 
 from __future__ import annotations
 
@@ -18,16 +18,24 @@ STYLES = {"ok": "green", "violated": "bold red", "warning": "yellow", "not asked
 
 
 class Checking(Bars):
-    """Shows which check is in hand."""
+    """Shows which check is running."""
 
     def __call__(self, check: str, done: int, total: int) -> None:
-        """A check begins, after `done` of `total`."""
+        """Show that a check begins, after `done` of `total`."""
         self.bar("checks", done, total)
         self.line(f"[{done + 1}/{total}] {check}")
 
 
 def checked_model(report: ModelReport, json: bool) -> bool:
-    """All verdicts, then what was asked, what came and what to do for each that is not well; True when none is."""
+    """Print all verdicts, then the question, the answer and advice for each check that is not well.
+
+    Args:
+        report: The results.
+        json: Whether to print one JSON object instead.
+
+    Returns:
+        Whether nothing is violated.
+    """
     if json:
         sys.stdout.write(dumps(report.to_dict()) + "\n")
         return report.ok

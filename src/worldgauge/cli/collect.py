@@ -1,4 +1,4 @@
-"""`worldgauge collect NAME` and `worldgauge check NAME`, made of what collections declare."""
+"""`worldgauge collect NAME` and `worldgauge check NAME`, made from what collections declare."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Collections(TyperGroup):
-    """A command for each data set that can be collected; they are looked up when one is asked for."""
+    """One command per data set that can be collected. Commands are looked up on demand."""
 
     def list_commands(self, context: Any) -> list[str]:
         """Names of all collections."""
@@ -29,7 +29,7 @@ class _Collections(TyperGroup):
         return collections.names()
 
     def get_command(self, context: Any, name: str) -> Any:
-        """The command of one collection, or one line that says which there are."""
+        """The command of one collection; for an unknown name, an error that lists the known ones."""
         from worldgauge.engine.collection.collection import collections
 
         if name not in collections:
@@ -52,7 +52,7 @@ def _collect() -> None:
 
 
 def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
-    """The command that collects `kind`, with an option for each field of its `Options`."""
+    """The command for a collection, with one option per field of its `Options`."""
     from worldgauge.engine.options import given_fields, is_typed_as_text, parse
 
     hints = get_type_hints(kind.Options)
@@ -83,7 +83,7 @@ def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
 
 
 def flag_of(one: Field[Any]) -> str:
-    """What the command line calls the option of a field: --per-scene."""
+    """Name of a field's option on the command line, such as --per-scene."""
     from worldgauge.engine.options import facts_of
 
     return "--" + (facts_of(one).flag or one.name).replace("_", "-")
@@ -97,7 +97,7 @@ def check(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Look a data set over; says what is wrong with which file."""
+    """Check a data set, and list the problems by file."""
     from worldgauge.cli import show
     from worldgauge.engine.collection.collection import collections
 

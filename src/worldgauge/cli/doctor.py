@@ -1,4 +1,4 @@
-"""`worldgauge doctor`: whether what a part needs is on this machine, and what to install where it is not."""
+"""`worldgauge doctor`: check whether the requirements of a part are installed, and say how to install them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def doctor(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Is everything here that a part needs? Says what to install where it is not; ends with 1 then."""
+    """Check whether everything that a part needs is installed.
+
+    Says what to install where it is not, and then exits with 1.
+    """
     from worldgauge.cli.show import examined
     from worldgauge.worlds.minecraft.doctor import examine
 

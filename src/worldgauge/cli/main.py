@@ -1,4 +1,4 @@
-"""The command line. Heavy parts are imported by the command that needs them, so that help comes at once."""
+"""The command line. Each command imports its heavy parts itself, so help is shown at once."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ COMMANDS = (
 
 
 class _FirstThingsFirst(TyperGroup):
-    """Lists `collect` before what one does with the data."""
+    """Lists `collect` before the commands that use the data."""
 
     def list_commands(self, context: Any) -> list[str]:
-        """As they were added, but `collect` first."""
+        """Commands in the order in which they were added, but `collect` first."""
         return sorted(super().list_commands(context), key=lambda name: name != "collect")
 
 
@@ -69,7 +69,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Entry point: known errors are one line and exit code 2, unknown ones keep their traceback."""
+    """Entry point. Known errors give one line and exit code 2; unknown ones keep their traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         app()
@@ -82,13 +82,13 @@ def main() -> None:
 
 
 def suite_commands() -> Iterator[Command]:
-    """Commands that suites bring beside running them: `COMMANDS` of each module `commands` in a suite's folder."""
+    """Commands that suites add: `COMMANDS` of the module `commands` in each suite's folder."""
     for module in sorted((Path(__file__).parents[1] / "suites").glob("*/commands.py")):
         yield from importlib.import_module(f"worldgauge.suites.{module.parent.name}.commands").COMMANDS
 
 
 def add(command: Command) -> None:
-    """Put a command into the app."""
+    """Add a command to the app."""
     settings = {} if command.cls is None else {"cls": command.cls}
     app.command(
         command.name,
@@ -115,7 +115,7 @@ def _common(
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
-    """A polite kill is a Ctrl-C: workers end, nothing is left half done."""
+    """Handle SIGTERM like Ctrl-C: workers end, and nothing is left half done."""
     raise KeyboardInterrupt
 
 

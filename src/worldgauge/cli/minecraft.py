@@ -1,4 +1,4 @@
-"""`worldgauge minecraft`: builds put into worlds of the game and taken out of them, a server of ours, its physics."""
+"""`worldgauge minecraft`: structures in worlds of the game, a server, and a comparison of the physics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Version = Annotated[str, typer.Option(help="Of the game: 1.16.5 or 1.20.4.")]
 def install(
     viewer: Annotated[bool, typer.Option(help="The published frames' renderer too: 900 MB, compiles a part.")] = False,
 ) -> None:
-    """Bring the Node packages of the game into the user's cache: 500 MB, of open-source packages only."""
+    """Install the game's Node packages into the user's cache: 500 MB, open-source packages only."""
     from worldgauge.worlds.minecraft.install import BRIDGE, VIEWER
     from worldgauge.worlds.minecraft.install import install as bring
 
@@ -64,9 +64,10 @@ def build(
     out: Annotated[Path | None, typer.Option(help="With --save: new folder of its copy with the build.")] = None,
     json: Json = False,
 ) -> None:
-    """Build a structure file in a world, read it back and compare all cells; ends with 1 when not all are right.
+    """Build a structure file in a world, read it back and compare all cells. Exits with 1 when a cell differs.
 
-    On a server, in a copy of a saved world without any server, or, to try, on a server of ours that is ended again.
+    The world is on a server, a copy of a saved world without a server, or, to try it out, on a temporary server of
+    ours.
     """
     from worldgauge.worlds.blocks.structures.describe import look
     from worldgauge.worlds.minecraft.cells import building
@@ -96,7 +97,7 @@ def read(
     out: Annotated[Path, typer.Option(help="Written: .nbt or .schem opens in the game, .png is a picture.")],
     json: Json = False,
 ) -> None:
-    """A marked box of a running world as a structure file. One of a saved world: worldgauge structure FOLDER --box."""
+    """Save a box of a running world as a structure file. For a saved world use: worldgauge structure FOLDER --box."""
     from worldgauge.worlds.blocks.structures.describe import WRITERS, facts_of_blueprint
     from worldgauge.worlds.blocks.structures.describe import save as write
     from worldgauge.worlds.minecraft.cells.building import blueprint_of
@@ -132,7 +133,7 @@ def save(
     seed: Seed = 0,
     version: Version = "1.16.5",
 ) -> None:
-    """A generated village as a saved world, which the game opens too."""
+    """Save a generated village as a world that the game can open."""
     from worldgauge.worlds.minecraft.cells.regions import write_world
 
     cells = _village(kind, seed, version)
@@ -148,7 +149,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Where it listens; 0 for any that is free.")] = 25565,
     version: Version = "1.16.5",
 ) -> None:
-    """A server of ours with a generated village or a saved world, for this machine only, until Ctrl-C."""
+    """Run a server with a generated village or a saved world, for this machine only, until Ctrl-C."""
     from worldgauge.worlds.minecraft.servers.bridge import BridgeError
     from worldgauge.worlds.minecraft.servers.server import JsServer
 
@@ -177,7 +178,7 @@ def parity(
     ticks: Annotated[int, typer.Option(help="Ticks of a walk, 20 a second.", min=1)] = 200,
     json: Json = False,
 ) -> None:
-    """How far the embedded world's physics is from the game's own: random walks in the same cells, tick by tick."""
+    """Compare the physics of the embedded world with the game's own on random walks in the same cells, tick by tick."""
     from dataclasses import asdict
 
     from worldgauge.terminal.progress import Bars
@@ -208,7 +209,7 @@ def parity(
 
 
 def _village(kind: str, seed: int, version: str) -> Cells:
-    """A generated world in the words of a version."""
+    """A generated world in the block names of a version."""
     from worldgauge.worlds.minecraft.cells.chunks import LAYOUTS
     from worldgauge.worlds.minecraft.names import cells_of
     from worldgauge.worlds.voxel.generate import generate
@@ -232,7 +233,7 @@ def _extent(cells: Cells) -> str:
 
 
 def _running(server: str | None) -> AbstractContextManager[Player]:
-    """A bot on the named server, or on one of ours."""
+    """A bot on the given server, or on a temporary one of ours."""
     from worldgauge.worlds.minecraft.servers.java import JavaServer, address
     from worldgauge.worlds.minecraft.servers.server import JsServer
 
@@ -240,7 +241,7 @@ def _running(server: str | None) -> AbstractContextManager[Player]:
 
 
 def _go_to(player: Player, low: Corner, size: Sequence[int]) -> None:
-    """Above the middle of a box: a server tells of what is near."""
+    """Move above the middle of a box, since a server sends only what is near."""
     x, y, z = (float(v) for v in low)
     player.teleport(x + size[0] / 2, y + size[1], z + size[2] / 2)
 

@@ -1,4 +1,4 @@
-"""`worldgauge check-model`, `adapters` and `list`: what models there are, and whether one keeps its promises."""
+"""`worldgauge check-model`, `adapters` and `list`: list what is available, and check a model against the protocol."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_model(
     deadline: Annotated[float, typer.Option(help="Seconds without a frame after which a check is given up.")] = 600.0,
     json: Json = False,
 ) -> None:
-    """Does a model keep every promise? All checks at once, each violation explained."""
+    """Check whether a model keeps every promise of the protocol. All checks run, and each violation is explained."""
     from worldgauge.cli import check_model as cli_check
     from worldgauge.tools import check_model as conformance
 
@@ -57,7 +57,7 @@ def adapters(
     out: Annotated[Path, typer.Option(help="Folder to copy it to, with the file that serves it.")] = Path("."),
     json: Json = False,
 ) -> None:
-    """Single files that serve published models from the models' own environments: list them, or copy one."""
+    """List or copy adapters: single files that serve published models from the models' own environments."""
     from worldgauge.cli import adapters as cli_adapters
     from worldgauge.cli import show
 
@@ -68,7 +68,7 @@ def adapters(
 
 
 def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Json = False) -> None:
-    """What there is: ours, and what other packages offer through entry points."""
+    """List what is available, here and in other packages through entry points."""
     import importlib
 
     from worldgauge.cli import show

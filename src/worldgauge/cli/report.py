@@ -36,7 +36,7 @@ def replay(
     out: Annotated[Path, typer.Option(help="The film to write.")] = Path("replay.mp4"),
     json: Json = False,
 ) -> None:
-    """One episode of a run as a film: what the world model imagined beside what then happened."""
+    """Write one episode of a run as a film: what the world model imagined next to what then happened."""
     from worldgauge.report.films.replay import write_replay
     from worldgauge.terminal.output import written
 
@@ -51,7 +51,7 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder of the files, one a subject.")] = Path("results"),
     json: Json = False,
 ) -> None:
-    """Write scores as result files of the benchmark's own scorer (mind), for tools that read those."""
+    """Write scores as result files of the benchmark's own scorer (mind), for tools that read them."""
     from worldgauge.cli import show
     from worldgauge.engine.export import export as write
 

@@ -1,4 +1,4 @@
-"""`worldgauge run`, `generate` and `score`: ask the subjects of a suite, and score what they gave."""
+"""`worldgauge run`, `generate` and `score`: ask the subjects of a suite, and score their answers."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 class WithSettings(TyperCommand):
-    """A command whose help also shows the settings of the suite that was named: `worldgauge run mind --help`."""
+    """A command whose help also shows the settings of the named suite: `worldgauge run mind --help`."""
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
-        """Note the suite before help ends the parsing."""
+        """Note the suite before the help option ends the parsing."""
         context.meta["suite"] = next((one for one in args if not one.startswith("-")), None)
         return super().parse_args(context, args)
 
@@ -75,7 +75,7 @@ def run(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Ask models all tasks of a suite and score them; started again, it goes on where it stopped."""
+    """Ask models all tasks of a suite and score them. A stopped run continues where it stopped."""
     from worldgauge.cli import show
     from worldgauge.engine import run as engine
     from worldgauge.terminal.progress import Running
@@ -119,8 +119,10 @@ def score(
     deadline: Deadline = 1800.0,
     json: Json = False,
 ) -> None:
-    """Score the records of runs, again where settings or metrics have changed, or finished videos; no model runs but
-    the references beside them."""
+    """Score the records of runs again where settings or metrics have changed, or score finished videos.
+
+    No model runs, except the references that videos are compared with.
+    """
     from worldgauge.cli import show
     from worldgauge.engine import run as engine
     from worldgauge.engine.videos import score_videos
@@ -156,7 +158,7 @@ def _finish(result: RunResult, json: bool, **more: Any) -> None:
 
 
 def _subjects(suite: str, models: list[str] | None, agents: list[str] | None, references: bool | None) -> list[str]:
-    """The models, or agents, that were named, then the references that were not."""
+    """The models or agents that were named, then the references that were not."""
     from worldgauge.engine.suite.base import suites
 
     asks = suites.get(suite).subject_kind
@@ -171,7 +173,7 @@ def _subjects(suite: str, models: list[str] | None, agents: list[str] | None, re
 
 
 def _tell_missing(suite: str, settings: Mapping[str, Any], data: Path) -> None:
-    """What the data should hold and do not have: nobody must believe that all of it was asked."""
+    """Report parts that the data should have and lack, so that nobody thinks all of it was asked."""
     from worldgauge.engine.plan import open_suite
 
     opened = open_suite(suite, settings)
@@ -180,7 +182,7 @@ def _tell_missing(suite: str, settings: Mapping[str, Any], data: Path) -> None:
 
 
 def _references(suite: str, wanted: bool | None) -> list[str]:
-    """All references of a suite, none, or unless said those that stand beside everything."""
+    """References of a suite: all of them, none, or by default those that run with every model."""
     from worldgauge.engine.suite.base import suites
 
     kind = suites.get(suite)
@@ -190,14 +192,14 @@ def _references(suite: str, wanted: bool | None) -> list[str]:
 
 
 def _reference_texts(suite: str) -> dict[str, str]:
-    """References that the suite asks with settings of its own, as they are named on the command line."""
+    """References that the suite runs with settings of its own, as text for the command line."""
     from worldgauge.engine.suite.base import suites
 
     return {name: f"{name}?{query}" for name, query in suites.get(suite).reference_settings.items()}
 
 
 def _print_settings(suite: str) -> None:
-    """Name, default, what may be given and help of every setting of a suite."""
+    """Print name, default, rule and help of every setting of a suite."""
     from rich.table import Table as Grid
 
     from worldgauge.engine.options import option_rows

@@ -1,4 +1,4 @@
-"""What the command line shows: progress on stderr; tables and lists, or one JSON object, on stdout."""
+"""Output of the command line: progress on stderr; tables and lists, or one JSON object, on stdout."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 class Study(Protocol):
-    """What a study of a metric found. accepted: whether it keeps its bounds."""
+    """Result of a study of a metric."""
 
     @property
     def accepted(self) -> bool:
-        """Whether all bounds are kept."""
+        """Whether the metric keeps all bounds."""
         ...
 
     def table(self) -> str:
-        """All of it for people."""
+        """The complete result as text for people."""
         ...
 
     def to_json(self) -> dict[str, Any]:
@@ -45,9 +45,12 @@ class Study(Protocol):
 
 
 def result(run: RunResult, json: bool, **more: Any) -> None:
-    """Tables, counts, failures, and what to type next. JSON: directory is null where the runs lie in several.
+    """Print tables, counts, failures and the next command.
 
-    more: further facts for the JSON object.
+    Args:
+        run: The result.
+        json: Whether to print one JSON object instead. Its "directory" is null where the runs are in several folders.
+        **more: Further facts for the JSON object.
     """
     counts = run.counts
     tables = run.table() if counts.scored else []
@@ -90,7 +93,7 @@ def result(run: RunResult, json: bool, **more: Any) -> None:
 
 
 def unused_videos(found: VideoFolder) -> None:
-    """On stderr: videos that no task asks for, by what is known where they lie, and sub-folders without any."""
+    """Report on stderr the videos that no task asks for, and sub-folders without any video."""
     for name in found.empty:
         print(f"{name}: holds no video", file=sys.stderr)
     for name, places in found.elsewhere.items():
@@ -113,7 +116,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def plans(found: Sequence[RunPlan], json: bool) -> None:
-    """What a run would do."""
+    """Print what a run would do."""
     listed: list[dict[str, Any]] = []
     for plan in found:
         todo = Counter(item.todo for item in plan.items)
@@ -149,7 +152,7 @@ def plans(found: Sequence[RunPlan], json: bool) -> None:
 
 
 def _kept(plan: RunPlan, status: str) -> list[dict[str, Any]]:
-    """Tasks that ended so in an earlier run and stay as they are, with the reason."""
+    """Tasks that ended with `status` in an earlier run and are kept, with the reason."""
     return [
         {"task": item.task.id, "reason": item.line["error"]}
         for item in plan.items
@@ -158,7 +161,7 @@ def _kept(plan: RunPlan, status: str) -> list[dict[str, Any]]:
 
 
 def collection_plan(collection: Collection, json: bool) -> None:
-    """What a collection would do."""
+    """Print what a collection would do."""
     expected, done, more = collection.expected(), collection.done(), collection.estimate()
     if json:
         print_json(
@@ -172,7 +175,7 @@ def collection_plan(collection: Collection, json: bool) -> None:
 
 
 def collected(collection: Collection, found: Collected, json: bool) -> None:
-    """What a collection holds."""
+    """Print what a collection holds."""
     summary = collection.summary()
     if json:
         facts = {**asdict(found), "root": str(found.root), "ok": not found.failures}
@@ -189,14 +192,14 @@ def collected(collection: Collection, found: Collected, json: bool) -> None:
 
 
 def _text_of(name: str, value: Any) -> str:
-    """One fact of an estimate or a summary, for people."""
+    """One fact of an estimate or a summary, as text for people."""
     if name == "bytes":
         return f"{value / 1e9:.2f} GB"
     return ", ".join(f"{key}: {part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
 
 
 def data_report(folder: Path, found: DataReport, json: bool) -> None:
-    """What a check found: a table, findings, and whether the data can be used."""
+    """Print the result of a data check: a table, findings, and whether the data can be used."""
     if json:
         print_json(**{"data": str(folder), "ok": found.ok, **found.facts})
         return
@@ -217,7 +220,7 @@ def data_report(folder: Path, found: DataReport, json: bool) -> None:
 
 
 def exported(files: list[Path], json: bool) -> None:
-    """Where the result files are."""
+    """Print the paths of the result files."""
     if json:
         print_json(files=[str(file) for file in files])
     else:
@@ -226,7 +229,7 @@ def exported(files: list[Path], json: bool) -> None:
 
 
 def entries(kind: str, registry: Registry[Any], json: bool) -> None:
-    """Name, summary and origin of all that is registered."""
+    """Print name, summary and origin of every registered entry."""
     listed = [
         {"name": entry.name, "summary": entry.summary, "origin": entry.origin, "facts": dict(entry.facts)}
         for entry in registry
@@ -243,7 +246,7 @@ def entries(kind: str, registry: Registry[Any], json: bool) -> None:
 
 
 def adapters(known: Mapping[str, str], json: bool) -> None:
-    """The adapters there are, and how one is had."""
+    """Print the known adapters, and how to copy one."""
     if json:
         print_json(adapters=dict(known))
         return
@@ -254,7 +257,7 @@ def adapters(known: Mapping[str, str], json: bool) -> None:
 
 
 def handed_out(copies: Sequence[Path], json: bool) -> None:
-    """What was copied, and what to type next."""
+    """Print what was copied, and the next command."""
     if json:
         print_json(files=[str(path) for path in copies])
         return
@@ -264,7 +267,7 @@ def handed_out(copies: Sequence[Path], json: bool) -> None:
 
 
 def studied(found: Study, json: bool) -> bool:
-    """A study of a metric; True when it keeps its bounds."""
+    """Print a study of a metric. Returns whether the metric keeps its bounds."""
     if json:
         print_json(**found.to_json())
     else:
@@ -273,7 +276,7 @@ def studied(found: Study, json: bool) -> bool:
 
 
 def examined(findings: Sequence[Mapping[str, Any]], *, json: bool) -> bool:
-    """What a part needs, line by line; True when all that is needed is here."""
+    """Print the requirements of a part, line by line. Returns whether all of them are met."""
     ok = all(one["well"] or not one["needed"] for one in findings)
     if json:
         print_json(ok=ok, findings=list(findings))
@@ -285,7 +288,7 @@ def examined(findings: Sequence[Mapping[str, Any]], *, json: bool) -> bool:
 
 
 def metrics_studied(found: MetricStudy, page: Path | None, json: bool) -> None:
-    """What each metric sees, what can be said of it, and where its page is, if one was written."""
+    """Print what each metric responds to, the conclusions, and the path of the page if one was written."""
     from worldgauge.tools.validate_metrics import conclusions, tables
 
     if json:

@@ -1,4 +1,4 @@
-"""`worldgauge validate-metric`: does a metric see what it claims to see?"""
+"""`worldgauge validate-metric`: check whether a metric responds to what it claims to measure."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ def validate_metric(
     out: Annotated[Path | None, typer.Option(help="all: the page to write, or with .svg its curves.")] = None,
     json: Json = False,
 ) -> None:
-    """Does a metric keep what its paper claims? It must ignore what keeps the scene and see what changes it: every
-    metric under every change of a frame, weak to strong, SGCS against the bounds of its paper, or whether the critic by
-    rules grades damaged builds as the matching score does."""
+    """Check whether a metric keeps what its paper claims.
+
+    It must ignore changes that keep the scene, and respond to changes of the scene. Studies all metrics of frames, SGCS
+    against the bounds of its paper, or the rule-based critic on damaged builds.
+    """
     from worldgauge.cli import show
 
     if metric not in STUDIES:

@@ -1,4 +1,4 @@
-"""`worldgauge weights`: weights of published networks, which their owners keep and no package brings along."""
+"""`worldgauge weights`: weights of published networks, which are downloaded from their owners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Some = Annotated[
 
 @app.command("list")
 def list_(json: Json = False) -> None:
-    """What there is: who needs it, whose licence it is under, how large it is, whether it is here."""
+    """List all sets of weights: who needs them, their licence and size, and whether they are installed."""
     from rich.markup import escape
     from rich.table import Table as Grid
 
@@ -51,7 +51,10 @@ def list_(json: Json = False) -> None:
 
 @app.command()
 def pull(names: Names, dry_run: DryRun = False, json: Json = False) -> None:
-    """Bring sets from their owners; what was begun goes on, what is here stays. HF_TOKEN opens what is gated."""
+    """Download sets from their owners.
+
+    Partial downloads continue, and existing files are kept. HF_TOKEN opens gated sets.
+    """
     from worldgauge import weights
     from worldgauge.terminal.progress import Bars
 
@@ -87,7 +90,7 @@ def pull(names: Names, dry_run: DryRun = False, json: Json = False) -> None:
 
 @app.command()
 def verify(names: Some = None, json: Json = False) -> None:
-    """Read all files again, and say which are not what they should be."""
+    """Read all files again, and report those that differ from what they should be."""
     from worldgauge import weights
 
     chosen = weights.sets_for(names) if names else list(weights.catalogue)
@@ -112,7 +115,7 @@ def where(
     name: Annotated[str | None, typer.Argument(help="A set, or a metric; without one, the folder of all.")] = None,
     json: Json = False,
 ) -> None:
-    """The folder that a set is in. WORLDGAUGE_WEIGHTS names another for all sets."""
+    """Print the folder of a set. WORLDGAUGE_WEIGHTS sets another folder for all sets."""
     from worldgauge import weights
 
     folders = [weights.store_folder()] if name is None else [weights.opened(n).folder for n in weights.sets_for([name])]
@@ -127,7 +130,10 @@ def adopt(
     folder: Annotated[Path, typer.Argument(help="Where weight files lie already, under whatever names.")],
     json: Json = False,
 ) -> None:
-    """Take files that are on this machine already: known by their digests, linked where possible, never changed."""
+    """Use files that are already on this machine.
+
+    They are recognised by digest, linked where possible, and never changed.
+    """
     from worldgauge import weights
 
     found = weights.adopt(folder)
@@ -140,7 +146,7 @@ def adopt(
 
 
 def _show_plan(found: list[Standing], json: bool) -> None:
-    """What a pull would bring, how much of it, and whose licence that is under."""
+    """Print what a pull would download, its size, and its licences."""
     if json:
         _object(sets=[{**_facts(one), "to_bring": [file.name for file in one.lacking]} for one in found])
         return
@@ -172,7 +178,10 @@ def _show_adoption(found: Adoption, sets: list[Standing], json: bool) -> None:
 
 
 def _facts(one: Standing) -> dict[str, Any]:
-    """All that is known of a set, for JSON; sha256 of a file: as published, or recorded when it came, null before."""
+    """All facts of a set for JSON.
+
+    The sha256 of a file is as published, or as recorded on download; null before that.
+    """
     known = one.set
     return {
         "name": known.name,

@@ -1,1 +1,1 @@
-"""What commands share: options, progress, tables, how they end."""
+"""What commands share: options, progress, tables, and exit codes."""

@@ -1,4 +1,4 @@
-"""A command as its room declares it: what runs, under which heading it is listed, and an example."""
+"""Declaration of a command: its function, its heading in help, and an example."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Command:
     """One command.
 
     Attributes:
-        run: A function that typer makes options of.
-        panel: The heading it is listed under.
-        example: A whole command line that does something useful.
-        name: What it is called; the function's own name unless given.
-        help: What it does, where that is not the function's docstring.
-        cls: The click class that it needs, where that is not typer's own.
+        run: A function whose parameters become the options.
+        panel: Heading under which the command is listed.
+        example: A complete command line that does something useful.
+        name: Name of the command, by default that of the function.
+        help: Help text, by default the docstring of the function.
+        cls: Click class of the command, by default typer's own.
     """
 
     run: Callable[..., Any]

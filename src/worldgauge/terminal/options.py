@@ -1,4 +1,4 @@
-"""What commands have in common: options, exit codes, and how a stopped command says good-bye."""
+"""Options and exit codes that commands share, and the end of a stopped command."""
 
 from __future__ import annotations
 
@@ -75,7 +75,17 @@ Retry = Annotated[bool, typer.Option("--retry-failed/--keep-failed", help="Try f
 
 
 def settings_of(pairs: list[str] | None) -> dict[str, Any]:
-    """The values of --set. Raises UsageError for what is no NAME=VALUE, or given twice."""
+    """Read the values of --set.
+
+    Args:
+        pairs: Texts NAME=VALUE.
+
+    Returns:
+        Values by name.
+
+    Raises:
+        UsageError: For text in another form, or a name that is given twice.
+    """
     from worldgauge_serve import value_of
 
     found: dict[str, Any] = {}
@@ -90,13 +100,13 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
 
 
 def with_metrics(settings: dict[str, Any], metrics: list[str] | None) -> dict[str, Any]:
-    """Settings of a suite with the user's own metrics among them."""
+    """Add the user's own metrics to the settings of a suite."""
     return {**settings, "metrics": metrics} if metrics else settings
 
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """A Ctrl-C is no failure: what is done is kept."""
+    """Context in which Ctrl-C is not a failure, since finished work is kept."""
     try:
         yield
     except KeyboardInterrupt:
@@ -105,7 +115,11 @@ def resumable() -> Iterator[None]:
 
 
 def size_of(text: str) -> tuple[int, int]:
-    """Width and height of an option such as 640x360. Raises UsageError for anything else."""
+    """Width and height of an option such as 640x360.
+
+    Raises:
+        UsageError: For any other text.
+    """
     width, _, height = text.partition("x")
     if not (width.isdecimal() and height.isdecimal()):
         raise UsageError(f"--size takes whole numbers for width and height, such as 640x360, not '{text}'")

@@ -1,4 +1,4 @@
-"""What commands print in the end: one JSON object, a page's place, how items ended."""
+"""Final output of commands: one JSON object, the path of a page, and how items ended."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ SHOWN = 5
 
 
 def print_json(**facts: Any) -> None:
-    """One JSON object on stdout."""
+    """Print one JSON object on stdout."""
     sys.stdout.write(dumps(facts) + "\n")
 
 
 def endings(status: str, listed: Sequence[tuple[str, str]]) -> None:
-    """How items ended, (name, why) each, the first of them by name; a name may be empty."""
+    """Print how items ended, the first of them by name.
+
+    Args:
+        status: How they ended.
+        listed: Name and reason of each item. A name may be empty.
+    """
     for name, why in listed[:SHOWN]:
         out.print(f"  {status} {name}: {why}" if name else f"  {status} {why}", markup=False, soft_wrap=True)
     if len(listed) > SHOWN:
@@ -28,7 +33,7 @@ def endings(status: str, listed: Sequence[tuple[str, str]]) -> None:
 
 
 def written(page: Path, json: bool) -> None:
-    """Where the report is."""
+    """Print the path of the report."""
     if json:
         print_json(page=str(page))
     else:

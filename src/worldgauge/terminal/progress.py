@@ -1,4 +1,4 @@
-"""Progress on stderr: bars on a terminal, elsewhere a line for each thing that has ended."""
+"""Progress on stderr: bars on a terminal, otherwise one line per finished item."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Bars:
-    """Bars on a terminal; elsewhere one line for each thing that has ended."""
+    """Bars on a terminal; otherwise one line per finished item."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False)
@@ -39,7 +39,7 @@ class Bars:
         self._bars.stop()
 
     def bar(self, name: str, done: int, total: int) -> None:
-        """Show a bar, new or old, at `done`."""
+        """Show a new or existing bar at `done` of `total`."""
         if name not in self._ids:
             self._ids[name] = self._bars.add_task(escape(name), total=total)
         self._bars.update(self._ids[name], completed=done, total=total)
@@ -50,16 +50,16 @@ class Bars:
             self._bars.remove_task(self._ids.pop(name))
 
     def line(self, text: str, always: bool = False) -> None:
-        """A line above the bars; on a terminal only what matters (`always`)."""
+        """Print a line above the bars. On a terminal only lines with `always` are printed."""
         if always or not self._console.is_terminal:
             self._console.print(text, markup=False, soft_wrap=True)
 
 
 class Running(Bars):
-    """Shows the steps of a run: a bar for each subject, and one for each task in hand."""
+    """Shows the steps of a run: one bar per subject, and one per task in progress."""
 
     def __call__(self, step: RunStep) -> None:
-        """One step."""
+        """Show one step."""
         self.bar(step.subject, step.finished, step.expected)
         name = f"  {step.subject} {step.task}"
         if step.status is not None:

@@ -1,4 +1,4 @@
-"""Tables as the command line shows them, and the console they go to."""
+"""Tables on the command line, and the console that prints them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ out = Console(highlight=False, soft_wrap=False)
 
 
 def headline(table: Table) -> None:
-    """Mean with its 95% interval and n in every cell; references are dim."""
+    """Print a table with the mean, its 95% interval and n in every cell. References are dim."""
     arrow = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}[table.better]
     arrow, columns = ("", _with_arrows(table)) if table.betters else (arrow, table.columns)
     unit = "" if table.unit == "1" else f" [{table.unit}]"
@@ -34,18 +34,21 @@ def headline(table: Table) -> None:
 
 
 def _who(row: TableRow) -> str:
-    """Its name; below it, in a line of its own since columns are narrow, its flag."""
+    """Name of the subject; its flag is in a separate line below, since columns are narrow."""
     return escape(f"{row.label}\n{row.flag}" if row.flag else row.label)
 
 
 def _with_arrows(table: Table) -> tuple[str, ...]:
-    """Columns that say which way is better, where each has a way of its own."""
+    """Column names, with an arrow for the better direction where columns differ in it."""
     arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
     return tuple(name + arrows[better] for name, better in zip(table.columns, table.betters, strict=True))
 
 
 def overview(tables: Sequence[Table]) -> None:
-    """The last column of as many further tables as the terminal is wide; only told of, where columns are metrics."""
+    """Print the last column of as many further tables as fit on the terminal.
+
+    Tables with metrics as columns are only named.
+    """
     valued = [table for table in tables[1:] if any(cell.mean is not None for row in table.rows for cell in row.cells)]
     _missing([table for table in tables[1:] if table not in valued])
     if tables[0].betters:
@@ -72,7 +75,7 @@ def overview(tables: Sequence[Table]) -> None:
 
 
 def _missing(tables: Sequence[Table]) -> None:
-    """Metrics without any value, and why: a line a reason."""
+    """Print the metrics without any value, one line per reason."""
     reasons: dict[str, list[str]] = {}
     for table in tables:
         for note in table.notes[:1]:
@@ -82,7 +85,7 @@ def _missing(tables: Sequence[Table]) -> None:
 
 
 def _plain_grid(columns: Sequence[str]) -> Grid:
-    """No lines: every column of a narrow terminal is needed for numbers."""
+    """A grid without lines, since a narrow terminal needs every column for numbers."""
     grid = Grid(box=None, pad_edge=False)
     grid.add_column("")
     for column in columns:

@@ -1,1 +1,1 @@
-"""Tools."""
+"""Tools for authors: conformance checks of models, and studies of metrics."""

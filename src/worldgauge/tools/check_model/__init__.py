@@ -1,4 +1,4 @@
-"""Does a model keep every promise of the protocol? All checks at once, each explained in plain words.
+"""Check whether a model keeps every promise of the protocol. All checks run, and each violation is explained.
 
 report = check_model("./wm.py:MyModel")
 for verdict in report.verdicts: print(verdict.name, verdict.status, verdict.explanation, verdict.advice)
@@ -34,17 +34,17 @@ CHECKS: dict[str, Check] = {
 
 @dataclass(frozen=True)
 class CheckVerdict:
-    """The result of one check.
+    """Result of one check.
 
     Attributes:
-        name: Of the check.
-        question: What it asks, in plain words.
+        name: Name of the check.
+        question: What it checks, in plain words.
         status: "ok", "violated", "warning" or "not asked".
-        asked: The questions put to the model, in words.
-        findings: Every violation and warning, not only the first.
-        measured: What was measured on the way, plain JSON values.
-        reason: Why it was not asked.
-        seconds: It took.
+        asked: The questions that the model was asked, in words.
+        findings: All violations and warnings.
+        measured: Measurements, plain JSON values.
+        reason: Why the check was not run.
+        seconds: Its duration.
     """
 
     name: str
@@ -58,23 +58,23 @@ class CheckVerdict:
 
     @property
     def explanation(self) -> str:
-        """What came, or why nothing was asked; empty where all is well."""
+        """What the model gave, or why nothing was asked. Empty where all is well."""
         return " ".join(finding.explanation for finding in self.findings) or self.reason or ""
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """What to do about the findings."""
         return " ".join(finding.advice for finding in self.findings)
 
 
 @dataclass(frozen=True)
 class ModelReport:
-    """The results of all checks on one model.
+    """Results of all checks on one model.
 
     Attributes:
-        model: Its label.
-        verdicts: One a check, in the order in which they were asked.
-        made_s: Seconds until the model could be asked, with the start of its process where it was given as a string.
+        model: Label of the model.
+        verdicts: One per check, in the order in which they ran.
+        made_s: Seconds until the model was ready, with the start of its process where it was given as text.
     """
 
     model: str
@@ -83,7 +83,7 @@ class ModelReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is violated; warnings do not count."""
+        """Whether nothing is violated. Warnings do not count."""
         return not any(verdict.status == "violated" for verdict in self.verdicts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,20 +101,20 @@ def check_model(
     """Run all checks on a model.
 
     Args:
-        what: Text as for a run, or a live object. Text is made in a worker process, and each check is a job there: a
-            check that dies, or gives nothing for `deadline_s` seconds, costs only itself. A live object is asked in
-            this process and cannot be stopped.
-        suite: By whose actions the model is driven.
+        what: Text as for a run, or a live object. A model given as text is made in a worker process, and each check is
+            a job there: a check that crashes, or gives nothing for `deadline_s` seconds, affects no other check. A live
+            object is asked in this process and cannot be stopped.
+        suite: Suite whose actions control the model.
         deadline_s: Seconds without a frame before a check is stopped.
-        progress: Called with (name of the check, checks done, checks in all).
+        progress: Called with the name of the check, the number of checks done, and the total.
 
     Returns:
-        One verdict a check.
+        One verdict per check.
 
     Raises:
         UnknownNameError: For a suite without such actions.
         SubjectError: For a model that cannot be made.
-        UsageError: For a live object that is no model.
+        UsageError: For a live object that is not a model.
     """
     check_deadline(deadline_s)
     if suite not in get_args(CheckedSuite):
@@ -143,12 +143,12 @@ def check_model(
 
 
 def load_model_job(*, text: str, progress: Progress) -> str:
-    """Job of the pool: the label of the model that `text` means, which is then made."""
+    """Job of the pool: make the model that `text` names, and return its label."""
     return resolve_cached(text).label
 
 
 def run_check_job(*, text: str, suite: CheckedSuite, check: str, progress: Progress) -> dict[str, Any]:
-    """Job of the pool: the verdict of one check on the model that `text` means."""
+    """Job of the pool: the verdict of one check on the model that `text` names."""
     trial = _trial(text, suite)
     longest_horizon()
     if isinstance(trial.model, RemoteModel):
@@ -190,7 +190,7 @@ def _in_worker(check: Check, text: str, suite: CheckedSuite, pool: Pool, deadlin
 
 
 def _judge(check: Check, trial: Trial, report: Progress = lambda done, total: None) -> CheckVerdict:
-    """The verdict of `check`; what the model raises is a finding."""
+    """Verdict of `check`. An exception in the model is a finding."""
     began = time.monotonic()
     findings: list[CheckFinding] = []
     reason = None

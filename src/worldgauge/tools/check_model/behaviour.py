@@ -1,4 +1,4 @@
-"""Checks of how a model behaves: from one question to the next, and at the edges of what may be asked."""
+"""Checks of a model's behaviour: from one question to the next, and at the limits of what may be asked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CUT = "Cut the last chunk to what is left: chunk[: request.horizon - done]."
 
 @check("Does the same question get the same frames?")
 def same(trial: Trial) -> Iterator[CheckFinding]:
-    """The plain question once more, at once; then with another seed, which is told and not judged."""
+    """Repeat the plain question at once; then ask it with another seed, which is reported and not judged."""
     first, again = trial.plain(), trial.ask()
     if again.error is not None:
         yield CheckFinding(f"Asked a second time, it {again.error}.", "Keep no state between two calls of rollout.")
@@ -49,7 +49,7 @@ def same(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Does it react to its control?", after=("values", "same"))
 def control(trial: Trial) -> Iterator[CheckFinding]:
-    """The same context, then a turn to the left and one to the right."""
+    """Ask with the same context for a turn to the left, and for one to the right."""
     left, right = trial.ask(turn=_TURN), trial.ask(turn=-_TURN)
     for asked, side in ((left, "left"), (right, "right")):
         if asked.error is not None:
@@ -69,13 +69,13 @@ def control(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Does it give a single frame when one is asked for?", after=("shape", "count"))
 def one_frame(trial: Trial) -> Iterator[CheckFinding]:
-    """Horizon 1."""
+    """Ask for a horizon of 1."""
     yield from complaints(trial.ask(horizon=1), _CUT)
 
 
 @check("Does it stop in the middle of a chunk?", after=("shape", "count"))
 def part_of_a_chunk(trial: Trial) -> Iterator[CheckFinding]:
-    """A horizon that is no multiple of its chunk, nor of any usual one."""
+    """Ask for a horizon that is not a multiple of the model's chunk, nor of any usual one."""
     chunk = trial.spec.chunk
     if chunk == 1:
         raise NotApplicableError("its chunks hold one frame, so that any horizon suits them")
@@ -85,13 +85,13 @@ def part_of_a_chunk(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Does it hold out for a long horizon, at the size of the recordings?", after=("shape", "count"))
 def long_horizon(trial: Trial) -> Iterator[CheckFinding]:
-    """A hundred frames, or what takes it about a minute; ways back of loopnav have 60 to 380."""
+    """Ask for a hundred frames, or as many as take about a minute. Return paths of loopnav have 60 to 380 frames."""
     yield from complaints(trial.long(), "Make the rollout in pieces: each goes on from the frames before it.")
 
 
 @check("Is a context of a single frame enough?", after=("shape", "count"))
 def short_context(trial: Trial) -> Iterator[CheckFinding]:
-    """One frame, so no past action."""
+    """Show one frame, so there is no past action."""
     yield from complaints(
         trial.ask(context=1), "Repeat the first frame where it needs more; one frame comes without a past action."
     )
@@ -99,7 +99,7 @@ def short_context(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Can it take the longest context that it declares?", after=("shape", "count"))
 def long_context(trial: Trial) -> Iterator[CheckFinding]:
-    """`max_context` frames, or 128; a suite never sends more than `max_context`."""
+    """Show `max_context` frames, or 128. A suite never sends more than `max_context`."""
     if trial.suite == "closedloop":
         raise NotApplicableError("closedloop shows it a single frame")
     longest = min(trial.spec.max_context or LONGEST_CONTEXT, LONGEST_CONTEXT)
@@ -110,7 +110,7 @@ def long_context(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Does it draw another size when the context has another?", after=("shape", "count"))
 def other_size(trial: Trial) -> Iterator[CheckFinding]:
-    """Only for models that declare no frame size."""
+    """Ask for another frame size. Only for models that declare none."""
     if trial.spec.frame_size is not None:
         width, height = trial.spec.frame_size
         raise NotApplicableError(f"it declares a frame size of {width}x{height} and is asked for no other")
@@ -122,7 +122,7 @@ def other_size(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Is an answer free of what was asked before?", after=("same",))
 def order(trial: Trial) -> Iterator[CheckFinding]:
-    """The plain question, another one, and the plain one again."""
+    """Ask the plain question, another one, and the plain one again."""
     first = trial.plain()
     trial.ask(start=OTHER_START, seed=SEED + 1)
     yield from changed(first, trial.ask(), "After another question")
@@ -130,7 +130,7 @@ def order(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Does a rollout that is dropped half-way leave the next one unharmed?", after=("same",))
 def dropped(trial: Trial) -> Iterator[CheckFinding]:
-    """One chunk of another question, then the plain question."""
+    """Take one chunk of another question, then ask the plain question."""
     first = trial.plain()
     other = trial.start(start=OTHER_START, seed=SEED + 1)
     other.step()
@@ -140,7 +140,7 @@ def dropped(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Can two rollouts be taken in turn?", after=("same",), grave=False)
 def in_turn(trial: Trial) -> Iterator[CheckFinding]:
-    """Two questions, a chunk of the one and a chunk of the other."""
+    """Ask two questions, and take their chunks in turn."""
     if isinstance(trial.model, RemoteModel):
         raise NotApplicableError("it runs in a process of its own, which is asked one question at a time")
     alone = [trial.plain(), trial.ask(start=OTHER_START)]
@@ -154,7 +154,7 @@ def in_turn(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Does a batch give what its questions give one by one?", after=("same",))
 def batch(trial: Trial) -> Iterator[CheckFinding]:
-    """Only for models that have `rollout_batch`."""
+    """Ask several questions at once. Only for models with `rollout_batch`."""
     model = trial.model
     if not (model.batch if isinstance(model, RemoteModel) else hasattr(model, "rollout_batch")):
         raise NotApplicableError("it has no rollout_batch: batches are asked one by one")
@@ -182,7 +182,7 @@ def batch(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("How fast is it, and what does it take?", after=("long-horizon",))
 def speed(trial: Trial) -> Iterator[CheckFinding]:
-    """Told, not judged: one worker, one question at a time."""
+    """Measure the speed with one worker and one question at a time. It is reported and not judged."""
     long = trial.long()
     rate = long.count / max(long.seconds, 1e-6)
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes

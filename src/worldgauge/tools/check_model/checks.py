@@ -1,4 +1,4 @@
-"""What a check is made of, and how checks compare answers and put into words what is wrong with them."""
+"""What a check consists of, and how checks compare answers and describe problems."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ROUNDING = 2
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """One thing that is wrong with a model.
+    """One problem of a model.
 
     Attributes:
-        explanation: What it gave.
+        explanation: What the model gave.
         advice: What to do.
-        grave: Whether a promise is broken; else it is a warning.
+        grave: Whether a promise is broken; otherwise it is a warning.
     """
 
     explanation: str
@@ -33,10 +33,14 @@ class CheckFinding:
 
 @dataclass(frozen=True)
 class Check:
-    """One question about a model.
+    """One check of a model.
 
-    question: in plain words. after: checks without which this one would say nothing; it is not asked where one of
-    them is violated or was not asked. grave: whether a model that dies or hangs in it has broken a promise.
+    Attributes:
+        name: Name of the check.
+        question: What it checks, in plain words.
+        find: Runs the check and yields its findings.
+        after: Checks that must succeed first. This one is not run where one of them is violated or was not run.
+        grave: Whether a model that crashes or hangs in it has broken a promise.
     """
 
     name: str
@@ -49,12 +53,21 @@ class Check:
 def check(
     question: str, *, after: tuple[str, ...] = ("answers",), grave: bool = True
 ) -> Callable[[Callable[[Trial], Iterator[CheckFinding]]], Check]:
-    """Decorator that makes a check of a function; it has the function's name, with "-" for "_"."""
+    """Decorator that makes a check from a function.
+
+    Args:
+        question: What it checks, in plain words.
+        after: Checks that must succeed first.
+        grave: Whether a model that crashes or hangs in it has broken a promise.
+
+    Returns:
+        The decorator. The check has the function's name, with "-" for "_".
+    """
     return lambda find: Check(find.__name__.replace("_", "-"), question, find, after, grave)
 
 
 def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
-    """What is wrong with the form of an answer whose question is special in one way, which `advice` is about."""
+    """Problems with the form of an answer to a question that is special in one respect, which `advice` is about."""
     if asked.error is not None:
         yield CheckFinding(f"Asked for {asked.described}, it {asked.error}.", advice)
         return
@@ -68,7 +81,7 @@ def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
 
 
 def miscounted(asked: ModelAnswer, advice: str | None = None) -> Iterator[CheckFinding]:
-    """What is wrong with the number of its frames; `advice` takes the place of the general one."""
+    """Problems with the number of frames. `advice` replaces the general advice."""
     wanted = asked.request.horizon
     if asked.count < wanted:
         ended = "stopped after" if asked.count else "gave nothing, not one of"
@@ -85,7 +98,7 @@ def miscounted(asked: ModelAnswer, advice: str | None = None) -> Iterator[CheckF
 
 
 def changed(first: ModelAnswer, again: ModelAnswer, when: str, *, grave: bool = True) -> Iterator[CheckFinding]:
-    """What `when` did to the answer to the same question; differences within ROUNDING do not count."""
+    """How the answer to the same question has changed after `when`. Differences within ROUNDING do not count."""
     advice = "Keep no state between calls of rollout: make caches, generators and hidden states inside it, anew."
     if again.error is not None:
         yield CheckFinding(f"{when}, the same question {again.error}.", advice, grave)
@@ -94,14 +107,19 @@ def changed(first: ModelAnswer, again: ModelAnswer, when: str, *, grave: bool = 
 
 
 class Difference(NamedTuple):
-    """In words; small when it is no more than ROUNDING."""
+    """Difference between two answers.
+
+    Attributes:
+        words: The difference in words.
+        small: Whether it is no more than ROUNDING.
+    """
 
     words: str
     small: bool
 
 
 def difference(first: Sequence[NDArray[Any]], again: Sequence[NDArray[Any]]) -> Difference | None:
-    """How two answers differ; None when they do not."""
+    """The difference between two answers. None when they are equal."""
     if len(first) != len(again):
         return Difference(f"it gave {frames_in_words(len(again))} instead of {len(first)}", False)
     worst, differing = 0.0, []

@@ -1,4 +1,4 @@
-"""Checks of what a model says of itself, and of the form of one plain answer."""
+"""Checks of what a model declares, and of the form of one plain answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from worldgauge.tools.check_model.trial import Trial, array_of
 
 @check("Does it describe itself fully and plainly?", after=())
 def spec(trial: Trial) -> Iterator[CheckFinding]:
-    """Name, settings and needs; the other fields were judged when the ModelSpec was made."""
+    """Check name, settings and needs. The other fields were checked when the ModelSpec was made."""
     told = trial.spec
     size = "any" if told.frame_size is None else "{}x{}".format(*told.frame_size)
     trial.measured |= {"control": told.control, "frame size": size, "longest context": told.max_context or "any"}
@@ -52,14 +52,14 @@ def spec(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Does it answer a plain question at all?", after=())
 def answers(trial: Trial) -> Iterator[CheckFinding]:
-    """A few frames after a short context; the checks that follow look at the same answer."""
+    """Ask for a few frames after a short context. The following checks use the same answer."""
     trial.plain()  # raises where there is none
     yield from ()
 
 
 @check("Are its frames numpy arrays of bytes?")
 def values(trial: Trial) -> Iterator[CheckFinding]:
-    """Type, dtype, and range of values, with the fix that fits what came."""
+    """Check type, dtype and range of the values, with advice that fits them."""
     chunks = trial.plain().chunks
     for kind in dict.fromkeys(type(chunk) for chunk in chunks if not isinstance(chunk, np.ndarray)):
         name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
@@ -71,7 +71,7 @@ def values(trial: Trial) -> Iterator[CheckFinding]:
 
 
 def _not_bytes(numbers: NDArray[Any]) -> Iterator[CheckFinding]:
-    """What is wrong with the values of one dtype, (N,)."""
+    """Problems with the values of one dtype, (N,)."""
     kind, name = numbers.dtype.kind, numbers.dtype.name
     if kind not in "biuf":
         yield CheckFinding(
@@ -99,7 +99,7 @@ def _not_bytes(numbers: NDArray[Any]) -> Iterator[CheckFinding]:
 
 
 def _to_bytes(kind: str, low: float, high: float) -> str:
-    """The expression that makes bytes of values of a dtype's `kind` that lie in [low, high]."""
+    """Expression that converts values in [low, high] of a dtype's `kind` to bytes."""
     if kind == "b":
         return "frames.astype(np.uint8) * 255"
     if kind == "f" and max(-low, high) <= 2:  # meant as 0..1 or -1..1: decoders overshoot both
@@ -115,7 +115,7 @@ def _to_bytes(kind: str, low: float, high: float) -> str:
 
 @check("Are its chunks of shape (n, height, width, 3), in the size that was asked for?")
 def shape(trial: Trial) -> Iterator[CheckFinding]:
-    """Axes in order, sides in order, three channels."""
+    """Check the order of axes and sides, and the three channels."""
     plain = trial.plain()
     width, height = plain.request.frame_size
     shapes = [copy.shape for copy in plain.copies if copy is not None]
@@ -127,7 +127,7 @@ def shape(trial: Trial) -> Iterator[CheckFinding]:
 
 
 def _without_four_axes(found: tuple[int, ...], width: int, height: int) -> CheckFinding:
-    """What is wrong with a chunk of shape `found`."""
+    """Problems with a chunk of shape `found`."""
     if found == (height, width, 3):
         return CheckFinding(f"It gave single frames {found}, not chunks.", "Yield frame[None], or stack some frames.")
     if len(found) == 3 and found[1:] == (height, width):
@@ -140,7 +140,7 @@ def _without_four_axes(found: tuple[int, ...], width: int, height: int) -> Check
 
 
 def _misshapen(found: tuple[int, ...], width: int, height: int) -> CheckFinding:
-    """What is wrong with frames of shape `found`."""
+    """Problems with frames of shape `found`."""
     what = f"Asked for frames ({height}, {width}, 3), it gave {found}"
     fixes = {
         (width, height, 3): ("width and height are swapped", "chunk.transpose(0, 2, 1, 3)"),
@@ -162,7 +162,7 @@ def _misshapen(found: tuple[int, ...], width: int, height: int) -> CheckFinding:
 
 @check("Does it give as many frames as asked, no more and no fewer?")
 def count(trial: Trial) -> Iterator[CheckFinding]:
-    """The number of frames, and chunks that hold none."""
+    """Check the number of frames, and look for empty chunks."""
     plain = trial.plain()
     sizes = [len(copy) if copy is not None and copy.ndim == 4 else 1 for copy in plain.copies]
     trial.measured["frames a chunk"] = ", ".join(str(size) for size in sorted(set(sizes)))
@@ -173,7 +173,7 @@ def count(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Does it leave the question as it was?")
 def untouched(trial: Trial) -> Iterator[CheckFinding]:
-    """Arrays of the request, compared with copies taken before."""
+    """Compare the arrays of the request with copies taken before."""
     if touched := trial.plain().touched:
         yield CheckFinding(
             f"It wrote into {' and '.join(touched)} of its request.",
@@ -183,7 +183,7 @@ def untouched(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Do its frames stay what they were when it gave them?")
 def kept(trial: Trial) -> Iterator[CheckFinding]:
-    """Chunks at the end, compared with copies taken as they came."""
+    """Compare the chunks at the end with copies taken as they came."""
     plain = trial.plain()
     changed = [
         at
@@ -200,7 +200,7 @@ def kept(trial: Trial) -> Iterator[CheckFinding]:
 
 @check("Are red and blue where they belong?", after=("values", "shape", "count"))
 def colours(trial: Trial) -> Iterator[CheckFinding]:
-    """Whether the first frame is red where the last one it saw is blue, and the other way round."""
+    """Check whether red and blue are swapped between the last frame that the model saw and its first one."""
     plain = trial.plain()
     seen, drawn = (
         frame[..., 0].astype(float) - frame[..., 2] for frame in (plain.request.context.clip[-1], plain.frames[0])

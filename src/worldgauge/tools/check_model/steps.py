@@ -1,4 +1,4 @@
-"""Questions of closedloop's form: what is seen from one place of a home, and the steps to imagine from there."""
+"""Questions in the form of closedloop: the view from one place of a home, and the steps to imagine from there."""
 
 from __future__ import annotations
 
@@ -31,10 +31,20 @@ _HOME = WorldFacts("indoor", {"seed": 1})
 def steps_question(
     spec: ModelSpec, *, start: int, horizon: int, seed: int, size: tuple[int, int] | None, turn: float | None
 ) -> RolloutRequest:
-    """The next `horizon` primitives of a walk, from its frame `start` - 1, which is all that is shown.
+    """A question about the next primitives of a walk. Only the frame before `start` is shown.
 
-    size: of the view; by default small for models that draw any size. turn: its sign is the side to which every step
-    turns, in place of the walk's own. The keys are labelled with the rate that the model runs at.
+    Keys are labelled with the rate of the model.
+
+    Args:
+        spec: What the model declares.
+        start: First frame to imagine.
+        horizon: Number of primitives.
+        seed: Seed of the question.
+        size: Width and height of the view, by default small for models that draw any size.
+        turn: If given, every step turns: its sign is the side. None for the steps of the walk.
+
+    Returns:
+        The question.
     """
     stances, steps = _walk()
     steps = steps[start - 1 : start - 1 + horizon]
@@ -79,7 +89,7 @@ def _replayed(stance: Stance, steps: Steps) -> tuple[Stance, ...]:
 
 @lru_cache(maxsize=1)
 def _walk() -> tuple[tuple[Stance, ...], Steps]:
-    """FRAMES stances of a walk from the roomiest place of the home, and the steps between them."""
+    """FRAMES stances of a walk from the most open place of the home, and the steps between them."""
     floor, rng = _home().floor, np.random.default_rng(1)
     roomiest = np.unravel_index(int(floor.clearance_m.argmax()), floor.clearance_m.shape)
     x, y = floor.points_of(np.array(roomiest))

@@ -1,4 +1,4 @@
-"""What conformance checks ask with: questions about one short real walk, and all that came back."""
+"""Questions of the conformance checks about one short real walk, and the answers of a model."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ CheckedSuite = Literal["loopnav", "mind", "closedloop"]
 
 
 def longest_horizon(start: int = START) -> int:
-    """Frames of the walk from frame `start` on: the longest horizon that can be asked."""
+    """Longest horizon that can be asked: the number of frames of the walk from frame `start` on."""
     return len(_walk()[0]) - start
 
 
@@ -70,13 +70,26 @@ def make_question(
     turn: float | None = None,
     suite: CheckedSuite = "loopnav",
 ) -> RolloutRequest:
-    """A question of loopnav's form about a walk in an embedded settlement; nothing of it is shared with another.
+    """A question in the form of loopnav about a walk in an embedded settlement. It shares no data with other questions.
 
-    start: frame at which the future begins. size: of the recording; by default small for models that draw any size.
-    turn: radians a frame, to the left; takes the place of the recorded future. suite: whose columns the actions have;
-    with mind's keys a turn is a key that is held. The walk is labelled with the rate that the model runs at. For
-    closedloop it is a walk in a home and the context one frame, whatever `context` says; see `steps_question`.
-    Raises NotApplicableError for models that draw panoramas, which closedloop alone has.
+    The walk is labelled with the rate of the model. For closedloop it is a walk in a home with one frame of context,
+    whatever `context` is; see `steps_question`.
+
+    Args:
+        spec: What the model declares.
+        start: First frame to imagine.
+        context: Number of frames shown.
+        horizon: Number of frames to imagine.
+        seed: Seed of the question.
+        size: Width and height of the recording, by default small for models that draw any size.
+        turn: Radians per frame to the left, instead of the recorded future.
+        suite: Suite whose actions are used. With the keys of mind a turn is a held key.
+
+    Returns:
+        The question.
+
+    Raises:
+        NotApplicableError: For models that draw panoramas, which only closedloop has.
     """
     if suite == "closedloop":
         return steps_question(spec, start=start, horizon=horizon, seed=seed, size=size, turn=turn)
@@ -105,7 +118,7 @@ def make_question(
 
 
 def _as_keys(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A loop walk (n, 4) by mind's keys (n, 8): each that would move the same way is held."""
+    """A loop walk (n, 4) as the keys of mind (n, 8): each key that would move in the same direction is held."""
     forward, _, yaw, pitch = values.T
     none = np.zeros_like(forward)
     columns = (forward, none, none, none, pitch > 0, pitch < 0, yaw > 0, yaw < 0)
@@ -113,14 +126,24 @@ def _as_keys(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class ModelAnswer:
-    """One question while it is answered: every chunk as it came, and as it was when it came.
+    """The answer to one question while it arrives: every chunk, and its copy from the moment when it came.
 
-    error: what the model raised, one line that begins with a verb. went_on: whether more came after the last frame
-    that was asked for. seconds: that the model took so far; first_s: for its first chunk.
+    Attributes:
+        error: The model's exception in one line that begins with a verb.
+        went_on: Whether more came after the last frame that was asked for.
+        seconds: Time that the model has taken so far.
+        first_s: Time for its first chunk.
     """
 
     def __init__(self, model: WorldModel, request: RolloutRequest, report: Progress, *, keep: bool = True) -> None:
-        """keep: False remembers only the shapes of what comes. report: called with (frames so far, horizon)."""
+        """Begin a question.
+
+        Args:
+            model: The model.
+            request: The question.
+            report: Called with the number of frames so far and the horizon.
+            keep: Whether frames are kept. False keeps only their shapes.
+        """
         self.request = request
         self.chunks: list[Any] = []
         self.copies: list[NDArray[Any] | None] = []
@@ -134,7 +157,7 @@ class ModelAnswer:
         self._chunks = self._answers(model)
 
     def step(self) -> bool:
-        """Take one chunk. False when there is nothing more to take."""
+        """Take one chunk. Returns False when there is nothing more to take."""
         began = time.monotonic()
         try:
             chunk = next(self._chunks)
@@ -162,22 +185,22 @@ class ModelAnswer:
         return not _all_empty(self.copies[-_MAX_EMPTY:])
 
     def drop(self) -> None:
-        """Walk away from what is left, as a run that is stopped does."""
+        """Abandon the rest of the answer, like a run that is stopped."""
         self._chunks.close()
 
     @property
     def frames(self) -> list[NDArray[Any]]:
-        """The frames as they were when they came, whatever their form; chunks that are no numbers are left out."""
+        """The frames as they were when they came, in any form. Chunks that are not numeric are left out."""
         return frames_of(self.copies)
 
     @property
     def count(self) -> int:
-        """Frames so far; a chunk that has not the four axes of frames counts as one."""
+        """Number of frames so far. A chunk without four axes counts as one."""
         return sum(len(copy) if copy is not None and copy.ndim == 4 else 1 for copy in self.copies)
 
     @property
     def touched(self) -> list[str]:
-        """Parts of the request that are no longer what they were."""
+        """Parts of the request that the model has changed."""
         after = _contents(self.request)
         return [name for name, before in self._before.items() if not np.array_equal(before, after[name])]
 
@@ -202,10 +225,13 @@ class ModelAnswer:
 
 
 class Trial:
-    """A model and what it is asked, in one process, by one check after the other.
+    """A model and its answers, in one process, for one check after another.
 
-    deadline_s: for models that cannot be stopped from outside, seconds without a chunk after which it has failed.
-    suite: whose actions it is driven by.
+    Args:
+        model: The model.
+        deadline_s: Seconds without a chunk after which the model has failed, for models that cannot be stopped from
+            outside.
+        suite: Suite whose actions control the model.
     """
 
     def __init__(self, model: WorldModel, deadline_s: float | None = None, suite: CheckedSuite = "loopnav") -> None:
@@ -217,7 +243,7 @@ class Trial:
         self.begin(lambda done, total: None)
 
     def begin(self, report: Progress) -> None:
-        """A new check: what it asks and measures is noted in `asked` and `measured`."""
+        """Begin a check. Its questions and measurements are collected in `asked` and `measured`."""
         self.asked: list[str] = []
         self.measured: dict[str, Any] = {}
         self._report = report
@@ -228,14 +254,14 @@ class Trial:
         return make_question(self.spec, suite=self.suite, **question)
 
     def start(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
-        """Begin a question (see `make_question`); its chunks are taken by whoever calls this."""
+        """Begin a question (see `make_question`). The caller takes the chunks."""
         asked = ModelAnswer(self.model, self.question(**question), self._heard, keep=keep)
         self.asked.append(asked.described)
         self._heard(0, 0)
         return asked
 
     def ask(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
-        """The whole answer to a question."""
+        """The complete answer to a question (see `make_question`)."""
         asked = self.start(keep=keep, **question)
         while asked.step():
             pass
@@ -243,9 +269,10 @@ class Trial:
         return asked
 
     def plain(self) -> ModelAnswer:
-        """The answer to the plain question, asked once; the first thing that this process asks of the model.
+        """The answer to the plain question. It is asked once, as the first question to the model in this process.
 
-        Raises SubjectError when there is none.
+        Raises:
+            SubjectError: When there is no answer.
         """
         plain = self._once("plain")
         if plain.error is not None or not plain.copies:
@@ -277,15 +304,21 @@ class Trial:
 
 
 def frames_of(chunks: Iterable[Any]) -> list[NDArray[Any]]:
-    """Every frame of some chunks; a chunk that has not four axes is taken for one frame."""
+    """All frames of some chunks. A chunk without four axes counts as one frame."""
     arrays = [array for array in map(array_of, chunks) if array is not None]
     return [frame for array in arrays for frame in (array if array.ndim == 4 else [array])]
 
 
 def array_of(chunk: Any) -> NDArray[Any] | None:
-    """`chunk` as an array of numbers; None when it cannot be one.
+    """A chunk as a numeric array.
 
-    Of what has a shape and cannot be read from here, such as a tensor on a graphics card, zeros of that shape.
+    Args:
+        chunk: What the model gave.
+
+    Returns:
+        The array. Zeros of the same shape where the chunk has a shape but cannot be read, such as a tensor on a GPU.
+        None
+        where it cannot be an array.
     """
     try:
         array = np.asarray(chunk)
@@ -310,7 +343,7 @@ def _walk() -> tuple[FloatArray, NDArray[np.float32]]:
 
 
 class _Scenes:
-    """Frames of a clip that are drawn when they are asked for: most futures are never looked at."""
+    """Frames of a clip that are drawn on demand, since most futures are never used."""
 
     def __init__(self, poses: FloatArray, camera: Camera) -> None:
         self._poses = poses
@@ -329,7 +362,7 @@ def _picture(pose: bytes, camera: Camera) -> Frames:
 
 
 def _contents(request: RolloutRequest) -> dict[str, NDArray[Any]]:
-    """Copies of every array that a model could write into."""
+    """Copies of all arrays that a model could write to."""
     context = request.context
     parts: dict[str, NDArray[Any]] = {
         "the context frames": context.clip.to_array(),
@@ -344,7 +377,7 @@ def _contents(request: RolloutRequest) -> dict[str, NDArray[Any]]:
 
 
 def _place(error: BaseException) -> str:
-    """Where in the model's own code it was raised; empty when that is not known."""
+    """Place in the model's own code where an error was raised. Empty when it is not known."""
     told = _PLACE.findall("\n".join(getattr(error, "__notes__", ())))  # by a model's own process
     lines = told or [(each.filename, each.lineno, each.name) for each in traceback.extract_tb(error.__traceback__)]
     own = [(Path(file), line, function) for file, line, function in lines if not _is_library(Path(file))]
@@ -359,5 +392,5 @@ def _is_library(file: Path) -> bool:
 
 
 def _all_empty(copies: list[NDArray[Any] | None]) -> bool:
-    """Whether nothing has come for so long that nothing will."""
+    """Whether so many chunks were empty that no frame is expected."""
     return len(copies) == _MAX_EMPTY and all(copy is not None and copy.size == 0 for copy in copies)

@@ -1,13 +1,13 @@
-"""Which metric sees what? Every metric of frames against known changes of them, from faint to strong.
+"""A study of what metrics respond to: every metric of frames on known changes, from faint to strong.
 
     found = metric_study(scenes=40)
     print(tables(found))
 
 `samples` holds the frames, `perturbations` the changes by severity, `metric_adapters` and `learned` the metrics,
-`study` runs them, `results` holds what comes out, `format` and `page` print it.
+`study` runs them, `results` holds the results, `format` and `page` print them.
 
 `published_curves` is another study on the same perturbations and scenes: LoopNav's figure 3a, at the paper's own
-severities and with bounds that SGCS must keep. The metric study looks at every metric, over a range of severities.
+severities and with bounds that SGCS must keep. The metric study covers every metric, over a range of severities.
 """
 
 from worldgauge.tools.validate_metrics.format import conclusions, tables

@@ -1,4 +1,4 @@
-"""A metric study in words: tables of plain text, and what can be concluded."""
+"""A metric study as text: tables, and conclusions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAINT = 0.02
 
 
 def tables(found: MetricStudy) -> str:
-    """Plain text: responses, the weakest strength that is seen, selectivity, and what could not be measured."""
+    """Tables as plain text: responses, the weakest visible strength, selectivity, and what could not be measured."""
     measured, applied = found.measured, found.applied
     counts = [_span({row.curves[c.name].usual.response.n for row in measured}) for c in applied]
     skipped = [_span({row.curves[c.name].usual.skipped for row in measured}) for c in applied]
@@ -41,7 +41,7 @@ def tables(found: MetricStudy) -> str:
 
 
 def conclusions(found: MetricStudy) -> tuple[str, ...]:
-    """Sentences that the numbers bear out, each for metrics of which an interval says so."""
+    """Sentences that the numbers support, each for the metrics whose interval confirms it."""
     rows = [row for row in found.measured if row.selectivity is not None]
     said = []
     for of, what in (
@@ -73,7 +73,7 @@ def conclusions(found: MetricStudy) -> tuple[str, ...]:
 
 
 def ratio_words(found: Selectivity | None) -> str:
-    """ "0.5 (0.4 to 0.6)" times as much; a dash where there is none."""
+    """The ratio in words, such as "0.5 (0.4 to 0.6)"; a dash where there is none."""
     if found is None:
         return "-"
     middle, low, high = (_times(Selectivity.ratio(share)) for share in found[:3])

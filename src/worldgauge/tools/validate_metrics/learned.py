@@ -1,4 +1,4 @@
-"""Metrics put to the test that need weights: each is a row of the study, also where its weights are not here."""
+"""Metrics under study that need weights. Each is a row of the study, even where its weights are missing."""
 
 from __future__ import annotations
 
@@ -32,9 +32,16 @@ _PERCEIVED: tuple[tuple[str, str, What, str], ...] = (
 
 
 def learned_adapters(networks: Mapping[str, str]) -> tuple[MetricAdapter, ...]:
-    """All learned metrics of frames. networks: metric -> what it is asked of instead, as `open_perception` takes it.
+    """All learned metrics of frames.
 
-    Raises UnknownNameError for a metric that is none of them.
+    Args:
+        networks: What a metric uses instead of its own network, by metric, in the form that `open_perception` takes.
+
+    Returns:
+        One adapter per metric.
+
+    Raises:
+        UnknownNameError: For a name that is not a learned metric.
     """
     names = [name for name, *_ in _PERCEIVED]
     for name in networks:
@@ -66,7 +73,7 @@ def _opened(name: str, what: What, text: str, samples: Samples) -> Score:
 
 
 def _distances(lpips: Any, truth: Shot, others: Sequence[Shot]) -> list[float]:
-    """At the frames' own size, as LoopNav compares them."""
+    """Distances at the original size of the frames, as in LoopNav."""
     want = _unit(truth.rgb)
     found: list[float] = []
     for part in _parts(others):

@@ -1,4 +1,4 @@
-"""Metrics put to the test that need no weights: those of pictures, and those of the things in them."""
+"""Metrics under study that need no weights: metrics of pictures, and of the objects in them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ Score = Callable[[Shot, Sequence[Shot]], Values]
 class MetricAdapter:
     """Metrics that are computed together.
 
-    metrics: name in the study -> name in `metrics.metrics`, whose facts say which way is better.
-    open: made ready for the samples; raises NotApplicableError where it cannot judge them, AbsentWeightsError or
-    MissingExtraError where something is not on this machine. blind: those that read exact labels, not pictures.
-    alone: whether it judges a frame without the truth.
+    Attributes:
+        metrics: Name in `metrics.metrics` by name in the study. Its facts give the better direction.
+        open: Prepares the metrics for the samples. It raises NotApplicableError where they cannot judge them, and
+            AbsentWeightsError or MissingExtraError where something is not installed.
+        blind: Metrics that read exact labels, not pictures.
+        alone: Whether a frame is judged without the truth.
     """
 
     metrics: Mapping[str, str]
@@ -43,7 +45,7 @@ class MetricAdapter:
 
 
 def score_each(function: Callable[[Image, Image], float], name: str) -> Callable[[Samples], Score]:
-    """A function of (frame, truth) as what a gauge opens."""
+    """Wrap a function of (frame, truth) for `MetricAdapter.open`."""
 
     def score(truth: Shot, others: Sequence[Shot]) -> Values:
         return {name: [float(function(other.rgb, truth.rgb)) for other in others]}

@@ -1,4 +1,4 @@
-"""The page of a metric study: which metric sees what, how it grows with the dose, and what was shown."""
+"""The page of a metric study: what each metric responds to, how it grows with the strength, and example frames."""
 
 from __future__ import annotations
 
@@ -37,7 +37,16 @@ TICKS = tuple(zip(PLACES.values(), ("0", "¼", "½", "1", "2", "4"), strict=True
 
 
 class Cell(NamedTuple):
-    """One response of the table: its words, its colour's strength in [0, 1], and whether it differs from the truth."""
+    """One response of the table.
+
+    Attributes:
+        mean: The mean in words.
+        interval: Its interval in words.
+        fewer: Note on the number of units, where it is lower.
+        shade: Strength of the colour in [0, 1].
+        seen: Whether the response differs from that of the truth.
+        blind: Whether the metric reads nothing that changes.
+    """
 
     mean: str
     interval: str
@@ -59,9 +68,18 @@ class Strip(NamedTuple):
 
 
 def write_metric_study(found: MetricStudy, out: Path, command: str = "") -> Path:
-    """Write the page of `found` to `out`, whole or not at all; its path. Of a name in .svg, the curves alone.
+    """Write the page of a study, whole or not at all.
 
-    command: what made it. Raises RunError where it cannot be written.
+    Args:
+        found: The study.
+        out: File to write. A name ending in .svg gets the curves alone.
+        command: Command that made the study.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        RunError: Where the file cannot be written.
     """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +115,16 @@ def render_metric_study(found: MetricStudy, command: str = "") -> str:
 
 
 def plot(found: MetricStudy, metrics: Sequence[str] = (), across: int = 3) -> str:
-    """The curves of `metrics`, or of all that were measured, as one SVG file that needs nothing else."""
+    """Curves as one self-contained SVG file.
+
+    Args:
+        found: The study.
+        metrics: Metrics to draw, by default all that were measured.
+        across: Number of panels in a row.
+
+    Returns:
+        The SVG text.
+    """
     rows = [found.row(name) for name in metrics] or list(found.measured)
     wide, tall = curves.WIDTH + 30, curves.HEIGHT + 34
     down = -(-len(rows) // across)
@@ -121,7 +148,7 @@ def plot(found: MetricStudy, metrics: Sequence[str] = (), across: int = 3) -> st
 
 
 def panel(row: MetricRow, columns: Sequence[PerturbationColumn]) -> Markup:
-    """Response of one metric against strength, a line for each perturbation; on the same axis for every metric."""
+    """Response of one metric against strength, with one line per perturbation. All metrics have the same axis."""
     lines = [curves.Curve(look_of(column), _points(row.curves[column.name])) for column in columns]
     told = "; ".join(f"{_title(c.name)} {number(row.curves[c.name].usual.response.mean)}" for c in columns)
     return curves.line_chart(
@@ -142,7 +169,7 @@ def look_of(column: PerturbationColumn) -> SeriesStyle:
 
 
 def _points(curve: Curve) -> tuple[tuple[float, float, float | None, float | None], ...]:
-    """From the truth on; what lies beyond the axis is drawn at its end."""
+    """Points from the truth on. Values beyond the axis are drawn at its end."""
     measured = [(PLACES[dose.strength], dose.response) for dose in curve.doses]
     known = [(place, min(max(r.mean, 0.0), 1.0), r.low, r.high) for place, r in measured if r.mean is not None]
     return ((0, 0.0, 0.0, 0.0), *known)
@@ -205,7 +232,7 @@ def _details(
 
 
 def _strip(column: PerturbationColumn, pictures: Sequence[NDArray[np.uint8] | None]) -> Strip:
-    """The truth and every strength, blank where there is none."""
+    """The truth and every strength, blank where there is no picture."""
     first = pictures[0]
     assert first is not None
     height, width = first.shape[:2]

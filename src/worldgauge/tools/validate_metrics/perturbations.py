@@ -1,6 +1,7 @@
-"""What is done to a frame, and how strongly: ladders of doses, each a multiple of its usual one.
+"""Changes of a frame at several strengths, each a multiple of the usual one.
 
-The usual dose of the first six is the paper's (LoopNav, figure 3a); of the rest it is what one would notice when told.
+The usual strength of the first six is that of the paper (LoopNav, figure 3a). For the others it is one that a viewer
+would notice if it is pointed out.
 """
 
 from __future__ import annotations
@@ -34,10 +35,16 @@ THINGS = tuple(i for i, name in enumerate(CATEGORIES, start=1) if name not in ST
 
 @dataclass(frozen=True)
 class SeverityScale:
-    """One way to change a frame.
+    """One kind of change of a frame.
 
-    kind: what that does to the scene. what: the change in words. strengths: that it has, multiples of the usual dose.
-    amount: a strength in words. keeps_labels: whether every pixel goes on showing the same thing.
+    Attributes:
+        name: Name of the perturbation.
+        kind: What it does to the scene.
+        what: The change in words.
+        strengths: Its strengths, multiples of the usual one.
+        amount: Gives a strength in words.
+        apply: Changes a sample; None where that is not possible.
+        keeps_labels: Whether every pixel still shows the same object.
     """
 
     name: str
@@ -50,12 +57,19 @@ class SeverityScale:
 
 
 def steps_m() -> tuple[float, ...]:
-    """How far the camera is moved, metres, one for each strength."""
+    """Distances in metres by which the camera moves, one per strength."""
     return tuple(STEP_M * strength for strength in STRENGTHS)
 
 
 def severity_scales(seed: int) -> tuple[SeverityScale, ...]:
-    """All, in the order of the tables; seed: of the noise. A ladder gives None for a frame that it cannot change so."""
+    """All perturbations, in the order of the tables.
+
+    Args:
+        seed: Seed of the noise.
+
+    Returns:
+        The perturbations. Each gives None for a frame that it cannot change.
+    """
     whole = tuple(s for s in STRENGTHS if s >= 1)
     p = perturbation
     return (
@@ -195,7 +209,7 @@ def _repainted(sample: Sample, rgb: Image) -> Shot:
 
 
 def _noisy(rgb: Image, levels: float, seed: tuple[int, int]) -> Image:
-    """The same pattern at every strength, so that a curve is not one of chance."""
+    """Noise with the same pattern at every strength, so that a curve does not depend on chance."""
     pattern = np.random.default_rng(seed).standard_normal(rgb.shape, np.float32)
     return np.clip(np.rint(rgb + levels * pattern), 0, 255).astype(np.uint8)
 

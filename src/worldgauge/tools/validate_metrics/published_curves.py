@@ -1,10 +1,10 @@
-"""Is SGCS worth trusting? The paper's perturbation study (figure 3a), with acceptance bounds instead of a picture.
+"""The paper's perturbation study of SGCS (figure 3a), with acceptance bounds.
 
 A frame and a perturbed copy of it are scored. Colour, small shifts, turns and zooms keep the scene: SGCS must stay
 near 1 where pixel metrics fall. Deletion and swap change it: SGCS must fall where pixel metrics stay high.
 
-    print(study().table())                       drawn scenes, exact labels
-    print(study(Path("data/loopnav")).table())   recorded walks
+    print(run_published_study().table())                       drawn scenes, exact labels
+    print(run_published_study(Path("data/loopnav")).table())   recorded walks
 """
 
 from __future__ import annotations
@@ -50,8 +50,14 @@ Distance = Callable[[Image, Image], float]
 class PublishedBar:
     """One bar of the figure: a metric under a perturbation.
 
-    mean, std: over units (drawn scenes, or videos), population std; None where n is 0. n: units with a value.
-    skipped: frames without an object to delete or two to swap. reason: why there is no value at all.
+    Attributes:
+        metric: Name of the metric.
+        perturbation: Name of the perturbation.
+        mean: Mean over units (drawn scenes, or videos). None where `n` is 0.
+        std: Population standard deviation over units. None where `n` is 0.
+        n: Number of units with a value.
+        skipped: Number of frames without an object to delete, or without two to swap.
+        reason: Why there is no value at all.
     """
 
     metric: str
@@ -65,7 +71,15 @@ class PublishedBar:
 
 @dataclass(frozen=True)
 class PublishedStudy:
-    """The bars, what they were measured on, and whether they keep the acceptance bounds; `reasons` says which fail."""
+    """The bars, their source, and whether they keep the acceptance bounds.
+
+    Attributes:
+        source: What they were measured on.
+        segmenter: Name of the segmenter.
+        bars: The bars.
+        accepted: Whether all bounds are kept.
+        reasons: The bounds that are not kept.
+    """
 
     source: str
     segmenter: str
@@ -88,7 +102,7 @@ class PublishedStudy:
         }
 
     def table(self) -> str:
-        """Plain text, a line a metric and a column a perturbation, mean +- std (n)."""
+        """Plain text with one line per metric and one column per perturbation, mean +- std (n)."""
         lines = [f"{self.source}, {self.segmenter} masks", f"{'':10}" + "".join(f"{p:>20}" for p in PERTURBATIONS)]
         for metric in dict.fromkeys(bar.metric for bar in self.bars):
             mine = [bar for bar in self.bars if bar.metric == metric]
@@ -107,13 +121,23 @@ def run_published_study(
     segmenter: Literal["exact", "colour"] = "exact",
     lpips: Distance | None = None,
 ) -> PublishedStudy:
-    """Run the study on `scenes` drawn scenes, or on the LoopNav folder `source`.
+    """Run the study on drawn scenes, or on recorded walks.
 
-    source: type ABA, range 5, the first recording of each village, every fifth frame of all of it.
-    segmenter: "exact" masks move with the perturbation (needs embedded worlds); "colour" looks at the perturbed
-    picture again (recordings only; it knows absolute colours, so bar 1 breaks its bound).
-    lpips: distance of two images; without it sim-LPIPS, which is 1 - LPIPS, is reported as missing.
-    Raises DataError when `source` holds nothing to use, UsageError for the colour segmenter without `source`.
+    Args:
+        source: LoopNav folder. Type ABA, range 5, the first recording of each village and every fifth frame are used.
+            None for drawn scenes.
+        scenes: Number of drawn scenes.
+        seed: Seed of the drawn scenes.
+        segmenter: "exact" masks move with the perturbation, and need embedded worlds. "colour" segments the perturbed
+            picture again; it is for recordings only, and knows absolute colours, so bar 1 breaks its bound.
+        lpips: Distance of two images. Without it sim-LPIPS, which is 1 - LPIPS, is reported as missing.
+
+    Returns:
+        The study.
+
+    Raises:
+        DataError: When `source` holds nothing usable.
+        UsageError: For the colour segmenter without `source`.
     """
     if source is None and segmenter == "colour":
         raise UsageError("drawn scenes have exact masks only; the colour segmenter needs recordings: --data DIR")
@@ -128,7 +152,7 @@ def run_published_study(
 
 
 def check_bounds(bars: Iterable[PublishedBar], *, fewest: int = MIN_SCENES) -> tuple[str, ...]:
-    """The acceptance bounds that `bars` break, over at least `fewest` units a bar; empty when all hold."""
+    """The acceptance bounds that `bars` break, with at least `fewest` units per bar. Empty when all hold."""
     by_name = {(bar.metric, bar.perturbation): bar for bar in bars}
 
     def mean(metric: str, perturbation: str) -> float:
@@ -225,7 +249,7 @@ def _recordings(source: Path) -> list[Episode]:
 
 
 def _recorded(episode: Episode, again: Colour | None) -> Iterator[tuple[Image, Labels]]:
-    """Every fifth frame with its labels, from the world it was taken in or from its colours."""
+    """Every fifth frame with its labels, from its world or from its colours."""
     if again is None and episode.world is None:
         raise DataError(f"'{episode.id}' comes without its world, so it has no exact masks; take the colour segmenter")
     for index in range(0, len(episode), STRIDE):

@@ -1,7 +1,8 @@
-"""What a metric study found: responses with intervals, how they grow with the dose, and what can be concluded.
+"""Results of a metric study: responses with intervals, their growth with the strength, and conclusions.
 
-The response is what a metric lost from the truth, in units of what it loses when the whole scene is replaced by another
-one (root mean square over scenes): 0 for the truth, 1 for as bad as another place, negative for better than the truth.
+The response is the loss of a metric relative to the truth, in units of its loss when the whole scene is replaced by
+another one (root mean square over scenes): 0 for the truth, 1 for as bad as another place, negative for better than
+the truth.
 """
 
 from __future__ import annotations
@@ -29,7 +30,14 @@ Floats = NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """A mean over units with its 95 % interval; None where there are too few. n: units."""
+    """A mean over units with its 95 % interval.
+
+    Attributes:
+        mean: The mean. None where there are too few units.
+        low: Lower end of the interval, or None.
+        high: Upper end of the interval, or None.
+        n: Number of units.
+    """
 
     mean: float | None
     low: float | None
@@ -38,13 +46,19 @@ class Estimate(NamedTuple):
 
     @property
     def is_not_zero(self) -> bool:
-        """Whether the interval leaves 0 out."""
+        """Whether the interval excludes 0."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
 @dataclass(frozen=True)
 class SeverityResponse:
-    """A metric at one strength of a perturbation. skipped: frames that could not be changed so, or have no value."""
+    """A metric at one strength of a perturbation.
+
+    Attributes:
+        strength: Multiple of the usual strength.
+        response: The response.
+        skipped: Number of frames that could not be changed, or have no value.
+    """
 
     strength: float
     response: Estimate
@@ -55,8 +69,12 @@ class SeverityResponse:
 class Curve:
     """A metric against the strength of one perturbation.
 
-    monotonicity: Spearman's coefficient of strength and response, the truth at 0 among them, mean over units; a flat
-    curve has 0. blind: whether the metric reads nothing that the perturbation changes, and is 0 for that reason.
+    Attributes:
+        perturbation: Name of the perturbation.
+        doses: Responses by strength.
+        monotonicity: Spearman's coefficient of strength and response, with the truth at 0, as mean over units. A flat
+            curve has 0.
+        blind: Whether the metric reads nothing that the perturbation changes, and is 0 for that reason.
     """
 
     perturbation: str
@@ -66,7 +84,7 @@ class Curve:
 
     @property
     def usual(self) -> SeverityResponse:
-        """The dose that tables show."""
+        """The strength that tables show."""
         return next(dose for dose in self.doses if dose.strength == USUAL)
 
     @property
@@ -76,10 +94,14 @@ class Curve:
 
 
 class Selectivity(NamedTuple):
-    """Response to changes of the scene over that to harmless ones, both at the paper's strength: mean sizes.
+    """Response to changes of the scene relative to that to harmless ones, both at the paper's strength, as mean sizes.
 
-    share: response to changes over the sum of both, in [0, 1]; 0.5 is a metric that cannot tell them apart. low, high:
-    its 95 % interval, None for fewer than five units.
+    Attributes:
+        share: Response to changes divided by the sum of both, in [0, 1]. 0.5 means that the metric cannot distinguish
+            them.
+        low: Lower end of the 95 % interval. None for fewer than five units.
+        high: Upper end of the interval, likewise.
+        n: Number of units.
     """
 
     share: float
@@ -89,16 +111,23 @@ class Selectivity(NamedTuple):
 
     @staticmethod
     def ratio(share: float | None) -> float | None:
-        """The share as "so many times as much"; infinite where there is no response to harmless changes."""
+        """The share as a ratio of the two responses. Infinite where there is no response to harmless changes."""
         return None if share is None else math.inf if share >= 1 else share / (1 - share)
 
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric. alone: it judges a frame without the truth. reason: why it has no curves.
+    """Results of one metric.
 
-    selectivity: of deletion and swap, as the paper has them; of things: of those that touch no sky and no ground.
-    unit: what it loses, in its own unit, when the scene is another one.
+    Attributes:
+        metric: Name of the metric.
+        better: Direction of better values.
+        alone: Whether it judges a frame without the truth.
+        unit: Its loss, in its own unit, when the scene is replaced by another one.
+        curves: Curve by perturbation.
+        selectivity: Selectivity for deletion and swap as in the paper.
+        selectivity_of_things: Selectivity for deletion and swap of objects that touch neither sky nor ground.
+        reason: Why it has no curves.
     """
 
     metric: str
@@ -112,7 +141,15 @@ class MetricRow:
 
 
 class PerturbationColumn(NamedTuple):
-    """One perturbation. amounts: its strengths in words. reason: why it could not be applied."""
+    """One perturbation of the study.
+
+    Attributes:
+        name: Name of the perturbation.
+        kind: What it does to the scene.
+        what: The change in words.
+        amounts: Strengths in words.
+        reason: Why it could not be applied.
+    """
 
     name: str
     kind: Kind
@@ -123,10 +160,17 @@ class PerturbationColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class MetricStudy:
-    """All rows and columns. source: the frames in words. n: of them, from so many units; seed: of scenes and noise.
+    """All rows and columns of a study.
 
-    examples: by perturbation small pictures of one frame, the truth first and then every strength; None where it could
-    not be changed so.
+    Attributes:
+        source: The frames in words.
+        n: Number of frames.
+        units: Number of units that they come from.
+        seed: Seed of scenes and noise.
+        columns: The perturbations.
+        rows: The metrics.
+        examples: Small pictures of one frame by perturbation, the truth first and then every strength. None where it
+            could not be changed.
     """
 
     source: str
@@ -152,7 +196,7 @@ class MetricStudy:
         return next(row for row in self.rows if row.metric == metric)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; what is infinite or missing is null."""
+        """Plain JSON values. Infinite and missing values are null."""
         return {
             "source": self.source,
             "frames": self.n,
@@ -168,9 +212,15 @@ class MetricStudy:
 def curves_of(
     drops: Mapping[str, Mapping[float, Floats]], units: Sequence[str], blind: frozenset[str]
 ) -> dict[str, Curve]:
-    """Curves of one metric. drops: by perturbation and strength the response of every frame, NaN where there is none.
+    """Curves of one metric.
 
-    blind: perturbations that change nothing the metric reads.
+    Args:
+        drops: Response of every frame by perturbation and strength, NaN where there is none.
+        units: Unit of every frame.
+        blind: Perturbations that change nothing that the metric reads.
+
+    Returns:
+        Curve by perturbation.
     """
     return {name: _curve(name, by_strength, units, name in blind) for name, by_strength in drops.items()}
 
@@ -178,7 +228,16 @@ def curves_of(
 def selectivity_of(
     drops: Mapping[str, Mapping[float, Floats]], units: Sequence[str], changes: tuple[str, str] = CHANGE
 ) -> Selectivity | None:
-    """See `Selectivity`; None where one of the six perturbations has no value, or the metric responds to none."""
+    """Selectivity of one metric, see `Selectivity`.
+
+    Args:
+        drops: Response of every frame by perturbation and strength.
+        units: Unit of every frame.
+        changes: The two perturbations that change the scene.
+
+    Returns:
+        The selectivity. None where one of the six perturbations has no value, or the metric responds to none.
+    """
     table = np.stack([_by_unit(drops[name][USUAL], units) for name in (*changes, *KEEP)])
     count = table.shape[1]
     if np.isnan(table).all(1).any():

@@ -1,4 +1,4 @@
-"""What a metric study looks at: frames whose things are known, drawn or from recorded walks."""
+"""Frames of a metric study, with known objects: drawn, or from recorded walks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ from worldgauge.worlds import open_world
 
 
 class Shot(NamedTuple):
-    """A picture (H, W, 3) uint8 and the things in it."""
+    """A picture with its objects.
+
+    Attributes:
+        rgb: (H, W, 3) uint8.
+        labels: The objects.
+    """
 
     rgb: Image
     labels: Labels
@@ -29,7 +34,13 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True)
 class Sample:
-    """One frame of the truth. number: its place among all. aside: the same world from so many metres to the right."""
+    """One frame of the truth.
+
+    Attributes:
+        number: Its index.
+        shot: The frame.
+        aside: The same world from a camera moved to the right, by distance in metres.
+    """
 
     number: int
     shot: Shot
@@ -38,11 +49,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Samples:
-    """Frames to study, made when asked for.
+    """Frames of a study, made on demand.
 
-    title: what they are, in words. units: of each frame what it is from; frames of one unit are not independent.
-    exact: whether the labels are; else they are guessed from colours, good enough to choose objects by.
-    coloured: whether the colour segmenter is made for such frames. moves: whether the camera can be moved.
+    Attributes:
+        title: What they are, in words.
+        units: Unit of each frame. Frames of one unit are not independent.
+        exact: Whether labels are exact. Otherwise they are guessed from colours, which is enough to choose objects.
+        coloured: Whether the colour segmenter supports such frames.
+        moves: Whether the camera can be moved.
     """
 
     title: str
@@ -57,11 +71,11 @@ class Samples:
         return len(self.units)
 
     def shot(self, number: int) -> Shot:
-        """Frame `number` as it is."""
+        """Frame `number` without changes."""
         return self._shot(number)
 
     def sample(self, number: int, steps_m: tuple[float, ...]) -> Sample:
-        """Frame `number` with what is seen after each of the steps to the right."""
+        """Frame `number`, with the view after each of the steps to the right in metres."""
         aside = {step: self._aside(number, step) for step in steps_m} if self.moves else {}
         return Sample(number, self.shot(number), aside)
 
@@ -81,10 +95,19 @@ def draw_samples(count: int, seed: int) -> Samples:
 
 
 def read_samples(source: Path, count: int) -> Samples:
-    """About `count` frames of the LoopNav folder `source`: evenly many of the first valid recording of each village.
+    """Frames of a LoopNav folder, the same number from the first valid recording of each village.
 
-    Where the world is known the frame is rendered again, without the losses of its file, else it is the file's own.
-    Raises DataError for a folder without recordings, of which only some have a world, or of frames of several sizes.
+    A frame is rendered again, without compression losses, where the world is known. Otherwise it comes from the file.
+
+    Args:
+        source: The folder.
+        count: Approximate number of frames.
+
+    Returns:
+        The frames.
+
+    Raises:
+        DataError: For a folder without recordings, or one whose recordings differ in frame size or in having a world.
     """
     first: dict[str, loopnav.Trajectory] = {}
     for trajectory in sorted(loopnav.discover(source), key=lambda t: t.id):

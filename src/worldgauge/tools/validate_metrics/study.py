@@ -1,4 +1,4 @@
-"""The study itself: every frame is changed in every way, and every metric scores what came of it."""
+"""The metric study: every frame is changed by every perturbation, and every metric scores the result."""
 
 from __future__ import annotations
 
@@ -49,11 +49,25 @@ def metric_study(
     networks: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> MetricStudy:
-    """Put every available metric of frames, or those in `names`, through every perturbation at every strength.
+    """Measure the response of metrics of frames to every perturbation at every strength.
 
-    data: LoopNav folder whose recordings give the frames; drawn scenes without. scenes: frames in all. networks: see
-    `learned_adapters`. progress: called with frames done and in all. Equal arguments give equal numbers on one machine.
-    Raises UnknownNameError for metrics, UsageError for fewer than two scenes, DataError for the folder.
+    Equal arguments give equal numbers on one machine.
+
+    Args:
+        data: LoopNav folder with recordings. None for drawn scenes.
+        scenes: Number of frames.
+        seed: Seed of scenes and noise.
+        names: Metrics to study, by default all that are available.
+        networks: As for `learned_adapters`.
+        progress: Called with the number of frames done and the total.
+
+    Returns:
+        The study.
+
+    Raises:
+        UnknownNameError: For an unknown metric.
+        UsageError: For fewer than two scenes.
+        DataError: For a folder that cannot be used.
     """
     gauges = _chosen((*WEIGHTLESS, *learned_adapters(networks or {})), names)
     if scenes < 2:
@@ -92,7 +106,7 @@ def _chosen(gauges: Sequence[MetricAdapter], names: Sequence[str]) -> list[Metri
 
 
 def _open(gauges: Sequence[MetricAdapter], samples: Samples) -> tuple[list[Score], dict[str, str]]:
-    """What scores, and by metric why one does not."""
+    """The metrics that can score, and by metric why one cannot."""
     scores, reasons = [], {}
     for gauge in gauges:
         try:
@@ -163,7 +177,7 @@ def _column(ladder: SeverityScale, samples: Samples) -> PerturbationColumn:
 
 
 def _richest(scored: Sequence[_Scored]) -> int:
-    """The first frame that the most could be done to."""
+    """The first of the frames to which most perturbations apply."""
     counts = [max((len(values) for values in each.values()), default=0) for each in scored]
     return counts.index(max(counts))
 

@@ -1,4 +1,4 @@
-"""Drawn street scenes with exact labels, on which the metric itself is put to the test."""
+"""Drawn street scenes with exact labels, for tests of metrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ _COLOURS = {
 
 
 class DrawnScene(NamedTuple):
-    """rgb (H, W, 3) uint8; category (H, W) uint16, indices of CATEGORIES plus one; instance (H, W) uint16."""
+    """A drawn scene.
+
+    Attributes:
+        rgb: (H, W, 3) uint8.
+        category: (H, W) uint16, indices of CATEGORIES plus one.
+        instance: (H, W) uint16, number of the object.
+    """
 
     rgb: NDArray[np.uint8]
     category: NDArray[np.uint16]
@@ -33,9 +39,16 @@ class DrawnScene(NamedTuple):
 
 
 def draw_scene(seed: int) -> DrawnScene:
-    """Sky above a horizon, grass, one widening path, 2-4 buildings, 2-6 trees, 3-8 flowers, drawn back to front.
+    """Draw a scene of 640x360 pixels, the same for the same seed.
 
-    640x360; every instance has its own number, visible parts of it keep it. Same seed, same scene.
+    It has sky above a horizon, grass, one widening path, 2-4 buildings, 2-6 trees and 3-8 flowers, drawn from back to
+    front. Every object has its own number, which its visible parts keep.
+
+    Args:
+        seed: Seed of the scene.
+
+    Returns:
+        The scene.
     """
     rng = np.random.default_rng(seed)
     canvas = _Canvas(rng)
