@@ -21,7 +21,14 @@ CONTAINERS = "avi,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm"
 
 
 class FileSource:
-    """Frame times and key frames of a file, read once without decoding."""
+    """Frame times and key frames of a file, read once without decoding.
+
+    Args:
+        path: The video file.
+
+    Raises:
+        DataError: The file is missing, is not a video, is empty or passes the limits.
+    """
 
     def __init__(self, path: Path) -> None:
         import av

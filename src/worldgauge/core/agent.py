@@ -115,4 +115,4 @@ class Agent(Protocol):
 
 
 agents: Registry[Callable[..., Agent]] = Registry("agent", group="worldgauge.agents", in_suites="agents")
-"""Everybody who can be asked by name; those of a suite stand in its folder `agents`."""
+"""All agents by name; those of a suite lie in its folder `agents`."""

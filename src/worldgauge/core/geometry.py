@@ -298,10 +298,10 @@ def quaternion_of_pose(pose: ArrayLike) -> FloatArray:
 
 
 Shape = Literal["static", "line", "plane", "spatial"]
-"""What points span. Below "plane" the rotation of an alignment is one of many; with "static" its scale is 0."""
+"""What points span. Below "plane" the rotation of an alignment is not unique; with "static" its scale is 0."""
 
 _FLAT = 1e-6
-"""Of the widest spread: what counts as none. Squares of it are what 64 bits still tell from 0."""
+"""Share of the widest spread that counts as zero. 64 bits can just separate its square from 0."""
 
 
 class Sim3(NamedTuple):

@@ -238,7 +238,7 @@ def rollout_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
 
 
 def imagines(model: Any) -> bool:
-    """Whether a model imagines anything; False for a reference that stands for having no model.
+    """Whether a model imagines anything; False for a reference that represents having no model.
 
     A model declares it as the attribute `imagines` of its class.
 

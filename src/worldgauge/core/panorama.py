@@ -229,13 +229,13 @@ def _released_places(camera: Camera, pitch_up_deg: float, height: int) -> tuple[
 
 @lru_cache(maxsize=8)
 def _grid(width: int, height: int, wide: int) -> tuple[FloatArray, FloatArray]:
-    """Columns and rows that bring a panorama of that size to `wide` columns."""
+    """Columns and rows that resample a panorama of this size to `wide` columns."""
     columns = (np.arange(wide) + 0.5) * width / wide - 0.5
     return _frozen(*np.meshgrid(columns, np.arange(height, dtype=np.float64)))
 
 
 def _frozen(*arrays: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Arrays that a cache may hand out."""
+    """Make arrays read-only, so that a cache can share them."""
     one, other = (np.ascontiguousarray(array) for array in arrays)
     one.flags.writeable = other.flags.writeable = False
     return one, other
@@ -274,7 +274,14 @@ def _bilinear(
 ) -> None:
     """Fill `out` (h, w, C) from `image` (H, W, C) at `columns` + shift and `rows` (h, w).
 
-    wrap: columns go round; else they end at the edge, as rows do. rounded: to the nearest whole number, for integers.
+    Args:
+        image: (H, W, C) source.
+        columns: (h, w) columns.
+        rows: (h, w) rows.
+        shift: Added to the columns.
+        wrap: Whether columns wrap around; else they end at the edge, as rows do.
+        rounded: Whether values are rounded to whole numbers, for integers.
+        out: (h, w, C) result.
     """
     height, width, channels = image.shape
     for i in range(columns.shape[0]):

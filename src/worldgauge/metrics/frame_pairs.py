@@ -30,7 +30,7 @@ Prepared = NDArray[np.float32]
 SIZE = (1280, 720)
 """Width and height at which frames are compared."""
 _CHUNK = 100
-"""Frames that the released scorer reads at a time."""
+"""Frames that the released scorer reads at once."""
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

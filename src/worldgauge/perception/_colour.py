@@ -50,7 +50,7 @@ def classify(rgb: NDArray[np.uint8]) -> NDArray[np.uint16]:
     best = np.zeros(codes.shape, np.uint16)
     highest = np.full(codes.shape, -np.inf, np.float32)
     plane = np.empty(codes.shape, np.float32)
-    # One category at a time stays in the processor's cache.
+    # One category fits in the processor's cache.
     for index, column in enumerate(colour_table()):
         np.take(column, codes, out=plane, mode="clip")
         _keep_higher(_mean(plane, near), _mean(plane, wide), WIDE_WEIGHT, index, highest, best)
@@ -121,9 +121,16 @@ def _raise(
     weights: NDArray[np.float64],
     kernel: NDArray[np.float64],
 ) -> None:
-    """Lift `likelihood` (cells^3,) to that of one material: its weighted colour cells (n, 3), blurred by `kernel`.
+    """Raise `likelihood` to that of one material: its weighted colour cells, blurred by `kernel`.
 
-    work: zeros (cells^3,), and zeros again afterwards. What the blur carries past black or white comes back in scale.
+    What the blur moves past black or white is added back in proportion.
+
+    Args:
+        likelihood: (cells^3,) likelihood, raised in place.
+        work: (cells^3,) zeros, and zeros again afterwards.
+        cells: (n, 3) colour cells of the material.
+        weights: (n,) weights of the cells.
+        kernel: Kernel of the blur.
     """
     side = 1 << BITS
     radius = len(kernel) // 2

@@ -51,7 +51,7 @@ _TYPES = re.compile(r"[<|][biuf][1-8]")
 
 Arrays = Mapping[str, NDArray[Any]]
 
-_open: dict[tuple[int, Path, int], Packs] = {}  # by process, too: a fork writes to packs of its own
+_open: dict[tuple[int, Path, int], Packs] = {}  # by process, too: a fork writes to its own packs
 
 
 def cached_rows(

@@ -250,7 +250,14 @@ class Imaging(_Asked):
 
 
 class AskedLpips(_Asked):
-    """LPIPS from a server of kind "lpips", or from a network whose weights are on this machine."""
+    """LPIPS from a server of kind "lpips", or from a network whose weights are on this machine.
+
+    Args:
+        at: Address of the server, or name of the network.
+
+    Raises:
+        WorldgaugeError: As for `Dino`.
+    """
 
     kind: What = "lpips"
 
@@ -273,7 +280,14 @@ class AskedLpips(_Asked):
 
 
 class VideoFeatures(_Asked):
-    """Features of a whole video, for FVD: I3D of Kinetics-400, from a server of kind "video" or run here."""
+    """Features of a whole video, for FVD: I3D of Kinetics-400, from a server of kind "video" or run here.
+
+    Args:
+        at: Address of the server, or name of the network.
+
+    Raises:
+        WorldgaugeError: As for `Dino`.
+    """
 
     kind: What = "video"
 
@@ -323,7 +337,7 @@ class LocalLpips:
         return {"distances": np.array(found, np.float64)}
 
     def distances(self, x: Float32, y: Float32) -> Float64:
-        """See `AskedLpips.distances`. Raises ShapeError."""
+        """See `AskedLpips.distances`."""
         _check_pair(x, y)
         return cached_rows(self.settings, {"x": x, "y": y}, self._looked)["distances"]
 

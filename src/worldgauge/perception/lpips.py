@@ -29,7 +29,7 @@ _LAYERS = (
     ("features.10", 1, 1, False),
 )
 _BLOCK = 1 << 20
-"""Values under the windows of a convolution that are laid out at a time."""
+"""Number of values under the windows of a convolution that are laid out at once."""
 _SHIFT = np.array([-0.030, -0.088, -0.188], np.float32)
 _SCALE = np.array([0.458, 0.448, 0.450], np.float32)
 

@@ -15,9 +15,9 @@ from worldgauge.serving.http_channel import DownError, HttpServer
 from worldgauge_serve import TOKEN_VARIABLE, Header
 
 PATIENCE_S = 300.0
-"""Seconds that servers which have answered before may be away, to be started again and to load."""
+"""Seconds that servers may be down after they have answered, to be restarted and to load."""
 WAIT_S = 86_400.0
-"""Seconds that a question stands in line at an only server; it is taken back when the line does not move."""
+"""Seconds that a request waits in the queue of a single server; it is withdrawn when the queue does not move."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
 
 
@@ -29,7 +29,7 @@ class Replicas:
     Args:
         urls: Addresses of the servers.
         who: Name of the model, for messages.
-        patience_s: Seconds to wait for an answer when all servers are down.
+        patience_s: Seconds that all servers may be down after they have answered, to be restarted and to load.
 
     Raises:
         UsageError: An address is not allowed.
@@ -37,7 +37,7 @@ class Replicas:
 
     def __init__(self, urls: Sequence[str], who: str, patience_s: float = PATIENCE_S) -> None:
         """Check the addresses; see the class."""
-        if any("@" in url for url in urls):  # before anything is told of what may be a password
+        if any("@" in url for url in urls):  # first, so that no message shows what may be a password
             raise UsageError(f"{who}: an address is http://host:port alone; the token goes into {TOKEN_VARIABLE}")
         token = os.environ.get(TOKEN_VARIABLE, "")
         self._servers = [HttpServer(url.strip(), token, who, self._admit) for url in urls]

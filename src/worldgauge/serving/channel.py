@@ -91,9 +91,11 @@ class Channel(Protocol):
 
 
 class _Timed:
-    """A socket with an end in time, however slowly single bytes come.
+    """A socket with a deadline, however slowly single bytes arrive.
 
-    until: in `time.monotonic` seconds. on_quiet: called whenever nothing has come for `look_s` seconds; it may `allow`.
+    Attributes:
+        until: The deadline, in `time.monotonic` seconds.
+        on_quiet: Called whenever nothing has arrived for `look_s` seconds; it may call `allow`.
     """
 
     until = math.inf

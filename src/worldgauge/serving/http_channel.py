@@ -141,7 +141,7 @@ class HttpServer:
 
         def look() -> None:
             before = scout.progress
-            with suppress(DownError):  # the connection that stands in line will tell
+            with suppress(DownError):  # the connection that waits in the queue will report it
                 scout.is_busy()
             if scout.waiting:
                 question.waits()
@@ -247,7 +247,7 @@ class HttpServer:
         return found
 
     def _approve(self, response: http.client.HTTPResponse, kind: str) -> None:
-        """Raises for every answer but a good one of type `kind`."""
+        """Raise an error unless the response is successful and of type `kind`."""
         status, given = response.status, (response.getheader("Content-Type") or "").partition(";")[0].strip()
         if status == 200 and given == kind:
             return
@@ -268,7 +268,7 @@ class HttpServer:
         raise SubjectError(f"{self._who}: what answers at {self.url} is no worldgauge server (status {status})")
 
     def _cancel(self, name: str) -> None:
-        """Tell the server that nobody waits any more; it would find out by itself at its next chunk."""
+        """Notify the server that the request is cancelled; it would notice by itself at its next chunk."""
         with suppress(GoneError, OSError, http.client.HTTPException):
             connection, _ = self._connect(CANCEL_S)
             try:

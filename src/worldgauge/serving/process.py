@@ -27,7 +27,7 @@ OUTER_VARIABLE = "WORLDGAUGE_OUTER_ENVIRONMENT"
 """Environment variables that a worker of the pool was given, as they were before: JSON {name: text or null}."""
 GRACE_S = 2.0
 FOLDER_VARIABLE = "WORLDGAUGE_FOLDER"
-"""A folder of the worker's own, which whoever ends the worker removes."""
+"""Folder of one worker; the process that ends the worker removes it."""
 BUFFER_BYTES = 4 << 20
 _LOOK_S = 0.05
 
@@ -205,7 +205,12 @@ class _Child:
         self._ear.start()
 
     def accept(self) -> None:
-        """Wait for the child to connect. Raises EOFError when it ends before that, TimeoutError when it is late."""
+        """Wait for the child to connect.
+
+        Raises:
+            EOFError: It ends before that.
+            TimeoutError: It is late.
+        """
         if hasattr(self, "line"):
             return
         (listener,) = self._sockets
@@ -251,8 +256,8 @@ class _Child:
             listener.listen(1)
         read, write = os.pipe()
         try:
-            # process_group: one of its own, so that all it starts can be ended; but the session of this process,
-            # so that whoever ends that session reaches it too.
+            # process_group: a separate one, so that everything it starts can be ended; but the session of this process,
+            # so that ending that session ends it too.
             process = subprocess.Popen(
                 command,
                 stdin=theirs or subprocess.DEVNULL,
@@ -273,7 +278,7 @@ class _Child:
 
 
 def _roomy(line: socket.socket) -> socket.socket:
-    """Room for a frame or more, so that whoever sends it need not wait until it is taken: 1 ms a frame less."""
+    """Enlarge the buffer to a frame or more, so that a sender need not wait until it is read: saves 1 ms per frame."""
     line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
     return line
 

@@ -112,7 +112,7 @@ def _candidates(path: Path) -> list[tuple[WeightSet, WeightFile]]:
 
 
 def _meant(path: Path, of: WeightSet, file: WeightFile) -> bool:
-    """Whether whoever put `path` there can only have meant `file` of that set."""
+    """Whether `path` can only be `file` of this set, by its name and folder."""
     alone = sum(file.name == other.name for each in catalogue.values() for other in each.files) == 1
     return path.name == file.name and (alone or path.parent.name == of.name)
 

@@ -94,7 +94,7 @@ def sets_for(names: Iterable[str]) -> list[str]:
 __all__ = ["Progress", "PullError", "fetch"]
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a file, its bytes so far, and all of them (0 where nobody says)."""
+"""Called with the name of a file, its bytes so far, and all of them (0 when unknown)."""
 
 TOKEN_VARIABLE = "HF_TOKEN"
 WAITS_S = (1.0, 2.0, 4.0)
@@ -102,7 +102,7 @@ WAITS_S = (1.0, 2.0, 4.0)
 LONGEST_WAIT_S = 60.0
 MOST_BYTES = 20 * 10**9
 MOST_UNSTATED_BYTES = 64 << 20
-"""Of a file whose size nobody says."""
+"""Largest size of a file whose size is not stated."""
 _BLOCK = 1 << 20
 
 
@@ -202,7 +202,11 @@ def _append(
     version: Version,
     progress: Callable[[int], None],
 ) -> None:
-    """The body from byte `done` on. Raises DataError where it is longer than the whole should be: before it is."""
+    """Write the body from byte `done` on.
+
+    Raises:
+        DataError: It is longer than the file should be; the excess is not written.
+    """
     with _on_disk(part):
         out = part.open(done, version)
     with out:
@@ -233,7 +237,12 @@ def _extent(answer: http.client.HTTPResponse, linked: Linked) -> tuple[int, int 
 
 
 def _limit(file: WeightFile, total: int | None, start: int, part: Part) -> int:
-    """Most bytes the file may have. Raises DataError for an announced size that is wrong, PullError for a full disk."""
+    """Largest number of bytes that the file may have.
+
+    Raises:
+        DataError: The announced size is wrong.
+        PullError: The disk is full.
+    """
     where = shown(file.url)
     if total is not None and file.bytes is not None and total != file.bytes:
         raise DataError(f"{where}: expected {file.bytes} bytes, the host announces {total}; nothing was taken")
@@ -266,7 +275,11 @@ def _refusal(answer: http.client.HTTPResponse, file: WeightFile, of: WeightSet, 
 
 
 def _token() -> str:
-    """Of the environment. Raises PullError for what cannot be one, without showing it."""
+    """The token in the environment.
+
+    Raises:
+        PullError: It cannot be a token; the message does not show it.
+    """
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise PullError(f"{TOKEN_VARIABLE} holds characters that no token has")

@@ -93,7 +93,11 @@ def _opener(parts: SplitResult) -> OpenerDirector:
 
 
 def _address(url: str) -> SplitResult:
-    """The parts of an address. Raises PullError for one that is not asked."""
+    """The parts of an address.
+
+    Raises:
+        PullError: The address is not allowed.
+    """
     try:
         parts = urlsplit(url)
         sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc and url.isascii()

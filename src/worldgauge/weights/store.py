@@ -132,7 +132,7 @@ def standing(name: str, *, afresh: bool = False) -> Standing:
     faults = {file.name: fault_of(file, seen[file.name], before.get(file.name)) for file in found}
     faults = {name: fault for name, fault in faults.items() if fault}
     right = {name: one for name, one in seen.items() if name not in faults}
-    # What was recorded of a file that is wrong now stays its first digest, but nobody takes its size and time for it.
+    # The record of a file that is wrong now keeps its first digest, but its size and time are no longer used.
     records = before | {name: replace(before[name], mtime_ns=_NEVER) for name in faults if name in before} | right
     if records != before:
         write_records(folder, records)
@@ -313,7 +313,7 @@ def write_records(folder: Path, records: Mapping[str, Seen]) -> None:
     """
     text = json.dumps({"files": {name: asdict(seen) for name, seen in sorted(records.items())}}, indent=1)
     with suppress(OSError):
-        handle, part = tempfile.mkstemp(prefix=f"{RECORD}.", dir=folder)  # a name of its own: workers open at once
+        handle, part = tempfile.mkstemp(prefix=f"{RECORD}.", dir=folder)  # a unique name: workers open at the same time
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 os.fchmod(file.fileno(), 0o644)  # a store may be shared

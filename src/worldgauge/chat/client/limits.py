@@ -26,7 +26,12 @@ class Clock:
 
 
 class Sent:
-    """One call as the limits count it; set `tokens` when the endpoint reports the true number."""
+    """One call as the limits count it.
+
+    Args:
+        at: Time of the call, in seconds of the clock.
+        tokens: Number of tokens; set it when the endpoint reports the true number.
+    """
 
     def __init__(self, at: float, tokens: int) -> None:
         self.at = at

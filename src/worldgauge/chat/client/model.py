@@ -193,7 +193,7 @@ _REPLY_FACTS = (
 
 
 class _Ask:
-    """One question on its way: the attempts made so far, and the time left."""
+    """One running question: its attempts so far, and the time left."""
 
     def __init__(self, chat: ChatModel, question: Question, facts: dict[str, Any], key: str) -> None:
         self.chat = chat

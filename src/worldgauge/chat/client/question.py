@@ -201,12 +201,12 @@ def _check_choices(choices: tuple[str, ...]) -> None:
 def _check_schema(schema: Mapping[str, Any]) -> None:
     checker = validator(schema)
     try:
-        # Another document would have to be fetched, and a part that no answer so far has reached would tell too late.
+        # Another document would have to be fetched, and an error in a part that no answer reached would come late.
         if any(not ref.startswith("#") for ref in _references(json.loads(json.dumps(schema, allow_nan=False)))):
             raise ValueError("it refers to another document; put all of it into one")
         checker.check_schema(dict(schema))
         next(iter(checker.iter_errors(None)), None)  # finds references that lead nowhere
-    except Exception as error:  # the validator and json have each several errors of their own
+    except Exception as error:  # the validator and json each raise several types of errors
         raise UsageError(f"the schema is no JSON Schema we can use: {str(error).splitlines()[0]}") from error
 
 

@@ -133,7 +133,11 @@ class Transport:
 
 
 def _address(url: str) -> tuple[str, str]:
-    """(host, host and port) of `url`. Raises UsageError where it is no address, or holds more, such as a password."""
+    """(host, host and port) of `url`.
+
+    Raises:
+        UsageError: It is no address, or holds more, such as a password.
+    """
     try:
         parts = urlsplit(url)
         host, port, extra = parts.hostname or "", parts.port, parts.username or parts.password or parts.query
@@ -197,7 +201,11 @@ def _error_code(body: str) -> str:
 
 
 def _read(chunks: Iterable[bytes], most: int, until: float) -> str:
-    """All of a body. Raises Failure when the connection ends early or drips on, or the body is too large or no text."""
+    """Read a whole body.
+
+    Raises:
+        Failure: The connection ends early or is too slow, or the body is too large or not text.
+    """
     data = bytearray()
     for chunk in _unbroken(chunks):
         data += chunk
@@ -239,9 +247,12 @@ def _late(seconds: float) -> Failure:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Result of `call`, in a thread of its own. Raises Failure when it takes longer; the thread is left behind.
+    """Result of `call`, run in a separate thread with a time limit.
 
-    The time-outs of HTTP libraries hold for each read alone, and none for the look-up of a name.
+    The timeouts of HTTP libraries apply to each read separately, and none applies to the look-up of a name.
+
+    Raises:
+        Failure: It takes longer; the thread is abandoned.
     """
     done: list[T] = []
     failed: list[BaseException] = []

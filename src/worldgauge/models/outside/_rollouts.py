@@ -76,7 +76,7 @@ class Rollouts:
         path = self.path_of(request)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # In a folder of its own: several processes may be about the same request.
+            # In a separate folder: several processes may work on the same request.
             with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent) as own:
                 part = Path(own) / path.name
                 with Writer(part, fps=request.context.clip.fps, kind="lossless") as out:

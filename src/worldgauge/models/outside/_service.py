@@ -80,7 +80,7 @@ class Service:
         self._headers = headers
         self._secret = secret
         self._insecure = insecure
-        if "@" in url:  # before anything is told of what may be a password
+        if "@" in url:  # first, so that no message shows what may be a password
             raise UsageError(f"url {self.plain('...' + url.rpartition('@')[2])} holds a user name or a password")
         if fault := self._fault(url, None):
             raise UsageError(f"url {self.plain(_shown(url))} {fault}")
@@ -242,7 +242,12 @@ def _is_loopback(parts: SplitResult) -> bool:
 
 
 def _blocks(answer: http.client.HTTPResponse, limit: int, until: Deadline) -> Iterator[bytes]:
-    """The body as it comes. Raises SubjectError beyond `limit` bytes or the deadline, ConnectionError when cut off."""
+    """The body in blocks, as it arrives.
+
+    Raises:
+        SubjectError: It passes `limit` bytes or the deadline.
+        ConnectionError: It is cut off.
+    """
     stated, done = answer.length, 0
     if stated is not None and stated > limit:
         raise SubjectError(f"the service sends {stated} bytes, the limit is {limit}")

@@ -130,7 +130,7 @@ def _project_around(points, to_new, places):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _draw(places, torn, round_, sources, nearness):  # type: ignore[no-untyped-def]
-    """Where in the source each pixel looks, of the nearest surface; nearness stays 0 where there is none."""
+    """Source position of each pixel on the nearest surface; nearness stays 0 where there is none."""
     width = nearness.shape[1]
     for v in range(torn.shape[0]):
         for u in range(torn.shape[1]):

@@ -125,4 +125,4 @@ class Decoder(Protocol):
 decoders: Registry[Callable[..., Decoder]] = Registry(
     "decoder", "worldgauge.perception.decoders", group="worldgauge.decoders", in_suites="decoders"
 )
-"""A registry of their own beside `estimators`: a suite takes any of them by name, and nothing else."""
+"""A separate registry from `estimators`: a suite takes any decoder by name, and nothing else."""

@@ -71,7 +71,7 @@ class RowNetwork(Network, Protocol):
 
 networks: Registry[Callable[[Path, Place], Any]] = Registry("network", __name__, group="worldgauge.networks")
 """Facts: `what` it is for ("lpips", "dino", "aesthetic", "imaging", "video", "segment", "track", "detect", "depth").
-half: whether its numbers survive float16, as measured (docs/weights.md)."""
+half: whether its numbers stay correct in float16, as measured (docs/weights.md)."""
 
 
 class Ready(NamedTuple):
