@@ -1,7 +1,7 @@
 """Collecting episodes of the closed loop: recognition, image-goal navigation, questions in homes, trials at a table.
 
-One item is one home, or one table task; all that is random in it comes from (seed, split, home or task, kind). It is
-done when its file lies in the folder `parts`, which is written last; the published files are made of all parts in the
+One item is one home, or one table task. All its randomness comes from (seed, split, home or task, kind). It is
+done when its file lies in the folder `parts`, which is written last; the published files are made from all parts at the
 end.
 """
 
@@ -74,7 +74,11 @@ class EpisodeCollection(Collection):
     options: EpisodeOptions
 
     def check_options(self) -> None:
-        """At least one kind of episode is asked for."""
+        """Check that at least one kind of episode is to be collected.
+
+        Raises:
+            UsageError: When all counts are 0.
+        """
         if not any(self.settings()[kind] for kind in KINDS):
             raise UsageError(f"{' and '.join(KINDS)} are all 0: give a number for at least one of them")
 
@@ -84,12 +88,12 @@ class EpisodeCollection(Collection):
         return {"height_m": EYE_HEIGHT_M, "goal_image": goal_image}
 
     def begin(self, *, local: bool) -> None:
-        """Trials at a table need the physics engine."""
+        """Check that the physics engine is here if there are trials at a table."""
         if self.options.manipulation:
             check_engine("leave it out with --manipulation 0")
 
     def items(self) -> Iterator[Item]:
-        """One a home, then one a table task."""
+        """One item per home, then one per table task."""
         for share in all_shares(self.settings()):
             yield Item(share.scene, place=share.scene)
 
@@ -103,7 +107,7 @@ class EpisodeCollection(Collection):
         return sum(found_in(part) for part in found if part is not None)
 
     def is_done(self, item: Item) -> bool:
-        """Its part is in place, with as many episodes as are asked for."""
+        """Whether its part is in place, with as many episodes as are asked for."""
         return read_part(self.out, self._share_of(item)) is not None
 
     def count_of(self, made: Made) -> int:
@@ -130,12 +134,12 @@ class EpisodeCollection(Collection):
         )
 
     def finish(self, made: Mapping[str, Made]) -> None:
-        """The published files are made of all parts."""
+        """Make the published files from all parts."""
         publish(self.out, self.settings())
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts by kind, beside the published ones."""
+        """Counts by kind next to the published ones."""
         return checking.check(root, decode=decode).report()
 
     def _share_of(self, item: Item) -> Any:

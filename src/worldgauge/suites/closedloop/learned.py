@@ -1,4 +1,4 @@
-"""What networks say of imagined frames: LPIPS against the simulator's, and how good they look by themselves."""
+"""Scores of imagined frames by networks: LPIPS against the simulator's frames, and how good they look on their own."""
 
 from __future__ import annotations
 
@@ -22,9 +22,15 @@ METRICS: Mapping[What, str] = {"lpips": "controllability_lpips", "aesthetic": "a
 
 
 def learned_scores(record: Record, imagined: Frames, real: Frames, settings: Settings) -> Iterator[Score]:
-    """One a metric, over all frames (n, H, W, 3) of an episode's film; missing with the reason where nothing can look.
+    """One score per metric, over all compared frames of an episode; missing with the reason where there is no network.
 
-    At 384 x 384, the size of the paper's views.
+    Frames are compared at 384 x 384, the size of the paper's views.
+
+    Args:
+        record: What the agent did.
+        imagined: (n, H, W, 3).
+        real: (n, H, W, 3) of the simulator.
+        settings: Names of the networks.
     """
     for what, metric in METRICS.items():
         network = load_network(getattr(settings, what), what)
@@ -42,7 +48,7 @@ def learned_scores(record: Record, imagined: Frames, real: Frames, settings: Set
 
 
 def missing_learned(record: Record, why: str) -> Iterator[Score]:
-    """The same scores of a record without a frame to look at."""
+    """The same scores for a record without any frame to compare; `why` is their reason."""
     return (make_score(record, metric, None, reason=why) for metric in METRICS.values())
 
 

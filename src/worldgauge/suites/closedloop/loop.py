@@ -35,14 +35,18 @@ Taken = TypeVar("Taken", contravariant=True)
 
 
 class Env(Protocol[Taken]):
-    """The environment of an episode, much as in Gymnasium; what came of an action is for the rules to say."""
+    """The environment of an episode, much as in Gymnasium; the rules decide what the result of an action means."""
 
     def reset(self) -> Any:
-        """Put everything where the episode starts; what is sensed there."""
+        """Put everything where the episode starts.
+
+        Returns:
+            What is sensed there.
+        """
         ...
 
     def observe(self) -> Any:
-        """What is sensed here and now: a `HomeObservation`, or a `TableObservation`."""
+        """What is sensed now: a `HomeObservation`, or a `TableObservation`."""
         ...
 
     def turn(self, left_rad: float) -> None:
@@ -53,20 +57,20 @@ class Env(Protocol[Taken]):
         """Carry out one action.
 
         Returns:
-            Whether it met something, or otherwise did not end as asked.
+            Whether it collided, or otherwise did not end as asked.
         """
         ...
 
 
 class Rules(ABC, Generic[Action]):
-    """What a task says to the loop about one episode: when it ends, and how much of a decision is carried out.
+    """A task's rules for one episode: when it ends, and how much of a decision is carried out.
 
     Attributes:
         candidates: M, plans that are proposed at each decision.
         length: L, most primitives or poses of a plan.
         ratio: Share of decisions at which the world model is asked (TTS ratio).
         has_last_look: Whether one more decision is made after the budget is used up, of which nothing is carried out:
-            tasks that ask for an answer let the last step be seen.
+            in tasks that ask for an answer, the agent sees the result of its last step.
         checks_every_step: Whether `terminated` is also asked between the actions of a decision.
     """
 
@@ -77,7 +81,7 @@ class Rules(ABC, Generic[Action]):
         self.candidates, self.length, self.ratio = candidates, length, ratio
 
     def terminated(self) -> str | None:
-        """Why the episode is over here and now, asked before every decision; None while it goes on."""
+        """Why the episode is over now, asked before every decision; None while it goes on."""
         return None
 
     @abstractmethod
@@ -89,49 +93,58 @@ class Rules(ABC, Generic[Action]):
         return None
 
     def terminated_after_actions(self) -> str | None:
-        """Why the episode is over once a decision was carried out; None while it goes on."""
+        """Why the episode is over after a decision was carried out; None while it goes on."""
         return None
 
     def first_turn_rad(self, decision: Decision) -> float:
-        """The turn to the left, in radians, with which a decision begins, at once; asked before `actions`."""
+        """The turn to the left, in radians, with which a decision begins; asked before `actions`."""
         return 0.0 if decision.plan is None else decision.plan.turn_left_rad
 
     @abstractmethod
     def actions(self, decision: Decision) -> Iterator[Action]:
-        """What is carried out of a decision; the next action is drawn after the one before was taken."""
+        """Actions that are carried out of a decision; each is drawn after the one before was taken."""
 
     def count_steps(self, steps: int, end: str) -> int:
-        """How many actions an episode of `steps` steps that ended for the reason `end` took, by the task's count."""
+        """Number of actions of an episode by the task's count.
+
+        Args:
+            steps: Steps taken.
+            end: Why the episode ended.
+        """
         return steps
 
     @abstractmethod
     def true_value(self, plan: ActionPlan) -> float | None:
-        """What a plan would really come to, higher is better; None where that is not known."""
+        """What a plan is really worth, higher is better; None where unknown."""
 
     @abstractmethod
     def fallback(self, observation: Any, rng: np.random.Generator) -> ActionPlan:
         """The plan of a decision for which none was proposed, flagged `FALLBACK`."""
 
     def queries(self) -> Sequence[Any]:
-        """Notes of what a language model was asked to carry decisions out, of all decisions so far."""
+        """Notes of all queries so far to a language model that carries decisions out."""
         return ()
 
 
 class Imagine(Protocol):
-    """Asks the world model. calls: rollouts that were asked of it so far."""
+    """Asks the world model.
+
+    Attributes:
+        calls: Rollouts that were asked of it so far.
+    """
 
     calls: int
 
     def __call__(self, observation: Any, plans: Sequence[ActionPlan], number: int, /) -> Sequence[Rollout | None]:
-        """All rollouts of decision `number`; for a plan that needs no model as well."""
+        """All rollouts of decision `number`, also for a plan that needs no model."""
         ...
 
 
 class RemembersViews(Imagine, Protocol):
-    """One that is also told what is seen between decisions."""
+    """An `Imagine` that also stores what is seen between decisions."""
 
     def remember(self) -> None:
-        """Keep what is seen now: asked at the start and after every action."""
+        """Store what is seen now; called at the start and after every action."""
         ...
 
 
@@ -162,16 +175,17 @@ def run_episode(
     """Act until the episode is over.
 
     Args:
-        env: Where it happens, reset.
-        goal: What the agent is told to do.
-        proposer, reviser: The agent.
-        rules: The task's.
+        env: Its environment, reset.
+        goal: What the agent is asked to do.
+        proposer: The agent's proposer.
+        reviser: The agent's reviser.
+        rules: The task's rules.
         imagine: The world model; None for the base policy.
         seed: Of the episode; proposals, draws and revisions of every decision have generators of their own.
         note: Called with each decision once it is carried out.
 
     Returns:
-        Why it is over: what the rules say, or "budget".
+        Why it is over: the reason of the rules, or "budget".
     """
     history: list[PastDecision] = []
     reason = rules.terminated()
@@ -213,7 +227,7 @@ def run_episode(
 def proposals(
     observation: Any, goal: Goal, proposer: Proposer[Any], rules: Rules[Any], history: History, seed: Sequence[int]
 ) -> list[ActionPlan]:
-    """The plans of one decision without repetitions: asked for twice, then what the task falls back on."""
+    """The plans of one decision without repetitions: the proposer is asked twice, then the task's fallback is used."""
     for again in range(2):
         rng = generator(seed, again, "propose")
         plans = merge_plans(proposer.propose(observation, goal, history, rules.candidates, rng))
@@ -223,7 +237,7 @@ def proposals(
 
 
 def generator(seed: Sequence[int], number: int, purpose: str) -> np.random.Generator:
-    """The generator of one purpose at one decision: what one draws changes nothing for another."""
+    """The generator of one purpose at one decision; draws of one purpose do not affect another."""
     return np.random.default_rng([*seed, number, int.from_bytes(purpose.encode()[:6], "big")])
 
 

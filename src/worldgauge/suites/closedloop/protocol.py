@@ -1,4 +1,4 @@
-"""One episode: its environment, the policies, the loop, and what is kept of it."""
+"""One episode: its environment, the policies, the loop, and what is stored of it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
 
     Raises:
         NotApplicableError: For finished videos.
-        SubjectError: When the model breaks its promise.
-        WorldgaugeError: What a language model's endpoint raises: an outage fails the episode, it decides nothing.
+        SubjectError: When the model breaks its contract.
+        WorldgaugeError: What a language model's endpoint raises; an outage fails the episode and decides nothing.
     """
     if isinstance(subject, HoldsVideos):
         raise NotApplicableError(f"'{subject.spec.name}' holds finished videos: an agent asks as it goes")
@@ -72,11 +72,11 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
 
 
 class TracedEnv:
-    """An environment with everything that happens in it traced.
+    """An environment that traces everything that happens in it.
 
     Args:
         env: The environment.
-        tracer: Keeps what is seen.
+        tracer: Stores what is seen.
         heartbeat: Called after every step.
         remember: Called at the start and after every step; None for nothing.
     """
@@ -93,19 +93,23 @@ class TracedEnv:
         self.observe = env.observe
 
     def reset(self) -> Any:
-        """Go to the start, and keep what is seen there."""
+        """Go to the start, and store what is seen there."""
         observation = self._env.reset()
         self._tracer.keep_view()
         self._remember()
         return observation
 
     def turn(self, left_rad: float) -> None:
-        """Turn on the spot, and keep what is seen then."""
+        """Turn on the spot, and store what is seen then."""
         self._env.turn(left_rad)
         self._tracer.keep_view()
 
     def step(self, action: Any) -> bool:
-        """Carry out one action; whether it met something."""
+        """Carry out one action.
+
+        Returns:
+            Whether it collided.
+        """
         collided = bool(self._env.step(action))
         self._tracer.keep_step()
         self._remember()

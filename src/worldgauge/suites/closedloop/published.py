@@ -1,4 +1,4 @@
-"""The tables of the paper, labelled as such; every success rate is shown with the count it must be of."""
+"""The tables of the paper, labelled as such; every success rate is shown with its count of successes."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ _N = {"AR": N_RECOGNITION, "ImageNav": N_NAVIGATION, "AEQA": N_QUESTIONS}
 
 
 def published() -> list[Table]:
-    """Tables 1 to 7 of the paper, one a task: other scenes, other policies, never compared cell by cell.
+    """Tables 1 to 7 of the paper, by task. They are about other scenes and policies, so cells are never compared.
 
-    Raises DataError when a success rate is that of no whole number of episodes, or of another than is told beside it.
+    Raises:
+        DataError: When a success rate belongs to no whole number of episodes, or to another than is stated with it.
     """
     data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
     one, two, three, four, five, six, seven = (data[f"table{number}"]["rows"] for number in range(1, 8))
@@ -88,9 +89,15 @@ def published() -> list[Table]:
 
 
 def successes(rate_pct: float, n: int, digits: int = 2) -> int:
-    """How many of n episodes a success rate is of that was printed with `digits` after the point, rounded or cut off.
+    """Number of successes among n episodes that a printed success rate stands for.
 
-    Raises DataError when it is of no whole number.
+    Args:
+        rate_pct: The rate in percent.
+        n: Number of episodes.
+        digits: Digits printed after the point, rounded or cut off.
+
+    Raises:
+        DataError: When it belongs to no whole number.
     """
     count = round(rate_pct / 100 * n)
     # A hair more than one unit of the last digit: 100 k / n is not exact.

@@ -1,4 +1,4 @@
-"""The tasks of a data folder, one an episode, and how one of them finds its episode again."""
+"""The tasks of a data folder, one per episode, and how a task finds its episode again."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
-    """All episodes of a data folder, task by task. Raises DataError when it holds none.
+    """All episodes of a data folder, task by task.
 
-    Those whose scene is not at hand are skipped, with what is missing; faulty ones become tasks that fail with their
+    Those whose scene is not available are skipped, with what is missing; faulty ones become tasks that fail with their
     reason.
+
+    Raises:
+        DataError: When the folder holds none.
     """
     data = closedloop.load(Path(source))
     kinds = settings.asked
@@ -48,7 +51,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
 
 
 def unused_settings(source: Path, settings: Settings) -> list[str]:
-    """Settings given that change nothing, since their tasks are not asked or have no episodes here: a line each."""
+    """Settings without any effect, since their tasks are not in the run or have no episodes here; one line each."""
     if not settings.unused(()):
         return []
     data = closedloop.load(Path(source))
@@ -62,7 +65,8 @@ def unused_settings(source: Path, settings: Settings) -> list[str]:
 def open_task(task: Task, settings: Settings) -> ClosedLoopTask[Any, Any, Any]:
     """A task with its episode and scene.
 
-    Raises DataError when the episode is faulty, gone, or its scene is not at hand.
+    Raises:
+        DataError: When the episode is faulty or gone, or its scene is not available.
     """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")

@@ -1,4 +1,4 @@
-"""The trace of an episode: a line a decision, the frames that were seen, and those that were imagined."""
+"""The trace of an episode: one line per decision, the frames that were seen, and those that were imagined."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ TRACE, SEEN, IMAGINED, COMPARED = "trace.jsonl", "seen.mp4", "imagined.mp4", "co
 
 
 class Tracer:
-    """Writes a trace as the loop goes; use it as a context manager.
+    """Writes a trace during the loop; use it as a context manager.
 
     SEEN has the front view before each decision and after each step (of an arm also on the way), IMAGINED the
-    frames of the plan of every rollout (frame 0 and padding left out), both for people to look at. COMPARED has
+    frames of the plan of every rollout (frame 0 and padding left out); both are for people. COMPARED has
     some of the latter again, lossless, for the metrics: of the first candidate at the decisions 0, 1, 2, 4, 8, ...,
     those frames that the model itself drew.
     """
@@ -50,15 +50,15 @@ class Tracer:
 
     @property
     def frames(self) -> int:
-        """Of what was seen, so far."""
+        """Number of frames seen so far."""
         return self._films[SEEN].frames
 
     def keep_view(self) -> None:
-        """Keep what is seen now."""
+        """Store what is seen now."""
         self._keep(SEEN, [self._env.observe().front])
 
     def keep_step(self) -> None:
-        """Keep where a step led, and what is seen of it."""
+        """Store where a step led, and what is seen of it."""
         self.positions_m.append(self._env.position_m)
         self._steps += 1
         views = self._env.views_of_step()
@@ -66,7 +66,12 @@ class Tracer:
         self._view_steps += [self._steps] * len(views)
 
     def decided(self, step: LoopStep, asked: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """Write the line of a decision; asked: of a language model, beside what the decision itself tells."""
+        """Write the line of a decision.
+
+        Args:
+            step: The decision.
+            asked: Queries to a language model, in addition to what the decision holds.
+        """
         past = step.past
         decision = past.decision
         sampled = step.number & (step.number - 1) == 0
@@ -148,7 +153,11 @@ class Tracer:
 
 
 def read_trace(folder: Path) -> list[dict[str, Any]]:
-    """The decisions of an episode, in order. Raises DataError when the file is gone or broken."""
+    """The decisions of an episode, in order.
+
+    Raises:
+        DataError: When the file is gone or broken.
+    """
     path = folder / TRACE
     try:
         return list(_lines(path))

@@ -21,13 +21,25 @@ MAX_TOKENS = 8192
 
 @agents.register("chat")
 class ChatAgent:
-    """Asks a model with our prompts, all pictures attached; what it says is the answer, cut off or not.
+    """Asks a model with our prompts, all pictures attached; its reply is the answer, cut off or not.
 
-    model: MODEL@URL, such as Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1, or a live Chat. temperature, top_p,
-    max_tokens: of every answer; None leaves the first two to the endpoint, which some models want. prompts: folder
-    whose files replace ours. recording: folder that keeps all that is said, replay: "use", "only" or "off"
-    (docs/chat.md). input_price, output_price: of a million tokens, budget: cap in the same money. requests_per_minute,
-    concurrency: of calls. key_env: environment variable that holds the key. Raises UsageError for what cannot be meant.
+    Args:
+        model: MODEL@URL, such as Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1, or a live Chat.
+        temperature: Of every answer; None leaves it to the endpoint, which some models need.
+        top_p: Of every answer; None leaves it to the endpoint.
+        max_tokens: Of every answer.
+        prompts: Folder whose files replace ours.
+        recording: Folder that stores all replies.
+        replay: "use", "only" or "off" (docs/chat.md).
+        input_price: Of a million tokens.
+        output_price: Of a million tokens.
+        budget: Cap in the same money.
+        requests_per_minute: Limit of calls.
+        concurrency: Calls at a time.
+        key_env: Environment variable that holds the key.
+
+    Raises:
+        UsageError: For values that are not allowed.
     """
 
     def __init__(
@@ -68,9 +80,11 @@ class ChatAgent:
         self.spec = AgentSpec(name, settings={**identity, "prompts": self._prompts.digest, **self._sampling})
 
     def answer(self, problem: Problem) -> Answer:
-        """What the model says; no words, noted as a problem, where it refuses or is silent.
+        """The model's reply; no words, noted as a problem, where it refuses or is silent.
 
-        Raises EndpointError for an outage and BudgetError when the money is spent.
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
         """
         # One asker an answer: its notes must not mix with those of another thread.
         asker = Asker(self._chat, self._prompts)

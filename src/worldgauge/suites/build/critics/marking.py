@@ -50,8 +50,10 @@ _COMMON = frozenset(
 def mark_by_rules(question: str, expected: str, given: str) -> AnswerMark:
     """How far an answer in words agrees with the expected one: 0 to 10, in tenths. Never raises.
 
-    question: tells what is asked for: yes or no, one of several that it names, or something it does not name.
-    expected: the written answer, its verdict first. given: any text; its first 1500 characters are read, all count.
+    Args:
+        question: Shows what is asked for: yes or no, one of several that it names, or something it does not name.
+        expected: The written answer, its verdict first.
+        given: Any text; its first 1500 characters are read, all count.
     """
     said, right, asked = words_of(given), words_of(expected), words_of(question)
     plain = " ".join(word for word in said if word.isalnum())

@@ -51,9 +51,12 @@ _COUNT = re.compile(r"\b(\d{1,6})\s+blocks?\s+of\s+", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class StatedFact:
-    """One statement. kind: of a size, a count of a material, a material, or a part. name: axis, base name or word.
+    """One statement.
 
-    number: of blocks, 0 where none is stated.
+    Attributes:
+        kind: Of a size, a count of a material, a material, or a part.
+        name: Axis, base name or word.
+        number: Number of blocks, 0 where none is stated.
     """
 
     kind: Literal["size", "count", "material", "part"]

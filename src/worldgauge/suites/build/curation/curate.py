@@ -33,9 +33,15 @@ SIDES_PX = (64, 2048)
 
 @dataclass(frozen=True)
 class CurationResult:
-    """What a curation made of its structures, by name. rejected: reasons and texts; duplicates: of which accepted one.
+    """What a curation made of its structures, by name.
 
-    unreadable: why. tasks: written in all.
+    Attributes:
+        root: Folder of the data set.
+        accepted: Names of accepted structures.
+        rejected: Reasons and texts by name.
+        duplicates: Accepted structure that each is a copy of.
+        unreadable: Reason by name.
+        tasks: Number of tasks written.
     """
 
     root: Path
@@ -58,14 +64,25 @@ def curate(
     waive: Collection[Reason] = (),
     progress: Callable[[int, int, str], None] | None = None,
 ) -> CurationResult:
-    """Write the structures of `source` that pass all filters to `out` as a data set, and `curation.json` beside it.
+    """Write the structures of `source` that pass all filters to `out` as a data set, with `curation.json`.
 
-    source: a folder of structure files, or with `boxes` a world (see `curate_sources`). Air around a build is cut off.
-    Each gets a reference picture of size_px a side, two tasks of planning, one of understanding, three of creativity.
-    instructions: who writes the detailed ones; prompts: a folder whose instruction-writer.txt replaces ours. waive:
-    reasons that are overlooked. progress: called with structures done, all, and the name.
-    The same source, options and replies give the same bytes. Raises UsageError for options that cannot be meant and a
-    folder that holds another data set; DataError when nothing passes, and then writes nothing.
+    Air around a build is cut off. Each gets a reference picture of size_px a side, two tasks of planning, one of
+    understanding, three of creativity. The same source, options and replies give the same bytes.
+
+    Args:
+        source: A folder of structure files, or with `boxes` a world (see `curation.sources`).
+        out: Folder of the data set.
+        boxes: JSON of marked boxes of a world.
+        instructions: Who writes the detailed ones.
+        prompts: A folder whose instruction-writer.txt replaces ours.
+        seed: Seed of all that is random.
+        size_px: Side of the pictures, pixels.
+        waive: Reasons for rejection that are ignored.
+        progress: Called with structures done, all, and the name.
+
+    Raises:
+        UsageError: For options that are not allowed, and a folder that holds another data set.
+        DataError: When nothing passes; nothing is written then.
     """
     source, out = Path(source), Path(out)
     if not SIDES_PX[0] <= size_px <= SIDES_PX[1]:

@@ -1,4 +1,4 @@
-"""Which structures are good enough to be asked for: filters with a named reason each, and duplicates.
+"""Filters for structures, with a named reason each, and duplicates.
 
 The filters of the published data are not known; these are ours (specification: mineanybuild, 8).
 """
@@ -49,7 +49,13 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Selection:
-    """Names of structures. rejected: with their problems; duplicates: with the accepted one each is a copy of."""
+    """Names of structures.
+
+    Attributes:
+        accepted: Those that pass.
+        rejected: Problems by name.
+        duplicates: Accepted structure that each is a copy of.
+    """
 
     accepted: tuple[str, ...]
     rejected: Mapping[str, tuple[Rejection, ...]]
@@ -57,9 +63,14 @@ class Selection:
 
 
 def select_structures(structures: Iterable[tuple[str, Blueprint]], *, waive: Collection[Reason] = ()) -> Selection:
-    """Sort structures out, in the order they come; of duplicates the first that passes stays.
+    """Filter structures, in the order they come; of duplicates the first that passes stays.
 
-    waive: reasons that are overlooked. Raises UsageError for reasons that do not exist.
+    Args:
+        structures: Name and blueprint.
+        waive: Reasons that are ignored.
+
+    Raises:
+        UsageError: For reasons that do not exist.
     """
     if unknown := set(waive) - set(REASONS):
         raise UsageError(f"no reason {sorted(unknown)} to waive; known: {', '.join(REASONS)}")
@@ -80,7 +91,7 @@ def select_structures(structures: Iterable[tuple[str, Blueprint]], *, waive: Col
 
 
 def rejections_of(blueprint: Blueprint) -> Iterator[Rejection]:
-    """Everything that speaks against a structure, in the order of `REASONS`."""
+    """All reasons against a structure, in the order of `REASONS`."""
     counts, size = blueprint.counts(), blueprint.size
     names = {base_name(name) for name in counts}
     blocks = blueprint.blocks

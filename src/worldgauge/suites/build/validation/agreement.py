@@ -1,5 +1,6 @@
-"""How far two ways to judge builds go together, where builds of one truth are not independent: Spearman's coefficient,
-with intervals over truths.
+"""Agreement of two judgements of builds, where builds of one truth are not independent.
+
+It is Spearman's coefficient, with intervals over truths.
 """
 
 from __future__ import annotations
@@ -25,9 +26,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StudyCase:
-    """One build. structure: its number in the study. blocks: of the truth. matching (0 to 10), f1, typed_iou: to it.
+    """One build.
 
-    grades: the critic's evaluation, 1 to 10, by kind of task.
+    Attributes:
+        structure: Its number in the study.
+        blocks: Blocks of the truth.
+        damage: Name of the damage.
+        dose: Dose of the damage.
+        matching: Matching score to the truth, 0 to 10.
+        f1: Matching F1 to the truth.
+        typed_iou: Typed IoU to the truth.
+        grades: The critic's evaluation, 1 to 10, by kind of task.
     """
 
     structure: int
@@ -42,10 +51,16 @@ class StudyCase:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Spearman's coefficient of evaluations with a measure, and a 95% interval over structures; None where undefined.
+    """Spearman's coefficient of evaluations with a measure.
 
-    over: "all", UNMOVED or a damage for the cases of all structures together; "each structure, all" or unmoved for the
-    mean over structures of the coefficient within each. n: cases, or structures.
+    Attributes:
+        kind: Kind of task.
+        measure: Name of the measure.
+        over: "all", UNMOVED or a damage for the cases of all structures together; "each structure, all" or unmoved for
+            the mean over structures of the coefficient within each.
+        spearman: The coefficient; None where undefined.
+        interval: 95% interval over structures; None where undefined.
+        n: Number of cases, or of structures.
     """
 
     kind: Kind
@@ -57,7 +72,7 @@ class Agreement:
 
 
 def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterator[Agreement]:
-    """Of each kind of task with each measure: within structures, over all cases, and over those of each damage.
+    """Agreement of each kind of task with each measure: within structures, over all cases, and by damage.
 
     Give damaged builds only: truths and empty ones, on which all agree, would make it look better.
     """
@@ -74,8 +89,13 @@ def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterat
 
 
 def spearman(x: Array, y: Array, weights: Array) -> Array:
-    """(draws,) coefficients of n pairs; weights: (draws, n), how often each pair counts. NaN where one of the two does
-    not change."""
+    """Coefficients (draws,) of n pairs; NaN where one of the two does not change.
+
+    Args:
+        x: (n,).
+        y: (n,).
+        weights: (draws, n), how often each pair counts.
+    """
     a, b = (_centred(values, weights) for values in (x, y))
     spread = (weights * a * a).sum(1) * (weights * b * b).sum(1)
     found = np.full(len(weights), np.nan)

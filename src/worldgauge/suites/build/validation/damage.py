@@ -1,4 +1,4 @@
-"""Builds that are wrong by a known amount, made from a true one, to see what measures and critics make of them."""
+"""Builds that are wrong by a known amount, made from a true one, to test measures and critics."""
 
 from __future__ import annotations
 
@@ -23,10 +23,14 @@ _OTHERWISE: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Damage:
-    """One way to be wrong. doses: how much, in `unit`, increasing; one without doses has a single one of 1.
+    """One kind of damage.
 
-    made: (truth, dose, rng) -> the damaged build, None where there is nothing to damage. Of one generator state, what a
-    smaller dose damages a larger one damages too, in the same way.
+    Attributes:
+        name: Its name.
+        made: (truth, dose, rng) -> the damaged build, None where there is nothing to damage. With one generator state,
+            what a smaller dose damages a larger one damages too, in the same way.
+        doses: How much, in `unit`, increasing; a single 1 for damage without doses.
+        unit: Unit of the doses.
     """
 
     name: str
@@ -41,7 +45,7 @@ class Damage:
 
 
 def exchanged(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint | None:
-    """So many of the blocks, at random places, are of another material of the build, or of stone where it has one."""
+    """Replace a share of the blocks, at random places, by another material of the build, or stone where it has one."""
     names = [base_name(name) for name in truth.materials]
     foreign = _foreign(truth)
     materials = (*truth.materials, foreign)
@@ -57,7 +61,7 @@ def exchanged(truth: Blueprint, share: float, rng: np.random.Generator) -> Bluep
 
 
 def removed(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint | None:
-    """So many of the blocks, at random places, are missing."""
+    """Remove a share of the blocks, at random places."""
     places = rng.permutation(np.argwhere(truth.solid))[: _some(share, truth)]
     cells = truth.cells.copy()
     cells[tuple(places.T)] = AIR
@@ -65,8 +69,10 @@ def removed(truth: Blueprint, share: float, rng: np.random.Generator) -> Bluepri
 
 
 def added(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint | None:
-    """So many blocks more, as a share of those there are, at random free places in a box a little larger, of random
-    materials of the build."""
+    """Add a share of blocks, relative to those there are, of random materials of the build.
+
+    They are put at random free places in a box a little larger.
+    """
     margin = 1
     while np.prod(np.array(truth.cells.shape) + margin) < 2 * truth.blocks:
         margin += 1
@@ -80,13 +86,13 @@ def added(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint
 
 
 def truncated(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint | None:
-    """So many of the layers, from the top, are missing; one is left."""
+    """Remove a share of the layers, from the top; one is left."""
     kept = max(1, round(truth.size.height * (1 - share)))
     return Blueprint(truth.cells[:kept], truth.materials)
 
 
 def lifted(truth: Blueprint, gap: float, rng: np.random.Generator) -> Blueprint | None:
-    """The upper half of the layers floats, by a gap of so many blocks."""
+    """Let the upper half of the layers float, by a gap in blocks."""
     half = (truth.size.height + 1) // 2
     low, high = truth.cells[:half], truth.cells[half:]
     empty = np.full((int(gap), *truth.cells.shape[1:]), AIR, np.int32)
@@ -94,23 +100,23 @@ def lifted(truth: Blueprint, gap: float, rng: np.random.Generator) -> Blueprint 
 
 
 def shifted(truth: Blueprint, steps: float, rng: np.random.Generator) -> Blueprint | None:
-    """All of it stands so many blocks south and as many east."""
+    """Move all of it by `steps` blocks south and as many east."""
     step = int(steps)
     return Blueprint(np.pad(truth.cells, ((0, 0), (step, 0), (step, 0)), constant_values=AIR), truth.materials)
 
 
 def turned(truth: Blueprint, dose: float, rng: np.random.Generator) -> Blueprint | None:
-    """Turned by 90 degrees about the upright axis; the states of its blocks are not."""
+    """Turn it by 90 degrees about the upright axis; the states of its blocks are kept."""
     return Blueprint(np.rot90(truth.cells, axes=(1, 2)), truth.materials)
 
 
 def mirrored(truth: Blueprint, dose: float, rng: np.random.Generator) -> Blueprint | None:
-    """West is east."""
+    """Swap west and east."""
     return Blueprint(truth.cells[:, :, ::-1], truth.materials)
 
 
 def recoloured(truth: Blueprint, dose: float, rng: np.random.Generator) -> Blueprint | None:
-    """All blocks of its commonest material are of one that it has not."""
+    """Replace its commonest material by one that it does not have."""
     main = _main(truth)
     numbers = [number for number, name in enumerate(truth.materials, 1) if base_name(name) == main]
     materials = (*truth.materials, _foreign(truth))
@@ -118,7 +124,7 @@ def recoloured(truth: Blueprint, dose: float, rng: np.random.Generator) -> Bluep
 
 
 def hollowed(truth: Blueprint, dose: float, rng: np.random.Generator) -> Blueprint | None:
-    """Blocks with blocks on all six sides are missing."""
+    """Remove blocks with blocks on all six sides."""
     padded = np.pad(truth.solid, 1)
     inner = truth.solid.copy()
     for axis in range(3):

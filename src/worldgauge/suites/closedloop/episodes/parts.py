@@ -1,6 +1,6 @@
-"""What was found in each home and at the tables, in files of their own, and the published files made of all of them.
+"""Files with what was found in each home and at the tables, and the published files made from all of them.
 
-A part is a JSON file in the folder `parts`, one a home and one a table task. Goal images lie in a folder beside it
+A part is a JSON file in the folder `parts`, one per home and one per table task. Goal images lie in a folder next to it
 until they are published.
 """
 
@@ -38,7 +38,7 @@ from worldgauge.worlds.walking.stance import Stance
 
 
 def read_part(out: Path, share: HomeShare | TableShare) -> dict[str, Any] | None:
-    """What was found in a home, or of a table task; None when that is to be done, or was done for other counts."""
+    """What was found in a home, or for a table task; None when it is still to be done, or was done for other counts."""
     try:
         part = loads(_path(out, share).read_text(encoding="utf-8"))
         if part["asked"] != dict(share.counts):
@@ -50,7 +50,11 @@ def read_part(out: Path, share: HomeShare | TableShare) -> dict[str, Any] | None
 
 
 def write_part(out: Path, share: HomeShare | TableShare, part: Mapping[str, Any]) -> None:
-    """Put a part in place; its home is done then. Raises DataError when that cannot be done."""
+    """Put a part in place; its home is then done.
+
+    Raises:
+        DataError: When it cannot be written.
+    """
     write_file(_path(out, share), dumps(part) + "\n")
 
 
@@ -60,14 +64,15 @@ def found_in(part: Mapping[str, Any]) -> int:
 
 
 def goal_path(out: Path, scene: str, id: str) -> Path:
-    """Where the goal image of an episode lies until it is published."""
+    """Path of an episode's goal image until it is published."""
     return _folder(out) / scene / f"{id}.png"
 
 
 def publish(out: Path, settings: Mapping[str, Any]) -> None:
     """Write the published files of all parts, in the order of the numbers; goal images are moved into theirs.
 
-    Raises DataError when one cannot be written.
+    Raises:
+        DataError: When one cannot be written.
     """
     parts = [(share.scene, part) for share in home_shares(settings) if (part := read_part(out, share)) is not None]
     if settings["recognition"]:

@@ -1,4 +1,4 @@
-"""Which episodes of the closed loop a collection holds, what they are called, and in which home each is found.
+"""Which episodes of the closed loop a collection holds, how they are named, and in which home each is found.
 
 Episode k of a kind is in home k mod the number of homes. So names, homes and wishes do not depend on how many are asked
 for, and the numbers of any two homes differ by one at most.
@@ -32,10 +32,11 @@ class HomeShare:
 
     Attributes:
         scene: Name of the home.
-        split: Which homes.
-        home, homes: Its number, and of how many.
-        seed: Of the collection.
-        counts: Episodes of each kind.
+        split: Split of the homes.
+        home: Its number.
+        homes: Number of homes.
+        seed: Seed of the collection.
+        counts: Number of episodes by kind.
     """
 
     scene: str
@@ -46,7 +47,7 @@ class HomeShare:
     counts: Mapping[Kind, int]
 
     def numbers(self, kind: Kind) -> range:
-        """Of its episodes of a kind, in the whole collection."""
+        """Numbers of its episodes of a kind, in the whole collection."""
         return range(self.home, self.home + self.counts[kind] * self.homes, self.homes)
 
     def wishes(self) -> Iterator[Wish]:
@@ -58,17 +59,24 @@ class HomeShare:
             yield Wish(LABELS[int(order[at])], (number + turn) % len(CLARITY))
 
     def bands(self) -> list[int]:
-        """Which quarter of the lengths each of its navigation episodes is of."""
+        """The quarter of the lengths that each of its navigation episodes belongs to."""
         return [(number + turn) % BANDS for turn, number in enumerate(self.numbers("navigation"))]
 
     def rng(self, kind: Kind) -> np.random.Generator:
-        """All that is random in its episodes of a kind."""
+        """Source of all randomness in its episodes of a kind."""
         return np.random.default_rng([self.seed, SPLITS.index(self.split), self.home, KINDS.index(kind)])
 
 
 @dataclass(frozen=True)
 class TableShare:
-    """The trials that are to be found of one table task: `count` of them."""
+    """The trials that are to be found for one table task.
+
+    Attributes:
+        task: Name of the table task.
+        split: Split of the data.
+        seed: Seed of the collection.
+        count: Number of trials.
+    """
 
     task: str
     split: str
@@ -98,7 +106,11 @@ def all_shares(settings: Mapping[str, Any]) -> Iterator[HomeShare | TableShare]:
 
 
 def home_shares(settings: Mapping[str, Any]) -> Iterator[HomeShare]:
-    """The shares of all homes that have any episodes. settings: "scenes", "split", "seed" and counts by kind."""
+    """The shares of all homes that have any episodes.
+
+    Args:
+        settings: "scenes", "split", "seed" and counts by kind.
+    """
     homes = settings["scenes"]
     for home in range(homes):
         counts: dict[Kind, int] = {kind: len(range(home, settings[kind], homes)) for kind in AT_HOME}
@@ -108,7 +120,11 @@ def home_shares(settings: Mapping[str, Any]) -> Iterator[HomeShare]:
 
 
 def table_shares(settings: Mapping[str, Any]) -> Iterator[TableShare]:
-    """The shares of all table tasks that have any trials. settings: "manipulation", "split" and "seed"."""
+    """The shares of all table tasks that have any trials.
+
+    Args:
+        settings: "manipulation", "split" and "seed".
+    """
     for place, task in enumerate(TABLE_TASKS):
         count = len(range(place, settings["manipulation"], len(TABLE_TASKS)))
         if count:

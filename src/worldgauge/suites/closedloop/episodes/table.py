@@ -1,4 +1,4 @@
-"""Finding trials at the table: variations by turns, places by seed, and only what the scripted expert can do."""
+"""Finding trials at the table: variations in turn, places by seed, and only what the scripted expert can do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRIES = 20
 
 
 def find_trials(share: TableShare, progress: Callable[[int, int], None]) -> dict[str, Any]:
-    """The trials of one table task, plain JSON values; those that are not found in so many tries are missing."""
+    """The trials of one table task, plain JSON values; those not found within the tries are missing."""
     trials = []
     worlds = {}
     discards: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""A home with a walker in it: what the agent senses, where its steps lead, and what a plan would really come to."""
+"""A home with a walker in it: what the agent senses, where its steps lead, and what a plan is really worth."""
 
 from __future__ import annotations
 
@@ -127,7 +127,11 @@ class HomeEnv:
         return tuple(self.stance[:2])
 
     def reset(self) -> HomeSight:
-        """Stand at the start again; what is sensed there."""
+        """Stand at the start again.
+
+        Returns:
+            What is sensed there.
+        """
         self.stance = self._start
         return self.observe()
 
@@ -144,7 +148,11 @@ class HomeEnv:
         self.stance = self.stance.turned(left_rad)
 
     def step(self, primitive: Primitive) -> bool:
-        """Take one step; whether it met something."""
+        """Take one step.
+
+        Returns:
+            Whether it collided.
+        """
         self.stance, collided = walked(self.floor, self.stance, primitive)
         return collided
 
@@ -169,7 +177,10 @@ class HomeEnv:
         return stance.eye(self.height_m)
 
     def view(self, stance: Stance, camera: Camera | Panorama) -> View:
-        """What `camera` sees from `stance`. The last ones are kept: what an oracle foresees is soon really seen."""
+        """What `camera` sees from `stance`.
+
+        The latest views are cached: what an oracle foresees is soon really seen.
+        """
         key = (stance, camera)
         if key in self._views:
             self._views.move_to_end(key)
@@ -180,7 +191,7 @@ class HomeEnv:
         return self._views[key]
 
     def replayed(self, start: Stance, steps: Iterable[Primitive]) -> list[Stance]:
-        """Where each of `steps` really leads, one after the other, from `start`; nothing moves."""
+        """Where each of `steps` really leads, one after the other, from `start`; the walker does not move."""
         stances = []
         for step in steps:
             start, _ = walked(self.floor, start, step)
@@ -203,7 +214,7 @@ class HomeEnv:
         return float((self.world.view(self.pose(stance), small).instance == self.target).mean())
 
     def target_around(self) -> bool:
-        """Whether the target is in sight in any direction."""
+        """Whether the target is in view in any direction."""
         return bool((self.world.view(self.pose(self.stance), _SMALL).instance == self.target).any())
 
 

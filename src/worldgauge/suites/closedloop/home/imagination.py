@@ -1,4 +1,4 @@
-"""From plans to what a world model imagines for them: one batch a decision, its leading turns taken out."""
+"""From plans to what a world model imagines for them: one batch per decision, without their leading turns."""
 
 from __future__ import annotations
 
@@ -57,10 +57,14 @@ class HomeImagination:
         self.calls = 0
 
     def remember(self) -> None:
-        """Nothing: a walker's model is shown what is seen at a decision."""
+        """Do nothing: a walker's model is only shown what is seen at a decision."""
 
     def __call__(self, observation: HomeObservation, plans: Sequence[ActionPlan], number: int) -> list[Rollout]:
-        """A rollout for each plan, in order. Raises SubjectError when the model breaks its promise."""
+        """A rollout for each plan, in order.
+
+        Raises:
+            SubjectError: When the model breaks its contract.
+        """
         asks = [self._prepared(observation, plan, number, n) for n, plan in enumerate(plans)]
         requests = [ask.request for ask in asks if ask.request is not None]
         answers = iter(checked_batch(self._subject, requests) if requests else ())

@@ -1,4 +1,4 @@
-"""What the tasks have in common in which an agent walks about a home."""
+"""What the tasks share in which an agent walks through a home."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class HomeRules(Rules[Primitive]):
 
 
 def straight_on(length: int) -> ActionPlan:
-    """What a walker does for want of a plan: L steps forward, flagged."""
+    """A walker's fallback where there is no plan: L steps forward, flagged."""
     return ActionPlan((Primitive.FORWARD,) * length, "straight on", flags=(FALLBACK,))
 
 
@@ -55,7 +55,7 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
 
     @property
     def hfov_deg(self) -> float:
-        """Of the views, across."""
+        """Horizontal field of view of the views, degrees."""
         return self.parameters.hfov_deg
 
     def make_env(self) -> HomeEnv:
@@ -73,7 +73,11 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
         )
 
     def check_scene(self, world: Walkable) -> None:
-        """Raises DataError for an episode that is of another scene: it must not become a score."""
+        """Check that the episode belongs to this scene, so that a wrong scene never becomes a score.
+
+        Raises:
+            DataError: When it does not.
+        """
         episode = self.episode
         if world.floor.clearance_at(np.array(episode.start[:2])) <= 0:
             raise DataError(
@@ -92,7 +96,7 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
         return env.film(stances[candidate["exact"] :], camera)
 
     def view(self) -> TaskView:
-        """The shortest way to what is asked for."""
+        """The shortest path to the goal."""
         env, start = self.make_env(), self.episode.start
         steps: Steps = ()
         marks: dict[str, tuple[float, float]] = {}
@@ -107,7 +111,7 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
 
     @abstractmethod
     def aims(self, env: HomeEnv) -> list[tuple[str, FloatArray, float]]:
-        """Name, place (2,) in metres and radius in metres of what is sought."""
+        """Name, place (2,) in metres and radius in metres of each goal."""
 
 
 def aims_of_things(env: HomeEnv, numbers: Sequence[int]) -> list[tuple[str, FloatArray, float]]:

@@ -48,7 +48,11 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
-        """Raises UsageError where the agent must say that it has arrived, and never does."""
+        """Check that the agent can announce its arrival, where it has to.
+
+        Raises:
+            UsageError: When it never does.
+        """
         if settings.track != "declared_stop":
             return
         name = settings.of_task(cls.name).reviser
@@ -91,7 +95,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
 
     @property
     def instruction(self) -> str:
-        """In words, as the agent is told by the image alone."""
+        """The instruction in words; the agent itself is only given the image."""
         return "Go where the goal image was taken."
 
     @property
@@ -133,7 +137,7 @@ class NavigationRules(HomeRules):
         self._radius_m = radius_m
 
     def distance_m(self, stance: Stance | None = None) -> float:
-        """Geodesic metres from a stance, the present one if left out, to the goal; infinite where there is no way."""
+        """Geodesic metres from a stance, by default the present one, to the goal; infinite where there is no path."""
         there = stance or self._env.stance
         return self._env.geodesic.distance((there.x, there.y), self._goal)
 
@@ -160,9 +164,9 @@ class NavigationRules(HomeRules):
         return iter(decision.plan.steps[: max(len(decision.plan.steps) - 2, 1)])
 
     def true_value(self, plan: ActionPlan) -> float | None:
-        """Minus the primitives left to the goal at the end of the plan, which is what is imagined; None without a way.
+        """Minus the primitives left to the goal at the end of the plan, which is what is imagined; None without a path.
 
-        Metres alone would not tell a turn the right way from one the wrong way.
+        Metres alone would not distinguish a turn in the right direction from one in the wrong direction.
         """
         there = self._env.led_to(plan.turn_left_rad, plan.steps)
         left = self._env.geodesic.steps_left(there, self._goal, self._radius_m)

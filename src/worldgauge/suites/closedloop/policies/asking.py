@@ -1,4 +1,4 @@
-"""What policies that ask a language model are made of."""
+"""Common parts of policies that ask a language model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from worldgauge.suites.closedloop.policies.contract import PolicyKit
 
 
 def asker_of(kit: PolicyKit) -> Asker:
-    """What a policy asks with. Raises UsageError without a model, and for settings out of range."""
+    """The object with which a policy asks its language model.
+
+    Raises:
+        UsageError: Without a model, and for settings out of range.
+    """
     if kit.chat is None:
         raise UsageError("this policy asks a language model; name one with chat=MODEL@URL")
     prompts = kit.prompts if isinstance(kit.prompts, Prompts) else Prompts("worldgauge.suites.closedloop", kit.prompts)
@@ -20,7 +24,11 @@ def asker_of(kit: PolicyKit) -> Asker:
 
 
 def kind_of(kit: PolicyKit) -> Literal["select", "rewrite"]:
-    """Whether a reviser takes one of the candidates, the paper's common form, or may write a plan, as released."""
+    """Whether a reviser selects a candidate, the paper's common form, or may write a plan, as released.
+
+    Raises:
+        UsageError: For another kind.
+    """
     kind = kit.options.get("kind", "select")
     if kind not in ("select", "rewrite"):
         raise UsageError(f"the kind of a reviser that asks a language model is select or rewrite, got {kind!r}")

@@ -1,4 +1,4 @@
-"""Revisers that look at nothing imagined, with which others are compared: `none`, `random` and `oracle`."""
+"""Baseline revisers that use nothing imagined: `none`, `random` and `oracle`."""
 
 from __future__ import annotations
 

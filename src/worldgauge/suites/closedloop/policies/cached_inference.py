@@ -1,9 +1,10 @@
-"""Published networks that agents look with: opened once a process, and what they have answered kept.
+"""Published networks that agents use: opened once per process, with their answers cached.
 
+Example:
     sam2 = network("sam2")
     masks = ask_masks(sam2, ["track", *box], frames, lambda: sam2.network.track(frames, box))
 
-Weights must have been brought (`worldgauge weights`).
+Weights must have been downloaded (`worldgauge weights`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,13 @@ def network(name: str) -> Ready:
 
 
 def check_networks(names: Collection[str]) -> None:
-    """Raises AbsentWeightsError or DataError unless the weights of all are here, MissingExtraError without torch."""
+    """Check that all networks can be used.
+
+    Raises:
+        AbsentWeightsError: Unless the weights of all are here.
+        DataError: Likewise.
+        MissingExtraError: Without torch.
+    """
     lacking = []
     for name in names:
         try:
@@ -49,7 +56,14 @@ def check_networks(names: Collection[str]) -> None:
 def ask_network(
     one: Ready, question: Any, frames: NDArray[np.uint8], ask: Callable[[], Arrays]
 ) -> dict[str, NDArray[Any]]:
-    """What `ask()` gives: asked once for a question (plain JSON values) about frames of any shape, and then kept."""
+    """What `ask()` returns, cached.
+
+    Args:
+        one: The network.
+        question: Plain JSON values.
+        frames: Frames of any shape.
+        ask: Called once per question and frames.
+    """
     key = hashlib.sha256(json.dumps([question, frames.shape], allow_nan=False).encode())
     key.update(np.ascontiguousarray(frames).data)
     return cached(one.identity, key.digest(), ask)
@@ -58,7 +72,7 @@ def ask_network(
 def ask_masks(
     one: Ready, question: Any, frames: NDArray[np.uint8], ask: Callable[[], NDArray[np.bool_]]
 ) -> NDArray[np.bool_]:
-    """As `ask_network`, of masks (n, H, W), n at least 1; eight pixels are a byte where they are kept."""
+    """Like `ask_network`, for masks (n, H, W), n at least 1; eight pixels are stored as a byte."""
 
     def packed() -> Arrays:
         masks = ask()

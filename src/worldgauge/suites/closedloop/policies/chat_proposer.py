@@ -40,7 +40,7 @@ def chat_proposer(kit: PolicyKit) -> Proposer[Any]:
 
     Replies that cannot be read are asked for again, up to 30 times (manipulation: 12), and then left out; without any,
     it proposes none, or with an arm one random pose, flagged.
-    Options: temperature, top_p, max_tokens; asks, times that each plan is asked for; of questions open_heading and
+    Options: temperature, top_p, max_tokens; asks, times that each plan is asked for; for questions open_heading and
     landmarks ("exact" or "detected").
     """
     if kit.task == "questions":
@@ -51,7 +51,11 @@ def chat_proposer(kit: PolicyKit) -> Proposer[Any]:
 
 
 class StepsProposer:
-    """Plans of up to L primitives, for recognition and navigation. asked: how the last ones were, for the trace."""
+    """Plans of up to L primitives, for recognition and navigation.
+
+    Attributes:
+        asked: How the last ones were asked for, for the trace.
+    """
 
     def __init__(self, kit: PolicyKit) -> None:
         if kit.task not in ("recognition", "navigation"):
@@ -65,7 +69,13 @@ class StepsProposer:
     def propose(
         self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """Up to n plans, fewer where replies could not be read. Raises EndpointError and BudgetError."""
+        """Up to n plans, fewer where replies could not be read.
+
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
+            UsageError: For a navigation episode without a goal picture.
+        """
         seed, length = seed_of(rng), self._kit.length
 
         def fields(squeeze: int) -> Mapping[str, Field]:
@@ -101,7 +111,11 @@ class StepsProposer:
 
 
 class QuestionProposer:
-    """Landmarks to walk to, or words to follow, for questions. asked: how the last ones were, for the trace."""
+    """Landmarks to walk to, or words to follow, for questions.
+
+    Attributes:
+        asked: How the last ones were asked for, for the trace.
+    """
 
     def __init__(self, kit: PolicyKit) -> None:
         self._inquiry = QuestionPrompter(kit)
@@ -110,7 +124,12 @@ class QuestionProposer:
     def propose(
         self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """Up to n plans, each a turn and L steps ahead. Raises EndpointError and BudgetError."""
+        """Up to n plans, each a turn and L steps ahead.
+
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
+        """
         scene = self._inquiry.look(observation, goal, history)
         seed, plans = seed_of(rng), []
         for sample in range(n):

@@ -1,6 +1,6 @@
 """Forms of replies, as JSON Schema.
 
-Lengths and numbers are checked by `reading`: not every endpoint can hold a model to them.
+Lengths and numbers are checked by `reading`, since not every endpoint can force a model to keep them.
 """
 
 from __future__ import annotations

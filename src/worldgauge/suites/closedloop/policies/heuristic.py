@@ -22,9 +22,12 @@ _INVERSE = {Primitive.TURN_LEFT: Primitive.TURN_RIGHT, Primitive.TURN_RIGHT: Pri
 class HeuristicProposer:
     """Uniform over forward and the two turns: no turn is undone at once, and no more than four in a row are equal.
 
+    Source: section 3 of the paper; for where seeds start, the released code.
     Options: seeds, "decision" (each decision draws its own plans) or "zero" (candidate number m is drawn with seed m
     at every decision, as the release does, so that the same plans come back unless a rule forbids their first turns).
-    Raises UsageError on other seeds. Source: section 3 of the paper; of where seeds start, the released code.
+
+    Raises:
+        UsageError: On other seeds.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -37,14 +40,14 @@ class HeuristicProposer:
     def propose(
         self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """n plans of L primitives each; equal ones are possible. It looks at nothing but what was executed."""
+        """n plans of L primitives each; some may be equal. It uses nothing but what was executed."""
         behind = executed(history)
         rngs = [np.random.default_rng(m) for m in range(n)] if self._from_zero else [rng] * n
         return [ActionPlan(_drawn(behind, self._length, one), "heuristic") for one in rngs]
 
 
 def valid(history: Steps, plan: Steps) -> bool:
-    """Whether a plan keeps the rules after the primitives of `history`; what lies behind is not judged.
+    """Whether a plan keeps the rules after the primitives of `history`, which itself is not checked.
 
     Vectors: wiw_loop.json, kind heuristic_valid.
     """

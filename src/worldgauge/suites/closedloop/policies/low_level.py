@@ -24,9 +24,12 @@ ASKS = 30
 
 
 class ChatLowLevel:
-    """A `travel.LowLevel` for one episode. asked: how every query so far was asked, for the trace.
+    """A `travel.LowLevel` for one episode.
 
-    question: of the episode. rng: of the episode; seeds of the queries are drawn from it in turn.
+    Args:
+        kit: The language model and its options.
+        question: Of the episode.
+        rng: Of the episode; seeds of the queries are drawn from it in turn.
     """
 
     def __init__(self, kit: PolicyKit, question: str, rng: np.random.Generator) -> None:
@@ -44,7 +47,9 @@ class ChatLowLevel:
     def __call__(self, plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
         """Up to 4 primitives, or STOP alone or as the last, also where no reply could be read.
 
-        Raises EndpointError and BudgetError.
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
         """
         del self._seen[len(past) :]
         view = look().front

@@ -1,4 +1,4 @@
-"""`lpips`: takes the plan whose imagined views are most like the goal to a network: the paper's revision by LPIPS."""
+"""`lpips`: takes the plan whose imagined views are most similar to the goal, by a network: revision by LPIPS."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ NETWORK = "lpips-alex"
 class LpipsReviser:
     """Takes the plan whose frames are least far from the goal in LPIPS, on average; without rollouts, the first.
 
-    The goal is what lies ahead in its panorama, cut as the agent sees; one range of values, one size, frames of the
+    The goal is what lies ahead in its panorama, cut to the agent's view. One range of values, one size, frames of the
     plan only: shorter plans repeat their last. The option "lpips" of its kit names the network.
-    Raises WorldgaugeError where its weights are not here.
     Source: World-in-World, section 7, revision by LPIPS.
+
+    Raises:
+        WorldgaugeError: Where its weights are not here.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -54,7 +56,11 @@ class LpipsReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """The plan that stays nearest to the goal. Raises UsageError for a goal without an image."""
+        """The plan that stays nearest to the goal.
+
+        Raises:
+            UsageError: For a goal without an image.
+        """
         rollouts = [candidate.rollout for candidate in candidates]
         if goal.image is None:
             raise UsageError("the reviser 'lpips' needs the picture of a goal")

@@ -1,4 +1,4 @@
-"""What a language model is shown of an observation, of what was done, and of what was imagined."""
+"""What a language model is shown of an observation, of earlier steps, and of what was imagined."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def steps_in_words(steps: Steps) -> str:
 
 
 def plan_in_words(plan: ActionPlan) -> str:
-    """A plan: its own words where it has some, then its turn and steps, or its poses in bins."""
+    """A plan in words: its own words where it has some, then its turn and steps, or its poses in bins."""
     size = round(abs(degrees(plan.turn_left_rad)))
     turn = f"turn {size} degrees to the {'left' if plan.turn_left_rad > 0 else 'right'}" if size else ""
     steps = steps_in_words(plan.steps) if plan.steps else ""
@@ -52,7 +52,7 @@ def plan_in_words(plan: ActionPlan) -> str:
 
 
 def past_in_words(history: History, squeeze: int) -> str:
-    """The latest steps that were executed, and where they met something."""
+    """The latest steps that were executed, and where they collided."""
     done = [pair for past in history for pair in zip(past.executed, past.collided, strict=True)][-MOST_EARLIER:]
     told = kept(done, squeeze)
     words = [WORDS[step] + (" (met an obstacle)" if met else "") for step, met in told]
@@ -69,7 +69,7 @@ def around(observation: HomeObservation) -> list[Part]:
 def goal_view(image: Image, camera: Camera) -> Image:
     """What `camera` saw at the goal: the front of a panorama, or the picture itself.
 
-    Always by the clean rule: the picture is real, and so are the views it is compared with, which no rule cuts.
+    It always uses the clean rule: the picture is real, and so are the views it is compared with, which no rule cuts.
     """
     if image.shape[1] >= PANORAMA_ASPECT * image.shape[0]:
         return perspective(image, camera)
@@ -77,12 +77,12 @@ def goal_view(image: Image, camera: Camera) -> Image:
 
 
 def plan_frames(rollout: Rollout) -> list[int]:
-    """Numbers of the frames that follow the plan's steps: no padding, and not what is seen now."""
+    """Indices of the frames that follow the plan's steps, without padding and without what is seen now."""
     return list(range(1, rollout.valid_len))
 
 
 def frame_title(plan: ActionPlan, rollout: Rollout, frame: int) -> str:
-    """What a frame shows, such as "after step 2: turn left"; of words that bind no frame to a step, its number."""
+    """Title of a frame, such as "after step 2: turn left"; of a text-driven model's frame, its number."""
     step = int(rollout.frame_to_action[frame])
     if not rollout.aligned:
         return f"picture {frame}"
@@ -108,7 +108,7 @@ def all_around_at_end(rollout: Rollout) -> list[Part]:
 
 
 def in_turn(candidates: Sequence[Candidate], shown: Iterable[Sequence[Part]]) -> list[Part]:
-    """Each candidate under its number, from 1, in words and then as `shown`: pairs that no skipped one can shift."""
+    """Each candidate under its number, from 1, in words and then as `shown`; a skipped one does not shift the pairs."""
     parts: list[Part] = []
     for number, (candidate, pictures) in enumerate(zip(candidates, shown, strict=True), 1):
         parts += [f"\n\nCandidate {number}: {plan_in_words(candidate.plan)}.\n"]

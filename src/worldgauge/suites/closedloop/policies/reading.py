@@ -1,6 +1,6 @@
-"""What a language model's reply means: options by their letters, plans, high-level decisions, marks.
+"""Reading a language model's replies: options by their letters, plans, high-level decisions, marks.
 
-Each reader raises Misread, saying why, for a reply that does not mean what was asked for; the asker asks again.
+Each reader raises Misread, with the reason, for a reply that is not what was asked for; the caller asks again.
 """
 
 from __future__ import annotations
@@ -35,9 +35,19 @@ def token_choice(
 ) -> dict[str, float]:
     """Confidence of each category that the likeliest first tokens name, in the order of the categories.
 
-    alternatives: (token, log-probability), likeliest first. A token counts when it is exactly one of the first
-    len(categories) letters; its probability is taken as it is, not scaled to sum to 1. Empty when none counts.
-    Raises UsageError for more categories than letters. Source: specification, 5.1; vectors: wiw_loop, token_choice.
+    A token counts when it is exactly one of the first len(categories) letters; its probability is used as it is, not
+    scaled to sum to 1. Source: specification, 5.1; vectors: wiw_loop, token_choice.
+
+    Args:
+        alternatives: (token, log-probability), likeliest first.
+        categories: The options.
+        letters: Letters of the options, in order.
+
+    Returns:
+        By category; empty when no token counts.
+
+    Raises:
+        UsageError: For more categories than letters.
     """
     if len(categories) > len(letters):
         raise UsageError(f"{len(categories)} options, but there are {len(letters)} letters to name them")
@@ -50,7 +60,11 @@ def token_choice(
 
 
 def lettered(options: Sequence[str]) -> str:
-    """The options, one a line, each behind its letter. Raises UsageError for more than there are letters."""
+    """The options, one per line, each after its letter.
+
+    Raises:
+        UsageError: For more options than letters.
+    """
     if len(options) > len(LETTERS):
         raise UsageError(f"{len(options)} options, but there are {len(LETTERS)} letters to name them")
     return "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False))
@@ -59,8 +73,13 @@ def lettered(options: Sequence[str]) -> str:
 def read_steps(given: str | Sequence[Any], length: int, *, stop: bool = False) -> Steps:
     """A plan from a list, or the text of one: letters F, L, R, names such as turn_left, or numbers 1, 2, 3.
 
-    stop: whether S may end it, as its last or only step. Raises Misread for an empty list, one of more than `length`
-    steps (it is not cut: a longer plan is another plan), and anything that is no step.
+    Args:
+        given: The list or its text.
+        length: Most steps. A longer plan is not cut, since it would be another plan.
+        stop: Whether S may end it, as its last or only step.
+
+    Raises:
+        Misread: For an empty list, one of more than `length` steps, and anything that is no step.
     """
     tokens = re.split(r"[\s,;]+", given.strip().strip("[]()`.").strip()) if isinstance(given, str) else list(given)
     steps = tuple(_step(token) for token in tokens if token != "")
@@ -75,7 +94,8 @@ def read_steps(given: str | Sequence[Any], length: int, *, stop: bool = False) -
 def read_poses(given: Any, length: int) -> Poses:
     """Poses of a robot's hand from a list of lists of 7 whole numbers, the bins of `pose_plans.poses_from_bins`.
 
-    Raises Misread for an empty list, one of more than `length` poses, rows of another form, and bins that lie outside.
+    Raises:
+        Misread: For an empty list, one of more than `length` poses, rows of another form, and bins out of range.
     """
     rows = given if isinstance(given, list) else []
     if not 1 <= len(rows) <= length:
@@ -92,7 +112,11 @@ def read_poses(given: Any, length: int) -> Poses:
 
 
 def read_index(value: Any, count: int) -> int:
-    """Index, from 0, of a candidate that was named by its number from 1. Raises Misread."""
+    """Index, from 0, of a candidate that was named by its number from 1.
+
+    Raises:
+        Misread: For a number out of range.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= count:
         raise Misread(f"candidate {value!r}, where 1 to {count} were shown")
     return value - 1
@@ -100,8 +124,14 @@ def read_index(value: Any, count: int) -> int:
 
 @dataclass(frozen=True)
 class HighLevelDecision:
-    """What a model decides about a question. reason, plan: its words. view: the side to face. landmark: number of the
-    one to walk to, None to follow the words instead. answer: None when it goes on searching.
+    """What a model decides about a question.
+
+    Attributes:
+        reason: Its words.
+        plan: Its words.
+        view: The side to face.
+        landmark: Number of the one to walk to; None to follow the words instead.
+        answer: None when it goes on searching.
     """
 
     reason: str
@@ -112,10 +142,15 @@ class HighLevelDecision:
 
 
 def read_high_level(value: Any, visible: Mapping[Side, AbstractSet[int]]) -> HighLevelDecision:
-    """The five fields of a high-level reply. visible: numbers of the landmarks marked in each view.
+    """The five fields of a high-level reply.
 
-    Raises Misread unless all five are there, the view is one of `visible`, a chosen landmark is marked in it, and
-    there is something to do: an answer, a landmark, or words to follow.
+    Args:
+        value: The reply.
+        visible: Numbers of the landmarks marked in each view.
+
+    Raises:
+        Misread: Unless all five are there, the view is one of `visible`, a chosen landmark is marked in it, and there
+            is something to do: an answer, a landmark, or words to follow.
     """
     if not isinstance(value, dict) or (missing := [name for name in FIVE if name not in value]):
         raise Misread(f"lacks {', '.join(missing if isinstance(value, dict) else FIVE)}")
@@ -136,7 +171,11 @@ _NO_ANSWER = ("", "none", "null", "n/a", "no answer")
 
 
 def read_answer(value: Any) -> str | None:
-    """An answer cut after its last full stop; None where there is none. Raises Misread when it is no text."""
+    """An answer cut after its last full stop; None where there is none.
+
+    Raises:
+        Misread: When it is no text.
+    """
     if value is None:
         return None
     if not isinstance(value, str):
@@ -158,9 +197,9 @@ _VIEW_NAMES = re.compile(
 
 
 def neutral_views(plan: str) -> str:
-    """`plan` with names of views rewritten: who follows it faces the chosen view and sees no other.
+    """`plan` with names of views rewritten, since its reader faces the chosen view and sees no other.
 
-    Turns such as "go left" stay; they are meant from there on.
+    Turns such as "go left" stay; they start from there.
     """
     return _VIEW_NAMES.sub(NEUTRAL_VIEW, plan)
 
@@ -169,7 +208,11 @@ MARK_TAG = "MARK:"
 
 
 def read_mark(text: str) -> int:
-    """The whole number 1 to 5 behind the last `MARK:` of a judge's reply. Raises Misread."""
+    """The whole number 1 to 5 after the last `MARK:` of a judge's reply.
+
+    Raises:
+        Misread: For anything else.
+    """
     found = re.findall(rf"{MARK_TAG}\s*\**\s*(-?\d+(?:\.\d+)?)", text)
     if not found:
         raise Misread(f"no {MARK_TAG} in the reply")

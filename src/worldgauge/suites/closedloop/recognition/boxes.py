@@ -18,8 +18,10 @@ GROWN = 1.15
 class MaskBox(NamedTuple):
     """What a tracker makes of a mask.
 
-    box: corners, both of them inside, or None when its area is not within limits. shift_px, turn_left_deg: what brings
-    its middle to the middle column, in pixels to the right and as a turn of a panorama; None without any pixel.
+    Attributes:
+        box: Corners, both included; None when its area is out of range.
+        shift_px: Shift to the right that brings its middle to the middle column, pixels; None without any pixel.
+        turn_left_deg: Turn of a panorama to the left that does the same, degrees; None without any pixel.
     """
 
     box: Box | None
@@ -30,9 +32,15 @@ class MaskBox(NamedTuple):
 def target_box(mask: NDArray[np.bool_], *, grown: float = GROWN) -> Box | None:
     """The box of a target: of its largest 8-connected part, `grown` about its middle, cut to the image.
 
-    mask: (H, W) bool. Returns x0, y0, x1, y1 with x1 and y1 the first outside, or None without any pixel; sides grow
-    to whole pixels outwards, and of parts of one size the upper left one counts.
+    Sides grow to whole pixels outwards, and of parts of one size the upper left one counts.
     Source: specification, 5.1 (released code, active recognition).
+
+    Args:
+        mask: (H, W) bool.
+        grown: Factor of growth.
+
+    Returns:
+        x0, y0, x1, y1 with x1 and y1 the first outside; None without any pixel.
     """
     import cv2
 
@@ -53,8 +61,12 @@ def target_box(mask: NDArray[np.bool_], *, grown: float = GROWN) -> Box | None:
 def mask_box(mask: NDArray[np.bool_], area_range: tuple[float, float]) -> MaskBox:
     """The box around all pixels of a mask, kept when its area is strictly within `area_range` of the image.
 
-    mask: (H, W) bool. The box's corners are its first and last columns and rows, and its area their differences
-    multiplied, so that a line has none. Source: released code; vectors: wiw_loop.json, kind mask_box.
+    The box's corners are its first and last columns and rows, and its area their differences multiplied, so that a line
+    has none. Source: released code; vectors: wiw_loop.json, kind mask_box.
+
+    Args:
+        mask: (H, W) bool.
+        area_range: Shares of the image.
     """
     _check(mask)
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))

@@ -49,8 +49,15 @@ class Wish(NamedTuple):
 class RecognitionStart:
     """One episode of active recognition.
 
-    target: its number in `View.instance`. sight: how it is seen from `start`. steps: primitives that lead to a stance
-    from which it is seen as in `good`. discards: why earlier tries were thrown away.
+    Attributes:
+        target: Its number in `View.instance`.
+        category: Its label.
+        difficulty: 0, 1 or 2.
+        start: Where the walker starts.
+        sight: How the target is seen from `start`.
+        steps: Primitives that lead to a stance from which it is seen as in `good`.
+        good: How it is seen from there.
+        discards: Why earlier tries were discarded.
     """
 
     target: int
@@ -70,7 +77,13 @@ def find_recognition(
 
     Of 551 in 60 homes 195, 191 and 165 have difficulty 0, 1 and 2; 82 % show less than half of their target, 22 % a
     small one, 8 % one from an extreme angle; a good view is 5.3 primitives away on average, 1 to 10.
-    wishes: (n) of them, by default n different labels, drawn, and difficulties by turns.
+
+    Args:
+        home: The home.
+        geodesic: Distances on its floor.
+        rng: Source of all randomness.
+        n: Number of episodes.
+        wishes: n of them; by default n different labels, drawn, and difficulties in turn.
     """
     if wishes is None:
         order = rng.permutation(len(LABELS))
@@ -83,8 +96,10 @@ def recognitions(
 ) -> Iterator[RecognitionStart]:
     """An episode for each wish, with a target of its own as long as there are others; ends where none is found.
 
-    An episode has the label wished for if any object of it can be had, and then the difficulty wished for if that can.
-    Raises UnknownNameError on a label that is none of LABELS.
+    An episode has the wanted label if any object of it is usable, and then the wanted difficulty if possible.
+
+    Raises:
+        UnknownNameError: On a label that is none of LABELS.
     """
     search = _Search(home, geodesic, rng)
     for wish in wishes:

@@ -38,10 +38,15 @@ _MOST_OFF = 60.0
 
 
 class TrackedView(NamedTuple):
-    """The target in one frame of a rollout. image: (H, W, 3), turned towards it where the frame is a panorama.
+    """The target in one frame of a rollout.
 
-    frame: its index. action: the step of the plan that it follows, -1 beyond the plan. inside: share of the target's
-    points in view, 1 where nobody can tell. off_rad: to its middle, to the right of straight ahead, before any turning.
+    Attributes:
+        frame: Index of the frame.
+        action: The step of the plan that it follows, -1 beyond the plan.
+        image: (H, W, 3), turned towards the target where the frame is a panorama.
+        box: The target's box.
+        inside: Share of the target's points in view, 1 where unknown.
+        off_rad: Angle to its middle, to the right of straight ahead, before any turning.
     """
 
     frame: int
@@ -165,9 +170,16 @@ Follow = Callable[[Target, ActionPlan, Rollout, Sequence[int]], Iterator[Tracked
 def track_by_geometry(
     target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]
 ) -> Iterator[TrackedView]:
-    """The target in those of `frames` (rising indices from 1) that show it, each paired with its step.
+    """The target in those frames that show it, each paired with its step.
 
-    Ends at the first frame of all in which it is out of view. Frames beyond the plan are taken to go straight on.
+    It ends at the first frame of all in which the target is out of view. Frames beyond the plan are assumed to go
+    straight on.
+
+    Args:
+        target: The target.
+        plan: The plan.
+        rollout: What was imagined for it.
+        frames: Rising indices from 1.
     """
     wanted = set(frames)
     pose: FloatArray | None = _turned(plan.turn_left_rad) if target.known else None

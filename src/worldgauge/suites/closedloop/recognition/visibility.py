@@ -28,11 +28,13 @@ _HALF_ANGLES_DEG = (8.0, 16.0, 30.0, 50.0, 75.0)
 
 
 class TargetVisibility(NamedTuple):
-    """What of an object is seen. All are shares in [0, 1].
+    """How well an object is seen. All are shares in [0, 1].
 
-    visible: of the object's silhouette, in solid angle, that lies in the image with nothing before it. frontal: of its
-    largest silhouette from anywhere around it, the one at this angle. size: of the pixels of the image, in one
-    8-connected piece. near: of the pixels that are closer than 35 cm, which is where the lens is covered.
+    Attributes:
+        visible: Of the object's silhouette, in solid angle, that lies in the image with nothing before it.
+        frontal: Of its largest silhouette from anywhere around it, the one at this angle.
+        size: Of the pixels of the image, in one 8-connected piece.
+        near: Of the pixels that are closer than 35 cm, which is where the lens is covered.
     """
 
     visible: float
@@ -76,7 +78,7 @@ class VisibilityMeter:
         )
 
     def glimpses(self, stance: Stance) -> bool:
-        """Whether any of it is seen at all from there, on a coarse grid: five times faster than `see`."""
+        """Whether any of it is seen from there, on a coarse grid: five times faster than `see`."""
         return bool((self._home.view(stance.eye(), _COARSE).instance == self._instance).any())
 
     def bearing(self, xy: FloatArray) -> float:
