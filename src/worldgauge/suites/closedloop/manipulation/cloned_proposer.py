@@ -21,9 +21,13 @@ class ClonedProposer:
     """Behaviour cloning by nearest neighbours: does what was done where things stood as they do now.
 
     Options: demonstrations, the folder that it learns from; moves, "together" (the default: a remembered plan is moved
-    as one, with the thing that it first goes to) or "apart" (each pose with the thing beside it, which is much
-    stronger). It is told places of things and the instruction, nothing of what was done before, and no turn of
-    anything. Raises UsageError without a folder and for other moves, DataError for a folder that cannot be read.
+    as one, with the thing that it first goes to) or "apart" (each pose with the thing next to it, which is much
+    stronger). It knows the places of things and the instruction, nothing of what was done before, and no turn of
+    anything.
+
+    Raises:
+        UsageError: Without a folder and for other moves.
+        DataError: For a folder that cannot be read.
     """
 
     def __init__(self, kit: PolicyKit) -> None:

@@ -67,10 +67,15 @@ class ClonedPolicy:
         }
 
     def plans(self, hand: HandPose, places: Mapping[str, FloatArray], length: int, n: int) -> list[Poses]:
-        """Up to n different plans of up to `length` poses: what was done in the moments most like this one.
+        """Up to n different plans of up to `length` poses: what was done in the moments most similar to this one.
 
-        places: (3,) metres of every thing by its role (`roles`). The most likely plan comes first; of moments that are
-        as much alike, the earlier demonstration's.
+        The most likely plan comes first; of moments that are equally similar, the earlier demonstration's.
+
+        Args:
+            hand: Where the hand is.
+            places: (3,) metres of every thing by its role (`roles`).
+            length: Most poses of a plan.
+            n: Most plans.
         """
         found: list[FloatArray] = []
         for index in np.argsort(self.unlikeness(hand, places), kind="stable"):

@@ -1,4 +1,4 @@
-"""A table with an arm: what the agent senses, where its poses lead, and what a plan would really come to."""
+"""A table with an arm: what the agent senses, where its poses lead, and what a plan is really worth."""
 
 from __future__ import annotations
 
@@ -73,16 +73,27 @@ class RefusedPlan:
 
 @dataclass(frozen=True)
 class SimulatedFuture:
-    """What poses would really lead to. states: on the way to each of them, at least one. progress: in the end."""
+    """What poses would really lead to.
+
+    Attributes:
+        states: States on the way to each of them, at least one.
+        progress: Progress of the task at the end.
+    """
 
     states: tuple[tuple[State, ...], ...]
     progress: float
 
 
 class TableEnv:
-    """What the loop needs of a table. size_px: side of the front picture.
+    """The loop's environment of a table.
 
-    reasons: of every step, why it did not end as asked, None where it did. unstable: whether the physics blew up.
+    Attributes:
+        reasons: Of every step, why it did not end as asked; None where it did.
+        unstable: Whether the physics became unstable.
+
+    Args:
+        world: The table with its things.
+        size_px: Side of the front picture, pixels.
     """
 
     text_renderer = "manip/v1"
@@ -119,7 +130,11 @@ class TableEnv:
         return tuple(self.hand[:3])
 
     def reset(self) -> TableSight:
-        """Put everything back where it was at first; what is sensed then."""
+        """Put everything back where it was at first.
+
+        Returns:
+            What is sensed then.
+        """
         self.reasons, self.unstable, self.shares, self.seen = [], False, (), []
         if self.state != self._start:
             self._simulation.restore(self._start)
@@ -133,16 +148,19 @@ class TableEnv:
         """An arm does not turn on the spot."""
 
     def begin(self, poses: Sequence[HandPose], frames: int) -> None:
-        """Say which plan is carried out next, so that the states of `seen` fall on the frames of its clip."""
+        """Set the plan that is carried out next, so that the states of `seen` fall on the frames of its clip."""
         self._futures.clear()
         told = clip_plan(self.hand, np.array(poses), frames)
         self.shares = tuple(tuple(told.share[told.step == step].tolist()) for step in range(1, len(poses) + 1))
 
     def step(self, action: HandPose | RefusedPlan) -> bool:
-        """Carry out a pose; whether it did not end as asked, for which `reasons` has the words.
+        """Carry out a pose.
 
         `seen` then has the states that are looked at on the way: those of the plan's clip, and where it ended in any
         case when nothing of it is on the clip but it failed or was the last.
+
+        Returns:
+            Whether it did not end as asked, for which `reasons` has the words.
         """
         shares = self.shares[0] if self.shares else (1.0,)
         self.shares = self.shares[1:]
@@ -188,7 +206,7 @@ class TableEnv:
         return [] if plan_fault(plan.poses, len(plan.poses)) is not None else self.plain_actions(plan.poses)
 
     def future(self, poses: Sequence[HandPose], state: State | None = None) -> SimulatedFuture:
-        """What `poses` would really lead to from `state`, the present one if left out; nothing moves."""
+        """What `poses` would really lead to from `state`, by default the present one; nothing moves."""
         start = self.state if state is None else state
         key = start, tuple(poses)
         if key not in self._futures:

@@ -50,7 +50,7 @@ class TableImagination:
         self.calls = 0
 
     def remember(self) -> None:
-        """Keep in mind what is seen now: at the start, and after every pose."""
+        """Store what is seen now: at the start, and after every pose."""
         sight = self._env.observe()
         self._frames, self._hands = [*self._frames, sight.front], [*self._hands, sight.hand]
         if len(self._frames) > REMEMBERED:
@@ -60,7 +60,8 @@ class TableImagination:
     def __call__(self, sight: TableSight, plans: Sequence[ActionPlan], number: int) -> list[Rollout | None]:
         """A rollout for each plan, in order; None for one that cannot be begun.
 
-        Raises SubjectError when the model breaks its promise.
+        Raises:
+            SubjectError: When the model breaks its contract.
         """
         told = [
             None

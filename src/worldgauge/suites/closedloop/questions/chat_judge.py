@@ -21,7 +21,8 @@ HOTTER, LONGER = 0.2, 256
 class JudgeError(WorldgaugeError):
     """No mark came: scoring gives 1, flagged `judge_error`, and the answer can be judged again.
 
-    outage: whether the endpoint failed or the budget is used up; else the model's replies were none.
+    Attributes:
+        outage: Whether the endpoint failed or the budget is used up; else the model's replies held no mark.
     """
 
     def __init__(self, message: str, *, outage: bool) -> None:
@@ -33,7 +34,10 @@ class JudgeError(WorldgaugeError):
 class ChatJudge:
     """A language model compares the answer with the right ones; prompt `judge`.
 
-    asked: how the last mark was asked for, for the record. Options of the kit: max_tokens, of the first attempt.
+    Options of the kit: max_tokens, of the first attempt.
+
+    Attributes:
+        asked: How the last mark was asked for, for the record.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -42,9 +46,10 @@ class ChatJudge:
         self.asked: list[dict[str, Any]] = []
 
     def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> AnswerMark:
-        """The model's mark; 1, unasked, for no answer. Flagged "asked_again" when a reply held none.
+        """The model's mark; an empty answer gets 1 without asking. Flagged "asked_again" when a reply held none.
 
-        Raises JudgeError when no mark came.
+        Raises:
+            JudgeError: When no mark came.
         """
         self.asked = []
         if not prediction.strip():

@@ -31,8 +31,14 @@ _COLUMNS, _ROWS = 512, 128
 
 
 class Frontier(NamedTuple):
-    """Where seen floor ends in the open. xy: its middle, metres. size_m: how long it is. walk_m: how far away, as far
-    as is known. towards: (2,) the farthest place of the way there that can be walked to in a straight line."""
+    """Where seen floor ends in the open.
+
+    Attributes:
+        xy: Its middle, metres.
+        size_m: Its length.
+        walk_m: Known walking distance to it.
+        towards: (2,) the farthest place of the path there that can be walked to in a straight line.
+    """
 
     xy: FloatArray
     size_m: float

@@ -24,7 +24,13 @@ WORST, BEST = 1, 5
 
 
 class AnswerMark(NamedTuple):
-    """sigma: 1, wrong, to 5, right. reason: in a few words. flags: such as of a reply that was asked for again."""
+    """A mark of an answer.
+
+    Attributes:
+        sigma: 1, wrong, to 5, right.
+        reason: In a few words.
+        flags: Such as for a reply that was asked for again.
+    """
 
     sigma: int
     reason: str
@@ -32,10 +38,17 @@ class AnswerMark(NamedTuple):
 
 
 class AnswerJudge(Protocol):
-    """Compares answers. One that cannot raises; what the answer is worth then, the suite says."""
+    """Compares answers. One that cannot raises; the suite then decides what the answer is worth."""
 
     def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> AnswerMark:
-        """How right `prediction` is, where `answer` is expected and `extra` are right as well."""
+        """How right an answer is.
+
+        Args:
+            question: The question.
+            answer: The expected answer.
+            extra: Others that are right as well.
+            prediction: The agent's answer.
+        """
         ...
 
 

@@ -48,7 +48,14 @@ _MOST_POINTS = 600
 
 @dataclass(frozen=True)
 class Detection:
-    """Something found in a view. mask: (H, W) bool. score: of the detector. instance: the exact object, 0: unknown."""
+    """Something found in a view.
+
+    Attributes:
+        name: Its name.
+        mask: (H, W) bool.
+        score: Of the detector.
+        instance: The exact object; 0: unknown.
+    """
 
     name: str
     mask: Mask
@@ -58,7 +65,15 @@ class Detection:
 
 @dataclass
 class Landmark:
-    """A thing seen in an episode. points: (N, 3) of its surface, world frame, metres, one a voxel of 5 cm."""
+    """A thing seen in an episode.
+
+    Attributes:
+        number: Its number.
+        name: Its name.
+        points: (N, 3) of its surface, world frame, metres, one per voxel of 5 cm.
+        instance: The exact object; 0: unknown.
+        visited: Whether the walker has stood next to it.
+    """
 
     number: int
     name: str
@@ -154,9 +169,19 @@ class Landmarks:
     def add(
         self, found: Sequence[Detection], depth: NDArray[np.float32], camera: Camera, pose: FloatArray
     ) -> dict[int, Mask]:
-        """Take in the detections of one view: numbers and masks of those that are kept.
+        """Add the detections of one view.
 
-        depth: (H, W) metres along the axis. pose: camera-to-world (4, 4). Raises ShapeError when they do not fit.
+        Args:
+            found: Detections.
+            depth: (H, W) metres along the axis.
+            camera: Camera of the view.
+            pose: Camera-to-world (4, 4).
+
+        Returns:
+            Numbers and masks of those that are kept.
+
+        Raises:
+            ShapeError: When they do not fit together.
         """
         if depth.shape != (camera.height, camera.width):
             raise ShapeError(f"depth of shape {depth.shape} does not fit a {camera.width}x{camera.height} camera")

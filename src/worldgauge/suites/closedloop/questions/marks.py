@@ -18,10 +18,16 @@ _COLOURS = (
 
 
 def draw_marks(image: Image, masks: Mapping[int, NDArray[np.bool_]]) -> Image:
-    """A copy of `image` (H, W, 3) uint8 with the contour of each mask (H, W) and its number inside it.
+    """A copy of an image with the contour of each mask and its number inside it.
 
     Larger masks are drawn first. A number stands where its mask is widest, moved until it hides no other number.
-    Raises ShapeError for a mask of another size.
+
+    Args:
+        image: (H, W, 3) uint8.
+        masks: (H, W) by number.
+
+    Raises:
+        ShapeError: For a mask of another size.
     """
     import cv2
 

@@ -26,12 +26,25 @@ def open_heading(
     min_area_ratio: float = MIN_SHARE,
     rule: HeadingRule = "pinhole",
 ) -> float | None:
-    """Radians to the right of the axis at which the largest open region of a view lies; None where nothing is open.
+    """Heading at which the largest open region of a view lies.
 
-    depth: (H, W) metres; infinite is open, NaN is not. The region is the largest 4-connected one (the first in reading
-    order of equals), its place the median column of its pixels. rule: "pinhole" is the exact bearing of that column,
-    "linear" the published approximation, up to 6.8 degrees off at 105 degrees.
-    Raises ShapeError for a depth that is no picture, UsageError for an unknown rule or a field of view off (0, 180).
+    The region is the largest 4-connected one (the first in reading order of equals), its place the median column of its
+    pixels.
+
+    Args:
+        depth: (H, W) metres; infinite is open, NaN is not.
+        hfov_deg: Horizontal field of view, degrees.
+        min_depth_m: Depth from which on a pixel is open.
+        min_area_ratio: Least share of the image.
+        rule: "pinhole" is the exact bearing of that column, "linear" the published approximation, up to 6.8 degrees off
+            at 105 degrees.
+
+    Returns:
+        Radians to the right of the axis; None where nothing is open.
+
+    Raises:
+        ShapeError: For a depth that is no picture.
+        UsageError: For an unknown rule or a field of view off (0, 180).
     """
     import cv2
 

@@ -40,17 +40,28 @@ WORDS_STEPS = 13
 
 @dataclass(frozen=True)
 class Leg:
-    """One low-level answer that was carried out. stuck: whether a forward step of it came to less than a step."""
+    """One low-level answer that was carried out.
+
+    Attributes:
+        steps: Its primitives.
+        stuck: Whether a forward step of it came to less than a step.
+    """
 
     steps: Steps
     stuck: bool
 
 
 class LowLevel(Protocol):
-    """Says what to do next of a plan in words."""
+    """Decides the next primitives of a plan in words."""
 
     def __call__(self, plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
-        """Up to AT_ONCE primitives; none, or STOP, when the plan is done. look: what is sensed here and now."""
+        """Up to AT_ONCE primitives; none, or STOP, when the plan is done.
+
+        Args:
+            plan: The plan.
+            look: Returns what is sensed now.
+            past: What was carried out of it.
+        """
         ...
 
 
@@ -65,9 +76,13 @@ def ahead(plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[
 
 @dataclass(frozen=True)
 class Journey:
-    """What is carried out of a decision: a turn of any angle at once, then primitives, each worked out when asked for.
+    """What is carried out of a decision: a turn of any angle at once, then primitives, each computed when needed.
 
-    turn_steps: primitives that the turn counts as. complete: whether there was nowhere to go, so that it has no steps.
+    Attributes:
+        turn_left_rad: The turn, radians.
+        turn_steps: Primitives that the turn counts as.
+        complete: Whether there was nowhere to go, so that it has no steps.
+        steps: The primitives.
     """
 
     turn_left_rad: float
@@ -83,8 +98,13 @@ class Journey:
 class Traveller:
     """Carries out plans about questions.
 
-    geodesic: of the scene, for ways to landmarks. where: the stance now. look: what is sensed now. things: exact
-    objects, for an aim that names a landmark and not its place; its number is then that of the object.
+    Attributes:
+        geodesic: Of the scene, for paths to landmarks.
+        where: Returns the present stance.
+        look: Returns what is sensed now.
+        things: Exact objects, for an aim that names a landmark and not its place; its number is then that of the
+            object.
+        low_level: Carries out plans in words.
     """
 
     geodesic: Geodesic
@@ -94,9 +114,10 @@ class Traveller:
     low_level: LowLevel = ahead
 
     def journey(self, plan: ActionPlan, rng: np.random.Generator) -> Journey:
-        """The journey of a plan: to its landmark when its aim names one, as its words say otherwise.
+        """The journey of a plan: to its landmark when its aim names one, else as its words say.
 
-        Raises UsageError for a landmark whose place is not known.
+        Raises:
+            UsageError: For a landmark whose place is not known.
         """
         aim = plan.aim or {}
         if aim.get("landmark") is not None:

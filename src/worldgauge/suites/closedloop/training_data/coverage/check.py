@@ -1,4 +1,4 @@
-"""Is a folder of post-training data what it should be? Counts, and findings."""
+"""Checks of a folder of post-training data: counts, and findings."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ class TrajectoryStatistics:
     """What `check` found.
 
     Attributes:
-        n_trajectories, n_valid: Trajectories in the folder, and usable ones.
+        n_trajectories: Trajectories in the folder.
+        n_valid: Usable ones.
         n_frames: Frames of the usable ones.
         scenes: Scenes of the usable ones.
-        steps, metres: Of a usable trajectory.
-        collided: Share of forward steps that met something; None without any.
-        actions: How often each action is done.
+        steps: Of a usable trajectory.
+        metres: Of a usable trajectory.
+        collided: Share of forward steps that collided; None without any.
+        actions: Count of each action.
         findings: What is wrong or worth knowing.
     """
 
@@ -58,7 +60,7 @@ class TrajectoryStatistics:
         return asdict(self)
 
     def report(self) -> DataReport:
-        """The same in the form that every check has."""
+        """The same statistics in the form that every check returns."""
         columns = ("", "scenes", "steps", "path,\nm", "collided", *(name.replace("_", " ") for name in self.actions))
         collided = "-" if self.collided is None else f"{self.collided:.1%}"
         means = (mean_text(self.steps), mean_text(self.metres))

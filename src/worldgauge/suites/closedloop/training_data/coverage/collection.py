@@ -1,7 +1,7 @@
-"""Collecting coverage walks to train on: panoramas with depth, poses and actions of homes that no one is tested in.
+"""Collecting coverage walks to train on: panoramas with depth, poses and actions, in homes that no test uses.
 
-One item is one home; all that is random in it comes from (seed, split, home). A home is done when all its clips are
-there, each of which is written whole or not at all; the index is made of all of them in the end.
+One item is one home. All its randomness comes from (seed, split, home). A home is done when all its clips are
+there, each of which is written whole or not at all; the index is made of all of them at the end.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class CoverageCollection(Collection):
     options: CoverageOptions
 
     def check_options(self) -> None:
-        """The split has as many homes."""
+        """Check that the split has enough homes."""
         scene_seed(self.options.split, self.options.scenes - 1)
 
     def settings(self) -> dict[str, Any]:
@@ -120,13 +120,13 @@ class CoverageCollection(Collection):
         return {"height_m": height_m, "projection": "equirectangular", "size": size, "depth": "along the ray"}
 
     def items(self) -> Iterator[Item]:
-        """One a home."""
+        """One item per home."""
         for home in range(self.options.scenes):
             scene = scene_name(self.options.split, home)
             yield Item(scene, {"home": home}, place=scene)
 
     def is_done(self, item: Item) -> bool:
-        """All its clips are in place."""
+        """Whether all its clips are in place."""
         return _last_clip(self.out, item.id) is not None
 
     def make(self, item: Item, progress: Tell) -> Made:
@@ -142,7 +142,7 @@ class CoverageCollection(Collection):
         return Made(more["frames"], WorldFacts(**found["world"]), discards=discards)
 
     def finish(self, made: Mapping[str, Made]) -> None:
-        """The index is made of all clips."""
+        """Make the index of all clips."""
         write_index(self.out, self.options.split)
 
     def estimate(self) -> Mapping[str, Any]:
@@ -156,7 +156,7 @@ class CoverageCollection(Collection):
         return {"frames": frames, "bytes": size, "points": max(len(walk.points) for walk in walks)}
 
     def warnings(self) -> list[str]:
-        """Whether so many points are sampled in one of the first homes that distances between them take long."""
+        """A warning where one of the first homes has so many sampled points that distances between them take long."""
         points, rules = self.options.points, self.options.rules
         if rules.n_points == "min" or (points is not None and crowding(points) is None):
             return []

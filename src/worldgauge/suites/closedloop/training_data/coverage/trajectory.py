@@ -3,7 +3,9 @@
 On disk: <scene>/<number>/ with frames.mp4 (lossless) or frames/*.png, depth.npz (whole millimetres a frame, 0 for
 none), steps.jsonl and manifest.json (specification: world_in_world, 10.4).
 
-write_trajectory(root, scene, 0, views, steps, facts);  read_trajectory(folder).part(start, 14)
+Example:
+    write_trajectory(root, scene, 0, views, steps, facts)
+    read_trajectory(folder).part(start, 14)
 """
 
 from __future__ import annotations
@@ -50,8 +52,11 @@ MAX_STEPS = 200_000
 class TrajectoryStep(NamedTuple):
     """One row: frame k is what is seen after the action of row k.
 
-    action: of row 0 STOP, which is null on the wire. pose: (4, 4) camera-to-world. collided: the action met something.
-    goal_index: of the waypoint that the walker was going to.
+    Attributes:
+        action: The action; of row 0 STOP, which is null in the file.
+        pose: (4, 4) camera-to-world.
+        collided: Whether the action collided.
+        goal_index: Waypoint that the walker was going to.
     """
 
     action: Primitive
@@ -64,7 +69,12 @@ class TrajectoryStep(NamedTuple):
 class TrajectoryFacts:
     """How a trajectory was made.
 
-    licence: of its scene, "none" where there is no restriction. more: plain JSON values.
+    Attributes:
+        world: The world; None where there is none.
+        licence: Of its scene; "none" where there is no restriction.
+        camera_height_m: Height of the camera above the floor.
+        seed: Seed of the walk.
+        more: Plain JSON values.
     """
 
     world: WorldFacts | None
@@ -76,7 +86,16 @@ class TrajectoryFacts:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One walk. frames: T panoramas, read when asked for; steps: T rows; depth: frame number -> metres, or None."""
+    """One walk.
+
+    Attributes:
+        scene: Name of the scene.
+        number: Number of the walk in the scene.
+        steps: T rows.
+        frames: T panoramas, decoded when needed.
+        depth: Frame number -> metres; None where not recorded.
+        facts: How it was made.
+    """
 
     scene: str
     number: int
@@ -94,7 +113,11 @@ class Trajectory:
         return np.stack([step.pose for step in self.steps])
 
     def part(self, start: int, n: int) -> TrainingClip:
-        """A training clip of n consecutive frames. Raises ShapeError when the walk has not as many."""
+        """A training clip of n consecutive frames.
+
+        Raises:
+            ShapeError: When the walk has fewer.
+        """
         if not (start >= 0 and n >= 1 and start + n <= len(self)):
             raise ShapeError(
                 f"{self.scene}/{self.number}: frames {start} to {start + n - 1} of {len(self)} are asked for"
@@ -106,7 +129,13 @@ class Trajectory:
 
 
 class TrainingClip(NamedTuple):
-    """A training clip: n frames, n actions of which the first is null, poses (n, 4, 4)."""
+    """A training clip of n frames.
+
+    Attributes:
+        frames: n frames.
+        actions: n actions, of which the first is null.
+        poses: (n, 4, 4).
+    """
 
     frames: Clip
     actions: Steps
@@ -129,7 +158,11 @@ class FrameSource:
 
 
 def checked_view(view: View, size: tuple[int, int] | None, k: int) -> View:
-    """The view, when it is a panorama with depth, of the size (width, height) of the others. Raises ShapeError."""
+    """The view, checked to be a panorama with depth, of the size (width, height) of the others.
+
+    Raises:
+        ShapeError: When it is not.
+    """
     rgb, depth = np.asarray(view[0]), np.asarray(view[1])
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or depth.shape != rgb.shape[:2] or not rgb.size:
         raise ShapeError(
@@ -152,13 +185,26 @@ def write_trajectory(
     *,
     images: Literal["video", "png"] = "video",
 ) -> Path:
-    """Write a walk as <root>/<scene>/<number>/; returns the folder. One that is there is replaced.
+    """Write a walk as <root>/<scene>/<number>/. One that is there is replaced.
 
-    frames: panoramas with depth, taken one at a time; steps: as many rows, read after the last frame, so a list that
-    grows with the frames will do. images: a lossless video, or a PNG a frame. The same walk gives the same bytes, and
-    trajectories may be written by several processes at once; `write_index` comes after them.
-    Raises DataError for a scene that cannot be a folder, another number of rows than frames, none at all, and when a
-    file cannot be written; ShapeError for other shapes.
+    The same walk gives the same bytes, and several processes may write at once; call `write_index` after them.
+
+    Args:
+        root: Folder of the data.
+        scene: Name of the scene.
+        number: Number of the walk in the scene.
+        frames: Panoramas with depth, taken one at a time.
+        steps: As many rows; read after the last frame, so a list that grows with the frames is allowed.
+        facts: How the walk was made.
+        images: A lossless video, or one PNG per frame.
+
+    Returns:
+        The folder.
+
+    Raises:
+        DataError: For a scene that is not allowed as a folder, another number of rows than frames, none at all, and
+            when a file cannot be written.
+        ShapeError: For other shapes.
     """
     folder = Path(root) / check_name(scene, "coverage") / trajectory_name(number)
     with atomic_folder(folder) as part:
@@ -193,7 +239,11 @@ def write_trajectory(
 
 
 def trajectory_name(number: int) -> str:
-    """Name of the folder of trajectory `number` of a scene."""
+    """Name of the folder of trajectory `number` of a scene.
+
+    Raises:
+        DataError: For a number out of range.
+    """
     if not 0 <= number < 10**6:
         raise DataError(f"trajectory {number} of a scene; number them from 0 to 999999")
     return f"{number:06d}"
@@ -203,7 +253,10 @@ def step_row(k: int, step: TrajectoryStep, scene: str, camera_height_m: float) -
     """One line of steps.jsonl, JSON values.
 
     coord and habitat_camera_coord: [position, rotation w x y z] of agent and camera in the simulator's frame, as
-    published; pose: the camera's, twelve numbers of camera-to-world in ours. Raises ShapeError for no rigid pose.
+    published; pose: the camera's, twelve numbers of camera-to-world in ours.
+
+    Raises:
+        ShapeError: For no rigid pose.
     """
     pose = np.asarray(step.pose, np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
@@ -240,9 +293,10 @@ def digest_of(path: Path) -> str:
 
 
 def read_trajectory(folder: Path) -> Trajectory:
-    """The trajectory in a folder; steps are read and checked, frames and depth when asked for.
+    """The trajectory in a folder; steps are read and checked, frames and depth when needed.
 
-    Raises DataError naming the file and the field or line.
+    Raises:
+        DataError: Names the file and the field or line that is wrong.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
@@ -271,7 +325,11 @@ def read_trajectory(folder: Path) -> Trajectory:
 
 
 def trajectory_folders(root: Path) -> Iterator[Path]:
-    """Folders of the trajectories below `root`, by scene and number. Raises DataError for links that lead out."""
+    """Folders of the trajectories below `root`, by scene and number.
+
+    Raises:
+        DataError: For a missing folder and for links that lead out.
+    """
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
@@ -282,7 +340,11 @@ def trajectory_folders(root: Path) -> Iterator[Path]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a trajectory, with scene, number, frames, width, height and images checked. Raises DataError."""
+    """The manifest of a trajectory, with scene, number, frames, width, height and images checked.
+
+    Raises:
+        DataError: When one of them is wrong.
+    """
     path = folder / MANIFEST
     content = read_json(path)
     try:
@@ -306,7 +368,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_depth(folder: Path, k: int, size: tuple[int, int]) -> Depth:
-    """Depth (H, W) in metres of frame k, infinite where nothing was hit. Raises DataError when it cannot be read."""
+    """Depth (H, W) in metres of frame k, infinite where nothing was hit.
+
+    Raises:
+        DataError: When it cannot be read.
+    """
     path = folder / DEPTH
     try:
         with zipfile.ZipFile(path) as packed, packed.open(f"{k:06d}.npy") as file:
@@ -325,7 +391,11 @@ def read_depth(folder: Path, k: int, size: tuple[int, int]) -> Depth:
 
 
 def picture(path: Path, size: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A PNG of a known size (width, height). Raises DataError for another, and when it cannot be read."""
+    """A PNG of a known size (width, height).
+
+    Raises:
+        DataError: For another size, and when it cannot be read.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -337,7 +407,11 @@ def picture(path: Path, size: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.ui
 
 
 def scene_world(manifest: Mapping[str, Any], folder: Path) -> WorldFacts | None:
-    """The world that the manifest of a trajectory names, None for none. Raises DataError naming the field."""
+    """The world in the manifest of a trajectory; None for none.
+
+    Raises:
+        DataError: Names the field that is wrong.
+    """
     told = manifest.get("world")
     try:
         return None if told is None else world_of(told)

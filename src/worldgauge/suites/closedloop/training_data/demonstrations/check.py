@@ -1,4 +1,4 @@
-"""Is a folder of demonstrations what it should be? Counts, and findings."""
+"""Checks of a folder of demonstrations: counts, and findings."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ class TableTaskStatistics:
     """The usable demonstrations of one task.
 
     Attributes:
-        task: Which.
-        demonstrations, variations: How many there are, and of how many variations.
-        frames, seconds: Of a demonstration; seconds are simulated.
+        task: Name of the task.
+        demonstrations: Number of demonstrations.
+        variations: Number of their variations.
+        frames: Of a demonstration.
+        seconds: Of a demonstration, simulated.
         rate: Frames a second of simulated time.
         sub_goals: Poses asked for.
         discarded: Tables given up, for any reason.
@@ -57,9 +59,10 @@ class DemonstrationStatistics:
     """What `check` found.
 
     Attributes:
-        n_trajectories, n_valid: Demonstrations in the folder, and usable ones.
+        n_trajectories: Demonstrations in the folder.
+        n_valid: Usable ones.
         n_frames: Frames of the usable ones.
-        rows: By task.
+        rows: Statistics by task.
         discarded: Tables that the expert did not solve, by reason.
         findings: What is wrong or worth knowing.
     """
@@ -76,7 +79,7 @@ class DemonstrationStatistics:
         return asdict(self)
 
     def report(self) -> DataReport:
-        """The same in the form that every check has."""
+        """The same statistics in the form that every check returns."""
         columns = ("", "demon-\nstrations", "varia-\ntions", "frames", "frames\n/ s", "seconds", "poses", "given up")
         rows = tuple(
             (

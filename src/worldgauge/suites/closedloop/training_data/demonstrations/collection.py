@@ -89,7 +89,11 @@ class DemonstrationCollection(Collection):
         return {**plain(self.options), "tasks": sorted(tasks)}
 
     def check_same(self) -> None:
-        """Tasks, and demonstrations of each, can be added but not taken away."""
+        """Check that tasks, and demonstrations of each, are only added and not taken away.
+
+        Raises:
+            RunError: When some are taken away.
+        """
         super().check_same()
         before, now = self.manifest(), self.settings()
         if before is None:
@@ -106,17 +110,17 @@ class DemonstrationCollection(Collection):
         return {**asdict(_camera(self.options.size)), "pose": pose, "depth": "along the optical axis"}
 
     def begin(self, *, local: bool) -> None:
-        """Without the physics engine every item would fail, one by one."""
+        """Check that the physics engine is here, since without it every item would fail."""
         mujoco()
 
     def items(self) -> Iterator[Item]:
-        """One a demonstration, task by task."""
+        """One item per demonstration, task by task."""
         for task in self.settings()["tasks"]:
             for number in range(self.options.per_task):
                 yield Item(str(folder_name(task, number)), {"task": task, "number": number})
 
     def is_done(self, item: Item) -> bool:
-        """Its folder is in place and can be read."""
+        """Whether its folder is in place and can be read."""
         return _done(self.out, **item.args) is not None
 
     def make(self, item: Item, progress: Tell) -> Made:
@@ -134,7 +138,7 @@ class DemonstrationCollection(Collection):
         return Made(frames, discards=discarded)
 
     def finish(self, made: Mapping[str, Made]) -> None:
-        """The index is made of all demonstrations."""
+        """Make the index of all demonstrations."""
         write_index(self.out)
 
     def estimate(self) -> Mapping[str, Any]:

@@ -4,7 +4,10 @@ On disk, the post-training record: <task>/<number>/ with frames.mp4 (lossless), 
 for, depth.npz (whole millimetres a frame, 0 for none). Seeds of tables are of the split "train", which no evaluation
 episode has (specification: world_in_world, 10.1 and 10.4).
 
-write_demonstration(root, facts, frames, steps);  demo = load_demonstrations(root)[0];  demo.clip[demo.reached[0]]
+Example:
+    write_demonstration(root, facts, frames, steps)
+    demo = load_demonstrations(root)[0]
+    demo.clip[demo.reached[0]]
 """
 
 from __future__ import annotations
@@ -59,7 +62,13 @@ _ROW = ("k", "action", "pose", "sub_goal", "progress", "things")
 
 @dataclass(frozen=True)
 class DemoThing:
-    """What an agent is told of a thing; `Demonstration.places` has them in the same order. name: such as "red cup"."""
+    """A thing as the agent knows it; `Demonstration.places` has them in the same order.
+
+    Attributes:
+        name: Such as "red cup".
+        category: In words.
+        colour: In words.
+    """
 
     name: str
     category: str
@@ -67,9 +76,14 @@ class DemoThing:
 
 
 class DemoStep(NamedTuple):
-    """One frame. action: pose asked for that is under way. pose: where the hand is. sub_goal: number of `action`.
+    """One frame.
 
-    progress: of the task, in [0, 1]. things: (n, 3) metres in the world, the middle of each thing.
+    Attributes:
+        action: The pose asked for that is under way.
+        pose: Where the hand is.
+        sub_goal: Number of `action`.
+        progress: Of the task, in [0, 1].
+        things: (n, 3) centre of each thing, world frame, metres.
     """
 
     action: HandPose
@@ -81,11 +95,24 @@ class DemoStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DemoFacts:
-    """All of a demonstration that its frames do not tell.
+    """All of a demonstration except its frames.
 
-    number: of this task's demonstrations, from 0. camera_pose: (4, 4) camera-to-world. fps: frames a second of
-    simulated time; seconds: simulated. sub_goals: (n, 8) poses asked for; reached: the frame in which each was done.
-    discarded: why tables with the seeds before were given up.
+    Attributes:
+        task: Name of the task.
+        number: Number among this task's demonstrations, from 0.
+        variation: Variation of the task.
+        seed: Seed of the table.
+        world: The table before anything moved.
+        instruction: The instruction.
+        wordings: Other ways to say it.
+        things: Things of the task.
+        camera: The front camera.
+        camera_pose: (4, 4) camera-to-world.
+        fps: Frames a second of simulated time.
+        seconds: Simulated time.
+        sub_goals: (n, 8) poses asked for.
+        reached: The frame in which each was done.
+        discarded: Why tables with the seeds before were given up.
     """
 
     task: str
@@ -106,7 +133,7 @@ class DemoFacts:
 
     @property
     def id(self) -> str:
-        """Names the folder as well."""
+        """Its id, which is also the name of its folder."""
         return f"{self.task}/{self.number:06d}"
 
 
@@ -114,11 +141,27 @@ class DemoFacts:
 class Demonstration:
     """One task done by the expert, T frames long.
 
-    clip: of the front camera, read when asked for. asked, hand: (T, 8) as `HandPose`, the pose under way in a frame and
-    where the hand is. sub_goals: (n, 8) the poses asked for; reached: the frame in which each was done. places:
-    (T, things, 3) metres in the world. progress: (T,). camera_pose: (4, 4) camera-to-world. world: of the table before
-    anything moved. seconds: simulated. depth: frame number -> metres along the optical axis (H, W), infinite where
-    nothing is hit; None where it was not recorded.
+    Attributes:
+        id: Its id.
+        task: Name of the task.
+        variation: Variation of the task.
+        seed: Seed of the table.
+        instruction: The instruction.
+        clip: Frames of the front camera, decoded when needed.
+        asked: (T, 8) as `HandPose`, the pose under way in each frame.
+        hand: (T, 8) as `HandPose`, where the hand is.
+        sub_goals: (n, 8) the poses asked for.
+        reached: The frame in which each was done.
+        things: Things of the task.
+        places: (T, things, 3) world frame, metres.
+        progress: (T,) in [0, 1].
+        camera: The front camera.
+        camera_pose: (4, 4) camera-to-world.
+        world: The table before anything moved.
+        wordings: Other ways to say the instruction.
+        seconds: Simulated time.
+        depth: Frame number -> metres along the optical axis (H, W), infinite where nothing is hit; None where not
+            recorded.
     """
 
     id: str
@@ -146,17 +189,27 @@ class Demonstration:
 
     @property
     def under_way(self) -> NDArray[np.int64]:
-        """(T,) number of the sub-goal under way in each frame; of the last one still when it has been reached."""
+        """(T,) number of the sub-goal under way in each frame; it stays the last one after that has been reached."""
         return np.searchsorted(self.reached, np.arange(len(self)), side="left").astype(np.int64)
 
 
 def write_demonstration(root: Path, facts: DemoFacts, frames: Iterable[FrontView], steps: Iterable[DemoStep]) -> Path:
-    """Write a demonstration as <root>/<task>/<number>/; returns the folder. One that is there is replaced.
+    """Write a demonstration as <root>/<task>/<number>/. One that is there is replaced.
 
-    frames: taken one at a time, all with depth or none of them. steps: as many, read after the last frame, so a list
-    that grows with the frames will do. The same demonstration gives the same bytes, and several processes may write
-    at once; `write_index` comes after them. Raises DataError where numbers of frames, steps and things do not fit
-    together, and when a file cannot be written; ShapeError for other shapes, and values that are not finite.
+    The same demonstration gives the same bytes, and several processes may write at once; call `write_index` after them.
+
+    Args:
+        root: Folder of the data.
+        facts: Everything but the frames.
+        frames: Taken one at a time, all with depth or none of them.
+        steps: As many; read after the last frame, so a list that grows with the frames is allowed.
+
+    Returns:
+        The folder.
+
+    Raises:
+        DataError: Where numbers of frames, steps and things differ, and when a file cannot be written.
+        ShapeError: For other shapes, and values that are not finite.
     """
     folder = Path(root) / folder_name(facts.task, facts.number)
     with atomic_folder(folder) as part:
@@ -198,16 +251,21 @@ def write_demonstration(root: Path, facts: DemoFacts, frames: Iterable[FrontView
 
 
 def folder_name(task: str, number: int) -> Path:
-    """Where demonstration `number` of a task lies. Raises DataError for names and numbers that cannot be a folder."""
+    """Path of demonstration `number` of a task, relative to the data folder.
+
+    Raises:
+        DataError: For names and numbers that are not allowed for a folder.
+    """
     if not 0 <= number < MAX_NUMBER:
         raise DataError(f"demonstration {number} of '{task}'; number them from 0 to {MAX_NUMBER - 1}")
     return Path(check_name(task, "demonstrations")) / f"{number:06d}"
 
 
 def load_demonstrations(root: Path) -> tuple[Demonstration, ...]:
-    """All demonstrations of a folder, by task and number; no frame is decoded before it is asked for.
+    """All demonstrations of a folder, by task and number; no frame is decoded before it is needed.
 
-    Raises DataError naming file and field or line for anything that is not as it was written, and where there is none.
+    Raises:
+        DataError: For anything that is not as it was written, and where there is none. Names file and field or line.
     """
     found = tuple(read_demonstration(folder, Path(root)) for folder in demonstration_folders(root))
     if not found:
@@ -216,7 +274,11 @@ def load_demonstrations(root: Path) -> tuple[Demonstration, ...]:
 
 
 def demonstration_folders(root: Path) -> Iterator[Path]:
-    """Folders of the demonstrations below `root`, by task and number. Raises DataError for links that lead out."""
+    """Folders of the demonstrations below `root`, by task and number.
+
+    Raises:
+        DataError: For a missing folder and for links that lead out.
+    """
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
@@ -227,7 +289,11 @@ def demonstration_folders(root: Path) -> Iterator[Path]:
 
 
 def read_demonstration(folder: Path, root: Path) -> Demonstration:
-    """The demonstration in a folder of `root`. Raises DataError naming file and field or line."""
+    """The demonstration in a folder of `root`.
+
+    Raises:
+        DataError: Names file and field or line that is wrong.
+    """
     folder, root = Path(folder), Path(root)
     manifest, facts = read_manifest(folder, root)
     count, size = manifest["frames"], (facts.camera.width, facts.camera.height)
@@ -261,7 +327,11 @@ def read_demonstration(folder: Path, root: Path) -> Demonstration:
 
 
 def read_manifest(folder: Path, root: Path) -> tuple[dict[str, Any], DemoFacts]:
-    """The manifest of a demonstration, and what it tells, checked. Raises DataError naming the field."""
+    """The manifest of a demonstration, and its checked content.
+
+    Raises:
+        DataError: Names the field that is wrong.
+    """
     path = check_inside(folder / MANIFEST, root)
     content = read_json(path)
     try:

@@ -41,7 +41,12 @@ class DemonstrationEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class DemonstrationIndex:
-    """All demonstrations of a folder. split_hash: SHA-256 over the sorted `table_hash` of them."""
+    """All demonstrations of a folder.
+
+    Attributes:
+        demonstrations: One entry each.
+        split_hash: SHA-256 over the sorted `table_hash` of them.
+    """
 
     demonstrations: tuple[DemonstrationEntry, ...]
     split_hash: str
@@ -53,9 +58,10 @@ class DemonstrationIndex:
 
 
 def write_index(root: Path) -> DemonstrationIndex:
-    """Look through the demonstrations of a folder and put <root>/index.json in place.
+    """Write <root>/index.json from the demonstrations of a folder.
 
-    Raises DataError when one cannot be read.
+    Raises:
+        DataError: When one cannot be read.
     """
     entries = []
     for folder in demonstration_folders(root):
@@ -74,7 +80,11 @@ def write_index(root: Path) -> DemonstrationIndex:
 
 
 def read_index(root: Path) -> DemonstrationIndex:
-    """The index of a folder. Raises DataError naming the field when it is none, or a hash is not of its table."""
+    """The index of a folder.
+
+    Raises:
+        DataError: When a field is wrong, which is named, or a hash is not of its table.
+    """
     path = Path(root) / INDEX
     content = read_json(path)
     try:
@@ -91,12 +101,12 @@ def read_index(root: Path) -> DemonstrationIndex:
 
 
 def table_hash(task: str, variation: int, seed: int) -> str:
-    """What a table is before anything has moved: SHA-256 of its task, its variation and the seed of its places."""
+    """Identity of a table before anything has moved: SHA-256 of its task, its variation and the seed of its places."""
     return hashlib.sha256(json.dumps(["tabletop", task, variation, seed]).encode()).hexdigest()
 
 
 def overlap(index: DemonstrationIndex, scenes: Mapping[str, WorldFacts | None]) -> tuple[str, ...]:
-    """Those of the evaluation's `scenes` whose tables were demonstrated on as well; () when disjoint."""
+    """Those of the evaluation's `scenes` whose tables were used for demonstrations as well; () when disjoint."""
     shown = {(entry.task, entry.variation, entry.seed) for entry in index.demonstrations}
     return tuple(name for name, world in scenes.items() if world is not None and _table(world) in shown)
 
