@@ -13,7 +13,7 @@ from worldgauge.chat.client.model import Replay, Structured
 from worldgauge.core.errors import MissingExtraError, UsageError
 
 OPENAI = "openai"
-"""In place of an address: OpenAI's own endpoint."""
+"""Word used in place of an address for OpenAI's own endpoint."""
 
 _MODEL_AT_URL = re.compile(r"(\S+)@(https?://\S+|openai)")
 
@@ -127,6 +127,6 @@ def model_and_url(text: str) -> tuple[str, str | None]:
 
 
 def _safe(text: str) -> str:
-    """The text for a message, without what stands before the last @: it might be a key."""
+    """The text for a message, without the part before the last @, which might be a key."""
     model, _, rest = text.partition("@")
     return f"{model[:80]}@{rest.rpartition('@')[2][:80]}" if rest else text[:80]

@@ -14,9 +14,9 @@ from worldgauge.chat.prompts import Field, Prompts
 
 T = TypeVar("T")
 SQUEEZES = 4
-"""How often a prompt is made shorter at most, counting the whole one: each keeps about half of what is optional."""
+"""Most versions of a prompt, the whole one included; each keeps about half of the optional parts of the one before."""
 _DIVISORS = (1, 1, 2, 4)
-"""Of the sides of pictures, at each of them: history and frames go first."""
+"""Divisor of the picture sides for each version; history and frames are shortened first."""
 
 
 class Misread(Exception):

@@ -21,7 +21,7 @@ from worldgauge.core.io import digest_of
 MAX_CHARACTERS = 50_000
 Part = str | Image
 Field = Part | Sequence[Part]
-"""What goes to a place of a template: a text, a picture (H, W, 3) uint8, or several of them in order."""
+"""Value of a place in a template: a text, a picture (H, W, 3) uint8, or several of them in order."""
 
 _PLACE = re.compile(r"\$(?:(\$)|([a-z][a-z_]*)|\{([a-z][a-z_]*)\})")
 _ROLE = re.compile(r"^\[(system|user)\][ \t]*$", re.MULTILINE)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_FRAMES = 1_000_000
 CONTAINERS = "avi,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm"
-"""Formats that are read: all hold their own frames. Play lists, which name other files, are not among them."""
+"""Formats that are read. All of them hold their own frames; play lists, which name other files, are not allowed."""
 
 
 class FileSource:
@@ -66,7 +66,7 @@ class FileSource:
         self._reader: _Reader | None = None
 
     def frame(self, index: int) -> Image:
-        # One decoder is kept open, so that a walk through neighbouring indices does not seek.
+        # One decoder stays open, so that reading neighbouring indices does not seek.
         if self._reader is None:
             self._reader = _Reader(self)
         return self._reader.frame(index)

@@ -428,7 +428,7 @@ def nearest_rotation(matrix: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def _shape(covariance: FloatArray, mean: FloatArray) -> Shape:
-    """What points of this covariance (3, 3) round `mean` (3,) span."""
+    """What points with this covariance (3, 3) about `mean` (3,) span."""
     widths = np.sqrt(np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0.0))
     # Far from the origin, rounding of the mean alone looks like a spread.
     rounding = 1e-14 * float(np.abs(mean).max())

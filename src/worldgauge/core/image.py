@@ -18,7 +18,7 @@ Frames = NDArray[np.uint8]
 Box = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels; x1 and y1 are the first outside."""
 MAX_IMAGE_BYTES = 256 * 2**20
-"""Of a PNG file."""
+"""Largest PNG file."""
 MAX_PIXELS = 8192 * 8192
 
 
@@ -39,7 +39,7 @@ def png(picture: Image | NDArray[np.uint16]) -> bytes:
     coloured = picture.ndim == 3 and picture.shape[2] == 3 and picture.dtype == np.uint8
     if not (coloured or (picture.ndim == 2 and picture.dtype == np.uint16)) or not picture.size:
         raise ShapeError(f"a picture needs (H, W, 3) uint8 or (H, W) uint16, got {picture.shape} {picture.dtype}")
-    # OpenCV's colours are blue first.
+    # OpenCV orders the channels blue, green, red.
     _, data = cv2.imencode(".png", np.ascontiguousarray(picture[..., ::-1]) if coloured else picture)
     return data.tobytes()
 

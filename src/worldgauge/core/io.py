@@ -18,7 +18,7 @@ import numpy as np
 from worldgauge.core.errors import DataError, UsageError
 
 MAX_TEXT_BYTES = 16 * 2**20
-"""Of a metadata file, a path or a side-car; published ones have some 10 kB."""
+"""Largest metadata file, path or side-car; published ones have about 10 kB."""
 MAX_CAPTION_BYTES = 64 * 2**10
 
 _PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")

@@ -353,7 +353,7 @@ def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
 
 @contextmanager
 def _blaming(name: str, where: Callable[[], str]) -> Iterator[None]:
-    """Turns what the code of model `name` raises into a SubjectError; errors of ours speak for themselves."""
+    """Turn what the code of model `name` raises into a SubjectError; errors of this package pass unchanged."""
     try:
         yield
     except (NotApplicableError, DataError, SubjectError):

@@ -21,7 +21,7 @@ from worldgauge.core.geometry import Camera, FloatArray, Panorama
 
 Side = Literal["front", "left", "right", "back"]
 SIDES: tuple[Side, ...] = ("front", "left", "right", "back")
-"""In the published order."""
+"""Sides in the published order."""
 YAW_RIGHT_DEG: Mapping[Side, float] = {"front": 0.0, "left": -90.0, "right": 90.0, "back": 180.0}
 
 Rule = Literal["clean", "released"]
@@ -30,7 +30,7 @@ the panorama and has a seam at the back; use it only to compare with published p
 
 _Value = TypeVar("_Value", bound=np.generic)
 _WHOLE = 1e-6
-"""Shifts this close to a whole number of pixels are one."""
+"""Shifts this close to a whole number of pixels count as whole."""
 
 
 def perspective(
@@ -214,7 +214,7 @@ def _rotation(yaw_right_deg: float, pitch_up_deg: float) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _clean_places(camera: Camera, pitch_up_deg: float, width: int, height: int) -> tuple[FloatArray, FloatArray]:
-    """Columns and rows (h, w) of a panorama that a view takes."""
+    """Columns and rows (h, w) of a panorama at which a view samples it."""
     lon, lat = lon_lat(camera, pitch_up_deg=pitch_up_deg)
     return _frozen((lon / (2 * np.pi) + 0.5) * width - 0.5, (0.5 - lat / np.pi) * height - 0.5)
 
@@ -310,7 +310,7 @@ def _nearest(
     wrap: bool,
     out: NDArray[Any],
 ) -> None:
-    """As `bilinear`, but the value of the one pixel that lies nearest."""
+    """As `_bilinear`, but with the value of the nearest pixel."""
     height, width, channels = image.shape
     for i in range(columns.shape[0]):
         for j in range(columns.shape[1]):

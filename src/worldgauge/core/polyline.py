@@ -105,7 +105,7 @@ def enclosed_area(out: ArrayLike, back: ArrayLike) -> float:
 
 
 def _crossing_levels(start: FloatArray, end: FloatArray) -> Iterator[FloatArray]:
-    """Heights at which edges cross inside, found one edge against all later ones."""
+    """Heights at which edges cross in their interior; each edge is compared with all later ones."""
     step = end - start
     for i in range(len(start) - 1):
         other, gap = step[i + 1 :], start[i + 1 :] - start[i]

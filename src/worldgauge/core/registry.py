@@ -186,7 +186,7 @@ class Registry(Generic[T]):
                 self._import_folder(f"{module}.{name}")
 
     def _import(self, module: str) -> None:
-        """Import one of our modules; what it registered before it failed is forgotten, for the next attempt."""
+        """Import a module of this package; if it fails, what it registered before is removed, for the next attempt."""
         try:
             importlib.import_module(module)
         except BaseException:
@@ -197,7 +197,7 @@ class Registry(Generic[T]):
 
 
 def _is_same(one: Entry[Any], other: Entry[Any]) -> bool:
-    """Whether two entries are one thing: a file can be imported under two names, and be named by an entry point too."""
+    """Whether two entries are the same: a file can be imported under two names, and an entry point can name it too."""
     if one.target is other.target:
         return True
     written_anew = one.origin == other.origin and not isinstance(one.target, EntryPoint)
@@ -205,7 +205,7 @@ def _is_same(one: Entry[Any], other: Entry[Any]) -> bool:
 
 
 def _place(target: Any) -> tuple[str, Any]:
-    """Where a thing is written, by file if there is one, and its name there."""
+    """Where a component is defined: its file, if there is one, and its name there."""
     if isinstance(target, EntryPoint):
         module, name = target.module, target.attr
     else:

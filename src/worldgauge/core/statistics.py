@@ -25,13 +25,13 @@ FloatArray = NDArray[np.float64]
 RESAMPLES = 10_000
 LEVEL = 0.95
 _EXACT_UP_TO = 14
-"""Pairs; 2^13 sign patterns, fewer than the draws of the random test."""
+"""Most pairs for the exact test; 2^13 sign patterns, fewer than the draws of the random test."""
 _CHUNK = 1 << 20
 """Resampled values held at once."""
 
 
 FEWEST_RESAMPLED = 5
-"""Values from which on the bootstrap's coverage was measured to be right (0.93 at 5, 0.95 at 8)."""
+"""Fewest values for which the measured coverage of the bootstrap is right (0.93 at 5, 0.95 at 8)."""
 
 
 class MeanStd(NamedTuple):
@@ -180,7 +180,7 @@ def balanced_interval(
         centre = float(np.mean([own.mean() for own in known]))
         parts = [own.var(ddof=1) / len(own) for own in known]
         spread = sum(part**2 / (len(own) - 1) for part, own in zip(parts, known, strict=True))
-        # A hair more: of one stratum it is a whole number, but for rounding.
+        # Slightly more: for one stratum it is a whole number, apart from rounding.
         degrees = max(1, math.floor(sum(parts) ** 2 / spread + 1e-9)) if spread > 0 else 1
         reach = _student_quantile((1 + level) / 2, degrees) * math.sqrt(sum(parts)) / len(known)
         return Interval(centre - reach, centre + reach)
@@ -288,7 +288,7 @@ def paired_difference(
         return PairedDifference(None, None, None, 0, len(tasks))
     groups = [_known(own[name]) for name in sorted(own)]
     interval = balanced_interval(groups, rng=rng, n=n, level=level)
-    # One sign a task: its share of the mean of means turns with it.
+    # One sign for each task: its share of the mean of means changes sign with it.
     p = _sign_flip_p(np.concatenate([group / (len(groups) * len(group)) for group in groups]), n, rng)
     mean = float(np.mean([group.mean() for group in groups]))
     return PairedDifference(mean, interval, p, count, len(tasks) - count)

@@ -331,7 +331,7 @@ _ENCODERS: dict[Kind, tuple[str, str, str, dict[str, str]]] = {
 
 
 def _tag_bt601(codec: Any) -> None:
-    """Say what the colours are converted with: BT.601, which readers that ignore tags take as well; limited range."""
+    """Tag the colour conversion: BT.601, which readers that ignore tags also assume, and limited range."""
     codec.colorspace = codec.color_primaries = codec.color_trc = 6
     codec.color_range = 1
 

@@ -46,7 +46,7 @@ def resample(frame: NDArray[np.uint8], rows: int, columns: int, top: int, left: 
 
 @_fast
 def _places(n: int, grid: int, skipped: int, count: int) -> tuple[Ints, Ints, Floats]:
-    """Of each output: the source before it, the one after it, and the share of the latter."""
+    """For each output: the source before it, the one after it, and the share of the latter."""
     before, after, share = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)
     for i in range(count):
         place = max(0.0, (skipped + i + 0.5) * n / grid - 0.5)

@@ -25,10 +25,10 @@ _BOX_C2 = np.float32((0.03 * 255) ** 2 * _BOX_AREA * (_BOX_AREA - 1))
 _CHANNELS = 3
 _HALO = 2 * _RADIUS * _CHANNELS
 _STRIP = 480
-"""Values (pixel times channel) of a row that are done together: the rows under the window then stay in the cache."""
+"""Values (pixel times channel) of a row computed together, so that the rows under the window stay in the cache."""
 _WIDTH = _STRIP + _HALO
 _ROW = 4 * _WIDTH
-"""Four quantities a value: difference, sum and their squares."""
+"""Four quantities for each value: difference, sum and their squares."""
 
 Strip = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -164,7 +164,7 @@ def uniform_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
 
 @_fast
 def _centres(a: Strip, b: Strip) -> tuple[np.float32, np.float32]:
-    """Whole numbers near the means of a - b and a + b: squares about them are small, and so is what rounding loses."""
+    """Whole numbers near the means of a - b and a + b: squares about them are small, and so is the rounding error."""
     sum_a, sum_b = 0, 0
     for y in range(a.shape[0]):
         for i in range(a.shape[1]):
@@ -263,13 +263,13 @@ def _put(slot: Floats, i: int, x: np.float32, y: np.float32, centre_d: np.float3
 
 @_fast
 def _mirrored_value(i: int, n: int) -> int:
-    """`_mirrored` for a row of n values, three a pixel."""
+    """`_mirrored` for a row of n values, three for each pixel."""
     return _mirrored(i // _CHANNELS, n // _CHANNELS) * _CHANNELS + i % _CHANNELS
 
 
 @_fast
 def _mirrored(i: int, n: int) -> int:
-    """Where a place less than n beyond an end of 0..n-1 is taken from; the end itself is not repeated."""
+    """Index in 0..n-1 that mirrors an index less than n beyond an end; the end itself is not repeated."""
     return abs(i) if i < n else 2 * (n - 1) - i
 
 
@@ -311,7 +311,7 @@ def _weighted(v: Floats, i: int, step: int) -> np.float32:
 
 @_fast
 def _add_row(a: Strip, b: Strip, sign: np.int32, sum_a: Ints, sum_b: Ints, squares: Ints, products: Ints) -> None:
-    """Enter a row into the column sums, or with sign -1 take it out."""
+    """Add a row to the column sums, or remove it with sign -1."""
     for i in range(a.size):
         sum_a[i] += sign * a[i]
     for i in range(a.size):

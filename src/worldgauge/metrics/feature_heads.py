@@ -21,7 +21,7 @@ from worldgauge.metrics.frame_pairs import Prepared, prepared
 Floats = NDArray[np.floating]
 
 _SPECIAL = 5
-"""Tokens before those of the patches: the class token and four registers."""
+"""Number of tokens before the patch tokens: the class token and four registers."""
 _TINY = 1e-12
 
 

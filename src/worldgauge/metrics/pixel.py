@@ -174,7 +174,7 @@ def sharpness(a: Image) -> float:
 
 
 def _bounded(ssim: float) -> float:
-    """Without what rounding may add beyond the bounds."""
+    """Clip what rounding may add beyond the bounds."""
     return float(max(-1.0, min(1.0, ssim)))
 
 

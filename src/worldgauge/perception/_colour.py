@@ -18,7 +18,7 @@ from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, SETTLED_STAT
 from worldgauge.worlds.voxel.textures import FACE_GROUP, SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
 
 BITS = 6
-"""Bits a channel of the colour table."""
+"""Bits of each channel in the colour table."""
 
 SPREAD = 1.0
 """Standard deviation, in table cells of 4 levels, of what video compression does to a colour."""
@@ -30,7 +30,7 @@ NEAR_PX, WIDE_PX, WIDE_WEIGHT = 5, 21, 0.5
 """Sides, at 640 columns, of the neighbourhoods: one keeps edges, the other bridges the grain of near textures."""
 
 BRIDGE_PX = 5
-"""Pixels at 640 columns."""
+"""Widest gap that is bridged, in pixels at 640 columns."""
 
 BUILDING_BIAS = -0.15
 """Log-likelihood taken from the category with the most materials, which wins most ties."""
@@ -104,7 +104,7 @@ def _materials() -> list[tuple[int, NDArray[np.uint8]]]:
             sizes = [level[texture].reshape(-1, 4) for level in levels]
             lit = [np.rint(texels[texels[:, 3] > 0, :3] * shade).astype(np.uint8) for texels in sizes]
             if len(lit[0]):
-                # Every size weighs the same, however many texels it has.
+                # Every size has the same weight, however many texels it has.
                 colours = np.concatenate([np.resize(part, (256, 3)) for part in lit if len(part)])
                 found[int(CATEGORY_OF[state]), texture, float(shade)] = colours
     sky = CATEGORIES.index("sky")

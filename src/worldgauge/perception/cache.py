@@ -41,7 +41,7 @@ LIMIT_VARIABLE = "WORLDGAUGE_CACHE_GB"
 DEFAULT_LIMIT_GB = 20.0
 FORMAT_VERSION = 1
 PACK_BYTES = 256 * 2**20
-"""A pack that has grown to this is followed by another; the oldest ones go as a whole."""
+"""Size at which a new pack is started; the oldest packs are removed as a whole."""
 
 _MAGIC = b"WGA\x01"
 _START = struct.Struct("<4s32sIQ")
@@ -92,7 +92,7 @@ def cached_rows(
             return answers
         known |= fresh
     if len({_layout(known[key]) for key in keys}) > 1:
-        return dict(ask(arrays))  # rows as wide as what they were asked with: only together are they what they were
+        return dict(ask(arrays))  # the shape of a row depends on its batch: all at once
     return {name: np.stack([known[key][name] for key in keys]) for name in known[keys[0]]}
 
 
@@ -164,7 +164,7 @@ def cache_folder() -> Path | None:
 
 
 def _packs(identity: Mapping[str, Any]) -> Packs | None:
-    """Where the answers of `identity` lie; None where none are to be kept."""
+    """The packs with the answers of `identity`; None when the cache is off."""
     folder, limit = cache_folder(), _limit_bytes()
     if folder is None or limit <= 0:
         return None
@@ -293,10 +293,10 @@ class Packs:
             start += len(record)
 
     def _make_room(self) -> None:
-        """Take away the oldest packs until another one fits."""
+        """Remove the oldest packs until another one fits."""
         packs = []
         for path in self._folder.parent.glob("*/*.pack"):
-            with suppress(OSError):  # gone meanwhile
+            with suppress(OSError):  # removed in the meantime
                 facts = path.stat()
                 packs.append((facts.st_mtime_ns, facts.st_size, path))
         total = sum(size for _, size, _ in packs)
@@ -311,7 +311,7 @@ class Packs:
         for path in self._folder.glob("*.pack"):
             if path.name in self._written:
                 continue
-            with suppress(OSError):  # gone meanwhile
+            with suppress(OSError):  # removed in the meantime
                 size, seen = path.stat().st_size, self._seen.get(path.name, 0)
                 if size != seen:
                     with path.open("rb") as file:

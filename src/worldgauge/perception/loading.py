@@ -81,7 +81,7 @@ class Unavailable:
 
 
 class _Asked:
-    """Perception of one kind, from a server or from a network that is run here; `close` leaves it."""
+    """Perception of one kind, from a server or from a network that is run here; call `close` after use."""
 
     kind: What
     layouts: tuple[str, ...] = ("",)
@@ -95,11 +95,11 @@ class _Asked:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What changes the answers; not where they come from."""
+        """Everything that changes the answers, but not their location."""
         return self._source.settings
 
     def close(self) -> None:
-        """Leave what is asked; a child process is ended."""
+        """Close the source; a child process is ended."""
         self._source.close()
 
     def _ask(

@@ -24,7 +24,7 @@ PAPERS: Mapping[What, tuple[str, str]] = {
     "imaging": ("imaging", "musiq-spaq"),
     "video": ("fvd", "i3d"),
 }
-"""What is looked with -> the setting of a suite that names it, and the network of the papers."""
+"""Kind of perception -> the setting of a suite that names it, and the network of the papers."""
 
 
 class Named(NamedTuple):

@@ -18,7 +18,7 @@ from worldgauge.serving.estimator import Expected
 Arrays = Mapping[str, NDArray[np.float32]]
 
 BATCH = 10
-"""Rows a question to a server."""
+"""Most rows in one request to a server."""
 
 
 class Source(Protocol):

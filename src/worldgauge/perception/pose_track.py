@@ -112,7 +112,7 @@ def recover_poses(
 
 
 def _track(path: DecodedPath, count: int, source: str) -> PoseTrack:
-    """A decoded path without its size: what fails for its metres alone is a track as good as any."""
+    """A decoded path without its scale: a path that fails only because its scale is unknown is a valid track."""
     told = {"decoder": path.decoder, **path.diagnostics}
     if path.positions is None or path.rotations is None:
         why = path.reason if path.positions is None else f"'{path.decoder}' says nothing of rotations here"

@@ -41,7 +41,7 @@ CONFIDENCE = 0.5
 """Masks of a prompted segmenter at or below this are dropped (LoopNav, section 3.3)."""
 
 COUNTABLE = ("building", "tree", "flower", "water")
-"""Categories that come in instances; the others are one mask each, wherever in the image they lie."""
+"""Categories with instances; the others are one mask each, wherever in the image they lie."""
 
 _COUNTABLE_INDICES = [CATEGORIES.index(name) + 1 for name in COUNTABLE]
 

@@ -91,7 +91,7 @@ class Replicas:
                 answered = now
                 question.waits()
             if now - answered > self._patience_s:
-                self._patience_s = 0.0  # who was waited for in vain is not waited for again
+                self._patience_s = 0.0  # servers that did not come back in time are not waited for again
                 raise SubjectError(f"{self._who}: {'; '.join(down)}")
             if now - moved > question.deadline_s and answered == now:
                 raise SubjectError(f"{self._who}: busy with others for {question.deadline_s:g} s; add servers of it")
@@ -104,9 +104,9 @@ class Replicas:
             server.drop()
 
     def _try(self, server: HttpServer, question: Question) -> Generator[Message]:
-        """The answer of `server`; nothing when it is busy."""
+        """The answer of `server`; empty when it is busy."""
         alone = len(self._servers) == 1
-        # An only server is sent the question at once; among several, none is sent it that could not take it.
+        # A single server gets the request at once; of several servers only one that is free gets it.
         if not alone and server.is_busy():
             return
         with closing(server.ask(question, WAIT_S if alone else 0.0)) as messages:
@@ -118,7 +118,7 @@ class Replicas:
         server.is_busy()  # for its progress
 
     def _greet_all(self) -> list[str]:
-        """Why servers are down that are."""
+        """Reasons of the servers that are down."""
         down = []
         for server in self._servers:
             try:

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from worldgauge_serve import Arrays, ArraySpec, Header
 
 LOAD_DEADLINE_S = 1800.0
-"""Seconds a model may take to load."""
+"""Longest time in seconds for a model to load."""
 ENDS = ("done", "estimated", "error")
-"""Types of message after which nothing more comes to a question."""
+"""Message types that end the answer to a request."""
 
 Message = tuple[Header, Arrays]
 Check = Callable[[Header, list[ArraySpec]], None]

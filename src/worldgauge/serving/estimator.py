@@ -16,7 +16,7 @@ from worldgauge.serving.remote import Remote
 from worldgauge_serve import MAX_BYTES, VERSION, Arrays, ArraySpec, Header, WireError, encode
 
 MAX_ANSWER_BYTES = 64 << 20
-"""Arrays of an answer together, where their sides are free."""
+"""Largest size of all arrays of an answer whose shapes are not fixed."""
 MAX_NAME = 100
 
 

@@ -26,12 +26,12 @@ from worldgauge_serve import (
 )
 
 CONNECT_S = 10.0
-"""Seconds to reach a server, and to hear from it what needs no model."""
+"""Seconds to connect to a server and to get answers that need no model."""
 CANCEL_S = 2.0
 LOOK_S = 3.0
-"""Seconds between two looks at the line in which a question stands."""
+"""Seconds between two checks of the queue in which a request waits."""
 IDLE_S = 20.0
-"""Seconds after which an unused connection is not trusted any more; servers and proxies drop idle ones."""
+"""Seconds after which an idle connection is no longer used, because servers and proxies drop idle ones."""
 
 
 class DownError(GoneError):
@@ -78,9 +78,9 @@ class HttpServer:
         self._line: Any = None
         self._used = 0.0
         self.progress: tuple[Any, Any] | None = None
-        """What has changed when its model has got on; None before the first look."""
+        """State that changes when the model makes progress; None before the first check."""
         self.waiting = False
-        """Whether anybody stood in its line at the last look."""
+        """Whether a request waited in its queue at the last check."""
 
     def greet(self) -> None:
         """Connect if necessary.
@@ -154,7 +154,7 @@ class HttpServer:
             buffers = encode({**question.header, "wait_s": wait_s}, question.arrays)
             address = "/v1/" + question.header["type"]
             headers = {"Content-Type": CONTENT_TYPE, "Content-Length": str(sum(map(len, buffers)))}
-            with suppress(BrokenPipeError, ConnectionResetError):  # who refuses may not read on, but has said why
+            with suppress(BrokenPipeError, ConnectionResetError):  # a refusal is read below
                 connection.request("POST", self._prefix + address, buffers, {**headers, **self._authorization()})
             response = connection.getresponse()
             self._approve(response, CONTENT_TYPE)

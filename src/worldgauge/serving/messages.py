@@ -326,7 +326,7 @@ def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[s
 
 
 def _size(request: RolloutRequest, wants_depth: bool) -> int:
-    """Bytes of the frames and the depth of a context, nearly all there is in a message."""
+    """Bytes of the frames and the depth of a context, which are nearly all of a message."""
     clip = request.context.clip
     return len(clip) * clip.height * clip.width * (7 if wants_depth and request.context.depth is not None else 3)
 
@@ -341,7 +341,7 @@ def _values(actions: Actions) -> Any:
 
 
 _NO_INTRINSICS = dict.fromkeys(("fx", "fy", "cx", "cy"))
-"""What the camera of a panorama has, which has a size only."""
+"""Intrinsics of a panorama, whose camera has only a size."""
 
 _LARGER, _ANY_BYTES, _CHUNK_BYTES = 16, 1 << 20, 256
 """What an answer that is not held to its question may take: times what was asked, plus some, counting each chunk."""

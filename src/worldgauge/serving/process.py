@@ -24,7 +24,7 @@ from worldgauge.serving.printed import Tail, how_it_ended
 from worldgauge_serve import SOCKET_VARIABLE, ArraySpec, Header, WireError, read_message, write_message
 
 OUTER_VARIABLE = "WORLDGAUGE_OUTER_ENVIRONMENT"
-"""Environment variables that a worker of the pool was given, as they were before: JSON {name: text or null}."""
+"""Earlier values of the environment variables that the pool set for a worker: JSON {name: text or null}."""
 GRACE_S = 2.0
 FOLDER_VARIABLE = "WORLDGAUGE_FOLDER"
 """Folder of one worker; the process that ends the worker removes it."""
@@ -141,7 +141,7 @@ class ProcessChannel:
                 if isinstance(name, str) and name in self._cancelled:
                     if header["type"] in ENDS:
                         self._cancelled.discard(name)
-                        line.allow(question.deadline_s)  # the model turns to this question only now
+                        line.allow(question.deadline_s)  # the model starts this request only now
                     raise _UnwantedError
                 question.check(header, announced)
 
@@ -152,7 +152,7 @@ class ProcessChannel:
 
     def _cancel(self, line: TimedSocket, name: str) -> None:
         self._cancelled.add(name)
-        with suppress(OSError):  # the next question will find out
+        with suppress(OSError):  # the next request will notice it
             line.allow(GRACE_S)
             write_message(line.send, {"type": "cancel", "id": name})
 
@@ -284,7 +284,7 @@ def _roomy(line: socket.socket) -> socket.socket:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """Ours, without what a worker of the pool was given for itself, such as one thread for sums."""
+    """Our environment without the variables that the pool set for this worker, such as one thread for sums."""
     environment = dict(os.environ)
     for name in (SOCKET_VARIABLE, FOLDER_VARIABLE):
         environment.pop(name, None)
@@ -293,12 +293,12 @@ def _environment(folder: str) -> dict[str, str]:
         if before is not None:
             environment[name] = before
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, environment.get("PYTHONPATH")]))
-    environment.setdefault("PYTHONUNBUFFERED", "1")  # so that its last words are heard
+    environment.setdefault("PYTHONUNBUFFERED", "1")  # so that its last output is read
     return environment
 
 
 def _end(owner: int, process: subprocess.Popen[bytes], sockets: list[socket.socket], folder: str) -> None:
-    """Hang up and give it time; then end it and all of its group. Also run when this process ends."""
+    """Close the connection and wait; then end the process and its group. Also runs when this process ends."""
     if os.getpid() != owner:
         return  # a fork of the process that started it
     for one in sockets:
@@ -318,7 +318,7 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _skip(line: TimedSocket, size: int) -> None:
-    """Read `size` bytes and forget them."""
+    """Read `size` bytes and discard them."""
     scratch = memoryview(bytearray(min(size, 1 << 20)))
     while size:
         count = line.recv_into(scratch[:size])
@@ -342,4 +342,4 @@ def _listen(pipe: int, tail: Tail) -> None:
 
 
 class _UnwantedError(Exception):
-    """A message of a question that was cancelled."""
+    """A message of a request that was cancelled."""

@@ -19,7 +19,7 @@ from worldgauge_serve import Arrays, ArraySpec, Header
 DEADLINE_S = 1800.0
 """Seconds without a frame, or an answer, after which a model counts as hung."""
 RETRIES = 2
-"""How often a question is asked again whose server was lost before it gave anything."""
+"""How often a request is repeated whose server was lost before its first message."""
 _SAY_EVERY_S = 0.5
 
 
@@ -66,7 +66,7 @@ class Remote(Generic[Spec]):
 
     serves: ClassVar[Serves]
     awaited: ClassVar[str]
-    """What it is silent without, in messages."""
+    """What it waits for, in error messages."""
 
     def __init__(self, channel: Channel, who: str, deadline_s: float = DEADLINE_S) -> None:
         """Connect to the server; see the class."""
@@ -239,7 +239,7 @@ class RemoteModel(Remote[ModelSpec]):
 
 @contextmanager
 def _saying_so(on_wait: Callable[[], None] | None) -> Iterator[None]:
-    """Calls `on_wait` again and again: loading weights once more is no silence of the model."""
+    """Call `on_wait` repeatedly, because loading weights again is not silence of the model."""
     over = threading.Event()
     if on_wait is None:
         yield

@@ -295,4 +295,4 @@ HUB_SETS = (
 )
 
 catalogue: Mapping[str, WeightSet] = {each.name: each for each in (*FILE_SETS, *HUB_SETS)}
-"""By name."""
+"""Every set by its name."""

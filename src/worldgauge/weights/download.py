@@ -107,7 +107,7 @@ _BLOCK = 1 << 20
 
 
 class _AgainError(Exception):
-    """May well come at the next try, after the pause that the host asks for."""
+    """A failure after which another attempt may succeed, after the pause that the host asks for."""
 
     def __init__(self, why: str, after_s: float = 0.0) -> None:
         super().__init__(why)
@@ -258,7 +258,7 @@ def _limit(file: WeightFile, total: int | None, start: int, part: Part) -> int:
 
 
 def _refusal(answer: http.client.HTTPResponse, file: WeightFile, of: WeightSet, token: str) -> Exception:
-    """What a status means, in words that say what to do."""
+    """What a status means, with advice on what to do."""
     status = f"{answer.status} {http.client.responses.get(answer.status, '')}".strip()
     if answer.status in (408, 425, 429) or answer.status >= 500:
         return _AgainError(status, number(answer.headers.get("Retry-After")) or 0.0)
@@ -293,7 +293,7 @@ def _strong(etag: str) -> str:
 
 @contextmanager
 def _on_disk(part: Part) -> Iterator[None]:
-    """What the disk refuses is no trouble of the network, and is not tried again."""
+    """Turn errors of the disk into errors that are not retried, unlike those of the network."""
     try:
         yield
     except OSError as error:

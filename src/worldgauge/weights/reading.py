@@ -123,10 +123,10 @@ def _sides(shape: tuple[int | None, ...]) -> str:
 
 
 MOST_BYTES = 8 << 30
-"""Of all tensors of a file, as float32."""
+"""Largest size of all tensors of a file, as float32."""
 _MOST_HEADER_BYTES = 16 << 20
 _MOST_SWELLING = 16
-"""Bytes of tensors a byte of file: float16 doubles, packing gains little on weights, and a thousandfold in a bomb."""
+"""Most tensor bytes per file byte: float16 doubles, compression gains little on weights, a bomb a thousandfold."""
 _FREE_BYTES = 1 << 20
 _SIZES = {
     **{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1},
@@ -321,7 +321,7 @@ def read_torch(path: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def _check_archive(path: Path) -> None:
-    """Raise DataError for a zip that unpacks to more than it is, and for a program."""
+    """Raise DataError for a zip that unpacks to far more than its size, and for a program."""
     if not zipfile.is_zipfile(path):
         return
     try:
@@ -337,7 +337,7 @@ def _check_archive(path: Path) -> None:
 
 
 def _why(error: Exception) -> str:
-    """What the file asked for, where torch says so; never torch's advice to read it without care."""
+    """What the file requested, when torch reports it; torch's advice to read it without checks is left out."""
     if asked := re.search(r"(?:GLOBAL|global|class) `?([\w.]+\.\w+)", str(error)):
         return f"it asks for {asked[1]}"
     return "torch refuses it" if "weights_only" in str(error) else _first_line(error)

@@ -214,7 +214,7 @@ def only_writer(name: str) -> Iterator[Path]:
             f"{folder}: cannot be written ({error.strerror or error}); {FOLDER_VARIABLE} names another folder"
         ) from error
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of the process: gone with it, also after a kill
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a lock of the process: released when it ends, also after a kill
         yield folder
 
 

@@ -185,7 +185,7 @@ _LASTING: Mapping[str, type[AnswerError] | type[PromptTooLongError]] = {
     "AnswerError": AnswerError,
     "PromptTooLongError": PromptTooLongError,
 }
-"""Failures that are of the question and the model, and not of the moment."""
+"""Failures that depend on the question and the model, not on the moment."""
 _REPLY_FACTS = (
     *("input_tokens", "output_tokens", "cost", "cost_estimated"),
     *("seconds", "attempts", "model", "fingerprint"),
@@ -240,7 +240,7 @@ class _Ask:
         return request_body(model, self.question, messages, repeat, schema=not self.in_words, openai=openai)
 
     def _completion(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """What the endpoint says to `payload`, after as many attempts as that takes. Raises EndpointError."""
+        """Completion of `payload`, after as many attempts as needed; raises EndpointError."""
         for failures in range(1, self.chat._attempts + 1):
             if self._left() <= 0:
                 raise self._gave_up(Failure(f"did not answer within the deadline of {self.chat._deadline:g} s"))
@@ -294,7 +294,7 @@ class _Ask:
             return completion
 
     def _pay(self, note: dict[str, Any], receipt: str | None, cost: float) -> None:
-        """Put the true cost in the place of the estimate, where there is one."""
+        """Replace the estimated cost by the true cost, if it is known."""
         if self.chat._prices is not None:
             note["cost"], note["cost_estimated"] = cost, False
         if self.chat._ledger is not None and receipt is not None:

@@ -17,7 +17,7 @@ from worldgauge.core.io import digest_of
 Role = Literal["system", "user", "assistant"]
 MOST_IMAGES = 256
 MOST_ALTERNATIVES = 20
-"""Tokens with their probabilities that endpoints give at one place, at most."""
+"""Most tokens whose probabilities endpoints return at one position."""
 
 
 @dataclass(frozen=True, eq=False)

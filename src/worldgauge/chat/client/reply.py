@@ -12,7 +12,7 @@ from worldgauge.chat.client.errors import Failure, Unfit
 from worldgauge.chat.client.question import Question, is_whole, validator
 
 DEEPEST = 64
-"""Lists and objects within each other, at most."""
+"""Deepest allowed nesting of lists and objects."""
 
 
 @dataclass(frozen=True)

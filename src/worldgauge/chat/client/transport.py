@@ -80,7 +80,7 @@ class Transport:
                 self._client = openai.OpenAI(
                     api_key=self.key or "none",
                     base_url=self.base_url,
-                    max_retries=0,  # ours, so that each attempt is counted, paid for and recorded
+                    max_retries=0,  # we retry ourselves, so that each attempt is counted, paid for and recorded
                     http_client=openai.DefaultHttpxClient(
                         follow_redirects=False,
                         event_hooks={"request": [self._clean], "response": [self._refuse_errors]},

@@ -10,7 +10,7 @@ from worldgauge.chat.client.question import Message, Question
 from worldgauge.core.image import Image
 
 Show = Callable[[Image], str]
-"""Gives the address, holding its data, of a picture."""
+"""Turns a picture into a data URL."""
 
 
 def request_messages(question: Question, show: Show, *, schema_in_words: bool) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ def request_body(
 
 
 def _content(message: Message, show: Show) -> str | list[dict[str, Any]]:
-    # A plain string where it will do: some servers take lists of parts only for models that see.
+    # A plain string if possible: some servers accept lists of parts only for vision models.
     if not message.images:
         return "\n\n".join(str(part) for part in message.parts)
     return [

@@ -27,7 +27,7 @@ MODEL = "model.json"
 VERSION = 1
 MAX_BYTES = 1 << 20
 _DECIMALS = 6
-"""To which poses and actions count as the same: sums of turns and steps differ by machine beyond them."""
+"""Decimals to which poses and actions are compared; sums of turns and steps differ between machines beyond them."""
 
 
 class Rollouts:
@@ -180,5 +180,5 @@ def _arrays(request: RolloutRequest) -> Iterator[NDArray[Any]]:
     yield request.context.clip.to_array()
     future = None if request.actions is None else request.actions.values
     for numbers in (request.context.poses, request.context.actions.values, request.poses, future):
-        # A zero has no sign here.
+        # Negative zero becomes zero.
         yield np.empty(0) if numbers is None else np.round(np.asarray(numbers, "<f8"), _DECIMALS) + 0.0

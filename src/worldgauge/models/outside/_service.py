@@ -23,7 +23,7 @@ T = TypeVar("T")
 MAX_JSON_BYTES = 1 << 20
 MAX_REDIRECTS = 3
 OUTAGES = 5
-"""Failures of one question, by connection or server, after which the service counts as down."""
+"""Failures of one request, by connection or server, after which the service counts as down."""
 TIMEOUT_S = 60.0
 LONGEST_PAUSE_S = 15.0
 SHORTEST_PAUSE_S = 0.1
@@ -174,7 +174,7 @@ class Service:
         return " ".join("".join(c if c.isprintable() else " " for c in line).split())[:300]
 
     def _exchange(self, request: Request, until: Deadline, read: Callable[[http.client.HTTPResponse], T]) -> T | str:
-        """What `read` makes of the answer, or the address that it redirects to. Outages are tried again."""
+        """Result of `read` on the response, or the address that it redirects to; repeats it after an outage."""
         what = f"{request.get_method()} {self.plain(_shown(request.full_url))}"
         if urlsplit(request.full_url).netloc.lower() == self._host:
             for name, value in self._headers.items():
@@ -201,7 +201,7 @@ class Service:
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     def _refusal(self, answer: http.client.HTTPResponse, until: Deadline) -> str:
-        """Status, and the first words of the body where it has any."""
+        """Status and the first words of the body, if there are any."""
         text = b""
         with suppress(OSError, http.client.HTTPException, SubjectError):
             text = next(_blocks(answer, MAX_JSON_BYTES, until), b"")
@@ -209,7 +209,7 @@ class Service:
         return self.plain(f"{status}: {_text(text[:400])}" if text else status)
 
     def _fault(self, url: str, hosts: set[str] | None) -> str | None:
-        """Why `url` must not be asked; None where it may. hosts: None allows all."""
+        """Why `url` is not allowed; None when it is. With `hosts` None, all hosts are allowed."""
         if not (url.isascii() and url.isprintable()) or " " in url:
             return "holds characters that no address has"
         try:
@@ -272,7 +272,7 @@ def _retry_after(answer: http.client.HTTPResponse) -> float | None:
 
 
 def _shown(url: str) -> str:
-    """An address as it may be printed and stored: the query of a signed one is a key, and so is a login."""
+    """An address as it may be printed and stored, without its query and login, which may be keys."""
     return without_login(url.split("?")[0])[:200]
 
 

@@ -154,7 +154,7 @@ class VideoApi:
             yield from (frame[None] for frame in clip.resized(*request.frame_size).take(indices))
 
     def _generate(self, request: RolloutRequest, until: Deadline) -> str:
-        """Submit, then ask until there is a video: its address."""
+        """Submit a request, poll until the video is ready, and return its address."""
         # One key for every attempt: a service that knows the header makes, and bills, one video.
         once = {"Idempotency-Key": str(uuid.uuid4())}
         answer, _ = self._service.ask("POST", self.path, until, self.order(request), once)

@@ -107,7 +107,7 @@ class Videos:
         return path
 
     def _video_of(self, task: str) -> Path:
-        """Looked up among what was found: a task's id comes from data and is never made a path to open."""
+        """Look up the video of a task among the files found; the id comes from data and is never opened as a path."""
         if not task:
             raise NotApplicableError(f"'{self.spec.name}' holds a video for each task, and this request names no task")
         found = self._videos.get(task, [])

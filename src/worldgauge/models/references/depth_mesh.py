@@ -15,9 +15,9 @@ TORN_PX_PER_M = 4.0
 pull them further apart than this: at 384 pixels of 90 degrees, 1 m next to 1.02 m, or 5 m next to 5.6 m."""
 NEAREST_M = 0.02
 FARTHEST_M = 1e4
-"""In place of an infinite depth: nothing moves there."""
+"""Metres used for an infinite depth, at which nothing moves."""
 _BORDER_PX = 2
-"""How far colours of two surfaces are mixed at their border."""
+"""Width in pixels over which the colours of two surfaces mix at their border."""
 _ALIKE = 0.1
 _EDGE = 1e-3
 """Share of a triangle by which it is grown, so that no pixel falls between two."""
@@ -145,7 +145,7 @@ def _draw(places, torn, round_, sources, nearness):  # type: ignore[no-untyped-d
                 xb = _beside(xb, xa, width)
                 xc = _beside(xc, xa, width)
                 xd = _beside(xd, xa, width)
-                # About the poles a square goes round the sphere.
+                # A square at a pole goes around the sphere.
                 whole = max(max(xa, xb), max(xc, xd)) - min(min(xa, xb), min(xc, xd)) < width / 4
             if whole:
                 _square(xa, ya, wa, xb, yb, wb, xc, yc, wc, xd, yd, wd, u, v, round_, sources, nearness)
@@ -201,7 +201,7 @@ def _square(xa, ya, wa, xb, yb, wb, xc, yc, wc, xd, yd, wd, u, v, round_, source
     second = 1 / second if abs(second) > _ROUNDING else 0.0
     for row in range(top, bottom + 1):
         for column in range(left, last + 1):
-            # Straight in the source are not pixels but what they show: each corner counts by its nearness.
+            # Lines are straight in space, not between pixels of the source, so each corner is weighted by its nearness.
             across = ((column - xa) * (yc - ya) - (xc - xa) * (row - ya)) * first
             down = ((xb - xa) * (row - ya) - (column - xa) * (yb - ya)) * first
             if first != 0 and across >= -_EDGE and down >= -_EDGE and across + down <= 1 + _EDGE:

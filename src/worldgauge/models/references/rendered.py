@@ -96,7 +96,7 @@ class Drift:
 
 
 WALKING_MPS = 0.5
-"""Speed of a legged robot at a walk, for a context of one frame, which has none."""
+"""Walking speed of a legged robot, for a context of one frame, which has no speed."""
 
 
 @models.register("ahead")

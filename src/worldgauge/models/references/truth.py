@@ -134,7 +134,7 @@ def _passed(truth: Clip) -> Iterator[Frames]:
 
 
 GREY, SPREAD = 127.5, 64.0
-"""Mean and standard deviation of the noise, in grey levels; pictures of rooms have about as much."""
+"""Mean and standard deviation of the noise, in grey levels; pictures of rooms have about the same."""
 
 
 @models.register("degraded")

@@ -44,7 +44,7 @@ class Roll:
         for pose in path:
             if isinstance(camera, Panorama):
                 yaws, _ = yaw_pitch_from_pose(np.stack([start, pose]))
-                # Rounded, so that turns by whole pixels are just that.
+                # Rounded, so that turns by whole pixels are exact.
                 yield rolled(frame, round(math.degrees(yaws[0] - yaws[1]), 9))[None]
             else:
                 yield _turned(frame, camera, start[:3, :3].T @ pose[:3, :3])[None]
