@@ -1,4 +1,4 @@
-"""Cards of tasks with answers: each with its picture, its words, its verdict, and a build that can be turned."""
+"""Cards of tasks with answers: the picture, the text and the verdict of each answer, and a mesh that can be turned."""
 
 from __future__ import annotations
 
@@ -39,7 +39,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EncodedPicture:
-    """A picture as a data address; size (width, height) px."""
+    """A picture as a data URL.
+
+    Attributes:
+        encoded: The data URL.
+        size: Width and height in pixels.
+        caption: Text below the picture.
+    """
 
     encoded: str
     size: tuple[int, int]
@@ -51,13 +57,13 @@ class AnswerPlate:
     """One answer on a card.
 
     Attributes:
-        style: Of its subject.
-        picture: None where there is none.
-        text: The whole answer in words.
-        verdict: What came of it, in a few words.
-        reasons: Of the verdict, a line each.
-        solid: What the viewer turns, as text; empty without any.
-        note: Why it cannot be turned.
+        style: Style of its subject.
+        picture: Its picture. None where there is none.
+        text: The complete answer in words.
+        verdict: The result in a few words.
+        reasons: Reasons for the verdict, one line each.
+        solid: Mesh for the viewer, as text. Empty where there is none.
+        note: Why there is no mesh to turn.
     """
 
     style: SeriesStyle
@@ -71,7 +77,14 @@ class AnswerPlate:
 
 @dataclass(frozen=True)
 class AnswerCardView:
-    """What the card of a task with answers shows; problem: why nothing can be shown."""
+    """Content of the card of a task with answers.
+
+    Attributes:
+        asked: The question in words.
+        shown: Pictures that came with the question.
+        answers: The answers.
+        problem: Why nothing can be shown.
+    """
 
     asked: str = ""
     shown: tuple[EncodedPicture, ...] = ()
@@ -80,14 +93,25 @@ class AnswerCardView:
 
     @property
     def solid_bytes(self) -> int:
-        """What its solids take of the page."""
+        """Number of characters that its meshes take on the page."""
         return sum(len(answer.solid) for answer in self.answers)
 
 
 def view_answer_card(
     name: str, evidence: Evidence, suite: Suite, task: Task | None, styles: Mapping[str, SeriesStyle]
 ) -> AnswerCardView:
-    """The card of task `name`, as the suite makes it; one whose data are gone says so."""
+    """The card of a task, as the suite makes it. A card without data explains why.
+
+    Args:
+        name: Id of the task.
+        evidence: The compared runs.
+        suite: The suite.
+        task: The task. None where no record can be read.
+        styles: Style by subject.
+
+    Returns:
+        The content of the card.
+    """
     if task is None:
         return AnswerCardView(problem="no record of this task can be read; run again to make it anew")
     scores = {
@@ -109,7 +133,7 @@ def view_answer_card(
 
 
 def without_solids(card_view: AnswerCardView, left: int) -> AnswerCardView:
-    """The same where its solids fit into `left` bytes; else without, and saying so."""
+    """The card with its meshes where they fit into `left` characters; otherwise without them, with a note."""
     if card_view.solid_bytes <= left:
         return card_view
     answers = tuple(
@@ -120,9 +144,13 @@ def without_solids(card_view: AnswerCardView, left: int) -> AnswerCardView:
 
 
 def packed(mesh: Mesh) -> Markup:
-    """A solid as text: deflated little-endian int16 corners, then RGBA bytes, a face after another.
+    """A mesh as text: deflated little-endian int16 corners, then RGBA bytes, face by face.
 
-    Empty for a mesh of no faces, or of too many.
+    Args:
+        mesh: The mesh.
+
+    Returns:
+        The text. Empty for a mesh without faces, or with too many.
     """
     count = len(mesh.quads)
     if not 0 < count <= MOST_QUADS:

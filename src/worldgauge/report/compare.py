@@ -1,4 +1,4 @@
-"""Comparison: who is better, by how much, and whether the data can tell."""
+"""Comparison of subjects: who is better, by how much, and whether the data can show it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ SEED = 20250522
 
 @dataclass(frozen=True)
 class Standing:
-    """One subject over all trajectories it was scored on. places: best and worst that the data allow it.
+    """One subject over all trajectories with a score.
 
-    flag: why it is not to be taken at its face; it then has no places.
+    Attributes:
+        label: Label of the subject.
+        mean: Mean over trajectories.
+        low: Lower end of its interval, or None.
+        high: Upper end of its interval, or None.
+        n: Number of trajectories.
+        places: Best and worst place that the data allow. Empty for a flagged subject.
+        flag: Why the value is misleading.
     """
 
     label: str
@@ -35,7 +42,7 @@ class Standing:
 
     @property
     def rank(self) -> str:
-        """ "2" or, where the data cannot tell, "2-4"; a dash without a place."""
+        """ "2", or "2-4" where the data cannot decide; a dash without a place."""
         if not self.places:
             return "–"
         first, last = self.places
@@ -44,9 +51,17 @@ class Standing:
 
 @dataclass(frozen=True)
 class Difference:
-    """a minus b on the trajectories that both were scored on, so that positive means a is higher.
+    """a minus b on the trajectories that both have scores for; positive means that a is higher.
 
-    p: two-sided, of this pair alone; p_holm: corrected for all pairs of the page.
+    Attributes:
+        a: Label of the first subject.
+        b: Label of the second subject.
+        mean: Mean difference.
+        low: Lower end of its interval, or None.
+        high: Upper end of its interval, or None.
+        p: Two-sided p-value of this pair alone.
+        n: Number of trajectories.
+        p_holm: p-value corrected for all pairs of the page.
     """
 
     a: str
@@ -60,7 +75,7 @@ class Difference:
 
     @property
     def clear(self) -> bool:
-        """True when the interval leaves zero out."""
+        """Whether the interval excludes zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
     def flipped(self) -> Difference:
@@ -71,12 +86,15 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """standings: subjects with a value, best mean first, flagged ones last. pairs: every two that share a trajectory.
+    """All subjects and pairs for one metric.
 
-    endless: how many values of a subject are infinite, which no mean can take in; of those that have any.
-    higher: whether more is better.
+    Places and p-values come from the same tests, so one page cannot contradict itself.
 
-    Places and p-values come from the same tests, so that one page cannot contradict itself.
+    Attributes:
+        standings: Subjects with a value, best mean first, flagged ones last.
+        pairs: All pairs that share a trajectory.
+        endless: Number of infinite values by subject, for subjects that have any. A mean cannot include them.
+        higher: Whether higher values are better.
     """
 
     standings: tuple[Standing, ...]
@@ -86,22 +104,22 @@ class Comparison:
 
     @cached_property
     def signed(self) -> Mapping[tuple[str, str], Difference]:
-        """(a, b) -> a minus b, both ways round."""
+        """a minus b for every pair (a, b), in both orders."""
         return {(d.a, d.b): d for pair in self.pairs for d in (pair, pair.flipped())}
 
     @cached_property
     def by_label(self) -> Mapping[str, Standing]:
-        """label -> standing."""
+        """Standing by label."""
         return {standing.label: standing for standing in self.standings}
 
     @property
     def flags(self) -> Mapping[str, str]:
-        """label -> flag, of those that have one."""
+        """Flag by label, for flagged subjects."""
         return {standing.label: standing.flag for standing in self.standings if standing.flag}
 
     @property
     def can_order(self) -> bool:
-        """Whether so few trajectories could ever order so many subjects.
+        """Whether this number of trajectories could ever order this number of subjects.
 
         The smallest p-value of n sign flips is 2^(1 - n); the correction multiplies it by the number of pairs.
         """
@@ -109,7 +127,7 @@ class Comparison:
         return any(2.0 ** (1 - pair.n) * len(self.pairs) <= 1 - LEVEL for pair in placed)
 
     def shows_lead(self, difference: Difference) -> bool:
-        """Whether one side is clearly better, and is one that can win: a flagged subject leads nobody."""
+        """Whether one side is clearly better and is not flagged."""
         ahead = difference.a if (difference.mean > 0) == self.higher else difference.b
         return difference.clear and ahead not in self.flags
 
@@ -123,11 +141,19 @@ def compare(
     flags: Mapping[str, str] = MappingProxyType({}),
     balanced: str = "",
 ) -> Comparison:
-    """All subjects that have a finite value of `metric`, and all pairs of them, p-values corrected together (Holm).
+    """Compare all subjects that have a finite value of a metric. p-values of pairs are corrected together (Holm).
 
-    bounds: of the metric; an interval of few values may reach beyond what can be, and is cut there.
-    flags: label -> why a subject wins nothing. Its differences are shown like those of others, places it has none.
-    balanced: key of the tasks' groups whose values count alike, whatever their numbers of tasks; none unless said.
+    Args:
+        evidence: The compared runs.
+        metric: Name of the metric.
+        higher: Whether higher values are better.
+        bounds: Smallest and largest possible value. Intervals are cut there.
+        flags: Why a subject cannot win, by label. Its differences are shown, but it has no place.
+        balanced: Key of the tasks' groups whose values have equal weight, whatever their number of tasks. Empty for
+            none.
+
+    Returns:
+        The comparison.
     """
     everything = {e.label: e.values(metric) for e in evidence.runs}
     values = {label: _finite(theirs) for label, theirs in everything.items()}
@@ -158,7 +184,7 @@ def compare(
 
 
 def _parts(values: Mapping[str, float], stratum: Mapping[str, str]) -> list[list[float]]:
-    """Values by stratum; all in one where there are none."""
+    """Values by stratum; one part where there are no strata."""
     found: dict[str, list[float]] = {}
     for task in sorted(values):
         found.setdefault(stratum.get(task, ""), []).append(values[task])

@@ -1,4 +1,4 @@
-"""What a report compares: its runs, with their scores and the ends of their tasks."""
+"""The runs that a report compares, with their scores and the endings of their tasks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class TaskEnding:
     """How one task of a run ended.
 
     Attributes:
-        task: Its id.
-        end: As of `engine.result.task_ending`.
-        reason: One line; empty when it is scored.
+        task: Id of the task.
+        end: Ending, from `engine.result.task_ending`.
+        reason: One line. Empty when the task is scored.
     """
 
     task: str
@@ -32,20 +32,20 @@ class TaskEnding:
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One run: a subject and all it did.
+    """One run: a subject and everything it did.
 
     Attributes:
-        label: Unique in the report.
+        label: Name in the report, unique.
         subject: Label of the subject in its run folder.
         source: Where the model comes from, such as its registered name.
         kind: "subject" or "reference".
-        sees: Inputs it was given besides frames and controls ("depth", "truth", "world").
-        context: Frames it was allowed to see; None when that was not limited.
-        facts: run.json.
+        sees: Inputs that it got in addition to frames and controls ("depth", "truth", "world").
+        context: Number of frames that it could see. None when that was not limited.
+        facts: Content of run.json.
         directory: The run folder.
-        scores: All of them.
+        scores: All its scores.
         outcomes: How each task ended.
-        rollouts: Task id -> video.
+        rollouts: Video by task id.
         failed: Tasks without scores.
     """
 
@@ -64,14 +64,14 @@ class ComparedRun:
 
     @cached_property
     def by_metric(self) -> Mapping[str, Mapping[str, Score]]:
-        """metric -> task -> score."""
+        """Scores by metric and task."""
         table: dict[str, dict[str, Score]] = {}
         for score in self.scores:
             table.setdefault(score.metric, {})[score.task] = score
         return table
 
     def values(self, metric: str) -> dict[str, float]:
-        """task -> value, of the tasks that have one."""
+        """Values of a metric by task, for tasks that have one."""
         return {t: s.value for t, s in self.by_metric.get(metric, {}).items() if s.value is not None}
 
     @property
@@ -81,23 +81,26 @@ class ComparedRun:
 
     @property
     def is_truth(self) -> bool:
-        """True of the reference that gives the hidden frames as they are; others that see them do something to them."""
+        """Whether it is the reference that returns the hidden frames unchanged.
+
+        Other references that see them change them.
+        """
         return self.source == "truth" and "truth" in self.sees
 
     @property
     def privileged(self) -> bool:
-        """True when it saw what a model under test must not."""
+        """Whether it saw what a model under test must not see."""
         return not PRIVILEGED.isdisjoint(self.sees)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All runs of one report. Models under test come first, then references, each in its given order.
+    """All runs of one report: models under test first, then references, each in its given order.
 
     Attributes:
-        suite: Name.
-        settings: Of the first run.
-        runs: In the order of the page.
+        suite: Name of the suite.
+        settings: Settings of the first run.
+        runs: The runs, in the order of the page.
         notes: What a reader must know before comparing them.
     """
 
@@ -108,7 +111,7 @@ class Evidence:
 
     @property
     def labels(self) -> list[str]:
-        """Names as shown, unique."""
+        """Names on the page, unique."""
         return [run.label for run in self.runs]
 
     def __getitem__(self, label: str) -> ComparedRun:
@@ -121,7 +124,7 @@ class Evidence:
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
-        """task -> what tables group it by, sorted by table cell, numbers as numbers."""
+        """Group of each task, sorted by table cell, with numbers in numeric order."""
         found = {score.task: score.group for e in self.runs for score in e.scores}
         return dict(sorted(found.items(), key=lambda item: (_natural(cell_of(item[1])), _natural(item[0]))))
 
@@ -130,19 +133,24 @@ class Evidence:
         return any(run.values(metric) for run in self.runs)
 
     def sample(self, metric: str) -> Score | None:
-        """Any score of `metric`: its unit and direction."""
+        """Any score of `metric`, for its unit and direction. None where there is none."""
         return next((s for e in self.runs for s in e.by_metric.get(metric, {}).values()), None)
 
 
 def cell_of(group: Mapping[str, Any]) -> str:
-    """The table column that a task belongs to: "ABA 5", or what else it is grouped by."""
+    """The table column of a task's group, such as "ABA 5"."""
     return _values(group, keys_of(group)) or "all"
 
 
 def columns_by(groups: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> list[str] | None:
-    """Which keys of `groups` a table's columns are made of, fewest first; None where no choice of up to two gives them.
+    """The keys of the groups that a table's columns are made of.
 
-    groups: of the tasks in the table. Columns besides, such as one over all tasks, may be there.
+    Args:
+        groups: Groups of the tasks in the table.
+        columns: Names of the columns. Further columns, such as one over all tasks, are allowed.
+
+    Returns:
+        The smallest choice of keys. None where no choice of up to two fits.
     """
     known = list(groups)
     if not known:
@@ -160,7 +168,7 @@ def _values(group: Mapping[str, Any], keys: Iterable[str]) -> str:
 
 
 def keys_of(group: Mapping[str, Any]) -> list[str]:
-    """What the table's columns are made of: type and range, or all but the location."""
+    """The keys that table columns are made of: type and range, or all except the location."""
     pair = ["type", "range"]
     if all(key in group for key in pair):
         return pair
@@ -174,7 +182,15 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def unique_labels(names: Sequence[str], marks: Sequence[Iterable[str]]) -> list[str]:
-    """`names`, the doubled ones told apart by the first kind of mark that does, else by a number."""
+    """Make names unique with the first kind of mark that distinguishes them, else with a number.
+
+    Args:
+        names: The names.
+        marks: Marks of each name, of the same kinds in the same order.
+
+    Returns:
+        Unique names.
+    """
     labels = list(names)
     told = [tuple(mark) for mark in marks]
     for name in {n for n in names if names.count(n) > 1}:

@@ -1,4 +1,4 @@
-"""Which tasks get a film when there are more than a page can hold."""
+"""Choice of the tasks that get a film, when there are more than a page can hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from worldgauge.report.evidence import ComparedRun, Evidence, cell_of
 
 @dataclass(frozen=True)
 class Extremes:
-    """The worst and the best trajectory of one subject: (task, value)."""
+    """The worst and the best trajectory of one subject.
+
+    Attributes:
+        label: Label of the subject.
+        worst: Task and value.
+        best: Task and value.
+    """
 
     label: str
     worst: tuple[str, float]
@@ -19,7 +25,7 @@ class Extremes:
 
 
 def find_extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Extremes]:
-    """Worst and best trajectory of every subject that has a value; ties go to the first task."""
+    """Worst and best trajectory of every subject that has a value. The first task wins ties."""
     found = []
     for run in evidence.runs:
         known = run.values(metric)
@@ -32,8 +38,18 @@ def find_extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> li
 
 
 def select_tasks(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> list[str]:
-    """At most `limit` tasks, in the order of the tasks: all of them where they fit; else the worst and best of the
-    models under test, then of the references that saw nothing hidden, then a spread over the cells of the table.
+    """Choose tasks for films, in the order of the tasks.
+
+    All of them where they fit. Otherwise the worst and best of the models under test, then those of the references that
+    saw nothing hidden, then a spread over the cells of the table.
+
+    Args:
+        evidence: The compared runs.
+        cases: Extremes, from `find_extremes`.
+        limit: Largest number of tasks.
+
+    Returns:
+        Ids of the tasks.
     """
     tasks = list(evidence.groups)
     if len(tasks) <= limit:

@@ -1,4 +1,4 @@
-"""Reads run folders into `Evidence`."""
+"""Read run folders into `Evidence`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,17 @@ log = logging.getLogger(__name__)
 
 
 def load_evidence(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
-    """All runs in `paths` (run folders or folders of them) and their suite, with the settings of the first run.
+    """Read runs and their suite, with the settings of the first run.
 
-    Raises UsageError when the runs are of different suites or none was given, RunError when one cannot be read.
+    Args:
+        paths: Run folders, or folders of run folders.
+
+    Returns:
+        The evidence and the suite.
+
+    Raises:
+        UsageError: When the runs are of several suites, or no folder is given.
+        RunError: When a run cannot be read.
     """
     folders = find_runs(paths)
     if not folders:
@@ -39,7 +47,7 @@ def load_evidence(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
 
 
 def read_tasks(evidence: Evidence) -> dict[str, Task]:
-    """task id -> the task, from the records, with the data where run.json says that they lie now."""
+    """Tasks by id, from the records, with the data at the place that run.json gives now."""
     found: dict[str, Task] = {}
     for run in evidence.runs:
         folder = RunFolder(run.directory)

@@ -1,4 +1,4 @@
-"""The page: one HTML file that opens from disk and asks the network for nothing."""
+"""The page of a report: one HTML file that opens from disk and needs no network."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, more: Sequ
     """Compare runs on one page. The file is written whole or not at all.
 
     Args:
-        runs: Run folders, or folders that hold run folders, all of one suite.
+        runs: Run folders, or folders of run folders, all of one suite.
         out: The page itself (.html), or a folder that gets `index.html`.
-        films: Tasks shown as films at most; the page says how many are left out.
+        films: Largest number of tasks shown as films. The page says how many are left out.
         more: Further tables, such as of votes.
 
     Returns:
         Path of the page.
 
     Raises:
-        UsageError: When the runs are of different suites.
+        UsageError: When the runs are of several suites.
         RunError: When a run cannot be read, or the page cannot be written.
     """
     evidence, suite = load_evidence(runs)
@@ -73,7 +73,17 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, more: Sequ
 
 
 def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] = ()) -> str:
-    """The page as text. more: tables in addition to the suite's own."""
+    """The page as text.
+
+    Args:
+        evidence: The compared runs.
+        suite: The suite.
+        films: Largest number of tasks shown as films.
+        more: Tables in addition to the suite's own.
+
+    Returns:
+        HTML text.
+    """
     styles = assign_styles(evidence)
     kinds = {e.label: e.kind for e in evidence.runs}
     failed = {e.label: e.failed for e in evidence.runs}
@@ -108,7 +118,7 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
 
 
 def assign_styles(evidence: Evidence) -> dict[str, SeriesStyle]:
-    """One colour a subject on the whole page; the truth is ink, colours repeat after the tenth."""
+    """One colour per subject for the whole page. The truth is ink, and colours repeat after the tenth."""
     styles: dict[str, SeriesStyle] = {}
     others = 0
     for place, run in enumerate(evidence.runs):
@@ -304,9 +314,15 @@ def _in_unit(evidence: Evidence, metric: str) -> bool:
 
 
 def environment(package: str | None = None) -> Environment:
-    """Templates of `package`, or of the report itself, with the filters that they use.
+    """Environment of templates with the filters that they use.
 
     Templates of the report can be included from any of them.
+
+    Args:
+        package: Package of the templates, by default the report itself.
+
+    Returns:
+        The environment.
     """
     own = [] if package is None else [FunctionLoader(partial(_text_of, package))]
     made = Environment(

@@ -1,4 +1,4 @@
-"""Provenance and troubles: what it takes to do a run again, and what did not work."""
+"""How to repeat the runs of a report, and which tasks did not work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ ENDS = {"failed": "failed", "skipped": "skipped", "unscored": "not scored", "lef
 
 @dataclass(frozen=True)
 class Trouble:
-    """Tasks of one subject that ended the same way for the same reason."""
+    """Tasks of one subject that ended in the same way for the same reason.
+
+    Attributes:
+        label: Label of the subject.
+        end: How they ended.
+        reason: The reason.
+        tasks: Ids of the tasks.
+    """
 
     label: str
     end: str
@@ -31,7 +38,7 @@ class Trouble:
 
 
 def tallies(evidence: Evidence) -> list[tuple[str, TaskCounts]]:
-    """(who, how their tasks ended): subjects of which every task was scored share a line where they have as many."""
+    """Names and how their tasks ended. Subjects with equal numbers of tasks, all scored, share a line."""
     whole: dict[TaskCounts, list[str]] = {}
     for run in evidence.runs:
         if run.counts.scored == run.counts.expected:
@@ -45,7 +52,7 @@ def tallies(evidence: Evidence) -> list[tuple[str, TaskCounts]]:
 
 
 def troubles(evidence: Evidence) -> list[Trouble]:
-    """Every task that was not scored, gathered by subject, end and reason; failures first."""
+    """All tasks without scores, grouped by subject, ending and reason, failures first."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for run in evidence.runs:
         for outcome in run.outcomes:
@@ -56,7 +63,7 @@ def troubles(evidence: Evidence) -> list[Trouble]:
 
 
 def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[str, list[tuple[str, str]]]]]:
-    """Facts of run.json as (name, value): those that all runs share, then for each run what is its own."""
+    """Facts of run.json as names and values: those that all runs share, then those of each run."""
     flat = [(run.label, dict(_flatten(run.facts))) for run in evidence.runs]
     first = flat[0][1]
     shared = [(k, v) for k, v in first.items() if all(facts.get(k) == v for _, facts in flat)]
@@ -66,10 +73,17 @@ def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[st
 
 
 def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model") -> list[str]:
-    """Command lines that make these runs and this page again. defaults: settings of the suite that need no saying.
-    asks: whom it asks, "model" or "agent".
+    """Command lines that repeat these runs and this page.
 
-    A subject that was a Python object is named in a comment: no command line holds what it was made with.
+    A subject that was a Python object is named in a comment, since no command line can make it.
+
+    Args:
+        evidence: The compared runs.
+        defaults: Settings of the suite that need not be written.
+        asks: Kind of subject, "model" or "agent".
+
+    Returns:
+        The lines.
     """
     made: dict[tuple[str, ...], list[str]] = {}
     objects = []
@@ -96,7 +110,7 @@ def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model
 
 
 def _live(subject: Mapping[str, Any]) -> bool:
-    """Whether it was handed over as an object; runs that do not say so are told by a script's module name."""
+    """Whether the subject was given as an object. In older runs a script's module name shows it."""
     live: bool = subject.get("live", str(subject["model"]).startswith("__main__:"))
     return live
 

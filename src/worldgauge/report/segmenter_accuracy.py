@@ -17,7 +17,7 @@ Its facts: "iou" by category, "sgcs_against_exact" of the masks on the same fram
 
 
 def describe_accuracy(evidence: Evidence) -> str:
-    """One sentence, means over trajectories; empty where it was not measured."""
+    """One sentence on the segmenter's accuracy, as means over trajectories. Empty where it was not measured."""
     scores = list(_scores(evidence))
     share = mean_of_known(score.value for score in scores)
     if share is None:

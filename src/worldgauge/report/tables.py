@@ -1,4 +1,4 @@
-"""Tables: a suite's tables made ready to print, every cell with its spread, count and interval."""
+"""The tables of a suite, prepared for the page: every cell with its spread, count and interval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,17 @@ from worldgauge.report.wording import digits_for, direction, number
 
 @dataclass(frozen=True)
 class CellView:
-    """One printed cell. count: "n" where it differs from the column's; short: some trajectories are missing."""
+    """One cell of a table on the page.
+
+    Attributes:
+        mean: The mean.
+        std: The standard deviation.
+        interval: The interval.
+        count: "n" where it differs from that of the column.
+        short: Whether some trajectories are missing.
+        best: Whether it is the best of its column.
+        whisker: Small picture of the interval.
+    """
 
     mean: str
     std: str = ""
@@ -31,7 +41,15 @@ class CellView:
 
 @dataclass(frozen=True)
 class RowView:
-    """One printed row. sees: inputs it was given besides frames and controls. flag: why it wins nothing."""
+    """One row of a table on the page.
+
+    Attributes:
+        label: Label of the subject.
+        style: Its style.
+        sees: Inputs that it got in addition to frames and controls.
+        cells: The cells.
+        flag: Why it cannot win.
+    """
 
     label: str
     style: SeriesStyle
@@ -42,10 +60,18 @@ class RowView:
 
 @dataclass(frozen=True)
 class TableView:
-    """A printed table. columns: (name, count of tasks as words). groups: (heading, rows).
+    """A table on the page.
 
-    directions: of each column, in words and an arrow, where they differ; else empty, and `direction` is of all.
-    bars: the same numbers drawn, None where the table does not ask for it.
+    Attributes:
+        ident: Id of the element.
+        title: Title of the table.
+        direction: Better direction of all columns, in words with an arrow.
+        columns: Name and number of tasks of each column.
+        groups: Heading and rows of each group.
+        notes: Lines below the table.
+        has_best: Whether any cell is marked as the best.
+        directions: Better direction of each column, where they differ. Empty otherwise.
+        bars: The same numbers as bars. None where the table does not ask for them.
     """
 
     ident: str
@@ -77,11 +103,20 @@ def view_table(
     *,
     ours: bool = True,
 ) -> TableView:
-    """`table` ready to print, rows in its own order.
+    """Prepare a table for the page, with its rows in their order.
 
-    The best cell of a column is marked among subjects that saw nothing hidden; published rows are not compared, nor
-    are flagged ones, nor yardsticks that no run stands behind (absent from `looks`).
-    ours: False for published numbers, which are printed as they were and drawn nowhere.
+    The best cell of a column is marked among subjects that saw nothing hidden. Published rows, flagged rows, and rows
+    without a run are not compared.
+
+    Args:
+        ident: Id of the element.
+        table: The table.
+        styles: Style by subject.
+        sees: Additional inputs by subject.
+        ours: False for published numbers, which are shown as printed and not drawn.
+
+    Returns:
+        The table for the page.
     """
     rows = table.rows
     counts = [_column_count([row.cells[k] for row in rows]) for k in range(len(table.columns))]

@@ -1,4 +1,4 @@
-"""What a suite shows of a task in addition to films: paths and diagnostics, checked and made ready for its card."""
+"""Details of a task in addition to films, checked and prepared for its card: paths and diagnostics."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DetailsView:
-    """`engine.suite.contract.TaskDetails` as a card shows them.
+    """`engine.suite.contract.TaskDetails` in the form that a card shows.
 
     Attributes:
         plans: Paths on the map, in drawing order.
-        truth: (name, (n, 2) metres) of the true path, where the suite names it.
-        corridor: (m, 3) x, y and radius in metres of circles.
-        stills: Label -> frames that were looked at.
-        columns: Of the table of diagnostics: (name, whether it holds words).
-        rows: (style, values), one a row of that table.
+        truth: Name and (n, 2) metres of the true path, where the suite gives it.
+        corridor: (m, 3), x, y and radius of circles in metres.
+        stills: Frames that were looked at, by label.
+        columns: Columns of the table of diagnostics: name, and whether it holds words.
+        rows: Style and values of each row of that table.
         notes: What could not be shown, and why.
-        caption: What was asked, in words.
+        caption: The question in words.
     """
 
     plans: tuple[MapPath, ...] = ()
@@ -50,7 +50,17 @@ class DetailsView:
 
 
 def view_details(evidence: Evidence, suite: Suite, task: Task, styles: Mapping[str, SeriesStyle]) -> DetailsView | None:
-    """What `suite` has to show of `task`; None of a suite that shows nothing more than films."""
+    """What a suite shows of a task in addition to films.
+
+    Args:
+        evidence: The compared runs.
+        suite: The suite.
+        task: The task.
+        styles: Style by subject.
+
+    Returns:
+        The details. None for a suite that shows only films.
+    """
     scores = {e.label: [s for s in e.scores if s.task == task.id] for e in evidence.runs}
     try:
         found = suite.task_details(task, {label: theirs for label, theirs in scores.items() if theirs})
@@ -86,7 +96,7 @@ def _is_words(name: str, rows: Mapping[str, Mapping[str, Any]]) -> bool:
 def _plans(
     paths: Mapping[str, FloatArray], evidence: Evidence, styles: Mapping[str, SeriesStyle]
 ) -> tuple[tuple[MapPath, ...], list[str]]:
-    """What no subject planned lies lowest, then references, then models under test."""
+    """Paths in drawing order: those of no subject lowest, then references, then models under test."""
     plans, notes = [], []
     for label, path in paths.items():
         xy = np.asarray(path, np.float64)
@@ -114,6 +124,6 @@ def _circles(corridor: FloatArray | None) -> FloatArray | None:
 
 
 def _path_style(label: str, styles: Mapping[str, SeriesStyle]) -> SeriesStyle:
-    """A subject's own look; ink for a true path, grey for other yardsticks."""
+    """Style of a path: the subject's own; ink for a true path, grey for other reference paths."""
     true = "truth" in label.lower() or "true" in label.lower()
     return styles.get(label) or SeriesStyle("", TRUE if true else "kx", label, reference=not true)

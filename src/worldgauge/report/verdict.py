@@ -1,4 +1,4 @@
-"""The verdict: what the data let one say, in one sentence, and what it rests on."""
+"""The verdict of a report: one sentence on what the data show, and its support."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from worldgauge.report.wording import Vocabulary, digits_for, listed, number, ti
 
 @dataclass(frozen=True)
 class Verdict:
-    """headline: one sentence. support: what it rests on, a few sentences."""
+    """The verdict of a report.
+
+    Attributes:
+        headline: One sentence.
+        support: The evidence for it, in a few sentences.
+    """
 
     headline: str
     support: tuple[str, ...]
@@ -34,11 +39,25 @@ def verdict(
     claim: str = "",
     words: Vocabulary = _PLAIN,
 ) -> Verdict:
-    """A model keeps the suite's `claim` when it beats every `floor` reference, each by a clear paired difference.
+    """Decide whether models keep the suite's claim.
 
-    Models under test are judged, or references that saw nothing hidden where none was run; flagged ones of either are
-    not. A flag takes nothing off what a `floor` reference has set. Without a claim it is only said who leads.
-    name: of the metric, as shown. shown: how the frames look.
+    A model keeps it when it beats every floor reference by a clear difference.
+
+    Models under test are judged, or, where none was run, references that saw nothing hidden. Flagged ones are not
+    judged, but a flag does not remove a floor reference. Without a claim the verdict only says who leads.
+
+    Args:
+        evidence: The compared runs.
+        name: Name of the metric on the page.
+        compared: The comparison.
+        shown: How the frames look.
+        higher: Whether higher values are better.
+        floor: Sources of the floor references.
+        claim: The claim, as a verb in the third person.
+        words: Words of the page.
+
+    Returns:
+        The verdict.
     """
     if not compared.standings:
         return NOTHING
@@ -103,7 +122,7 @@ def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Vocabulary
 
 
 def stands_in(run: ComparedRun, floor: Collection[str]) -> bool:
-    """True of a reference that draws with the world itself and still cannot remember: good looks, no memory."""
+    """Whether a run is a reference that draws with the world itself and yet has no memory."""
     return run.source in floor and "world" in run.sees
 
 
@@ -113,7 +132,7 @@ def _best(compared: Comparison, labels: Collection[str]) -> Standing:
 
 
 def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str, words: Vocabulary) -> Verdict:
-    """Who has the best mean of `labels`, and whether the data tell it from the next."""
+    """Who has the best mean of `labels`, and whether the data separate it from the next."""
     best = _best(compared, labels)
     verb = "has" if len(labels) == 1 else f"leads {len(labels)} subjects with"
     headline = f"{best.label} {verb} {_with_interval(best, name)}{'; ' + missing if missing else ''}."

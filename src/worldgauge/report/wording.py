@@ -1,4 +1,4 @@
-"""Numbers and words as the page writes them."""
+"""Numbers and words in the form that the page uses."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ MINUS = "−"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What the page calls things, where a suite has words of its own (its `vocabulary`).
+    """Words of the page that a suite can replace (`Suite.vocabulary`).
 
-    task, tasks: one question and several. headline: name of the first table's metric, empty to go by the table.
-    subject: who is tested. lacks: of `Suite.floor_references`, as a verb that fits one and several ("cannot
-    remember"). seen, asked: the two parts of a walk on the map. films: what they show. read: title of the table that an
-    exhibit's diagnostics stand in.
+    Attributes:
+        task: One question.
+        tasks: Several questions.
+        headline: Name of the first table's metric. Empty to use the table's own.
+        subject: What is tested.
+        lacks: What `Suite.floor_references` cannot do, as a verb for one and several ("cannot remember").
+        seen: First part of a walk on the map.
+        asked: Second part of a walk on the map.
+        read: Title of the table of diagnostics.
+        films: What the films show.
     """
 
     task: str = "task"
@@ -35,7 +41,11 @@ class Vocabulary:
 
     @classmethod
     def of(cls, suite: Suite) -> Vocabulary:
-        """The words of `suite`. Raises UsageError for one that means nothing here."""
+        """The words of a suite.
+
+        Raises:
+            UsageError: For an unknown word.
+        """
         given = suite.vocabulary
         known = [field.name for field in fields(cls)]
         for name in given:
@@ -46,7 +56,16 @@ class Vocabulary:
 
 
 def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
-    """`value` with about `digits` digits after the point, fewer for large values; a dash when there is none."""
+    """A number as text.
+
+    Args:
+        value: The number, or None.
+        digits: Digits after the point, fewer for large values.
+        sign: Whether positive values get a sign.
+
+    Returns:
+        The text, a dash for None.
+    """
     if value is None:
         return "–"
     if math.isinf(value):
@@ -59,7 +78,7 @@ def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
 
 
 def digits_for(values: Iterable[float | None]) -> int:
-    """Digits after the point for numbers that stand in one column: 3, more where that would show nothing of them."""
+    """Digits after the point for the numbers of one column: 3, or more for small values."""
     sizes = sorted(abs(v) for v in values if v is not None and math.isfinite(v) and v != 0)
     if not sizes:
         return 3
@@ -68,7 +87,7 @@ def digits_for(values: Iterable[float | None]) -> int:
 
 
 def times(count: int, one: str, many: str) -> str:
-    """ "1 frame", "2 frames"; thousands are set apart."""
+    """ "1 frame", "2 frames", with a space between thousands."""
     return f"{count:,} {one if count == 1 else many}".replace(",", " ")
 
 
@@ -78,12 +97,12 @@ def listed(words: Sequence[str]) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A p-value, no more exact than it can be."""
+    """A p-value with at most three decimals."""
     return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def direction(better: str) -> str:
-    """Which way is better, in words and an arrow."""
+    """The better direction, in words with an arrow."""
     return {"higher": "↑ higher is better", "lower": "↓ lower is better"}.get(better, "no direction is better")
 
 
@@ -98,14 +117,14 @@ _UNITS = {"px": "px", "m": "m", "s": "s", "deg": "°", "mps": "m/s", "share": "s
 
 
 def column_name(key: str) -> str:
-    """The key of a plain value as words, its unit set apart: "reprojection_px" is "reprojection (px)"."""
+    """The key of a plain value as words with its unit: "reprojection_px" is "reprojection (px)"."""
     name, _, tail = key.rpartition("_")
     words = f"{name} ({_UNITS[tail]})" if name and tail in _UNITS else key
     return words.replace("_", " ")
 
 
 def plain(value: object) -> str:
-    """A plain JSON value in a table cell: numbers short, lists in a row, a dash for what is not there."""
+    """A plain JSON value for a table cell: short numbers, lists with commas, a dash for missing values."""
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):

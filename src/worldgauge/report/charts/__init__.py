@@ -1,1 +1,1 @@
-"""Charts."""
+"""Charts of a report as inline SVG."""

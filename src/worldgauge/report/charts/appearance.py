@@ -1,4 +1,4 @@
-"""How sharp frames look, as far as a number can say: what a memory benchmark must not be fooled by."""
+"""Sharpness of frames, since a memory benchmark must not be misled by good looks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ METRIC = "sharpness"
 
 @dataclass(frozen=True)
 class Appearance:
-    """name: what the axis says. values: label -> task -> value. relative: 1 is as sharp as the truth."""
+    """Sharpness of all subjects.
+
+    Attributes:
+        name: Name of the axis.
+        values: Value by label and task.
+        relative: Whether values are relative, with 1 as sharp as the truth.
+    """
 
     name: str
     values: Mapping[str, Mapping[str, float]]
@@ -26,9 +32,15 @@ class Appearance:
 
 
 def appearance(evidence: Evidence) -> Appearance | None:
-    """Sharpness divided by that of the truth on the same trajectory; None when it was not measured.
+    """Sharpness divided by that of the truth on the same trajectory.
 
-    Without a run of the truth the plain sharpness.
+    Without a run of the truth the sharpness itself is used.
+
+    Args:
+        evidence: The compared runs.
+
+    Returns:
+        The sharpness. None when it was not measured.
     """
     if not evidence.has(METRIC):
         return None

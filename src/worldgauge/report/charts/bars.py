@@ -1,4 +1,4 @@
-"""Bars: a table drawn as groups of bars, a group for each column and a bar with its interval for each row."""
+"""A table as groups of bars: one group per column, and one bar with its interval per row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ THIN, WIDE, GAP = 7.0, 20.0, 16.0
 
 @dataclass(frozen=True)
 class Bar:
-    """One cell. low, high: ends of its whisker, None without one. said: what a pointer or a screen reader gets."""
+    """One bar.
+
+    Attributes:
+        mean: Its height.
+        low: Lower end of its whisker, or None.
+        high: Upper end of its whisker, or None.
+        said: Text for a pointer or a screen reader.
+    """
 
     mean: float
     low: float | None
@@ -34,9 +41,14 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """A drawn table. width: in px, below which it cannot be read. key: (look, flag) of the bars in their order.
+    """A table drawn as bars.
 
-    left_out: subjects that are not drawn. cut: whether a whisker goes on beyond the axis.
+    Attributes:
+        svg: The drawing.
+        width: Smallest readable width in pixels.
+        key: Style and flag of the bars, in their order.
+        left_out: Number of subjects that are not drawn.
+        cut: Whether a whisker extends beyond the axis.
     """
 
     svg: Markup
@@ -47,9 +59,15 @@ class Bars:
 
 
 def of_table(ident: str, table: Table, styles: Mapping[str, SeriesStyle]) -> Bars | None:
-    """`table` as grouped bars; None where nothing can be drawn, or where columns of several metrics share no axis.
+    """A table as grouped bars, at most MOST rows: models under test, then references, then rows without a run.
 
-    Drawn are at most MOST rows: models under test first, then references, then what no run stands behind.
+    Args:
+        ident: Id of the element.
+        table: The table.
+        styles: Style by subject.
+
+    Returns:
+        The bars. None where nothing can be drawn, or where columns of several metrics share no axis.
     """
     if table.betters:
         return None
@@ -121,7 +139,7 @@ def grouped_bars(
 
 
 def reach(bars: Sequence[Bar]) -> tuple[float, float, bool]:
-    """Range of the axis, with 0 in it, and whether whiskers are cut there: one of few values would flatten all bars."""
+    """Range of the axis, with 0 in it, and whether whiskers are cut, since a wide one would flatten all bars."""
     means = [bar.mean for bar in bars if math.isfinite(bar.mean)] or [1.0]
     ends = [end for bar in bars for end in (bar.low, bar.high) if end is not None and math.isfinite(end)]
     most = 1.6 * max(abs(mean) for mean in means) or 1.0

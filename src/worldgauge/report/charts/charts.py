@@ -55,7 +55,19 @@ def over_frames(
     unit: bool,
     cell_of: Callable[[Mapping[str, Any]], str] = cell_of,
 ) -> list[tuple[str, Markup]]:
-    """One panel a cell of `cell_of`: the mean score by generated frame. Cells without series are left out."""
+    """The mean score by generated frame, one panel per cell.
+
+    Args:
+        evidence: The compared runs.
+        styles: Style by subject.
+        metric: Name of the metric.
+        name: Its name on the page.
+        unit: Whether the values are in [0, 1], so that the axis shows all of it.
+        cell_of: Gives the panel of a task's group.
+
+    Returns:
+        Title and chart of each panel. Cells without series are left out.
+    """
     cells: dict[str, list[str]] = {}
     for task, group in evidence.groups.items():
         cells.setdefault(cell_of(group), []).append(task)
@@ -81,7 +93,7 @@ def over_frames(
 
 
 def endless_frames(evidence: Evidence, metric: str) -> list[tuple[str, int, int]]:
-    """(label, infinite values of single frames, all of them) of subjects that have any: no curve can show them."""
+    """Label, number of infinite frame values and number of all, for subjects that have infinite ones."""
     found = []
     for run in evidence.runs:
         values = [v for s in run.by_metric.get(metric, {}).values() for _, v in s.series if v is not None]
@@ -106,7 +118,7 @@ def ranking(styles: Mapping[str, SeriesStyle], name: str, placed: Sequence[Stand
 
 
 def budgets(evidence: Evidence) -> dict[str, list[tuple[int | None, str]]]:
-    """Subjects that were run with several context lengths: name -> (frames or None for all, label), shortest first."""
+    """Subjects that ran with several context lengths, by name: frames (None for all) and label, shortest first."""
     same: dict[tuple[str, str], list[ComparedRun]] = {}
     for run in evidence.runs:
         own = {k: v for k, v in run.facts["subject"]["settings"].items() if k != "max_context"}
@@ -129,7 +141,7 @@ def memory_budget(
     *,
     unit: bool,
 ) -> Markup:
-    """Score against context frames, doubling scale by place: one tick a length, "all" last."""
+    """Score against the number of context frames: one tick per length, on a doubling scale, "all" last."""
     lengths = sorted({context for runs in found.values() for context, _ in runs}, key=lambda c: (c is None, c or 0))
     drawn = []
     for subject, runs in found.items():

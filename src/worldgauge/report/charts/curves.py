@@ -1,4 +1,4 @@
-"""Charts: scores over frames, a score against another, intervals side by side. All are inline SVG."""
+"""Charts as inline SVG: scores over frames, one score against another, and lists of intervals."""
 
 from __future__ import annotations
 
@@ -25,9 +25,13 @@ RESAMPLES, SEED = 2_000, 20250522
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """How one subject is drawn everywhere. key: its own CSS class; colour: the class of its colour.
+    """How one subject is drawn everywhere. References are dashed and hollow.
 
-    References are dashed and hollow.
+    Attributes:
+        key: Its own CSS class.
+        colour: CSS class of its colour.
+        label: Its label.
+        reference: Whether it is a reference.
     """
 
     key: str
@@ -51,9 +55,16 @@ class Curve:
 
 @dataclass(frozen=True)
 class ScatterPoint:
-    """One subject in a plane: its mean, the intervals of y and x where known, and the single trajectories behind it.
+    """One subject in a plane.
 
-    remark: words in small print beside its name.
+    Attributes:
+        style: Its style.
+        x: Mean along x.
+        y: Mean along y.
+        interval: Interval of y, where known.
+        cloud: The single trajectories.
+        remark: Small text next to its name.
+        across: Interval of x, where known.
     """
 
     style: SeriesStyle
@@ -67,7 +78,16 @@ class ScatterPoint:
 
 @dataclass(frozen=True)
 class Level:
-    """One subject in a list: its mean with an interval where known, its name, and a remark in small print below it."""
+    """One subject in a list.
+
+    Attributes:
+        style: Its style.
+        name: Its name.
+        mean: Its mean.
+        low: Lower end of its interval, or None.
+        high: Upper end of its interval, or None.
+        remark: Small text below its name.
+    """
 
     style: SeriesStyle
     name: str
@@ -80,11 +100,17 @@ class Level:
 def mean_curve(
     series: Iterable[Sequence[tuple[int, float | None]]],
 ) -> tuple[tuple[float, float, float | None, float | None], ...]:
-    """Mean over trajectories by frame, with its 95% interval where five or more are left: (frame, mean, low, high).
+    """Mean over trajectories by frame, with its 95% interval where five or more trajectories remain.
 
-    Each trajectory is averaged over stretches of frames first, STRETCHES over the longest one, so that a line can
-    be followed among others. Values that are missing or infinite are left out. The curve ends where fewer than half of
-    the trajectories go on. Points lie in the middle of their stretch.
+    Each trajectory is first averaged over stretches of frames, STRETCHES over the longest one, so that a line can be
+    distinguished from others. Missing and infinite values are left out. The curve ends where fewer than half of the
+    trajectories continue.
+
+    Args:
+        series: Pairs of frame index and value, per trajectory.
+
+    Returns:
+        Points (frame, mean, low, high), in the middle of their stretch.
     """
     known = [[(i, v) for i, v in one if v is not None and math.isfinite(v)] for one in series]
     known = [one for one in known if one]
@@ -122,9 +148,21 @@ def line_chart(
     ticks: Sequence[tuple[float, str]] | None = None,
     whole: bool = False,
 ) -> Markup:
-    """Lines with bands, names at their ends. unit: the values live in [0, 1], show all of it. ticks: on the x axis.
+    """Lines with bands, and names at their ends.
 
-    whole: the y axis holds the bands too, which else may leave the panel.
+    Args:
+        ident: Id of the element.
+        title: Title for screen readers.
+        description: Description for screen readers.
+        curves: The lines.
+        x_label: Name of the x axis.
+        y_label: Name of the y axis.
+        unit: Whether the values are in [0, 1], so that the axis shows all of it.
+        ticks: Positions and texts on the x axis.
+        whole: Whether the y axis includes all bands, which otherwise may leave the panel.
+
+    Returns:
+        The chart.
     """
     drawn = [curve for curve in curves if curve.points]
     xs = [p[0] for c in drawn for p in c.points] or [0.0, 1.0]
@@ -156,9 +194,19 @@ def scatter(
     y_label: str,
     whole: bool = False,
 ) -> Markup:
-    """Subjects in a plane, names beside them; the x axis is logarithmic when its values span a factor of 8.
+    """Subjects in a plane with their names. The x axis is logarithmic when its values span a factor of 8.
 
-    whole: the y axis holds the intervals too, which else may leave the panel.
+    Args:
+        ident: Id of the element.
+        title: Title for screen readers.
+        description: Description for screen readers.
+        spots: The subjects.
+        x_label: Name of the x axis.
+        y_label: Name of the y axis.
+        whole: Whether the y axis includes all intervals, which otherwise may leave the panel.
+
+    Returns:
+        The chart.
     """
     values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud] + [x for s in spots for x in s.across or ()]
     log = min(values, default=0.0) > 0 and max(values) > 8 * min(values)
@@ -190,7 +238,10 @@ def scatter(
 def whisker(
     style: SeriesStyle, mean: float, low: float | None, high: float | None, scale: tuple[float, float]
 ) -> Markup:
-    """A table cell's small picture: the mean on a track, with its interval. Decoration: the numbers stand beside it."""
+    """Small picture for a table cell: the mean on a track with its interval.
+
+    It is decoration, since the cell has the numbers.
+    """
     x = svg.Scale(*scale, 3.0, 93.0)
     clip = [
         min(max(v, scale[0]), scale[1]) for v in (mean, mean if low is None else low, mean if high is None else high)
@@ -240,7 +291,7 @@ def forest(
 
 
 def strip(styles: Mapping[str, SeriesStyle], values: Mapping[str, float | None], scale: tuple[float, float]) -> Markup:
-    """All subjects of one trajectory as dots on a line, for its headline. Decoration: a table follows inside."""
+    """All subjects of one trajectory as dots on a line, for its headline. It is decoration, since a table follows."""
     x = svg.Scale(*scale, 5.0, 155.0)
     dots = [
         svg.tag("circle", cx=x(min(max(v, scale[0]), scale[1])), cy=8, r=4, class_=styles[name].css)
@@ -296,7 +347,7 @@ def _axes(
 
 
 def _room(y: svg.Scale, ticks: int = 5) -> float:
-    """What the name of the y axis and the numbers beside it take."""
+    """Space for the name of the y axis and its numbers."""
     return TITLE_PX + DIGIT_PX * max((len(_number(v, y.high - y.low)) for v in y.ticks(ticks)), default=0)
 
 

@@ -13,7 +13,7 @@ NEAR_ONE = 0.4
 
 
 def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
-    """One element; text and attribute values are escaped. `class_` is written class, `stroke_width` stroke-width."""
+    """One SVG element with escaped text and attributes. `class_` becomes class, `stroke_width` becomes stroke-width."""
     written = [
         Markup(' {}="{}"').format(Markup(key.rstrip("_").replace("_", "-")), _value(value))
         for key, value in attributes.items()
@@ -26,7 +26,20 @@ def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
 def picture(
     ident: str, width: float, height: float, title: str, description: str, *children: Markup, class_: str = "chart"
 ) -> Markup:
-    """A whole chart with the title and description that a screen reader speaks. ident: unique on the page."""
+    """A complete chart with title and description for screen readers.
+
+    Args:
+        ident: Id of the element, unique on the page.
+        width: Width in pixels.
+        height: Height in pixels.
+        title: Title.
+        description: Description.
+        *children: Content.
+        class_: CSS class.
+
+    Returns:
+        The chart.
+    """
     return tag(
         "svg",
         tag("title", title, id=f"{ident}-t"),
@@ -41,7 +54,7 @@ def picture(
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps values [low, high] to pixels [start, stop]; logarithmic when `log`."""
+    """Maps values [low, high] to pixels [start, stop], logarithmically when `log` is set."""
 
     low: float
     high: float
@@ -56,7 +69,7 @@ class Scale:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round values inside the range, about so many."""
+        """Round values inside the range, approximately `about` of them."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             marks = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
@@ -71,7 +84,7 @@ class Scale:
 
 
 def spread(values: Iterable[float], *, zero: bool = False, unit_top: bool = False) -> tuple[float, float]:
-    """A range that holds all values with a little air; `zero` and `unit_top` pull 0 and 1 in when near."""
+    """A range with a margin around all values. `zero` and `unit_top` extend it to 0 and 1 when these are near."""
     known = [v for v in values if math.isfinite(v)]
     if not known:
         return 0.0, 1.0
@@ -95,7 +108,7 @@ def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, floa
 
 
 def coordinates(points: Iterable[tuple[float, float]]) -> str:
-    """Points as SVG writes them, a tenth of a pixel exact."""
+    """Points as SVG text, to a tenth of a pixel."""
     return " ".join(f"{_short(x)},{_short(y)}" for x, y in points)
 
 
@@ -135,9 +148,18 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
 def place_names(
     points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], width: float, height: float
 ) -> list[tuple[float, float, str]]:
-    """Where to write a text of each size near its point so that it covers as little as possible: (x, y, anchor).
+    """Places for texts near their points that cover as little as possible.
 
-    Tries right, left, above and below, near and farther off; larger texts choose first. y: of the first base line.
+    Tries right, left, above and below, near and farther away. Larger texts choose first.
+
+    Args:
+        points: The points.
+        sizes: Width and height of the texts.
+        width: Width of the drawing.
+        height: Height of the drawing.
+
+    Returns:
+        x, y of the first base line, and anchor of each text.
     """
     taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
     found: dict[int, tuple[float, float, str]] = {}

@@ -1,1 +1,1 @@
-"""Films."""
+"""Films, maps and stills of a report's tasks."""

@@ -1,4 +1,4 @@
-"""Films: the truth and every subject side by side in step, one small video that a browser plays."""
+"""Films: the truth and all subjects next to each other and in step, in one small video for browsers."""
 
 from __future__ import annotations
 
@@ -29,10 +29,18 @@ INK, PAPER, VOID = (236, 234, 228), (24, 26, 30), (52, 54, 60)
 
 @dataclass(frozen=True)
 class Film:
-    """One video of tiles in rows of `columns`; each tile is `tile` (width, height) px under a name strip.
+    """One video of tiles in rows, each tile under a strip with its name.
 
-    step: generated frames between two film frames; frames: film frames; length: generated frames.
-    broken: (name, why) of clips that could not be read to their end.
+    Attributes:
+        data: The video.
+        names: Names of the tiles.
+        columns: Tiles per row.
+        tile: Width and height of a tile in pixels.
+        fps: Frames per second.
+        step: Generated frames per film frame.
+        frames: Number of film frames.
+        length: Number of generated frames.
+        broken: Name and reason of each clip that could not be read to its end.
     """
 
     data: bytes
@@ -49,14 +57,25 @@ class Film:
 def make_film(
     clips: Mapping[str, Clip], *, budget: int, lead: str = "", tile_px: int = TILE_PX, stands: bool = False
 ) -> Film:
-    """Tile `clips` (name -> clip, in their order, the first gives the shape) into at most about `budget` bytes.
+    """Combine clips into one film of limited size.
 
-    lead: name of the clip that gives length and rate, the first unless said; others are shown in step with it by time.
-    One that ends early, or cannot be read on, holds its last frame, darkened and with the time of its end; a first clip
-    of a single frame that does not lead stands all the time. One of another shape is fitted. What goes on after the
-    lead has ended is left out. tile_px: width of a tile. stands: each frame tells something: as many are kept as
-    can be, and the last one of a clip that ends early is left as it is.
-    Raises UsageError when there is no clip.
+    Clips are in step with the leading one by time. One that ends early, or cannot be read on, keeps its last frame,
+    darkened and with the time of its end. A first clip of a single frame that does not lead is shown all the time.
+    Clips of another shape are fitted, and what follows the end of the leading clip is left out.
+
+    Args:
+        clips: Clips by name, in their order. The first one gives the shape.
+        budget: Approximate largest size in bytes.
+        lead: Name of the clip that gives length and rate, by default the first.
+        tile_px: Width of a tile.
+        stands: Whether each frame matters: as many as possible are kept, and the last frame of a clip that ends early
+            is not darkened.
+
+    Returns:
+        The film.
+
+    Raises:
+        UsageError: When there is no clip.
     """
     if not clips:
         raise UsageError("a film needs at least one clip")
@@ -85,13 +104,13 @@ def make_film(
 
 
 def columns_for(count: int) -> int:
-    """Tiles in a row: rows as full as can be, five at most."""
+    """Tiles per row: rows as full as possible, at most five."""
     rows = -(-count // 5)
     return -(-count // rows)
 
 
 def same_rate(clip: Clip, fps: float) -> bool:
-    """Whether `clip` is as fast as `fps`, as far as files can say: frame k of both is then at one time."""
+    """Whether a clip has the rate `fps`, as exactly as files store it, so that frame k of both has the same time."""
     return not clip.fps or not fps or abs(clip.fps / fps - 1) < 0.01
 
 

@@ -1,4 +1,4 @@
-"""Ground: what lies under a walk on its map, from above; a grid in metres where nothing is known of the place."""
+"""The ground of a map from above; a grid in metres where the place is not known."""
 
 from __future__ import annotations
 
@@ -31,7 +31,12 @@ FREE, TAKEN, OUTSIDE = (247, 244, 236), (168, 161, 148), (128, 128, 128)
 
 @dataclass(frozen=True)
 class MapFrame:
-    """A square of the plane and its pixels on a map, north (+y) up. low: south-west corner, side: in metres."""
+    """A square of the plane and its pixels on a map, with north (+y) up.
+
+    Attributes:
+        low: South-west corner, (2,) metres.
+        side: Side in metres.
+    """
 
     low: FloatArray
     side: float
@@ -52,7 +57,13 @@ class MapFrame:
 
 @dataclass(frozen=True)
 class Ground:
-    """What a map is drawn on. bare: nothing is known of the place, so a reader needs axes. note: why, one sentence."""
+    """What a map is drawn on.
+
+    Attributes:
+        parts: The drawing.
+        bare: Whether nothing is known of the place, so that a reader needs axes.
+        note: The reason, in one sentence.
+    """
 
     parts: tuple[Markup, ...]
     bare: bool
@@ -82,9 +93,16 @@ def axes(place: MapFrame) -> list[Markup]:
 
 
 def top_view(cells: VoxelWorld, low: tuple[int, int], side: int, ceiling: int | None = None) -> NDArray[np.uint8]:
-    """Colours (side, side, 3) of the highest cells of a square, north up; slopes are shaded, outside is grey.
+    """Colours of the highest cells of a square, north up. Slopes are shaded, and the outside is grey.
 
-    low: (x, y) of the square's south-west cell. ceiling: cells at this height and above are taken off.
+    Args:
+        cells: The world.
+        low: (x, y) of the south-west cell.
+        side: Cells per side.
+        ceiling: Cells at this height and above are removed.
+
+    Returns:
+        (side, side, 3) uint8.
     """
     x, y = np.meshgrid(np.arange(low[0], low[0] + side), np.arange(low[1], low[1] + side), indexing="ij")
     inside = (x >= 0) & (y >= 0) & (x < cells.shape[0]) & (y < cells.shape[1])
@@ -103,7 +121,7 @@ def top_view(cells: VoxelWorld, low: tuple[int, int], side: int, ceiling: int | 
 
 @cache
 def state_colours() -> NDArray[np.float64]:
-    """(states, 3): the mean colour of what is opaque of a state's upper face."""
+    """(states, 3): mean colour of the opaque part of each state's upper face."""
     colours = np.full((len(STATES), 3), 225.0)
     for state in range(1, len(STATES)):
         texels = texture_of(state, "up").reshape(-1, 4)

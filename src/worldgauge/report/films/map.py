@@ -1,4 +1,4 @@
-"""Maps: a walk from above, over the place it was walked in, with the paths that subjects planned there."""
+"""Maps: a walk from above over its place, with the paths that subjects planned."""
 
 from __future__ import annotations
 
@@ -27,25 +27,36 @@ DOTTED = 40
 
 @dataclass(frozen=True)
 class MapPath:
-    """A path on a map. xy: (n, 2) metres of the world frame, n >= 1, finite."""
+    """A path on a map.
+
+    Attributes:
+        style: Its style.
+        xy: (n, 2) metres of the world frame, n >= 1, finite.
+    """
 
     style: SeriesStyle
     xy: FloatArray
 
     @property
     def stays(self) -> bool:
-        """Whether it is a camera that does not move."""
+        """Whether the camera does not move."""
         return self.extent_m < 0.05
 
     @property
     def extent_m(self) -> float:
-        """Farthest that it gets from its first point."""
+        """Largest distance from its first point, in metres."""
         return float(np.linalg.norm(self.xy - self.xy[0], axis=1).max())
 
 
 @dataclass(frozen=True)
 class DrawnMap:
-    """A drawn walk. trail: (x, y, heading in degrees clockwise from the right) in map pixels, one a generated frame."""
+    """A drawn walk.
+
+    Attributes:
+        svg: The map.
+        trail: x and y in map pixels and heading in degrees clockwise from the right, one per generated frame.
+        note: What could not be shown.
+    """
 
     svg: Markup
     trail: tuple[tuple[float, float, float], ...]
@@ -61,10 +72,19 @@ def draw_map(
     title: str = "",
     whole: bool = False,
 ) -> DrawnMap:
-    """North (+y) is up, both axes have one scale. What was shown and what is asked for differ; marks are circles.
+    """Draw a map of a task. North (+y) is up, both axes have one scale, and marks are circles.
 
-    plans: drawn in this order, the last on top. corridor: (m, 3), x, y and radius in metres. truth: (n, 2) metres, in
-    place of the walk from `generated_from` on. whole: all of every plan is on the map, however far it strays.
+    Args:
+        ident: Id of the element.
+        picture: Walk and world of the task.
+        plans: Paths in drawing order, the last on top.
+        corridor: (m, 3), x, y and radius in metres.
+        truth: (n, 2) metres, instead of the walk from `generated_from` on.
+        title: Title for screen readers.
+        whole: Whether all of every plan is on the map, however far it goes.
+
+    Returns:
+        The map.
     """
     xy = picture.poses[:, :2, 3]
     split = picture.generated_from
@@ -196,7 +216,7 @@ def _plans(plans: Sequence[MapPath], place: MapFrame) -> list[Markup]:
 
 
 def _marks(marks: Mapping[str, tuple[float, float]]) -> list[Markup]:
-    """A short name inside its circle, a longer one beside it."""
+    """A short name inside its circle, a longer one next to it."""
     long = {name: at for name, at in marks.items() if len(name) > 2}
     places = svg.place_names(list(long.values()), [(6.4 * len(name), 13.0) for name in long], SIDE_PX, SIDE_PX)
     beside = dict(zip(long, places, strict=True))

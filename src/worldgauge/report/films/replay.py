@@ -12,10 +12,20 @@ from worldgauge.engine.suite.contract import Record, Task
 
 
 def write_replay(run: Path, task: str, out: Path) -> Path:
-    """Write the film that the suite shows of `task` in the run folder `run`; its path.
+    """Write the film that the suite shows of a task.
 
-    Raises UsageError for a suite without films of its own, RunError and DataError where the record or its data are
-    gone, and where the film cannot be written.
+    Args:
+        run: The run folder.
+        task: Id of the task.
+        out: File to write.
+
+    Returns:
+        Path of the film.
+
+    Raises:
+        UsageError: For a suite without films of its own.
+        RunError: Where the record is gone, or the film cannot be written.
+        DataError: Where the data of the record are gone.
     """
     folder = RunFolder(run)
     facts = folder.facts()

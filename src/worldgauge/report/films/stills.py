@@ -1,4 +1,4 @@
-"""Stills: the frames of every film that were looked at, side by side in one small picture a film."""
+"""Stills: the frames of each film that were looked at, in one small picture per film."""
 
 from __future__ import annotations
 
@@ -22,9 +22,16 @@ STEPS = ((128, 74), (128, 56), (112, 44), (96, 34), (96, 18))
 
 @dataclass(frozen=True)
 class StillsRow:
-    """One film's stills. data: WebP, `size` (width, height) px. frames: indices shown, of `looked` that were looked at.
+    """Stills of one film.
 
-    times_s: when they are shown, in seconds from the first frame. length: frames of the film.
+    Attributes:
+        name: Name of the film.
+        data: Picture in WebP.
+        size: Width and height in pixels.
+        frames: Indices of the frames shown.
+        times_s: Their times in seconds from the first frame.
+        looked: Number of frames that were looked at.
+        length: Number of frames of the film.
     """
 
     name: str
@@ -37,16 +44,22 @@ class StillsRow:
 
     @property
     def encoded(self) -> str:
-        """The picture as an address that holds it."""
+        """The picture as a data URL."""
         return f"data:image/webp;base64,{base64.b64encode(self.data).decode()}"
 
 
 def contact_sheet(
     clips: Mapping[str, Clip], stills: Mapping[str, Sequence[int]], *, budget: int
 ) -> tuple[list[StillsRow], list[tuple[str, str]]]:
-    """A row for each of `clips` (name -> clip), at most about `budget` bytes each; and (name, why) of broken ones.
+    """Stills of several clips.
 
-    stills: name -> indices of frames; a clip without any gets as many as the others have, evenly spread.
+    Args:
+        clips: Clips by name.
+        stills: Indices of frames by name. A clip without any gets as many as the others, evenly spread.
+        budget: Approximate largest size of a row in bytes.
+
+    Returns:
+        One row per clip, and name and reason of each broken clip.
     """
     usual = max((len(each) for each in stills.values()), default=0) or MOST
     rows, broken = [], []

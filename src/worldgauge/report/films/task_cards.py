@@ -1,4 +1,4 @@
-"""Task cards: one a task, with its map, its film and the scores of all subjects in step with it."""
+"""Task cards: one per task, with its map, its film and the scores of all subjects in step with it."""
 
 from __future__ import annotations
 
@@ -49,31 +49,32 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TaskCard:
-    """What the page shows of one task.
+    """Content of the card of one task.
 
     Attributes:
-        ident: Of the card on the page.
+        ident: Id of the card on the page.
         task: Id of the task.
-        cell: Table column that it belongs to.
-        place: Where it is, empty where that is not known.
+        cell: Its table column.
+        place: Name of its place, empty where it is not known.
         strip: Small chart of the headline metric.
-        metrics: (name, unit, which way is better) of the table of scores.
-        rows: (style, values), one a subject.
-        map: None where nothing is known to draw.
-        film: None where nothing can be shown.
+        metrics: Name, unit and better direction of each column of the table of scores.
+        rows: Style and values of each subject.
+        map: The map. None where there is nothing to draw.
+        film: The film. None where there is nothing to show.
         encoded: The film in base64.
-        tiles: (label, style) of what the film shows, in order.
+        tiles: Label and style of the film's tiles, in order.
         notes: Tiles that are left out or end early, and why.
         gaps: Why values are missing.
-        data: For the player.
+        data: Data for the player.
         problem: Why there is no truth.
-        legend: Of the map, (CSS classes, words).
-        stills: (style, frames that were looked at).
-        columns, diagnostics: How each subject's answer was read; see `DetailsView`.
-        lengths: Of films that do not last as long as the truth.
-        caption: What was asked, where the suite says it.
-        replays: Whether the tiles are films of the suite's own making.
-        answers: Of a suite whose tasks are answered in words or builds.
+        legend: CSS classes and words of the map's legend.
+        stills: Style and frames that were looked at.
+        columns: Columns of the diagnostics; see `DetailsView`.
+        diagnostics: Rows of the diagnostics; see `DetailsView`.
+        lengths: Which films are shorter or longer than the truth.
+        caption: The question, where the suite gives it.
+        replays: Whether the tiles are films that the suite makes.
+        answers: Content for a suite whose tasks are answered in words or builds.
     """
 
     ident: str
@@ -102,7 +103,7 @@ class TaskCard:
 
     @property
     def planned(self) -> bool:
-        """Whether paths of subjects are on the map, which then needs room."""
+        """Whether paths of subjects are on the map, which then needs more space."""
         return any(css.startswith("plan") for css, _ in self.legend)
 
 
@@ -116,9 +117,20 @@ def make_task_cards(
     units: Collection[str],
     words: Vocabulary,
 ) -> list[TaskCard]:
-    """Cards of the `chosen` tasks; one whose data are gone keeps its scores and films and says what is missing.
+    """Cards of the chosen tasks. A card without data keeps its scores and films and says what is missing.
 
-    metrics: those shown, the headline first. units: those of them that are shown on an axis from 0 to 1.
+    Args:
+        evidence: The compared runs.
+        suite: The suite.
+        tasks: Tasks by id.
+        chosen: Ids of the tasks.
+        styles: Style by subject.
+        metrics: Metrics shown, the headline first.
+        units: Those of them that are shown on an axis from 0 to 1.
+        words: Words of the page.
+
+    Returns:
+        The cards.
     """
     if suite.shows_answers:
         return _answered(evidence, suite, tasks, chosen, styles, metrics, units)
@@ -171,7 +183,7 @@ def _film(drawn: _Footage, budget: int) -> Film | None:
 
 
 def room_for(suite: Suite, subjects: int, films: int) -> int:
-    """How many of `films` cards fit into a page: films of a suite's own making need room for their words."""
+    """Number of `films` cards that fit on a page. Films that a suite makes itself need more space for their text."""
     if not suite.shows_films:
         return films
     return min(films, max(1, PAGE_FILM_BYTES // (REPLAY_BYTES * max(subjects, 1))))
