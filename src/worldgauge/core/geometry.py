@@ -164,12 +164,28 @@ class Camera:
         return math.degrees(2 * math.atan(self.width / 2 / self.fx))
 
     def resized(self, width: int, height: int) -> Camera:
-        """The same view on another pixel grid."""
+        """The same view on another pixel grid.
+
+        Args:
+            width: New width in pixels.
+            height: New height in pixels.
+
+        Returns:
+            The camera.
+        """
         sx, sy = width / self.width, height / self.height
         return Camera(width, height, self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy)
 
     def cropped(self, width: int, height: int) -> Camera:
-        """The centre `width` x `height` pixels of the view."""
+        """The centre of the view.
+
+        Args:
+            width: Width of the centre part in pixels.
+            height: Height of the centre part in pixels.
+
+        Returns:
+            The camera of the centre part.
+        """
         return Camera(
             width, height, self.fx, self.fy, self.cx - (self.width - width) / 2, self.cy - (self.height - height) / 2
         )
@@ -243,7 +259,15 @@ class Panorama:
         return 360.0
 
     def resized(self, width: int, height: int) -> Panorama:
-        """The same view on another pixel grid."""
+        """The same view on another pixel grid.
+
+        Args:
+            width: New width in pixels.
+            height: New height in pixels.
+
+        Returns:
+            The panorama.
+        """
         return Panorama(width, height)
 
     def rays(self) -> FloatArray:

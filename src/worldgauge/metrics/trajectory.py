@@ -183,9 +183,9 @@ def ape_rmse(truth: ArrayLike, generated: ArrayLike) -> float | None:
 
 
 def _steps(poses: FloatArray, delta: int) -> tuple[FloatArray, FloatArray]:
-    """Rotations (n - delta, 3, 3) and shifts (n - delta, 3) from each pose to the one `delta` later, seen from it.
+    """Rotations (n - delta, 3, 3) and shifts (n - delta, 3) from each pose to the one `delta` later, in its frame.
 
-    As `geometry.relative` says, at a third of its time: 4x4 products spend most of theirs on zeros and ones.
+    The same as `geometry.relative`, in a third of the time: 4x4 products spend most of it on zeros and ones.
     """
     back = np.swapaxes(poses[:-delta, :3, :3], -1, -2)
     shift = poses[delta:, :3, 3] - poses[:-delta, :3, 3]

@@ -134,9 +134,10 @@ def _track(path: DecodedPath, count: int, source: str) -> PoseTrack:
 
 
 def _unbroken(poses: FloatArray, frames: NDArray[np.int64]) -> slice:
-    """The longest part of a track without a leap: a step `LEAP` times as long as every other.
+    """The longest part of a track without a jump, which is a step `LEAP` times as long as every other.
 
-    There a decoder has lost what both sides share, and goes on in another unit: one scale does not fit both.
+    At a jump the decoder has lost track of what both sides share and continues in another unit, so that one scale does
+    not fit both.
     """
     start, stop = 0, len(frames)
     while stop - start >= _MIN_PART:

@@ -90,7 +90,7 @@ class RemoteEstimator(Remote[EstimatorSpec]):
         *,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Estimate:
-        """Run the estimator. A server that is lost gets the request a second time.
+        """Run the estimator. The request is repeated, at most RETRIES times, when the server is lost.
 
         Args:
             arrays: Inputs by name.
@@ -104,7 +104,7 @@ class RemoteEstimator(Remote[EstimatorSpec]):
         Raises:
             EstimateError: The estimator failed, or returned numbers that are not finite and must be.
             NotApplicableError: The request does not apply to the estimator.
-            LostError: The server was lost again, or was silent for `deadline_s`.
+            LostError: The server was lost each time, or was silent for `deadline_s`.
             SubjectError: The answer does not fit; none of it was read.
             UsageError: The request cannot be sent.
         """
@@ -146,13 +146,13 @@ class RemoteEstimator(Remote[EstimatorSpec]):
 
 
 class _Receipt:
-    """Holds the one message of an answer to question `id` to what is expected, before any of it is allocated."""
+    """Checks the one message of an answer against what is expected, before any of it is allocated."""
 
     def __init__(self, who: str, id: str, expected: Mapping[str, Expected], max_bytes: int) -> None:
         self._who, self._id, self._expected, self._max_bytes = who, id, expected, max_bytes
 
     def check(self, header: Header, announced: list[ArraySpec]) -> None:
-        """Raises SubjectError."""
+        """Raise SubjectError unless the message fits."""
         kind = header["type"]
         if kind == "error" and not announced and header.get("id", self._id) == self._id:
             return

@@ -49,11 +49,11 @@ class Pulled:
 
 
 def pull(name: str, progress: Progress = lambda name, done, total: None) -> Pulled:
-    """Download what is missing or wrong in a set; one process at a time does so, others wait.
+    """Download what is missing or wrong in a set; one process does so, others wait and find the result.
 
     Args:
         name: Name of the set.
-        progress: Called with the name of a file, the bytes so far and the bytes in all.
+        progress: Called with the name of a file, its bytes so far and its bytes in all (0 when unknown).
 
     Returns:
         The set.

@@ -79,9 +79,18 @@ def _other_place(facts: WorldFacts) -> World:
 
 
 def _lay_indoors(floor: FloorPlan, start: FloatArray, poses: FloatArray, tries: int = 16) -> FloatArray:
-    """The poses (T, 4, 4) moved in the plane to a free place of the other home, each step as far as the floor is free.
+    """Move poses to a free place of another home; each step goes as far as the floor is free.
 
-    The place depends on where one stands alone (`start`, (3,)): of `tries` free ones that with the most room.
+    The place depends only on the start: of `tries` random free places, the one with the most room.
+
+    Args:
+        floor: Floor plan of the other home.
+        start: (3,) position of the last context frame.
+        poses: (T, 4, 4) poses, moved only in the plane.
+        tries: Number of places to compare.
+
+    Returns:
+        (T, 4, 4) poses.
     """
     rng = np.random.default_rng(np.frombuffer((np.round(start, 3) + 0.0).tobytes(), np.uint32))
     free = np.argwhere(stands(floor.clearance_m))
@@ -100,9 +109,18 @@ def _lay_indoors(floor: FloorPlan, start: FloatArray, poses: FloatArray, tries: 
 def _lay_path(
     cells: VoxelWorld, poses: FloatArray, feet: FloatArray, rng: np.random.Generator, tries: int = 64
 ) -> FloatArray:
-    """The poses (T, 4, 4) shifted in the plane to where most of the walk is over free natural ground.
+    """Shift poses in the plane to where most of the walk is over free natural ground.
 
-    feet: (T, 3) of the walker, which stand on that ground then; the camera stays as far from them as it was.
+    Args:
+        cells: Cells of the other world.
+        poses: (T, 4, 4) poses.
+        feet: (T, 3) positions of the walker's feet. They are put on the ground, and the camera keeps its distance to
+            them.
+        rng: Random generator.
+        tries: Number of shifts to compare.
+
+    Returns:
+        (T, 4, 4) poses.
     """
     ground = _ground_heights(cells)
     natural = _natural(cells, ground)

@@ -63,13 +63,13 @@ class Memory:
         """Draw the remembered points from `request.poses`.
 
         Args:
-            request: The request; its context needs perspective frames.
+            request: The request; its context needs perspective frames with depth, unless depth is estimated.
 
         Yields:
             `horizon` frames, each (1, H, W, 3).
 
         Raises:
-            NotApplicableError: The frames are panoramas.
+            NotApplicableError: The frames are panoramas, or the context has no depth.
         """
         context, camera = request.context, request.context.camera
         if isinstance(camera, Panorama):

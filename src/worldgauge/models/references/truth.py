@@ -148,6 +148,9 @@ class Degraded:
     Args:
         level: 0 is the truth, 1 shows nothing of it.
         view: Kind of image that it returns, "perspective" or "panorama".
+
+    Raises:
+        UsageError: The level is not from 0 to 1.
     """
 
     def __init__(self, level: float = 0.5, view: View = "perspective") -> None:
