@@ -1,4 +1,4 @@
-"""What the build suite has beside running it: its data, from our own structures or yours, single files, and votes."""
+"""Commands of the build suite in addition to running it: data from our own structures or yours, single files, votes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,11 @@ EXPECTED = "expected"
 def answer_card(
     task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]], settings: BuildSettings
 ) -> AnswerCard:
-    """The task and every subject's answer. Raises DataError when the data are gone."""
+    """The task and every subject's answer.
+
+    Raises:
+        DataError: When the data are gone.
+    """
     row, truth = row_of(task), truth_of(task)
     plates = {}
     if truth is not None and row.kind != "creativity":

@@ -1,4 +1,4 @@
-"""What guessing comes to, and the best that can be had: printed beside every score."""
+"""The score of guessing, and the best possible score: printed next to every score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the closed loop has beside running it: its analyses, and the recogniser of its agents."""
+"""Commands of the closed loop in addition to running it: its analyses, and the recogniser of its agents."""
 
 from __future__ import annotations
 

@@ -30,7 +30,11 @@ class Reader:
         self.spec = AgentSpec("reader")
 
     def answer(self, problem: Problem) -> Answer:
-        """The build, or a guess. Raises NotApplicableError for a build without materials."""
+        """The build, or a guess.
+
+        Raises:
+            NotApplicableError: For a build without materials.
+        """
         if problem.kind not in BUILD_KINDS:
             return Answer(guess(problem, dice(problem, self.spec.name)), {"read": "nothing"})
         if not problem.materials:
@@ -73,7 +77,12 @@ _PLACE = re.compile(r"\(\s*(\d{1,4})\s*,\s*(\d{1,4})\s*\)")
 
 
 class Listed(NamedTuple):
-    """built: the build. unknown: names, sorted, that no material has; their places are air."""
+    """A build from a list of blocks.
+
+    Attributes:
+        built: The build.
+        unknown: Names, sorted, that no material has; their places are air.
+    """
 
     built: Blueprint
     unknown: tuple[str, ...]
@@ -153,10 +162,15 @@ _TIMES = re.compile(rf"\b{_N}\s*[x*×]\s*{_N}\s*[x*×]\s*{_N}\b")
 
 
 class Stated(NamedTuple):
-    """size: (height, depth, width) where all three are stated and allowed. mentioned: numbers of the materials that
-    are named, in the order of their first mention; each of its base name once. layers: number of the main material of
-    each layer from the ground up, as many as are told; all layers of the build count as one. blocks: sum of all counts
-    of a material, 0 without one."""
+    """What an instruction states.
+
+    Attributes:
+        size: (height, depth, width) where all three are stated and allowed.
+        mentioned: Numbers of the materials that are named, in the order of their first mention; each base name once.
+        layers: Number of the main material of each layer from the ground up, as many as are stated; all layers of the
+            build count as one.
+        blocks: Sum of all counts of a material, 0 without one.
+    """
 
     size: tuple[int, int, int] | None
     mentioned: tuple[int, ...]

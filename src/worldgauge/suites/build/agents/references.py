@@ -23,7 +23,11 @@ class Truth:
         self.spec = AgentSpec("truth", inputs=frozenset({"truth"}))
 
     def answer(self, problem: Problem) -> Answer:
-        """The right answer. Raises NotApplicableError where the data hold none."""
+        """The right answer.
+
+        Raises:
+            NotApplicableError: Where the data hold none.
+        """
         if problem.truth is None:
             raise NotApplicableError(f"task '{problem.task}' has no right answer that could be repeated")
         return Answer(problem.truth)
@@ -69,7 +73,11 @@ class SolidBox:
         self.spec = AgentSpec("solid-box")
 
     def answer(self, problem: Problem) -> Answer:
-        """The box, or the constant answer. Raises NotApplicableError for a build without materials."""
+        """The box, or the constant answer.
+
+        Raises:
+            NotApplicableError: For a build without materials.
+        """
         if problem.kind not in BUILD_KINDS:
             return Answer(constant(problem))
         if not problem.materials:

@@ -285,7 +285,14 @@ _LONGEST = 3
 
 
 class Named(NamedTuple):
-    """An entry of a vocabulary found in a text. first, last: numbers of its words there. denied: after a "not"."""
+    """An entry of a vocabulary found in a text.
+
+    Attributes:
+        name: The entry.
+        first: Number of its first word in the text.
+        last: Number of its last word in the text.
+        denied: Whether it comes after a "not".
+    """
 
     name: str
     first: int

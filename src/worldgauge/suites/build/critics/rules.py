@@ -70,7 +70,11 @@ class RulesCritic:
         pass
 
     def grade(self, submission: Submission, seed: int) -> Grades:
-        """1 to 10 with a tenth's precision. Raises UsageError for a kind that has no builds."""
+        """1 to 10 with a tenth's precision.
+
+        Raises:
+            UsageError: For a kind that has no builds.
+        """
         if submission.kind not in DIMENSIONS:
             raise UsageError(
                 f"task '{submission.task}' of kind '{submission.kind}' is no build; grade {', '.join(DIMENSIONS)}"

@@ -21,8 +21,11 @@ def box_to_blueprint(blocks: Iterable[Block], start: Sequence[int], end: Sequenc
     """The blueprint of a box. start, end: its corners of smallest and largest x, y and z, both inside.
 
     blocks: every cell of the box once, in any order. Materials are numbered as they are first seen, x outermost, then
-    y, then z, with their states. A jigsaw stands for its final state; all kinds of air are air. Raises DataError for
-    corners that are no box, and for cells that are missing, there twice or outside, naming the first.
+    y, then z, with their states. A jigsaw stands for its final state; all kinds of air are air.
+
+    Raises:
+        DataError: For corners that are no box, and for cells that are missing, there twice or outside, naming the
+            first.
     """
     low, high = (tuple(int(value) for value in corner) for corner in (start, end))
     if len(low) != 3 or len(high) != 3 or any(a > b for a, b in zip(low, high, strict=False)):
@@ -49,7 +52,11 @@ def box_to_blueprint(blocks: Iterable[Block], start: Sequence[int], end: Sequenc
 
 
 def settled(name: str, states: Mapping[str, Any] | None) -> str:
-    """The material that a block stands for: a jigsaw's final state, else itself. Raises DataError for a bare jigsaw."""
+    """The material that a block stands for: a jigsaw's final state, else itself.
+
+    Raises:
+        DataError: For a bare jigsaw.
+    """
     if base_name(name) != "jigsaw":
         return material(name, states)
     final = (states or {}).get("final_state")

@@ -51,8 +51,11 @@ class Unreadable:
 def read_files(folder: Path) -> Iterator[SourceStructure | Unreadable]:
     """The structure files of a folder and of folders in it, by path; the name is the file's.
 
-    A folder that is called as a type of building ("houses") says what its files are. Raises DataError when there is no
-    such file or there are too many, MissingExtraError without nbtlib.
+    A folder that is called as a type of building ("houses") says what its files are.
+
+    Raises:
+        DataError: When there is no such file or there are too many.
+        MissingExtraError: Without nbtlib.
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; give one of structure files ({', '.join(SUFFIXES)}) or a world")
@@ -73,7 +76,10 @@ def read_files(folder: Path) -> Iterator[SourceStructure | Unreadable]:
 def read_world(world: Path, boxes: Path) -> Iterator[SourceStructure | Unreadable]:
     """The marked boxes of a world. boxes: JSON {name: {metadata, start_pos, end_pos}}, corners [x, y, z] both inside.
 
-    A box may also have type, description and biome, texts. Raises DataError for a file that holds no boxes.
+    A box may also have type, description and biome, texts.
+
+    Raises:
+        DataError: For a file that holds no boxes.
     """
     content = parse_json(read_bytes(boxes, MAX_JSON_BYTES), str(boxes))
     if not isinstance(content, dict) or not 1 <= len(content) <= MAX_STRUCTURES:

@@ -54,8 +54,10 @@ def describe(blueprint: Blueprint, name: str, facts: Sequence[Part] | None = Non
 
     name: as in "Build a NAME."; underscores are read as blanks. facts: parts that whoever drew it knows of; without
     them doors, windows, a roof and the like are found by their blocks. Parts for which no words are left are not told.
-    Sizes read "N blocks wide (x), N blocks deep (z) and N blocks high", counts "N blocks of NAME". Raises ShapeError
-    for a build without blocks.
+    Sizes read "N blocks wide (x), N blocks deep (z) and N blocks high", counts "N blocks of NAME".
+
+    Raises:
+        ShapeError: For a build without blocks.
     """
     plain = blueprint.trimmed()
     if not plain.blocks:

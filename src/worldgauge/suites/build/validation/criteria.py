@@ -1,4 +1,4 @@
-"""What must hold of a critic's grades of damaged builds, and limits of it that are only told."""
+"""What must hold of a critic's grades of damaged builds, and limits of it that are only reported."""
 
 from __future__ import annotations
 
@@ -34,9 +34,12 @@ Test = Callable[[Sequence[StudyCase]], bool | None]
 
 @dataclass(frozen=True)
 class Criterion:
-    """One statement. value: a share of structures, or a mean coefficient; None where there is nothing to measure.
+    """One statement.
 
-    least: what must be reached; None for a limit of the critic, which is told and not asked for.
+    Attributes:
+        name: The statement.
+        value: A share of structures, or a mean coefficient; None where there is nothing to measure.
+        least: What must be reached; None for a limit of the critic, which is reported and not required.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Criterion:
 
     @property
     def holds(self) -> bool:
-        """A bar without a value is broken."""
+        """Whether it is reached; a bar without a value is not."""
         return self.least is None or (self.value is not None and self.value >= self.least)
 
 

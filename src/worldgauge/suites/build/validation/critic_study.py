@@ -1,10 +1,11 @@
-"""Is the critic by rules worth trusting? Its grades beside matching, on true builds that are damaged by known amounts.
+"""Can the critic by rules be trusted? Its grades next to matching, on true builds that are damaged by known amounts.
 
-Every true build is damaged in the ways of `damage`; matching score, F1 and typed IoU of each are set
-against the critic's evaluation as planning, understanding and creativity. Bars say what must hold.
+Every true build is damaged with each `damage`; matching score, F1 and typed IoU of each are compared with the critic's
+evaluation as planning, understanding and creativity. Bars are what must hold.
 
-    print(study().table())                     our own structures
-    print(study(Path("data/build")).table())   those of a folder
+Example:
+    print(study().table())                     # our own structures
+    print(study(Path("data/build")).table())   # those of a folder
 """
 
 from __future__ import annotations
@@ -36,9 +37,17 @@ MIN_STRUCTURES = 20
 
 @dataclass(frozen=True)
 class CriticStudy:
-    """What was measured. falling: share of structures whose evaluation never rises with the dose, by (kind, damage).
+    """What was measured.
 
-    accepted: whether all bars hold; `reasons` says which do not.
+    Attributes:
+        source: Where the structures come from.
+        structures: Number of structures.
+        cases: Damaged and true builds.
+        agreement: Agreement with the measures.
+        falling: Share of structures whose evaluation never rises with the dose, by (kind, damage).
+        bars: What must hold.
+        accepted: Whether all bars hold.
+        reasons: Which do not.
     """
 
     source: str
@@ -74,7 +83,7 @@ class CriticStudy:
 
 
 class StudyBuild(NamedTuple):
-    """A true build with what an agent is told to build it by: for planning, and for creativity."""
+    """A true build with the instructions for it: for planning, and for creativity."""
 
     truth: Blueprint
     instruction: str
@@ -84,10 +93,19 @@ class StudyBuild(NamedTuple):
 def study(
     data: Path | None = None, *, structures: int = 66, seed: int = 42, critic: Critic | None = None
 ) -> CriticStudy:
-    """Run the study on so many of our structures, or of those of a folder, taken evenly from its list.
+    """Run the study on structures of ours, or of a folder, taken evenly from its list.
 
-    critic: who is put to the test, the one by rules unless given. About 2 s a structure of ours on one core. Raises
-    DataError when a folder holds no build, UsageError for fewer than one structure.
+    It takes about 2 s per structure of ours on one core.
+
+    Args:
+        data: Folder of a data set; None for our own structures.
+        structures: Number of structures.
+        seed: Seed of the study.
+        critic: The critic to test; by default the one by rules.
+
+    Raises:
+        DataError: When a folder holds no build.
+        UsageError: For fewer than one structure.
     """
     if structures < 1:
         raise UsageError(f"a study takes 1 structure or more, not {structures}")

@@ -31,7 +31,10 @@ class TableProposer:
     ) -> Sequence[ActionPlan]:
         """Up to n plans, no two of the same poses; none where none can be read, for which the loop has a fallback.
 
-        Raises EndpointError and BudgetError, UsageError for a goal without an instruction.
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
+            UsageError: For a goal without an instruction.
         """
         seed = seed_of(rng)
 

@@ -59,7 +59,12 @@ class ManipulationReviser:
         """A plan.
 
         The first candidate where nothing was imagined, where there is one to select from, and, flagged, where no reply
-        could be read. Raises EndpointError and BudgetError, UsageError for a goal without an instruction.
+        could be read.
+
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
+            UsageError: For a goal without an instruction.
         """
         if not goal.text:
             raise UsageError("manipulation needs an instruction, and this episode has none")

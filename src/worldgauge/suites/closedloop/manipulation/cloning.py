@@ -1,6 +1,6 @@
 """Behaviour cloning by nearest neighbours: what was done in demonstrations where things stood as they do now.
 
-Made of demonstrations; of a new moment it is told the places of things, where the hand is, and the instruction.
+It is made from demonstrations; of a new moment it knows the places of things, where the hand is, and the instruction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOLD = [0, 1, 2, 7]
 
 
 class NamedThing(Protocol):
-    """What is told of a thing in words."""
+    """The words for a thing."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -51,9 +51,13 @@ class _Moment:
 class ClonedPolicy:
     """Remembers every moment of `demonstrations` from which an expert set out for the next pose.
 
-    moves: whether what was done then is moved "together", all poses with the thing that the first of them was beside,
-    or "apart", each with the thing that it was beside itself. Apart it is told what belongs to what, and is as good as
-    the expert where places are all there is to know; together it goes wrong where things stand differently.
+    Apart, it knows what belongs to what, and is as good as the expert where places are all there is to know; together
+    it goes wrong where things stand differently.
+
+    Args:
+        demonstrations: What it learns from.
+        moves: Whether what was done then is moved "together", all poses with the thing that the first of them was next
+            to, or "apart", each with the thing that it was next to itself.
     """
 
     def __init__(self, demonstrations: Sequence[Demonstration], moves: Moves = "together") -> None:

@@ -27,7 +27,7 @@ _SUBPIXEL = 4
 def marked_table(observation: TableObservation) -> Image:
     """A copy of the front view with the axes x, y, z and the number of each thing, from 1, on its middle.
 
-    A disc that would cover an earlier one stands beside it, a line leading to its thing.
+    A disc that would cover an earlier one stands next to it, with a line to its thing.
     """
     drawn = np.ascontiguousarray(observation.front.copy())
     _draw_axes(drawn, observation)
@@ -53,7 +53,7 @@ def middles_px(observation: TableObservation) -> dict[int, tuple[float, float]]:
 
 
 def discs_px(observation: TableObservation) -> dict[int, tuple[float, float]]:
-    """Column and row of each disc: on the middle of its thing, or so far beside that it covers no earlier one."""
+    """Column and row of each disc: on the middle of its thing, or far enough away that it covers no earlier one."""
     apart = 2 * radius_px(observation) + 1
     taken: dict[int, tuple[float, float]] = {}
     for number, (u, v) in middles_px(observation).items():

@@ -37,7 +37,10 @@ class ProcessProposer:
     """Asks a policy in another process, environment or machine for plans.
 
     Options: policy, "cmd:...", "pipe:..." or "http://..." as for models. One process of it serves all episodes of a
-    worker. Raises UsageError for a kit that names none.
+    worker.
+
+    Raises:
+        UsageError: For a kit that names none.
     """
 
     def __init__(self, kit: PolicyKit) -> None:

@@ -1,4 +1,4 @@
-"""What a language model is told of a table that an arm stands at, and what its plans come to."""
+"""What a language model is shown of a table with an arm, and how its plans are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ ASKS = 12
 
 
 def table_now(observation: TableObservation, goal: Goal, history: History, squeeze: int) -> dict[str, Field]:
-    """Instruction, marked view, things, hand and past, as prompts name them. Raises UsageError without instruction."""
+    """Instruction, marked view, things, hand and past, as prompts name them.
+
+    Raises:
+        UsageError: Without instruction.
+    """
     if not goal.text:
         raise UsageError("manipulation needs an instruction, and this episode has none")
     return {
@@ -31,7 +35,11 @@ def table_now(observation: TableObservation, goal: Goal, history: History, squee
 
 
 def read_hand_plan(value: Mapping[str, Any], length: int) -> ActionPlan:
-    """The plan of a reply of form `forms.HAND_PLAN`, of 1 to `length` poses. Raises Misread."""
+    """The plan of a reply of form `forms.HAND_PLAN`, of 1 to `length` poses.
+
+    Raises:
+        Misread: For anything else.
+    """
     poses = read_poses(value["poses"], length)
     words = " ".join(value["plan"].split())
     return ActionPlan((), "chat", aim={"text": words} if words else None, poses=poses)

@@ -46,7 +46,11 @@ class GoalSimilarityReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """The plan that seems to bring the table nearest to the goal. Raises UsageError for one without pictures."""
+        """The plan that seems to bring the table nearest to the goal.
+
+        Raises:
+            UsageError: For one without pictures.
+        """
         rollouts = [candidate.rollout for candidate in candidates]
         if all(rollout is None for rollout in rollouts):
             return Decision(candidates[0].plan, 0)

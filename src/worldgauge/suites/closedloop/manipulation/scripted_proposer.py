@@ -34,8 +34,10 @@ class ScriptedProposer:
 
     Options: noise_m, standard deviation of what a plan is off in x, and in y (`NOISE_M`). wrong: probability that a
     plan takes one of its things for another one of the same category; its poses at that thing are then at the other
-    one (`WRONG`). With both 0 all plans are the expert's. Poses are kept inside the workspace. Raises UsageError for
-    options out of range.
+    one (`WRONG`). With both 0 all plans are the expert's. Poses are kept inside the workspace.
+
+    Raises:
+        UsageError: For options out of range.
     """
 
     def __init__(self, kit: PolicyKit) -> None:

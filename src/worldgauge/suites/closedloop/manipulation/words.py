@@ -1,4 +1,4 @@
-"""Poses and things on a table in words: the bins that a language model is told of, and tells."""
+"""Poses and things on a table in words: the bins that a language model is given, and gives."""
 
 from __future__ import annotations
 

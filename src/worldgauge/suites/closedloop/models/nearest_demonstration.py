@@ -48,7 +48,8 @@ class NearestDemonstration:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` frames, one a chunk.
 
-        Raises NotApplicableError for actions of other spaces, and when another camera saw the demonstrations.
+        Raises:
+            NotApplicableError: For actions of other spaces, and when another camera saw the demonstrations.
         """
         context, library = request.context, self._library
         camera, camera_pose = context.camera, context.poses[-1]

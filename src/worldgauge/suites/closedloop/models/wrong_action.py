@@ -1,4 +1,4 @@
-"""`wrong-action`: the simulator itself, told to do the plan mirrored. Right physics, wrong control."""
+"""`wrong-action`: the simulator itself with the plan mirrored. Right physics, wrong control."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ class WrongAction:
         self.spec = ModelSpec("wrong-action", max_context=1, inputs=frozenset({"world"}))
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, one a chunk. Raises NotApplicableError without a table, and for actions of other spaces."""
+        """`horizon` frames, one a chunk.
+
+        Raises:
+            NotApplicableError: Without a table, and for actions of other spaces.
+        """
         if request.world is None or request.world.name != "tabletop":
             raise NotApplicableError("'wrong-action' needs the table that is acted on, and this task has none")
         if request.actions is None or request.actions.space != HAND_POSES:

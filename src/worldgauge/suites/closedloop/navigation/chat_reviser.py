@@ -52,7 +52,12 @@ class NavigationReviser:
         """A plan; or a stop, where it is asked whether it has arrived and says so.
 
         The first candidate where nothing was imagined, where there is one to select from, and, flagged, where no reply
-        could be read. Raises EndpointError and BudgetError, UsageError for a goal without a picture.
+        could be read.
+
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
+            UsageError: For a goal without a picture.
         """
         if goal.image is None:
             raise UsageError("navigation needs a goal picture, and this episode has none")

@@ -52,7 +52,11 @@ class PlaceSimilarityReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """The plan that seems to lead nearest to the goal. Raises UsageError for a goal without an image."""
+        """The plan that seems to lead nearest to the goal.
+
+        Raises:
+            UsageError: For a goal without an image.
+        """
         rollouts = [candidate.rollout for candidate in candidates]
         if any(rollout is None for rollout in rollouts):
             return Decision(candidates[0].plan, 0)

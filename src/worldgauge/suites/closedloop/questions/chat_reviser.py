@@ -52,7 +52,10 @@ class QuestionReviser:
         second counts. Else the plan.
 
         Without a reply that can be read: the first candidate and no answer, flagged.
-        Raises EndpointError and BudgetError.
+
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
         """
         scene = self._inquiry.look(observation, goal, history)
         seed = seed_of(rng)

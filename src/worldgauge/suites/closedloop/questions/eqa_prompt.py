@@ -38,10 +38,10 @@ ASKS = 30
 
 
 class QuestionPrompter:
-    """One episode's landmarks, and the model that is asked. Begins anew with an empty history.
+    """One episode's landmarks, and the model that is asked. An empty history starts it again.
 
-    Options of the kit: asks; open_heading, "pinhole" or "linear" (released); landmarks, "exact" or "detected"; further
-    ones see `asker_of`.
+    Options of the kit: asks; open_heading, "pinhole" or "linear" (released); landmarks, "exact" or "detected"; for
+    further ones see `asker_of`.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -55,7 +55,11 @@ class QuestionPrompter:
         self._landmarks = Landmarks(self._find)
 
     def look(self, observation: HomeObservation, goal: Goal, history: History) -> QuestionScene:
-        """What is seen now, its landmarks numbered as before. Raises UsageError for a goal without words."""
+        """What is seen now, its landmarks numbered as before.
+
+        Raises:
+            UsageError: For a goal without words.
+        """
         if not goal.text:
             raise UsageError("a question needs its text, and this episode has none")
         if not history:
@@ -78,7 +82,11 @@ class QuestionScene:
     def decide(
         self, name: str, *, seed: int, sample: int = 0, samples: int = 1, candidates: Sequence[Candidate] = ()
     ) -> HighLevelDecision:
-        """The five-field decision that prompt `name` brings. Raises AnswerError when none can be read."""
+        """The five-field decision that prompt `name` brings.
+
+        Raises:
+            AnswerError: When none can be read.
+        """
         visible = {side: set(found) for side, found in self.masks.items()}
 
         def fields(squeeze: int) -> dict[str, Field]:

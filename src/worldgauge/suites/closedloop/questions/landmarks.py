@@ -154,7 +154,7 @@ class Landmarks:
         return len(self._known)
 
     def look(self, observation: HomeObservation) -> dict[Side, dict[int, Mask]]:
-        """Take in what is found in all four views, and what the walker stands beside: numbers and masks by view.
+        """Add what is found in all four views, and what the walker stands next to: numbers and masks by view.
 
         Visited landmarks are left out of the views, as they are not marked any more.
         """
@@ -201,7 +201,7 @@ class Landmarks:
                 landmark.visited = True
 
     def visited(self, number: int) -> bool:
-        """Whether the walker has stood beside it; never true of passages."""
+        """Whether the walker has stood next to it; never true of passages."""
         return self[number].visited
 
     def _joined(self, detection: Detection, points: FloatArray) -> Landmark:

@@ -64,7 +64,11 @@ class RecognitionReviser:
 
         The answer is flagged where no reply named an option: all are equally likely then, and it is the first. The
         first candidate is the plan where nothing was imagined (select), and, flagged, where no reply could be read.
-        Raises EndpointError and BudgetError, UsageError for a goal without choices.
+
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
+            UsageError: For a goal without choices.
         """
         if not goal.choices:
             raise UsageError("recognition needs the labels to choose from, and this episode has none")

@@ -1,4 +1,4 @@
-"""Names the thing in the red box, from the real view and all that was imagined, and goes where it is told best."""
+"""Names the thing in the red box, from the real and imagined views, and goes where it is recognised best."""
 
 from __future__ import annotations
 

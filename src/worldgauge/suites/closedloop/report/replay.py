@@ -1,6 +1,6 @@
-"""The replay of an episode: what was imagined for the plan that was taken, beside what then happened.
+"""The replay of an episode: what was imagined for the plan that was taken, next to what then happened.
 
-One frame before each decision and one after each of its steps, and a last one that says what came of it:
+One frame before each decision and one after each of its steps, and a last one with the outcome:
 
     what is seen            what was imagined for it     (or the goal image, as long as nothing was)
     every candidate: the end of its plan as imagined, its primitives, the reviser's score, the simulator's value
@@ -40,7 +40,8 @@ WORDS = 2
 def replay(record: Record, settings: Settings) -> Clip:
     """The film of a record, WIDTH px wide; frames are drawn when they are read.
 
-    Raises DataError when the trace, its films or the episode's data are gone.
+    Raises:
+        DataError: When the trace, its films or the episode's data are gone.
     """
     film = _EpisodeFilm(record, settings)
     return Clip(film, range(len(film.cues)), film.task.fps, (WIDTH, film.height))

@@ -21,9 +21,15 @@ SUCCESS = "success (%)"
 
 
 def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
-    """Write the page of `finding` to `out`, whole or not at all; its path. command: what made it.
+    """Write the page of `finding` to `out`, whole or not at all.
 
-    Raises RunError where it cannot be written.
+    The page names the `command` that made it.
+
+    Returns:
+        Its path.
+
+    Raises:
+        RunError: Where it cannot be written.
     """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,11 @@ from worldgauge.suites.closedloop.task_index import open_task
 
 
 def task_view(task: Task, settings: Settings) -> TaskView:
-    """How the episode would be solved, as the agent would see it. Raises DataError when the data are gone."""
+    """How the episode would be solved, as the agent would see it.
+
+    Raises:
+        DataError: When the data are gone.
+    """
     return open_task(task, settings).view()
 
 

@@ -221,7 +221,9 @@ def sheet(reference: Image, options: Sequence[Image]) -> Image:
     """The composed picture of a question; pictures are (s, s, 3) uint8, all of one size.
 
     Four options: two rows of two, A and B over C and D, the reference beside their middle. One: beside the reference.
-    Raises ShapeError for other numbers, and for pictures of other sizes.
+
+    Raises:
+        ShapeError: For other numbers, and for pictures of other sizes.
     """
     if len(options) not in (1, 4) or any(option.shape != reference.shape for option in options):
         raise ShapeError(f"a sheet takes 1 or 4 options of the reference's size, got {[one.shape for one in options]}")

@@ -22,7 +22,10 @@ _WIDEST = 1 << 20
 def canonical(cells: ArrayLike) -> Cells:
     """What all turns of a figure have in common, (n, 3): the least of its 24 sorted lists of cells.
 
-    Each is moved to have its lowest corner at the origin. Raises ShapeError for what is no figure.
+    Each is moved to have its lowest corner at the origin.
+
+    Raises:
+        ShapeError: For what is no figure.
     """
     ordered, side = _turned(as_cells(cells))
     least = ordered[np.lexsort(ordered.T[::-1])[0]]
@@ -30,23 +33,39 @@ def canonical(cells: ArrayLike) -> Cells:
 
 
 def same_by_rotation(first: ArrayLike, second: ArrayLike) -> bool:
-    """True when one figure can be turned into the other. Raises ShapeError."""
+    """True when one figure can be turned into the other.
+
+    Raises:
+        ShapeError: For what is no figure.
+    """
     return np.array_equal(canonical(first), canonical(second))
 
 
 def is_chiral(cells: ArrayLike) -> bool:
-    """True when no turn makes up for a mirror. Raises ShapeError."""
+    """True when no turn makes up for a mirror.
+
+    Raises:
+        ShapeError: For what is no figure.
+    """
     return not same_by_rotation(cells, mirrored(cells, 0))
 
 
 def symmetry_order(cells: ArrayLike) -> int:
-    """How many of the 24 rotations leave the figure as it is, 1 to 24. Raises ShapeError."""
+    """How many of the 24 rotations leave the figure as it is, 1 to 24.
+
+    Raises:
+        ShapeError: For what is no figure.
+    """
     ordered, _ = _turned(as_cells(cells))
     return int((ordered == ordered[0]).all(axis=1).sum())
 
 
 def is_connected(cells: ArrayLike) -> bool:
-    """True when every cell can be reached from every other through shared faces. Raises ShapeError."""
+    """True when every cell can be reached from every other through shared faces.
+
+    Raises:
+        ShapeError: For what is no figure.
+    """
     waiting = set(map(tuple, as_cells(cells).tolist()))
     reached = [waiting.pop()]
     while reached:
@@ -60,20 +79,31 @@ def is_connected(cells: ArrayLike) -> bool:
 def is_usable(cells: ArrayLike) -> bool:
     """True for a figure to ask about mental rotation with: in one piece, chiral, and of no symmetry.
 
-    A figure that a turn maps onto itself would look the same from two sides. Raises ShapeError.
+    A figure that a turn maps onto itself would look the same from two sides.
+
+    Raises:
+        ShapeError: For what is no figure.
     """
     return is_connected(cells) and symmetry_order(cells) == 1 and is_chiral(cells)
 
 
 def mirrored(cells: ArrayLike, axis: int) -> Cells:
-    """The figure with coordinate `axis` negated, (n, 3); another axis gives the same, turned. Raises ShapeError."""
+    """The figure with coordinate `axis` negated, (n, 3); another axis gives the same, turned.
+
+    Raises:
+        ShapeError: For what is no figure.
+    """
     flipped = as_cells(cells).copy()
     flipped[:, axis] *= -1
     return flipped
 
 
 def normalised(cells: ArrayLike) -> Cells:
-    """Its cells (n, 3) sorted, the lowest corner at the origin. Raises ShapeError."""
+    """Its cells (n, 3) sorted, the lowest corner at the origin.
+
+    Raises:
+        ShapeError: For what is no figure.
+    """
     found = as_cells(cells)
     found -= found.min(axis=0)
     return found
@@ -82,7 +112,8 @@ def normalised(cells: ArrayLike) -> Cells:
 def as_cells(cells: ArrayLike) -> Cells:
     """Cells (n, 3) int64, each once, sorted by the first, second, third coordinate.
 
-    Raises ShapeError for an empty list, for another shape, for numbers that are not whole, and for huge figures.
+    Raises:
+        ShapeError: For an empty list, for another shape, for numbers that are not whole, and for huge figures.
     """
     given: NDArray[Any] = np.asarray(cells)
     if given.ndim != 2 or given.shape[1] != 3 or not len(given) or given.dtype.kind not in "iu":

@@ -66,7 +66,9 @@ def stimuli(seed: int, count: int = 48, *, views: Views = "yaw") -> tuple[Cells,
     """Figures (n, 3) that can be asked about, of 7 to 11 blocks in turn; the same seed gives the same.
 
     None is another one turned or mirrored. All their views that are used show every block, and no two the same picture.
-    Raises UsageError for a count below 1, and where chance finds too few.
+
+    Raises:
+        UsageError: For a count below 1, and where chance finds too few.
     """
     if count < 1:
         raise UsageError(f"{count} figures cannot be asked about; give 1 or more")

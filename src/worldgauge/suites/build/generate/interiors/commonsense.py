@@ -52,7 +52,10 @@ class RoomQuestion:
 def commonsense(seed: int, count: int = 50) -> Iterator[RoomQuestion]:
     """`count` questions, each about a room of its own, forms in turn; same seed, same questions.
 
-    The first n questions are the same for every count of at least n. Raises WorldError if a form finds no room.
+    The first n questions are the same for every count of at least n.
+
+    Raises:
+        WorldError: If a form finds no room.
     """
     for number in range(count):
         form = FORMS[number % len(FORMS)]

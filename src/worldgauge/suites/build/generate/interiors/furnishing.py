@@ -58,7 +58,10 @@ class RoomPlan:
         """A bare room of a kind with one door and one window, which is never in the door's wall.
 
         door, window: compass sides of their walls, drawn where none is given. sides: least and most blocks of floor
-        along x and z, by default what fits the kind. Raises UnknownNameError for unknown kinds.
+        along x and z, by default what fits the kind.
+
+        Raises:
+            UnknownNameError: For unknown kinds.
         """
         if kind not in KINDS:
             raise UnknownNameError("kind of room", kind, KINDS)

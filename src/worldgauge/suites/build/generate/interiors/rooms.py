@@ -108,7 +108,11 @@ class Room:
     pieces: tuple[Piece, ...]
 
     def piece(self, name: str) -> Piece:
-        """The piece of a name. Raises WorldError where there is none, or more than one."""
+        """The piece of a name.
+
+        Raises:
+            WorldError: Where there is none, or more than one.
+        """
         found = [piece for piece in self.pieces if piece.name == name]
         if len(found) != 1:
             raise WorldError(f"this {self.kind} has {len(found)} pieces called '{name}', not one")

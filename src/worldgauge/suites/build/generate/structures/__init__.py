@@ -47,7 +47,10 @@ def structures(seed: int, count: int = 66) -> Iterator[GeneratedStructure]:
     """`count` structures by seed: each type as easy, medium and hard one (section 3.4), then all again, varied.
 
     No two have one name or are equal after a turn about the vertical or a mirroring; a longer run begins with the same
-    ones. Raises UsageError for a count below 0, and when no more different ones are found.
+    ones.
+
+    Raises:
+        UsageError: For a count below 0, and when no more different ones are found.
     """
     if count < 0:
         raise UsageError(f"structures: count is 0 or more, got {count}")

@@ -22,7 +22,10 @@ class ConfidenceBin(NamedTuple):
 def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10) -> list[ConfidenceBin]:
     """Answers by confidence, in `bins` bins of one width over [0, 1]; empty ones are left out.
 
-    confidence: (n,) in [0, 1]. right: (n,) bool. Raises ShapeError when they do not fit.
+    confidence: (n,) in [0, 1]. right: (n,) bool.
+
+    Raises:
+        ShapeError: When they do not fit.
     """
     confidence = np.asarray(confidence, np.float64)
     if confidence.shape != right.shape or confidence.ndim != 1 or not np.isfinite(confidence).all():

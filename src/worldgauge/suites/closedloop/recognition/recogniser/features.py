@@ -18,7 +18,11 @@ _LEAST_PX = 10.0
 
 
 def box_features(image: Image, box: Box) -> NDArray[np.float32]:
-    """(n,) float32 of a box in an image (H, W, 3) uint8. Raises ShapeError for a box without a pixel in the image."""
+    """(n,) float32 of a box in an image (H, W, 3) uint8.
+
+    Raises:
+        ShapeError: For a box without a pixel in the image.
+    """
     x0, y0, x1, y1 = box
     if not (x0 < x1 and y0 < y1 and x0 < image.shape[1] and y0 < image.shape[0] and x1 > 0 and y1 > 0):
         raise ShapeError(f"a box needs x0 < x1 and y0 < y1 within {image.shape[1]}x{image.shape[0]} pixels, got {box}")

@@ -69,7 +69,8 @@ class Recogniser:
     def probabilities(self, image: Image, box: Box) -> FloatArray:
         """(27,) calibrated probabilities of LABELS for what is in `box` of an image (H, W, 3) uint8; they add up to 1.
 
-        Raises ShapeError for a box without a pixel in the image.
+        Raises:
+            ShapeError: For a box without a pixel in the image.
         """
         return softmax(self.boxes.logits(box_features(image, box)))
 
@@ -87,9 +88,15 @@ class Recogniser:
 def recogniser(homes: int = HOMES) -> Recogniser:
     """The recogniser, from the user's cache or trained now, which takes one to two minutes.
 
-    homes: train scenes it is trained on; few make a poor one quickly. A file that is damaged, or of another version of
-    homes or of this package's eyes, is made anew; one named by WORLDGAUGE_RECOGNISER must be sound.
-    Raises DataError when that one is not, MissingExtraError when scikit-learn is needed and missing.
+    A file that is damaged, or of another version of homes or of this package's features, is made again; one named by
+    WORLDGAUGE_RECOGNISER must be sound.
+
+    Args:
+        homes: Train scenes it is trained on; few make a poor one quickly.
+
+    Raises:
+        DataError: When the named file is not sound.
+        MissingExtraError: When scikit-learn is needed and missing.
     """
     return _recogniser(homes, os.environ.get(FILE_VARIABLE, ""), os.environ.get("WORLDGAUGE_CACHE", ""))
 
@@ -97,7 +104,8 @@ def recogniser(homes: int = HOMES) -> Recogniser:
 def at_hand(progress: Callable[[int, int], None] = lambda done, of: None) -> None:
     """Train it now unless it is in the cache, so that workers find it; progress: scenes looked at, and how many.
 
-    Raises MissingExtraError without scikit-learn.
+    Raises:
+        MissingExtraError: Without scikit-learn.
     """
     from worldgauge.suites.closedloop.recognition.recogniser.training import train
 
@@ -151,7 +159,11 @@ def save(made: Recogniser, path: Path) -> None:
 
 
 def load(path: Path) -> Recogniser:
-    """Read what `save` wrote. Raises DataError when it is missing, damaged or of another version."""
+    """Read what `save` wrote.
+
+    Raises:
+        DataError: When it is missing, damaged or of another version.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > _MAX_BYTES:

@@ -45,7 +45,9 @@ def train(
 
     held_out: validation scenes for its temperature and what its facts say of it. progress: called with scenes looked at
     and how many there are. On one core 100 homes take about 95 s.
-    Raises MissingExtraError without scikit-learn.
+
+    Raises:
+        MissingExtraError: Without scikit-learn.
     """
     try:
         import sklearn

@@ -59,7 +59,8 @@ class TrajectoryIndex:
     def draw(self, n: int, rng: np.random.Generator) -> tuple[TrajectoryEntry, int]:
         """A trajectory, as likely as it is long, and the first of n consecutive frames in it (specification, 10.4).
 
-        Raises DataError when none has n frames.
+        Raises:
+            DataError: When none has n frames.
         """
         long = [entry for entry in self.trajectories if entry.frames >= n]
         if not long:
@@ -72,7 +73,10 @@ class TrajectoryIndex:
 def write_index(root: Path, split: str) -> TrajectoryIndex:
     """Look through the trajectories of a folder and put <root>/index.json in place.
 
-    split: what the scenes are of, such as "train". Raises DataError when a trajectory cannot be read.
+    split: what the scenes are of, such as "train".
+
+    Raises:
+        DataError: When a trajectory cannot be read.
     """
     entries, scenes = [], {}
     for folder in trajectory_folders(root):
@@ -93,7 +97,11 @@ def write_index(root: Path, split: str) -> TrajectoryIndex:
 
 
 def read_index(root: Path) -> TrajectoryIndex:
-    """The index of a folder. Raises DataError naming the field when it is none, or its hash is not of its scenes."""
+    """The index of a folder.
+
+    Raises:
+        DataError: When it is none, or its hash is not of its scenes; names the field.
+    """
     path = Path(root) / INDEX
     content = read_json(path)
     try:

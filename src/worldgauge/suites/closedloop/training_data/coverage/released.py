@@ -44,7 +44,8 @@ METADATA = "metadata.json"
 def write_released(root: Path, walk: Trajectory) -> Path:
     """Write a walk as <root>/<scene>/traj-<number>/ with a folder a waypoint; returns it. Whole or not at all.
 
-    Raises DataError for a walk without depth, a scene that cannot be a folder, and when a file cannot be written.
+    Raises:
+        DataError: For a walk without depth, a scene that cannot be a folder, and when a file cannot be written.
     """
     if walk.depth is None:
         raise DataError(f"{walk.scene}/{walk.number}: has no depth, which the layout of the release holds")
@@ -79,7 +80,10 @@ def read_released(root: Path) -> Iterator[Trajectory]:
     """The clips of a folder of scenes, one a waypoint, by scene, trajectory and waypoint; pictures when asked for.
 
     `goal_index` is the waypoint, `number` the trajectory; whether a step collided is not told there: False. The floor
-    is taken a camera height below the camera. Raises DataError naming the file and the field.
+    is taken a camera height below the camera.
+
+    Raises:
+        DataError: Names the file and the field.
     """
     root = Path(root)
     if not root.is_dir():

@@ -78,9 +78,14 @@ class Leg(NamedTuple):
 class Tour:
     """The waypoints among the points of a scene, and the legs of a walk to them.
 
-    distances_m: (n, n) metres by the shortest way, infinite where there is none. n_leaf: goals open at a time.
-    points: rows that may become waypoints, all by default. Raises ShapeError for other distances, UsageError for no
-    point, or no leaf.
+    Args:
+        distances_m: (n, n) metres by the shortest path, infinite where there is none.
+        n_leaf: Goals open at a time.
+        points: Rows that may become waypoints, all by default.
+
+    Raises:
+        ShapeError: For other distances.
+        UsageError: For no point, or no leaf.
     """
 
     def __init__(
@@ -143,7 +148,11 @@ class Tour:
 
 
 def point_count(area_m2: float, rules: TourRules = PAPER) -> int:
-    """How many points are sampled on a floor of `area_m2`. Raises UsageError for no area."""
+    """How many points are sampled on a floor of `area_m2`.
+
+    Raises:
+        UsageError: For no area.
+    """
     if not (math.isfinite(area_m2) and area_m2 > 0):
         raise UsageError(f"a floor of {area_m2} m2 holds no points")
     count = math.floor(rules.density_m2 * area_m2)

@@ -70,8 +70,11 @@ def coverage_walk(
 ) -> CoverageWalk:
     """Walk to the waypoints of a floor until none is left, or `most_steps` actions are done.
 
-    points: at most so many are sampled. Where the walk starts, and where it looks there, is drawn.
-    Raises UsageError for no points or steps, WorldError where a walker can stand nowhere.
+    Where the walk starts, and where it looks there, is drawn. At most `points` points are sampled.
+
+    Raises:
+        UsageError: For no points or steps.
+        WorldError: Where a walker can stand nowhere.
     """
     if most_steps < 1 or (points is not None and points < 1):
         raise UsageError(f"a walk takes a point and a step at least, got {points} and {most_steps}")
