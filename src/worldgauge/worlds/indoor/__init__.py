@@ -25,8 +25,13 @@ __all__ = ["Home", "TestRoom"]
 class Home:
     """A furnished home: a corridor, living room, kitchen, bedrooms, bathroom, sometimes a study or gym.
 
-    seed: 0 or more; the same seed gives the same home. Floors are at z = 0, ceilings at 2.6 m. Instance numbers are
-    those of `objects`; walls, floors and ceilings have 0. Raises WorldError on a negative seed.
+    Floors are at z = 0, ceilings at 2.6 m. Instance numbers are those of `objects`; walls, floors and ceilings have 0.
+
+    Args:
+        seed: 0 or more. The same seed gives the same home.
+
+    Raises:
+        WorldError: For a negative seed.
     """
 
     def __init__(self, seed: int) -> None:
@@ -46,15 +51,32 @@ class Home:
 
     @property
     def objects(self) -> tuple[HomeObject, ...]:
-        """Everything in it that has a name, a colour and a room, by instance."""
+        """All objects with a name, a colour and a room, by instance number."""
         return self.plan.objects
 
     def room_at(self, xy: ArrayLike) -> str:
-        """Kind of the room at `xy` (2,) in metres: the nearest one in walls, doorways and outside."""
+        """Kind of the room at a place; the nearest room for places in walls, in doorways and outside.
+
+        Args:
+            xy: (2,) metres.
+
+        Returns:
+            Kind of the room.
+        """
         return self.plan.rooms[self.room_number_at(xy)].kind
 
     def room_number_at(self, xy: ArrayLike) -> int:
-        """Index in `plan.rooms` of the room at `xy`: two rooms may be of one kind."""
+        """Index in `plan.rooms` of the room at `xy`, since several rooms may have the same kind.
+
+        Args:
+            xy: (2,) metres.
+
+        Returns:
+            The index.
+
+        Raises:
+            ShapeError: For a place of another shape.
+        """
         import numpy as np
 
         point = np.asarray(xy, np.float64)
@@ -70,7 +92,7 @@ class Home:
 
     @cached_property
     def floor(self) -> FloorPlan:
-        """Cells of 5 cm, free where nothing stands between 2 and 60 cm above the floor."""
+        """Floor plan with cells of 5 cm. A cell is free where nothing stands between 2 and 60 cm above the floor."""
         import numpy as np
 
         from worldgauge.worlds.indoor.furniture.placing import CELL_M
@@ -79,13 +101,22 @@ class Home:
         return FloorPlan(free, np.zeros(free.shape, np.float32), self.plan.origin, CELL_M)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What `camera` sees from camera-to-world `pose` (4, 4); safe to call from several threads."""
+        """Render what a camera sees. Safe to call from several threads.
+
+        Args:
+            pose: Camera-to-world pose, (4, 4), metres.
+            camera: Size and kind of the image.
+            position: Whether hit points are computed as well.
+
+        Returns:
+            The view.
+        """
         from worldgauge.worlds.indoor.camera import render
 
         return render(self._scene, pose, camera, position=position)
 
     def view_into(self, pose: FloatArray, camera: Camera | Panorama) -> View:
-        """The same with the ceilings taken off, for maps and pictures from above."""
+        """The view without ceilings, for maps and pictures from above."""
         from worldgauge.worlds.indoor.camera import render
 
         return render(self._open_scene, pose, camera)

@@ -32,16 +32,30 @@ Observation = dict[str, Any]
 
 
 class HomeEnv(gymnasium.Env[Observation, np.int64]):
-    """One primitive a step in a home. There is no task: the reward is 0, and STOP terminates.
+    """One primitive per step in a home. There is no task: the reward is 0, and STOP terminates.
 
-    Action: number of a `Primitive`, 1 to 4. Observation: rgb (height, width, 3) uint8, and of `sensors` depth
-    (height, width) float32 metres along the optical axis, instance (height, width) uint16, panorama
-    (panorama height, width, 3) uint8. info: pose (4, 4) camera-to-world, position (2,), yaw, room, and collided:
-    whether the last step met something.
+    Action: number of a `Primitive`, 1 to 4. Observation: rgb (height, width, 3) uint8, and, if in `sensors`, depth
+    (height, width) float32 metres along the optical axis, instance (height, width) uint16, panorama (panorama height,
+    width, 3) uint8. info: pose (4, 4) camera-to-world, position (2,), yaw, room, and collided, whether the last step
+    met something.
 
-    home: the place; or seed to build one. hfov_deg: across the view. height_m: of the eye.
-    `reset(seed=...)` chooses where the walker stands; options={"position": (x, y), "yaw": ...} puts it anywhere
-    that has room for it. Raises UnknownNameError on another sensor, UsageError on impossible sizes.
+    `reset(seed=...)` chooses the place of the walker; options={"position": (x, y), "yaw": ...} put it anywhere with
+    enough room.
+
+    Args:
+        seed: Seed of the home that is built.
+        home: An existing home, instead of `seed`.
+        width: Width of the view in pixels.
+        height: Height of the view in pixels.
+        hfov_deg: Horizontal field of view, between 0 and 180.
+        height_m: Height of the eye above the floor.
+        sensors: Further observations, "depth", "instance" and "panorama".
+        panorama: Width and height of the panorama in pixels.
+        render_mode: "rgb_array" or None.
+
+    Raises:
+        UnknownNameError: For another sensor.
+        UsageError: For values out of range.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": round(NAV_STEPS.fps)}  # noqa: RUF012

@@ -24,11 +24,16 @@ from worldgauge.worlds.walking.floor import FloorPlan, Landmark
     files=("grid",),
 )
 class Minecraft:
-    """Cells of the game as they were read from one of its worlds, seen by our own camera.
+    """Cells that were read from a world of the game, rendered by our own camera.
 
-    grid: the file that holds them (`cells.write`). The frame is the game's with its axes changed: (x, y, z) there is
-    (x, -z, y) here, wherever in its world the cells lie. Blocks that we do not have are drawn as the nearest ones
-    (`names.substitutions`). Raises WorldError when the file cannot be read.
+    The frame is the game's with changed axes: (x, y, z) there is (x, -z, y) here, at any place in its world. Blocks
+    that we do not have are drawn as the nearest ones (`names.substitutions`).
+
+    Args:
+        grid: The file that holds the cells (`cells.write`).
+
+    Raises:
+        WorldError: When the file cannot be read.
     """
 
     categories: tuple[str, ...] = CATEGORIES
@@ -52,7 +57,16 @@ class Minecraft:
         return WorldFacts("minecraft", {"grid": self._grid}, self._digest)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What `camera` sees from camera-to-world `pose` (4, 4); safe to call from several threads."""
+        """Render what a camera sees. Safe to call from several threads.
+
+        Args:
+            pose: Camera-to-world pose, (4, 4), metres.
+            camera: Size and kind of the image.
+            position: Whether hit points are computed as well.
+
+        Returns:
+            The view.
+        """
         moved = np.array(pose, np.float64)
         moved[:3, 3] -= self.origin
         seen = self._placed.view(moved, camera, position=position)

@@ -42,11 +42,20 @@ class Mode(Protocol):
 
 
 class MinecraftEnv(VoxelEnv):
-    """`VoxelEnv` whose body the game moves: the same actions, observations, info and options of `reset`.
+    """`VoxelEnv` with a body that the game moves: the same actions, observations, info and options of `reset`.
 
-    world: the place; or kind and seed to generate one; it is put into the game without a server. mode: a body in a
-    game that already runs, whose cells are then looked at, and which stays open after `close`; with `world` too, the
-    objects of cells that are as there are known. Raises WorldError when Node or its packages are missing.
+    Args:
+        kind: Kind of the world that is generated and put into the game without a server.
+        seed: Its seed.
+        world: An existing world, instead of `kind` and `seed`. With `mode` it gives the objects of equal cells.
+        mode: A body in a running game, whose cells are then used. It stays open after `close`.
+        width: Width of the view in pixels.
+        height: Height of the view in pixels.
+        labels: Whether info holds depth, category and instance.
+        render_mode: "rgb_array" or None.
+
+    Raises:
+        WorldError: When Node or its packages are missing.
     """
 
     def __init__(

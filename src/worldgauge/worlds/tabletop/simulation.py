@@ -1,4 +1,4 @@
-"""The table while something is done on it: poses are carried out, everything can be stored, put back and looked at."""
+"""The table during an episode: poses are carried out, and the state can be stored, restored and viewed."""
 
 from __future__ import annotations
 
@@ -36,33 +36,47 @@ _WILD = 1e3
 
 
 class UnstableError(WorldgaugeError):
-    """The physics blew up: the episode cannot go on."""
+    """The physics became unstable, so the episode cannot continue."""
 
 
 @dataclass(frozen=True)
 class State:
-    """All there is, to the last bit. physics: (n,) of the engine. memory: of the task. gripper: 1 told to be open."""
+    """The complete state of a table, exact to the last bit.
+
+    Attributes:
+        physics: (n,) state of the engine.
+        memory: Memory of the task.
+        gripper: 1 when the gripper is commanded to be open.
+    """
 
     physics: tuple[float, ...]
     memory: Memory
     gripper: float
 
     def plain(self) -> list[Any]:
-        """JSON values, from which `of` makes it again to the last bit."""
+        """JSON values from which `of` makes the same state, exact to the last bit."""
         return [list(self.physics), list(self.memory), self.gripper]
 
     @classmethod
     def of(cls, plain: Sequence[Any]) -> State:
-        """Of what `plain` gave. Raises ValueError, TypeError or OverflowError for anything else."""
+        """Make a state from the values of `plain`.
+
+        Raises:
+            ValueError: For values of another form, also TypeError or OverflowError.
+        """
         physics, memory, gripper = plain
         return cls(tuple(float(one) for one in physics), tuple(int(one) for one in memory), float(gripper))
 
 
 @dataclass(frozen=True)
 class Move:
-    """What came of a pose. reason: why nothing moved, or what is not as it was asked; None when all went well.
+    """Result of a pose.
 
-    failed: whether nothing was done. states: on the way, 50 a second, the last one where it ended. seconds: simulated.
+    Attributes:
+        reason: Why nothing moved, or what differs from the request. None when all went well.
+        failed: Whether nothing was done.
+        states: States on the way, 50 per second, the last one at the end.
+        seconds: Simulated duration.
     """
 
     reason: str | None
@@ -72,10 +86,15 @@ class Move:
 
 
 class Simulation:
-    """A table that things are done on; it begins as `world` is.
+    """A table on which poses are carried out, starting from the state of `world`.
 
-    Equal states and poses give equal states, to the last bit on one machine. Raises WorldError for a state of another
-    table.
+    Equal states and poses give equal states, to the last bit on one machine.
+
+    Args:
+        world: The table.
+
+    Raises:
+        WorldError: When `world` holds the state of another table.
     """
 
     def __init__(self, world: Tabletop) -> None:
@@ -98,7 +117,7 @@ class Simulation:
 
     @property
     def hand(self) -> HandPose:
-        """Where the tip is; gripper 1 when it is told to be open."""
+        """Pose of the tip. The gripper is 1 when it is commanded to be open."""
         q = np.zeros(4)
         mujoco().mju_mat2Quat(q, self.data.site_xmat[self._tip])
         q = q if q[0] >= 0 else -q
@@ -106,19 +125,19 @@ class Simulation:
         return HandPose(x, y, z, float(q[1]), float(q[2]), float(q[3]), float(q[0]), self._gripper)
 
     def place(self, body: str) -> FloatArray:
-        """(3,) metres, the origin of a body."""
+        """Origin of a body in the world frame, (3,) metres."""
         return np.array(self.data.body(body).xpos)
 
     def rotation(self, body: str) -> FloatArray:
-        """(3, 3) of a body."""
+        """Rotation of a body in the world frame, (3, 3)."""
         return np.array(self.data.body(body).xmat).reshape(3, 3)
 
     def middle(self, thing: Thing) -> FloatArray:
-        """(3,) metres, the middle of a thing of the task."""
+        """Centre of a thing of the task, (3,) metres."""
         return self.place(thing.body) + self.rotation(thing.body) @ (0.0, 0.0, thing.middle_m)
 
     def joint(self, name: str) -> float:
-        """Value of a joint of one axis."""
+        """Value of a joint with one axis, in metres or radians."""
         return float(self.data.joint(name).qpos[0])
 
     def touching(self, one: str, other: str) -> bool:
@@ -132,7 +151,13 @@ class Simulation:
         return all(self.touching(finger, body) for finger in FINGERS)
 
     def put(self, body: str, place: ArrayLike, yaw_rad: float = 0.0) -> None:
-        """Put a free body upright to a place, at rest."""
+        """Put a free body upright at a place, at rest.
+
+        Args:
+            body: Name of the body.
+            place: (3,) metres.
+            yaw_rad: Rotation about the vertical axis.
+        """
         joint = self.data.joint(int(self.model.body(body).jntadr[0]))
         joint.qpos[:3] = np.asarray(place, np.float64)
         joint.qpos[3:] = (math.cos(yaw_rad / 2), 0, 0, math.sin(yaw_rad / 2))
@@ -140,23 +165,23 @@ class Simulation:
         mujoco().mj_forward(self.model, self.data)
 
     def slide(self, joint: str, value: float) -> None:
-        """Put a joint of one axis to a value, at rest."""
+        """Set a joint with one axis to a value, in metres or radians, at rest."""
         self.data.joint(joint).qpos[0] = value
         self.data.joint(joint).qvel[0] = 0
         mujoco().mj_forward(self.model, self.data)
 
     @property
     def progress(self) -> float:
-        """Of the task, in [0, 1]."""
+        """Progress of the task, in [0, 1]."""
         return self.task.progress(self)
 
     @property
     def solved(self) -> bool:
-        """Whether the task is."""
+        """Whether the task is solved."""
         return self.progress >= 1.0
 
     def state(self) -> State:
-        """All there is now."""
+        """The complete present state."""
         mj = mujoco()
         kind = mj.mjtState.mjSTATE_INTEGRATION
         physics = np.empty(mj.mj_stateSize(self.model, kind))
@@ -164,7 +189,14 @@ class Simulation:
         return State(tuple(physics.tolist()), self.memory, self._gripper)
 
     def restore(self, state: State) -> None:
-        """Put everything as it was. Raises WorldError for the state of another table, which changes nothing."""
+        """Restore a state.
+
+        Args:
+            state: A state of this table.
+
+        Raises:
+            WorldError: For the state of another table. Nothing is changed then.
+        """
         mj = mujoco()
         size, finite = mj.mj_stateSize(self.model, mj.mjtState.mjSTATE_INTEGRATION), np.isfinite(state.physics)
         if finite.shape != (size,) or not finite.all():
@@ -181,10 +213,19 @@ class Simulation:
         self.memory, self._gripper = state.memory, state.gripper
 
     def move(self, pose: ArrayLike) -> Move:
-        """Bring the hand to a pose (8,), then open or close the gripper (0.5 and more is open).
+        """Bring the hand to a pose, then open or close the gripper.
 
-        A pose that is none, lies outside the workspace or cannot be reached moves nothing, and the move says why.
-        Raises UnstableError when the physics blows up, which leaves everything as it was before.
+        An invalid pose, or one that is outside the workspace or cannot be reached, moves nothing, and the result says
+        why.
+
+        Args:
+            pose: (8,), a hand pose. A gripper value of 0.5 or more is open.
+
+        Returns:
+            The result.
+
+        Raises:
+            UnstableError: When the physics becomes unstable. The state is then as before.
         """
         fault = _fault(pose)
         if fault is not None:
@@ -213,19 +254,31 @@ class Simulation:
         return Move(reason, False, tuple(states), ticks * CONTROL_S)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What `camera` sees from camera-to-world `pose` (4, 4). Raises UsageError for panoramas."""
+        """What a camera sees.
+
+        Args:
+            pose: Camera-to-world pose, (4, 4), metres.
+            camera: Size of the image.
+            position: Whether hit points are computed as well.
+
+        Returns:
+            The view.
+
+        Raises:
+            UsageError: For panoramas.
+        """
         from worldgauge.worlds.tabletop.picture import taken
 
         return taken(self, pose, camera, position=position)
 
     def rgb(self, pose: FloatArray, camera: Camera) -> NDArray[np.uint8]:
-        """The colours alone of `view`, (H, W, 3), in less time."""
+        """Only the colours of `view`, (H, W, 3) uint8, which takes less time."""
         from worldgauge.worlds.tabletop.picture import coloured
 
         return coloured(self, pose, camera)
 
     def front(self, size_px: int = 448) -> NDArray[np.uint8]:
-        """What the front camera sees, (size, size, 3)."""
+        """What the front camera sees, (size_px, size_px, 3) uint8."""
         from worldgauge.worlds.tabletop.picture import front_camera, front_pose
 
         return self.rgb(front_pose(), front_camera(size_px))

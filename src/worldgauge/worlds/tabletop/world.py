@@ -1,4 +1,4 @@
-"""The table as a world: an arm, the things of one variation of a task, all that is needed to build it again."""
+"""The table as a world: an arm, the things of one variation of a task, and everything needed to build it again."""
 
 from __future__ import annotations
 
@@ -41,11 +41,18 @@ TABLE_MIDDLE_M = (0.2, 0.0)
 class Tabletop:
     """An arm at a table with the things of one task, before anything has moved.
 
-    task: name of a registered table task. variation: which of its variations. seed: of where its things lie. state: a
-    `simulation.State` as plain values, for whoever is to see the table as it is later; the digest does not tell it.
-    meshes: a folder of another look for the arm (module `meshes`), found again when the world is built again.
-    Raises UsageError for a variation that there is not, MissingExtraError without the physics engine, WorldError for
-    meshes that cannot be drawn.
+    Args:
+        task: Name of a registered table task.
+        variation: Number of its variation.
+        seed: Seed of the places of its things.
+        state: A `simulation.State` as plain values, for a view of the table at a later time. The digest does not cover
+            it.
+        meshes: Folder with another look for the arm (module `meshes`).
+
+    Raises:
+        UsageError: For a variation that does not exist.
+        MissingExtraError: When the physics engine is not installed.
+        WorldError: For meshes that cannot be drawn.
     """
 
     categories: tuple[str, ...] = ("background", "table", "arm", "button", "block", "target", "ring", "peg", "cup")
@@ -78,7 +85,19 @@ class Tabletop:
         return WorldFacts("tabletop", self._named | given, self._digest)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What `camera` sees before anything has moved. Raises UsageError for panoramas."""
+        """What a camera sees before anything has moved.
+
+        Args:
+            pose: Camera-to-world pose, (4, 4), metres.
+            camera: Size of the image.
+            position: Whether hit points are computed as well.
+
+        Returns:
+            The view.
+
+        Raises:
+            UsageError: For panoramas.
+        """
         from worldgauge.worlds.tabletop.simulation import Simulation
 
         return Simulation(self).view(pose, camera, position=position)

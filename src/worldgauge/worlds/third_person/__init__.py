@@ -1,6 +1,6 @@
-"""A voxel world seen over the shoulder of a walker: the camera stands on an arm behind a figure that it always shows.
+"""A voxel world seen over the shoulder of a walker: the camera is on an arm behind a figure that is always in view.
 
-Where the figure stands follows from the camera's pose alone, so any pose can be drawn again without a history.
+The place of the figure follows from the camera's pose alone, so any pose can be rendered without a history.
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ FIGURE = 65535
 class ThirdPerson(Voxel):
     """A voxel world with a walker in view, at the end of the camera's arm.
 
-    kind, seed, size: as of the world "voxel", which has the same cells. Raises as it does.
+    Its arguments and cells are those of the world "voxel".
+
+    Args:
+        kind: One of world.KINDS.
+        seed: 0 or more.
+        size: Cells (metres) along x, y, z.
+
+    Raises:
+        WorldError: For an unknown kind, a negative seed or a size that is too small.
     """
 
     categories: tuple[str, ...] = (*CATEGORIES, CHARACTER)
@@ -39,9 +47,17 @@ class ThirdPerson(Voxel):
         return WorldFacts("third-person", super().facts.params, super().facts.digest)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What `camera` sees from camera-to-world `pose` (4, 4), with the figure; safe to call from several threads.
+        """Render what a camera sees, with the figure. Safe to call from several threads.
 
-        Depth, category, instance and position of its pixels are the figure's.
+        Depth, category, instance and position of the figure's pixels are those of the figure.
+
+        Args:
+            pose: Camera-to-world pose, (4, 4), metres.
+            camera: Size and kind of the image.
+            position: Whether hit points are computed as well.
+
+        Returns:
+            The view.
         """
         from worldgauge.worlds.third_person.drawing import draw_figure
 
@@ -51,12 +67,19 @@ class ThirdPerson(Voxel):
         return seen
 
     def still(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """The same view without the figure: what stands still when the camera moves."""
+        """The same view without the figure: everything that does not move with the camera."""
         return super().view(pose, camera, position=position)
 
 
 def feet_of(poses: ArrayLike) -> FloatArray:
-    """Where the figure's feet stand (..., 3), metres, that cameras with poses (..., 4, 4) look at."""
+    """Positions of the figure's feet for cameras.
+
+    Args:
+        poses: Camera-to-world poses, (..., 4, 4), metres.
+
+    Returns:
+        (..., 3) metres.
+    """
     poses = np.asarray(poses, np.float64)
     feet: FloatArray = poses[..., :3, 3] + ARM_M * poses[..., :3, 2] - np.array([0.0, 0.0, PIVOT_M])
     return feet

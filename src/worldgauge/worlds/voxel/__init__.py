@@ -21,8 +21,15 @@ if TYPE_CHECKING:
 class Voxel:
     """A generated settlement in open country, ray-cast on the CPU.
 
-    kind: one of world.KINDS. seed: 0 or more. size: cells (metres) along x, y, z. The same arguments give
-    the same cells. Raises WorldError on an unknown kind, a negative seed or a size too small.
+    The same arguments give the same cells.
+
+    Args:
+        kind: One of world.KINDS.
+        seed: 0 or more.
+        size: Cells (metres) along x, y, z.
+
+    Raises:
+        WorldError: For an unknown kind, a negative seed or a size that is too small.
     """
 
     categories: tuple[str, ...] = CATEGORIES
@@ -35,7 +42,7 @@ class Voxel:
 
     @classmethod
     def from_cells(cls, voxels: VoxelWorld) -> Voxel:
-        """The world of given cells. Its facts carry their digest, so that no generated world passes for it."""
+        """The world of given cells. Its facts carry their digest, so it cannot be confused with a generated world."""
         world = cls.__new__(cls)
         world.voxels = voxels
         return world
@@ -47,7 +54,16 @@ class Voxel:
         return WorldFacts("voxel", params, self._digest)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What `camera` sees from camera-to-world `pose` (4, 4); safe to call from several threads."""
+        """Render what a camera sees. Safe to call from several threads.
+
+        Args:
+            pose: Camera-to-world pose, (4, 4), metres.
+            camera: Size and kind of the image.
+            position: Whether hit points are computed as well.
+
+        Returns:
+            The view.
+        """
         from worldgauge.worlds.voxel.camera import render
 
         return render(self._grid, pose, camera, position=position)

@@ -71,11 +71,24 @@ def render(
     position: bool = False,
     threads: int = 1,
 ) -> View:
-    """What `camera` sees from camera-to-world `pose` (4, 4): the same bytes for any number of `threads`.
+    """Render what a camera sees. The bytes are the same for any number of threads.
 
-    Surfaces farther than `view_m` metres along the ray are sky. The camera may stand anywhere: a full block
-    that it is inside of is not drawn, nor is any liquid while it is under water; from outside the
-    world, rays enter through its sides. Raises ShapeError on a pose that is not a finite (4, 4).
+    The camera may be anywhere. A full block that contains it is not drawn, nor is any liquid while it is under water.
+    From outside the world, rays enter through its sides.
+
+    Args:
+        grid: The world.
+        pose: Camera-to-world pose, (4, 4), metres.
+        camera: Size and kind of the image.
+        view_m: Range in metres along the ray. Surfaces beyond it are sky.
+        position: Whether hit points are computed as well.
+        threads: Number of threads.
+
+    Returns:
+        The view.
+
+    Raises:
+        ShapeError: For a pose that is not a finite (4, 4).
     """
     pose = np.asarray(pose, np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all():

@@ -33,15 +33,26 @@ Observation = NDArray[np.uint8]
 
 
 class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
-    """One tick (50 ms) a step in a settlement. There is no task: the reward is 0 and nothing terminates.
+    """One tick (50 ms) per step in a settlement. There is no task: the reward is 0 and nothing terminates.
 
-    Observation: (height, width, 3) uint8 RGB. Action: {"keys": (7,) int8 in the order of KEYS, "camera":
-    (2,) float32 turn to the left and up in radians, at most MAX_TURN each}; the keys move the body along the
-    heading it had, then the view turns. info: pose (4, 4) camera-to-world, position (3,) of the feet, yaw,
-    pitch, on_ground, in_water; with labels=True also depth, category and instance (height, width).
+    Observation: (height, width, 3) uint8 RGB. Action: {"keys": (7,) int8 in the order of KEYS, "camera": (2,) float32
+    turn to the left and up in radians, at most MAX_TURN each}. The keys move the body along its present heading, then
+    the view turns. info: pose (4, 4) camera-to-world, position (3,) of the feet, yaw, pitch, on_ground, in_water; with
+    labels=True also depth, category and instance (height, width).
 
-    world: the place; or kind and seed to generate one. `reset(seed=...)` chooses where the walker stands;
-    options={"position": (x, y, z), "yaw": ...} puts it anywhere.
+    `reset(seed=...)` chooses the place of the walker; options={"position": (x, y, z), "yaw": ...} put it anywhere.
+
+    Args:
+        kind: Kind of the world that is generated.
+        seed: Its seed.
+        world: An existing world, instead of `kind` and `seed`.
+        width: Width of the view in pixels.
+        height: Height of the view in pixels.
+        labels: Whether info holds depth, category and instance.
+        render_mode: "rgb_array" or None.
+
+    Raises:
+        UsageError: For another render mode.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": TICKS_PER_SECOND}  # noqa: RUF012

@@ -30,10 +30,14 @@ class Drawn(NamedTuple):
 class VoxelWorld:
     """Cells of one metre; cell (i, j, k) fills [i, i+1) x [j, j+1) x [k, k+1) of the world frame.
 
-    states: (X, Y, Z) uint8, indices into blocks.STATES. instances: (X, Y, Z) uint16, the object a cell
-    belongs to (a house, a tree, a pond: 1, 2, ...), 0 for terrain. centre: (x, y) cell of the settlement.
-    drawn: what object 1, 2, ... is; follows from the other facts where the world was generated, so it is not in
-    the digest, and is empty where nothing is known.
+    Attributes:
+        kind: Kind of the world.
+        seed: Its seed.
+        states: (X, Y, Z) uint8, indices into blocks.STATES.
+        instances: (X, Y, Z) uint16, the object of a cell (a house, a tree, a pond: 1, 2, ...), 0 for terrain.
+        centre: (x, y) cell of the settlement.
+        drawn: What object 1, 2, ... is. It follows from the other facts of a generated world, so it is not in the
+            digest. Empty where nothing is known.
     """
 
     kind: str
