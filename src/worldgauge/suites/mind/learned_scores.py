@@ -1,4 +1,4 @@
-"""Learned metrics of a clip, computed in batches as the frames come; where they are missing, the reason is stored."""
+"""Learned metrics of a clip, computed in batches as the frames come; where one is missing, its reason is stored."""
 
 from __future__ import annotations
 

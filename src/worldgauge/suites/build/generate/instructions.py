@@ -52,9 +52,13 @@ class Band(NamedTuple):
 def describe(blueprint: Blueprint, name: str, facts: Sequence[Part] | None = None) -> str:
     """A detailed instruction for a build: its size, its main materials with counts, and what lies where, upwards.
 
-    name: as in "Build a NAME."; underscores are read as blanks. facts: parts that whoever drew it knows of; without
-    them doors, windows, a roof and the like are found by their blocks. Parts for which no words are left are not told.
     Sizes read "N blocks wide (x), N blocks deep (z) and N blocks high", counts "N blocks of NAME".
+
+    Args:
+        blueprint: The build.
+        name: As in "Build a NAME."; underscores are read as blanks.
+        facts: Parts that its generator knows; without them doors, windows, a roof and the like are found by their
+            blocks. Parts for which no words are left are left out.
 
     Raises:
         ShapeError: For a build without blocks.

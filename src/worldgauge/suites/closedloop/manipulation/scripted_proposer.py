@@ -32,7 +32,7 @@ _STILL_M = 0.01
 class ScriptedProposer:
     """What the scripted expert would do next, done badly: every plan is off by its own error, from its first pose on.
 
-    Options: noise_m, standard deviation of what a plan is off in x, and in y (`NOISE_M`). wrong: probability that a
+    Options: noise_m, standard deviation of a plan's error in x, and in y (`NOISE_M`). wrong: probability that a
     plan takes one of its things for another one of the same category; its poses at that thing are then at the other
     one (`WRONG`). With both 0 all plans are the expert's. Poses are kept inside the workspace.
 

@@ -47,13 +47,12 @@ Presence = Callable[[Image], FloatArray]
 
 @revisers.register("scripted-answerer", tasks=("questions",), chat=False, imagines=True)
 class ScriptedAnswerer:
-    """Answers from the exact facts of what covered SEEN_SHARE of a real view, and of nothing else; imagined views
-    only choose between plans.
+    """Answers from the exact facts of what covered SEEN_SHARE of a real view; imagined views only choose between plans.
 
     A plan is worth what the recogniser finds in the views at its imagined end and not in the real ones: signs of the
     kind of room that the question is about, and the thing itself. Where nothing was imagined, where the first plan
     leads to what is asked for, or nothing promises more by MARGIN, the first plan is taken. What has been seen is kept
-    until a history begins anew. presence: for tests; else the trained recogniser.
+    until an empty history comes. presence: for tests; else the trained recogniser.
     """
 
     def __init__(self, kit: PolicyKit, presence: Presence | None = None) -> None:

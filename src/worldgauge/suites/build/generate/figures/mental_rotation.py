@@ -51,10 +51,15 @@ _INSTRUCTIONS: dict[Variant, str] = {
 
 @dataclass(frozen=True)
 class RotationQuestion:
-    """A question. id: as published, `TSK_SR_1_0001`. stimulus: number of the figure, from 1.
+    """A question about mental rotation.
 
-    reference: what the left picture shows, always N_0 in the published set. options: what is shown on the right, four,
-    or one to judge. answer: a letter or a word.
+    Attributes:
+        id: As published, `TSK_SR_1_0001`.
+        variant: Kind of question.
+        stimulus: Number of the figure, from 1.
+        reference: What the left picture shows, always N_0 in the published set.
+        options: What is shown on the right, four, or one to judge.
+        answer: A letter or a word.
     """
 
     id: str
@@ -71,7 +76,7 @@ class RotationQuestion:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What may be answered: four letters, or True and False."""
+        """Allowed answers: four letters, or True and False."""
         return WORDS if self.variant == "judge" else LETTERS
 
     @property
@@ -82,12 +87,12 @@ class RotationQuestion:
 
     @property
     def sheet_path(self) -> str:
-        """Of the composed picture, in the root of a data set."""
+        """Path of the composed picture, in the root of a data set."""
         return f"data/images/reasoning/{self.id}.png"
 
     @property
     def option_paths(self) -> tuple[str, ...]:
-        """Of the pictures of its options, in the root of a data set."""
+        """Paths of the pictures of its options, in the root of a data set."""
         return tuple(_tile_path(self.stimulus, shown) for shown in self.options)
 
 
@@ -218,9 +223,13 @@ _INK, _PAPER = (20, 20, 20), 255
 
 
 def sheet(reference: Image, options: Sequence[Image]) -> Image:
-    """The composed picture of a question; pictures are (s, s, 3) uint8, all of one size.
+    """The composed picture of a question.
 
-    Four options: two rows of two, A and B over C and D, the reference beside their middle. One: beside the reference.
+    Four options: two rows of two, A and B over C and D, the reference next to their middle. One: next to the reference.
+
+    Args:
+        reference: (s, s, 3) uint8.
+        options: 1 or 4 of the same size.
 
     Raises:
         ShapeError: For other numbers, and for pictures of other sizes.

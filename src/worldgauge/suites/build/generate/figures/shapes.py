@@ -1,4 +1,4 @@
-"""Figures of blocks to turn in the mind: drawn by chance, told from their mirror images, and wholly in sight.
+"""Figures of blocks to turn in the mind: random, different from their mirror images, and completely in view.
 
 A figure is cells (n, 3) of a blueprint, x east, y up, z south. It is shown as it is, or mirrored along an axis, in one
 of 24 views: 4 n + k is the figure laid on its n-th side, seen from the k-th diagonal. The first four are the published
@@ -51,7 +51,12 @@ _DRAWS = 20_000
 
 
 class FigureView(NamedTuple):
-    """What a picture shows. figure: one of FIGURES. view: 0 to 23."""
+    """What a picture shows.
+
+    Attributes:
+        figure: One of FIGURES.
+        view: 0 to 23.
+    """
 
     figure: str
     view: int
