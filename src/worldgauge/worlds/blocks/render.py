@@ -38,11 +38,22 @@ FAINT_PX, CLEAR_PX = 5.0, 20.0
 def render(
     mesh: Mesh, pose: ArrayLike, camera: Camera, background: tuple[int, int, int] = BACKGROUND
 ) -> NDArray[np.uint8]:
-    """What `camera` sees of `mesh` from camera-to-world `pose` (4, 4): (height, width, 3) uint8 RGB.
+    """Render a mesh, without a game. The same input gives the same bytes.
 
-    World frame: z up, metres; the cell [y][z][x] of the blueprint fills x to x + 1 east, -(z + 1) to -z north and y to
-    y + 1 up. What is nearer than NEAR_M is not drawn, and faces only from the side they look to.
-    Raises ShapeError on a pose that is not a finite (4, 4).
+    World frame: z up, metres. The cell [y][z][x] of the blueprint fills x to x + 1 east, -(z + 1) to -z north and y to
+    y + 1 up. Anything nearer than NEAR_M is not drawn, and faces are drawn only from the side that they face.
+
+    Args:
+        mesh: The mesh.
+        pose: Camera-to-world pose, (4, 4), metres.
+        camera: Size and lens of the image.
+        background: RGB of the background.
+
+    Returns:
+        (height, width, 3) uint8 RGB.
+
+    Raises:
+        ShapeError: For a pose that is not a finite (4, 4).
     """
     pose = np.asarray(pose, np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all():

@@ -47,9 +47,13 @@ class Goal(NamedTuple):
 
 @dataclass(frozen=True)
 class Walk:
-    """What a walk did, tick by tick. status: "arrived", "no-path", "stuck" or "walking" (ran out of ticks).
+    """What a walk did, tick by tick.
 
-    leg: how many goals were reached. rows: (T, 15) float64 as in COLUMNS. states: (T) the same bodies in our frame.
+    Attributes:
+        status: "arrived", "no-path", "stuck" or "walking" (ran out of ticks).
+        leg: Number of goals that were reached.
+        rows: (T, 15) float64, with the columns COLUMNS.
+        states: T bodies in our frame.
     """
 
     status: str

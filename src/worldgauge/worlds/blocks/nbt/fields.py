@@ -21,7 +21,13 @@ MOST_NAME = 120
 
 @dataclass(frozen=True)
 class Fields:
-    """A compound. what: the file, and chunk, it is of. at: the way to it, with a dot at its end; empty for the root."""
+    """A compound of an NBT file.
+
+    Attributes:
+        tags: Its fields.
+        what: The file, and chunk, that it belongs to.
+        at: Path to it, with a dot at the end. Empty for the root.
+    """
 
     tags: Mapping[str, Any]
     what: str
@@ -31,7 +37,7 @@ class Fields:
         return key in self.tags
 
     def error(self, key: str, why: str) -> DataError:
-        """What is wrong with a field."""
+        """An error for a field, with the file and the path to the field."""
         return DataError(f"{self.what}: field '{plain((self.at + key)[-MOST_NAME:])}' {why}")
 
     def whole(self, key: str, low: int, high: int) -> int:
@@ -122,7 +128,11 @@ _STATE = re.compile(r"[a-z0-9_]{1,64}")
 
 
 def material_of_text(text: str) -> str:
-    """A material of "namespace:name[key=value,...]". Raises ValueError for what the game would not take."""
+    """A material from "namespace:name[key=value,...]".
+
+    Raises:
+        ValueError: For text that the game would reject.
+    """
     name, bracket, rest = text.strip().partition("[")
     if bracket and not rest.endswith("]"):
         raise ValueError("has no closing bracket")
@@ -131,7 +141,11 @@ def material_of_text(text: str) -> str:
 
 
 def material_of(entry: Fields) -> str:
-    """A material of a palette's compound: Name and Properties. Raises DataError."""
+    """A material from a palette's compound with Name and Properties.
+
+    Raises:
+        DataError: For a name or state that is not allowed.
+    """
     states: dict[str, str] = {}
     if "Properties" in entry:
         properties = entry.compound("Properties")
@@ -143,7 +157,17 @@ def material_of(entry: Fields) -> str:
 
 
 def check_numbers(cells: NDArray[Any], count: int, fields: Fields, key: str) -> None:
-    """Raises DataError where a cell has a number that the palette of `count` entries has not."""
+    """Check that all numbers of cells exist in a palette.
+
+    Args:
+        cells: The numbers.
+        count: Number of entries of the palette.
+        fields: Compound of the cells, for messages.
+        key: Name of the field, for messages.
+
+    Raises:
+        DataError: For a number without an entry.
+    """
     if cells.size and (cells.min() < 0 or cells.max() >= count):
         place = int(np.argmax((cells < 0) | (cells >= count)))
         raise fields.error(key, f"holds {cells.ravel()[place]} for cell {place}, but the palette has {count} entries")

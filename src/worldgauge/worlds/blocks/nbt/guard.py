@@ -1,4 +1,4 @@
-"""What stands between a file from anywhere and nbtlib, which believes every length that it reads.
+"""Checks of untrusted NBT files before nbtlib reads them, since nbtlib trusts every length in a file.
 
 A file is unpacked only up to a limit, then its bytes are walked once: kinds of tags, lengths, depth and number are
 checked before anything is made of them.
@@ -43,7 +43,18 @@ def nbt_library() -> Any:
 
 
 def fields_of_file(path: Path, limits: Limits) -> Fields:
-    """The root of an NBT file, packed by gzip or zlib or not at all. Raises DataError."""
+    """The root of an NBT file, packed by gzip or zlib or not packed.
+
+    Args:
+        path: The file.
+        limits: Limits on its size.
+
+    Returns:
+        The root.
+
+    Raises:
+        DataError: For a file that is missing, damaged or exceeds the limits.
+    """
     try:
         if not path.is_file():
             raise DataError(f"{path}: no such file; name one structure file")
@@ -61,7 +72,19 @@ def fields_of_file(path: Path, limits: Limits) -> Fields:
 
 
 def fields_of(data: bytes, what: str, limits: Limits) -> Fields:
-    """The root of unpacked NBT bytes. what: file, and chunk, for messages. Raises DataError."""
+    """The root of unpacked NBT bytes.
+
+    Args:
+        data: The bytes.
+        what: File, and chunk, for messages.
+        limits: Limits on the size.
+
+    Returns:
+        The root.
+
+    Raises:
+        DataError: For bytes that are damaged or exceed the limits.
+    """
     library = nbt_library()
     if len(data) > limits.most_nbt_bytes:
         raise DataError(f"{what}: larger than the limit of {limits.most_nbt_bytes} bytes; split it")
@@ -73,7 +96,19 @@ def fields_of(data: bytes, what: str, limits: Limits) -> Fields:
 
 
 def unpacked(data: bytes, what: str, limits: Limits) -> bytes:
-    """Bytes packed by gzip or zlib, in full. Raises DataError at the limit, for other bytes and for an early end."""
+    """Unpack bytes packed by gzip or zlib.
+
+    Args:
+        data: The bytes.
+        what: File, and chunk, for messages.
+        limits: Limits on the size.
+
+    Returns:
+        The unpacked bytes.
+
+    Raises:
+        DataError: When the limit is exceeded, for other bytes, and for data that end early.
+    """
     stream = zlib.decompressobj(47)  # either header
     try:
         found = stream.decompress(data, limits.most_nbt_bytes + 1)

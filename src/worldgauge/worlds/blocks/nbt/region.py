@@ -34,9 +34,20 @@ _MOST_SECTORS = 255
 
 
 def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> Fields:
-    """The root of chunk (cx, cz). source: a world, its folder of region files, or one file called r.X.Z.mca.
+    """Read the root of a chunk.
 
-    Raises DataError naming file and chunk where it is missing or damaged, MissingExtraError without nbtlib.
+    Args:
+        source: A world, its folder of region files, or one file named r.X.Z.mca.
+        cx: Chunk along x.
+        cz: Chunk along z.
+        limits: Limits on the size.
+
+    Returns:
+        The root.
+
+    Raises:
+        DataError: Where the chunk is missing or damaged; the message names file and chunk.
+        MissingExtraError: When nbtlib is not installed.
     """
     limits = limits or Limits()
     path = _file(source, cx // CHUNKS, cz // CHUNKS, f"chunk ({cx}, {cz})")
@@ -62,9 +73,16 @@ def region_name(cx: int, cz: int) -> str:
 
 
 def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
-    """The file of chunks of one file: cx, cz and unpacked NBT of each. Times are 0: same chunks, same bytes.
+    """The region file of some chunks. Times are 0, so the same chunks give the same bytes.
 
-    Raises UsageError for a chunk that takes more room than a file has for one.
+    Args:
+        chunks: cx, cz and unpacked NBT of each chunk, all of one file.
+
+    Returns:
+        The bytes of the file.
+
+    Raises:
+        UsageError: For a chunk that is too large for a region file.
     """
     table, records, sector = np.zeros((2, CHUNKS, CHUNKS), ">u4"), [], 2
     for cx, cz, body in chunks:
@@ -80,9 +98,20 @@ def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
 
 
 def numbers_of(words: NDArray[Any], bits: int, count: int, fields: Fields, key: str) -> NDArray[np.int64]:
-    """`count` numbers of `bits` each out of 64-bit words, the lowest bits first; none crosses from word to word.
+    """Unpack numbers from 64-bit words, lowest bits first. No number crosses from word to word.
 
-    Raises DataError naming the field `key` where the number of words is another.
+    Args:
+        words: The words.
+        bits: Bits per number.
+        count: Number of numbers.
+        fields: Compound of the words, for messages.
+        key: Name of the field, for messages.
+
+    Returns:
+        (count,) int64.
+
+    Raises:
+        DataError: Where the number of words is wrong.
     """
     each = 64 // bits
     if len(words) != -(-count // each):
