@@ -1,0 +1,120 @@
+"""Small sets of every collection, subjects run on each, scores and tables: their digests, by commands alone.
+
+As a script it prints them as JSON: `python tests/release/measure.py FOLDER [SET ...]`. It uses commands only, so the
+same file measures any version of worldgauge; the digests of 0.1.0 were made by it before anything was moved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+COLLECTIONS: dict[str, list[str]] = {
+    "loopnav": ["--settlements", "2", "--ranges", "5", "--per-combination", "1", "--size", "128x72"],
+    "mind": [
+        "--mem",
+        "1",
+        "--action-space",
+        "1",
+        "--mirror",
+        "1",
+        "--train",
+        "1",
+        "--frames",
+        "48",
+        "--size",
+        "128x72",
+    ],
+    "target": ["--scenes", "2", "--per-scene", "1", "--size", "160x90"],
+    "closedloop": [
+        *("--scenes", "1", "--recognition", "1", "--navigation", "1", "--questions", "2", "--manipulation", "2"),
+        *("--size", "256x144"),
+    ],
+    "build": ["--structures", "3", "--stimuli", "1", "--commonsense", "4", "--size", "96"],
+    "coverage": ["--scenes", "1", "--size", "128x72", "--points", "6", "--steps", "60"],
+    "demonstrations": ["--tasks", "push_buttons", "--per-task", "2", "--size", "96x96"],
+}
+RUNS: dict[str, list[str]] = {
+    "loopnav": ["--references"],
+    "mind": ["--references", "--set", "poses=exact"],
+    "target": [
+        *("--model", "truth", "--model", "render", "--model", "ahead", "--model", "freeze"),
+        *("--set", "fps=5", "--set", "decoder=exact"),
+    ],
+    "closedloop": ["--model", "oracle", "--model", "freeze", "--set", "view_px=96", "--set", "panorama_px=256"],
+    "build": ["--references"],
+}
+REGISTRIES = ("suites", "models", "agents", "critics", "metrics", "worlds", "estimators", "decoders")
+NOT_DATA = ("logs/", ".worldgauge-index")
+"""Beside the data: what workers print, and an index of file times."""
+IDENTITY = ("record.json",)
+"""Files of a record that name where the data lie and what code an identity was made of."""
+
+
+def measure(folder: Path, sets: Sequence[str] = tuple(COLLECTIONS)) -> dict[str, Any]:
+    """Digests of the data, records, scores and tables of `sets`, made in `folder`."""
+    return {name: _measure_set(folder / name, name) for name in sets}
+
+
+def registered(kind: str) -> list[str]:
+    """Names of everything of a kind that is registered."""
+    return sorted(one["name"] for one in json.loads(_run("list", kind, "--json"))[kind])
+
+
+def _measure_set(folder: Path, name: str) -> dict[str, Any]:
+    data = folder / "data"
+    collected = json.loads(_run("collect", name, "--out", str(data), *COLLECTIONS[name], "--json"))
+    found: dict[str, Any] = {
+        "collected": {key: collected[key] for key in ("frames", "discarded", "failures", "ok")},
+        "data": _digests(data, lambda path: not path.startswith(NOT_DATA)),
+    }
+    checked = _run("check", name, "--data", str(data), "--json").replace(str(data), "DATA")
+    found["check"] = _digest(json.dumps(json.loads(checked), sort_keys=True).encode())
+    if name in RUNS:
+        runs = folder / "runs"
+        told = json.loads(_run("run", name, "--data", str(data), *RUNS[name], "--out", str(runs), "--json"))
+        found["counts"] = told["counts"]
+        found["tables"] = {
+            f"{place:02d} {table['metric']}": _digest(json.dumps(table, sort_keys=True).encode())
+            for place, table in enumerate(told["tables"])
+        }
+        for subject in sorted(path for path in runs.iterdir() if (path / "scores.jsonl").exists()):
+            records = _digests(
+                subject / "records", lambda path: not path.endswith(IDENTITY) and "scores.json" not in path
+            )
+            found.setdefault("scores", {})[subject.name] = _digest((subject / "scores.jsonl").read_bytes())
+            found.setdefault("records", {})[subject.name] = _digest(json.dumps(records, sort_keys=True).encode())
+        _run("report", str(runs), "--out", str(folder / "report.html"))
+    return found
+
+
+def _digests(folder: Path, is_wanted: Any) -> dict[str, str]:
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: _digest(path.read_bytes()) for name, path in files.items() if is_wanted(name)}
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:24]
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run([sys.executable, "-m", "worldgauge.cli.main", *command], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    chosen = sys.argv[2:] or list(COLLECTIONS)
+    print(
+        json.dumps(
+            {"sets": measure(Path(sys.argv[1]), chosen), "registered": {kind: registered(kind) for kind in REGISTRIES}},
+            indent=1,
+            sort_keys=True,
+        )
+    )

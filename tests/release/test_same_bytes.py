@@ -1,0 +1,49 @@
+"""Nothing was lost when the house was rebuilt: data, scores and tables have the digests that 0.1.0 gave.
+
+bytes_0_1_0.json was made by measure.py with 0.1.0, before anything was moved. Left out of it are files that name where
+the data lie (run.json, record.json, the index of file times) and how long things took (journal.jsonl).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.places import TESTS
+
+sys.path.insert(0, str(TESTS / "release"))
+import measure
+
+BEFORE: dict[str, Any] = json.loads((TESTS / "release" / "bytes_0_1_0.json").read_text())
+NEW = {
+    "metrics": set(),
+    "models": set(),
+}
+"""Registered since 0.1.0, by kind."""
+
+other = {name: version(name) for name in BEFORE["made_with"] if version(name) != BEFORE["made_with"][name]}
+needs_the_same_libraries = pytest.mark.skipif(
+    bool(other) or sys.platform != "linux", reason=f"encoders and numbers are those of other versions: {other}"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@needs_the_same_libraries
+@pytest.mark.parametrize("name", BEFORE["sets"])
+def test_data_scores_and_tables_are_those_of_0_1_0(name: str, tmp_path: Path) -> None:
+    now, before = measure.measure(tmp_path, [name])[name], BEFORE["sets"][name]
+    for part, digests in before.items():
+        assert now[part] == digests, f"{name}: {part}"
+
+
+@pytest.mark.parametrize("kind", BEFORE["registered"])
+def test_everything_that_was_registered_is_still_there(kind: str) -> None:
+    now = set(measure.registered(kind))
+    assert now - set(BEFORE["registered"][kind]) == NEW.get(kind, set())
+    assert set(BEFORE["registered"][kind]) <= now
