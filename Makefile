@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 DEMO ?= demo
 
-.PHONY: demo test test-all test-torch minecraft minecraft-viewer test-minecraft lint types bench chromium egl clean lock
+.PHONY: demo test test-all test-plain test-torch minecraft minecraft-viewer test-minecraft lint types bench chromium egl clean lock
 
 demo: $(VENV)/.base egl
 	$(BIN)/worldgauge collect loopnav --out $(DEMO)/data --settlements 2 --ranges 5,15 --per-combination 1 \
@@ -36,6 +36,10 @@ test: $(VENV)/.dev $(VENV)/.other chromium egl
 test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 	OMP_NUM_THREADS=1 $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks
+
+# What a plain install can do: an environment without any extra, and nothing of this folder on its path.
+test-plain: $(VENV)/.dev $(VENV)/plain/.made
+	WORLDGAUGE_PLAIN=$(abspath $(VENV))/plain/bin/python $(BIN)/pytest -n $(WORKERS) tests/test_plain_install.py
 
 # Networks and adapters with random weights of the published form, in an environment that has torch.
 test-torch: $(VENV)/torch/.made
@@ -96,6 +100,11 @@ $(VENV)/.other: $(VENV)/.dev
 	  $$python -c 'import ensurepip' 2>/dev/null && $$python -m venv $(VENV)/other && break; done
 	$(VENV)/other/bin/python -m pip install --quiet --only-binary :all: 'numpy<2' \
 	|| { echo "no numpy < 2 for any Python here: the tests of another environment will skip"; rm -rf $(VENV)/other; }
+	touch $@
+
+$(VENV)/plain/.made: pyproject.toml requirements.lock $(shell find src -name '*.py')
+	test -x $(VENV)/plain/bin/python || $(PYTHON) -m venv $(VENV)/plain
+	$(VENV)/plain/bin/python -m pip install --quiet --constraint requirements.lock .
 	touch $@
 
 # torch first and pinned, so that nothing that wants it brings another.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 import typer
 from typer.core import TyperGroup
 
-from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.errors import UnknownNameError
 from worldgauge.terminal.options import FAILED, Data, DryRun, Json, On, Out, Workers, resumable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class _Collections(TyperGroup):
         from worldgauge.engine.collection.collection import collections
 
         if name not in collections:
-            raise UsageError(f"nothing is collected for '{name}'; known: {', '.join(collections.names())}")
+            raise UnknownNameError("data set to collect", name, collections.names())
         app = typer.Typer(add_completion=False, rich_markup_mode="rich")
         app.command(name)(command_of(name, collections.get(name)))
         return typer.main.get_command(app)
@@ -102,7 +102,7 @@ def check(
     from worldgauge.engine.collection.collection import collections
 
     if format not in collections:
-        raise UnknownNameError("data format", format, collections.names())
+        raise UnknownNameError("data set to check", format, collections.names())
 
     found = collections.get(format).check(data, decode=decode)
     show.data_report(data, found, json)

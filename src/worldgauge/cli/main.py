@@ -23,7 +23,7 @@ from worldgauge.cli.validate_metrics import validate_metric
 from worldgauge.cli.weights import app as weights_app
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.terminal.commands import Command
-from worldgauge.terminal.options import KNOWN_ERROR
+from worldgauge.terminal.options import INTERRUPTED, KNOWN_ERROR
 
 COLLECT_EXAMPLE = "worldgauge collect loopnav --out data --settlements 2 --ranges 5,15 --per-combination 1"
 COMMANDS = (
@@ -72,13 +72,31 @@ def main() -> None:
     """Entry point. Known errors give one line and exit code 2; unknown ones keep their traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except WorldgaugeError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(KNOWN_ERROR)
     except Exception as error:
+        if type(error).__name__ == "Abort":
+            sys.exit(INTERRUPTED)
+        if (line := _command_line_error(error)) is not None:
+            print(line, file=sys.stderr)
+            sys.exit(KNOWN_ERROR)
         error.add_note("This is a fault of worldgauge or of code you gave it; please report it with the lines above.")
         raise
+
+
+def _command_line_error(error: Exception) -> str | None:
+    """One line on a command line that cannot be read; None for any other error."""
+    tell = getattr(error, "format_message", None)
+    if tell is None:
+        return None
+    text = " ".join(str(tell()).split())
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return str(tell())
+    where = f"; see: {context.command_path} --help" if context is not None else ""
+    return f"error: {text.rstrip('.')}{where}"
 
 
 def suite_commands() -> Iterator[Command]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from worldgauge.engine.suite.own_metrics import name_of
 from worldgauge.terminal.output import SHOWN, endings, print_json, written
 from worldgauge.terminal.tables import headline, out, overview
 
@@ -74,8 +75,12 @@ def result(run: RunResult, json: bool, **more: Any) -> None:
         headline(tables[0])
         for note in tables[0].notes:
             out.print(note, style="dim", markup=False)
+        own = {name_of(text) for text in run.suite.own_metrics}
+        for table in tables[1:]:
+            if table.metric in own:
+                headline(table)
         if len(tables) > 1:
-            overview(tables)
+            overview([table for table in tables if table.metric not in own])
     for name, each in run.subject_counts.items():
         out.print(f"{name}: {each}", markup=False, soft_wrap=True)
     endings("failed", [(f"{one.subject} {one.task}", one.error) for one in run.failures])

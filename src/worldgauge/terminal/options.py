@@ -63,7 +63,8 @@ OwnMetrics = Annotated[
     typer.Option(
         "--metric",
         help="A metric of your own beside the suite's: package.module:name or ./file.py:name, registered with "
-        "compares='frames' or 'clips'. Can be repeated. Naming a module or a file runs its code.",
+        "compares='frames' or 'clips', called with (truth, rollout). Can be repeated. "
+        "Naming a module or a file runs its code.",
     ),
 ]
 Limit = Annotated[int | None, typer.Option(help="Only the first so many tasks.")]

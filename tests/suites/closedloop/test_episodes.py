@@ -207,8 +207,8 @@ def test_a_damaged_trace_is_named(tasks: dict[str, Task], tmp_path: Path) -> Non
     ("settings", "said"),
     [
         ({"tts_ratio": 1.5}, "0 to 1"),
-        ({"view_px": 8}, "at least 32"),
-        ({"panorama_px": 9000}, "at most 4096"),
+        ({"view_px": 8}, "from 32 to 1024"),
+        ({"panorama_px": 9000}, "from 64 to 4096"),
         ({"candidates": 0}, "at least 1"),
         ({"track": "oracle"}, "oracle_stop, declared_stop"),
         ({"parity": "released", "budget": "paper"}, "parity=released means budget=inclusive"),

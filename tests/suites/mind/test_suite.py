@@ -514,7 +514,7 @@ class TestSubmission:
             settings={"perspectives": "1st", "poses": "exact"},
         )
         assert set(shelf.models) == {"wan"}
-        assert shelf.strays == {"wan": ("1st_data/mem_test/data-99",)}
+        assert shelf.unmatched == {"wan": ("1st_data/mem_test/data-99",)}
         counts = result.counts
         assert (counts.expected, counts.scored, counts.failed, counts.skipped) == (12, 2, 10, 0)
         table = result.table()[0]

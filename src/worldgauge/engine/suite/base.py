@@ -65,6 +65,7 @@ class Suite:
         balanced_by: Key of the tasks' groups whose values have equal weight in the headline, whatever their numbers.
         scoring_settings: Settings that only `score` reads. When one changes, old records get new scores.
         choosing_settings: Settings that only select tasks. No task depends on them.
+        own_metrics: Metrics of the user's own, as they were named; scored and shown with the suite's.
         metrics: Metrics and estimators whose versions the scores depend on. None for all of them.
     """
 
@@ -80,10 +81,11 @@ class Suite:
     claim: ClassVar[str] = ""
     balanced_by: ClassVar[str] = ""
     choosing_settings: ClassVar[frozenset[str]] = frozenset()
+    own_metrics: tuple[str, ...] = ()
+    _own_digest: str | None = None
 
     def __init__(self, **settings: Any) -> None:
-        self.own_metrics: tuple[str, ...] = tuple(settings.pop(SETTING, ()))
-        """Metrics of the user's own, as they were named: scored and shown beside the suite's."""
+        self.own_metrics = tuple(settings.pop(SETTING, ()))
         known = settings.pop(DIGEST, None)
         self._own_digest = digest_of_metrics(self.own_metrics, known) if self.own_metrics else None
         self.options: Any = self.read_settings(settings)

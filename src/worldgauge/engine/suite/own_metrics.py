@@ -109,23 +109,25 @@ def own_tables(texts: Sequence[str], scores: Mapping[str, Sequence[Score]], kind
 
 
 def _score(text: str, record: Record, truth: Clip, rollout: Clip) -> Score:
+    """One metric for one record; what goes wrong inside it is its own missing score, with the reason."""
     function, facts, name = _load(text)[0], _facts(text), name_of(text)
-    if facts["compares"] == "clips":
-        if len(truth) > MOST_FRAMES:
-            return make_score(record, name, None, reason=f"{len(truth)} frames are too many to hand over at once")
-        return make_score(record, name, _number(name, function(truth.to_array(), rollout.to_array())), n=len(truth))
-    pairs = enumerate(zip(truth, rollout, strict=True))
-    series = [(index, _number(name, function(want, got))) for index, (want, got) in pairs]
-    return make_mean_score(record, name, series)
-
-
-def _number(name: str, value: Any) -> float:
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise UsageError(f"metric '{name}' gave {type(value).__name__}, not a number") from None
-    if math.isnan(number):
-        raise UsageError(f"metric '{name}' gave NaN; raise NotApplicableError where it has no value")
+        if facts["compares"] == "clips":
+            if len(truth) > MOST_FRAMES:
+                raise UsageError(f"{len(truth)} frames are too many to hand over at once")
+            value = _number(function(truth.to_array(), rollout.to_array()), facts["bounds"])
+            return make_score(record, name, value, n=len(truth))
+        pairs = enumerate(zip(truth, rollout, strict=True))
+        series = [(index, _number(function(want, got), facts["bounds"])) for index, (want, got) in pairs]
+        return make_mean_score(record, name, series)
+    except Exception as error:
+        return make_score(record, name, None, reason=f"metric '{name}' failed: {type(error).__name__}: {error}")
+
+
+def _number(value: Any, bounds: tuple[float, float]) -> float:
+    number = float(value)
+    if not bounds[0] <= number <= bounds[1]:
+        raise UsageError(f"it gave {number}, outside of its bounds {bounds[0]} to {bounds[1]}")
     return number
 
 
@@ -134,7 +136,8 @@ def _facts(text: str) -> Mapping[str, Any]:
     facts = metrics.entry(name_of(text)).facts
     if facts.get("compares") not in ("frames", "clips"):
         raise UsageError(
-            f"metric '{name_of(text)}' does not say what it compares: register it with compares='frames' or 'clips'"
+            f"metric '{name_of(text)}' does not say what it compares: register it with compares='frames' or 'clips', "
+            f"got {facts.get('compares')!r} (metrics of the suites need no --metric)"
         )
     if missing := [name for name in ("unit", "better", "bounds", "version") if name not in facts]:
         raise UsageError(f"metric '{name_of(text)}' is registered without {missing[0]}; see docs/adding.md")
@@ -144,6 +147,8 @@ def _facts(text: str) -> Mapping[str, Any]:
 def _load(text: str) -> tuple[Callable[..., Any], str]:
     """The function behind a metric, and the digest of its code."""
     place, colon, name = text.rpartition(":")
+    if not colon and text.endswith(".py"):
+        raise UsageError(f"metric '{text}': name the function in it: {text}:NAME")
     if not colon:
         return metrics.get(name), metrics.entry(name).origin
     if place.endswith(".py"):

@@ -22,6 +22,7 @@ class Mind(Suite):
     """Go on with a walk, in other action spaces too, and walk ten paths out and back: memory and obedience."""
 
     name = "mind"
+    Settings = Settings
     version = 1
     references = (
         "truth",
@@ -55,7 +56,7 @@ class Mind(Suite):
     scoring_settings = frozenset(field.name for field in fields(Settings)) - choosing_settings - {"horizon", "context"}
 
     @classmethod
-    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+    def read_settings(cls, given: Mapping[str, Any]) -> Any:
         """Settings made of plain values, with the digests of the files they name."""
         return Settings.of(given)
 

@@ -20,6 +20,7 @@ class Target(Suite):
     """Show a frame, name a target: the imagined video must hold a usable path there, found by a world decoder."""
 
     name = "target"
+    Settings = Settings
     version = 1
     references = ("truth", "render", "drift", "ahead", "freeze", "noise")
     reference_settings: ClassVar[Mapping[str, str]] = {"drift": "step_m=0.003&turn_rad=0.0003"}
@@ -29,7 +30,7 @@ class Target(Suite):
     metrics = frozenset({*scoring.METRICS.values(), *scoring.EXTRAS})
 
     @classmethod
-    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+    def read_settings(cls, given: Mapping[str, Any]) -> Any:
         """Settings made of plain values, with the digests of the files they name."""
         return Settings.of(given)
 
