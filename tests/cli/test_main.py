@@ -181,7 +181,7 @@ def test_deadline_kills_a_hung_model(cli: Callable[..., Done], data: Path) -> No
         (["run", "echo", "--model", "freeze", "--workers", "0"], "workers must be at least 1"),
         (
             ["check", "minecraft"],
-            "no data format 'minecraft'. Known: build, closedloop, coverage, demonstrations, loopnav, mind",
+            "no data set to check 'minecraft'. Known: build, closedloop, coverage, demonstrations, loopnav, mind",
         ),
     ],
 )
@@ -266,7 +266,7 @@ def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[...,
     told = json.loads(cli(*arguments, "--places", "indoors", "--dry-run", "--json").stdout)
     assert (told["expected"], told["done_already"], told["settings"]["places"]) == (1, 1, ["indoors"])
     told = json.loads(cli(*arguments, "--places", "indoors", "--workers", "2", "--json").stdout)
-    assert (told["trajectories"], told["ok"]) == (1, True)
+    assert (told["items"], told["ok"]) == (1, True)
     for wrong, error in ((["--places", "sea"], "places is ['sea']"), (["--seed", "1"], "d was collected with seed 42")):
         done = cli(*arguments, "--places", "indoors", *wrong)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -291,7 +291,7 @@ def test_mind_clips_are_planned_collected_continued_and_checked(cli: Callable[..
     told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
     assert (told["expected"], told["done_already"], told["settings"]["frames"]) == (3, 3, 30)
     told = json.loads(cli(*arguments, "--workers", "2", "--json").stdout)
-    assert (told["trajectories"], told["ok"]) == (3, True)
+    assert (told["items"], told["ok"]) == (3, True)
     for wrong, error in (
         (["--families", "urbam"], "no family 'urbam'. Did you mean 'urban'?"),
         (["--perspectives", "3rd,3rd"], "perspectives is ['3rd', '3rd']"),
