@@ -199,7 +199,7 @@ def test_commands_without_data_have_their_errors_too(cli: Callable[..., Done], t
     for arguments, error in (
         (["score", "nowhere"], "nowhere: neither a run folder"),
         (["report", "nowhere"], "nowhere: neither a run folder"),
-        (["collect", "minecraft", "--out", "x"], "nothing is collected for 'minecraft'"),
+        (["collect", "minecraft", "--out", "x"], "no data set to collect 'minecraft'"),
         (["collect", "loopnav", "--out", "x", "--size", "640"], "--size takes whole numbers"),
         (["collect", "loopnav", "--out", "x", "--types", "ABBA"], "loopnav option 'types' must be"),
     ):
@@ -267,7 +267,10 @@ def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[...,
     assert (told["expected"], told["done_already"], told["settings"]["places"]) == (1, 1, ["indoors"])
     told = json.loads(cli(*arguments, "--places", "indoors", "--workers", "2", "--json").stdout)
     assert (told["items"], told["ok"]) == (1, True)
-    for wrong, error in ((["--places", "sea"], "places is ['sea']"), (["--seed", "1"], "d was collected with seed 42")):
+    for wrong, error in (
+        (["--places", "sea"], "target option 'places' must be different ones of outdoors, indoors"),
+        (["--seed", "1"], "d was collected with seed 42"),
+    ):
         done = cli(*arguments, "--places", "indoors", *wrong)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert done.stderr.startswith(f"error: {error}")
@@ -293,9 +296,9 @@ def test_mind_clips_are_planned_collected_continued_and_checked(cli: Callable[..
     told = json.loads(cli(*arguments, "--workers", "2", "--json").stdout)
     assert (told["items"], told["ok"]) == (3, True)
     for wrong, error in (
-        (["--families", "urbam"], "no family 'urbam'. Did you mean 'urban'?"),
-        (["--perspectives", "3rd,3rd"], "perspectives is ['3rd', '3rd']"),
-        (["--mem", "-1"], "mem is -1: give 0 to"),
+        (["--families", "urbam"], "mind option 'families' must be different ones of"),
+        (["--perspectives", "3rd,3rd"], "mind option 'perspectives' must be different ones of 1st, 3rd"),
+        (["--mem", "-1"], "mind option 'mem' must be a whole number from 0 to 10000"),
         (["--frames", "60"], "d was collected with frames 30, not 60"),
     ):
         done = cli(*arguments, *wrong)
