@@ -17,6 +17,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.engine.collection.collection import collections
 from worldgauge.engine.options import given_fields
 from worldgauge.engine.suite.base import suites
+from worldgauge.metrics import metrics
 
 EXAMPLES = [COLLECT_EXAMPLE, *(one.example for one in (*COMMANDS, *suite_commands()))]
 
@@ -33,6 +34,13 @@ def test_an_example_is_taken_by_its_command(example: str) -> None:
         command = command.get_command(context, name)
         assert command is not None
     assert command.make_context(name, list(words), parent=context).params
+
+
+@pytest.fixture(autouse=True)
+def no_metric_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is gone after it."""
+    metrics.names()
+    monkeypatch.setattr(metrics, "_entries", dict(metrics._entries))
 
 
 def help_of(*words: str) -> str:
