@@ -1,65 +1,15 @@
-"""Make the settings of a suite from plain values, with the checks that all suites share and parity=released."""
+"""Checks of settings that several suites share: prices and budgets of language models, parity=released."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.errors import UsageError
 
 S = TypeVar("S")
-DIGEST = "_digest"
-"""Suffix of settings that are computed from others; users cannot set them."""
-
-
-def settings_of(kind: type[S], suite: str, options: Mapping[str, Any]) -> S:
-    """Make the settings dataclass `kind` from plain values. A field of type Literal accepts only its words.
-
-    Args:
-        kind: The dataclass.
-        suite: Name of the suite, for messages.
-        options: Values by name.
-
-    Returns:
-        The settings.
-
-    Raises:
-        UnknownNameError: For an unknown setting.
-        UsageError: For a value that is not allowed; the message names the setting.
-    """
-    hints = get_type_hints(kind)
-    for name in options:
-        if name not in hints:
-            known = [field.name for field in fields(kind) if not field.name.endswith(DIGEST)]  # type: ignore[arg-type]
-            raise UnknownNameError(f"{suite} setting", name, known)
-    settings = kind(**options)
-    for name, hint in hints.items():
-        choices = _choices(hint)
-        if choices and getattr(settings, name) not in choices:
-            words = ", ".join(str(choice) for choice in choices if choice is not None)
-            raise UsageError(f"{suite} setting '{name}' must be one of {words}, got {getattr(settings, name)!r}")
-    return settings
-
-
-def check_whole(suite: str, name: str, value: Any, *, least: int, optional: bool = False) -> None:
-    """Check that a setting is a whole number.
-
-    Args:
-        suite: Name of the suite, for messages.
-        name: Name of the setting.
-        value: Its value.
-        least: Smallest allowed value.
-        optional: Whether None is allowed.
-
-    Raises:
-        UsageError: For any other value.
-    """
-    if value is None and optional:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UsageError(f"{suite} setting '{name}' must be a whole number of at least {least}, got {value!r}")
 
 
 def chat_prices(suite: str, text: Any) -> tuple[float | None, float | None]:
@@ -125,10 +75,3 @@ def with_parity(settings: S, options: Mapping[str, Any], released: Mapping[str, 
             raise UsageError(f"parity=released means {name}={value}; leave out '{name}' or parity")
     changed: S = replace(settings, **released)  # type: ignore[type-var]
     return changed
-
-
-def _choices(hint: Any) -> tuple[Any, ...]:
-    """Words of a Literal, with None where it is allowed. Empty for any other type."""
-    parts = get_args(hint) if get_origin(hint) is not Literal else (hint,)
-    words = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
-    return (*words, *([None] if words and type(None) in parts else ()))
