@@ -4,47 +4,35 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 DEMO ?= demo
+# Test processes fill the cores; threads of linear algebra in each would only wait for one another.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all test-plain test-torch minecraft minecraft-viewer test-minecraft lint types bench chromium egl clean lock
+.PHONY: demo test test-all dist test-plain test-torch minecraft minecraft-viewer test-minecraft lint types site bench chromium egl clean lock
 
-demo: $(VENV)/.base egl
-	$(BIN)/worldgauge collect loopnav --out $(DEMO)/data --settlements 2 --ranges 5,15 --per-combination 1 \
-	  --size 256x144 --workers $(WORKERS)
-	$(BIN)/worldgauge run loopnav --data $(DEMO)/data --references --out $(DEMO)/runs --workers $(WORKERS)
-	$(BIN)/worldgauge report $(DEMO)/runs --out $(DEMO)/report.html
-	$(BIN)/worldgauge collect target --out $(DEMO)/target/data --scenes 2 --per-scene 1 --size 480x270 --workers $(WORKERS)
-	$(BIN)/worldgauge run target --data $(DEMO)/target/data --model truth --model render --model ahead --model freeze \
-	  --set fps=12 --out $(DEMO)/target/runs --workers $(WORKERS)
-	$(BIN)/worldgauge report $(DEMO)/target/runs --out $(DEMO)/target/report.html
-	$(BIN)/worldgauge collect mind --out $(DEMO)/mind/data --mem 3 --action-space 1 --mirror 1 --train 0 --frames 108 \
-	  --size 256x144 --workers $(WORKERS)
-	$(BIN)/worldgauge run mind --data $(DEMO)/mind/data --model memory --model noise \
-	  --set poses=exact --out $(DEMO)/mind/runs --workers $(WORKERS)
-	$(BIN)/worldgauge report $(DEMO)/mind/runs --out $(DEMO)/mind/report.html
-	$(BIN)/worldgauge collect closedloop --out $(DEMO)/closedloop/data --scenes 2 --recognition 4 --navigation 4 --questions 4 \
-	  --manipulation 4 --size 512x288 --workers $(WORKERS)
-	$(BIN)/worldgauge run closedloop --data $(DEMO)/closedloop/data --model oracle --model warp --model freeze \
-	  --set view_px=160 --set panorama_px=512 --out $(DEMO)/closedloop/runs --workers $(WORKERS)
-	$(BIN)/worldgauge report $(DEMO)/closedloop/runs --out $(DEMO)/closedloop/report.html
-	$(BIN)/worldgauge collect build --out $(DEMO)/build/data --structures 12 --stimuli 2 --commonsense 16 --workers $(WORKERS)
-	$(BIN)/worldgauge run build --data $(DEMO)/build/data --references --out $(DEMO)/build/runs --workers $(WORKERS)
-	$(BIN)/worldgauge report $(DEMO)/build/runs --out $(DEMO)/build/report.html
+demo: $(VENV)/.base
+	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
 
 test: $(VENV)/.dev $(VENV)/.other chromium egl
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"
+	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow"
 
 test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile
-	OMP_NUM_THREADS=1 $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks
+	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks
 
-# What a plain install can do: an environment without any extra, and nothing of this folder on its path.
-test-plain: $(VENV)/.dev $(VENV)/plain/.made
-	WORLDGAUGE_PLAIN=$(abspath $(VENV))/plain/bin/python $(BIN)/pytest -n $(WORKERS) tests/test_plain_install.py
+# The two files that are given away: wheel and sdist, in dist/.
+dist: $(VENV)/.dist
 
-# Networks and adapters with random weights of the published form, in an environment that has torch.
+# What they hold, and what the wheel can do in an environment without any extra and with nothing of this folder on its path:
+# the commands, and the notebook, also with Jupyter's kernel.
+test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
+	$(ONE_THREAD) WORLDGAUGE_DIST=$(abspath dist) WORLDGAUGE_PLAIN=$(abspath $(VENV))/plain/bin/python \
+	  WORLDGAUGE_JUPYTER=$(abspath $(VENV))/jupyter/bin/python \
+	  $(BIN)/pytest -n $(WORKERS) tests/test_distributions.py tests/test_plain_install.py tests/test_notebook.py
+
+# Networks and adapters with random weights of the published form, and a probed training, in an environment that has torch.
 test-torch: $(VENV)/torch/.made
-	OMP_NUM_THREADS=1 $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/perception/networks tests/weights tests/models/adapters tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters
+	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
+	  tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters
 
 # Node packages of the game's physics, planner and server, into the user's cache; Node itself where there is none.
 minecraft: $(VENV)/.base
@@ -67,6 +55,10 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# The documentation as pages, in site/. A broken link or an unknown name is an error.
+site: $(VENV)/site/.made
+	NO_MKDOCS_2_WARNING=1 $(VENV)/site/bin/mkdocs build --site-dir site
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
@@ -79,14 +71,14 @@ chromium:
 
 # The arm's table is drawn by Mesa in software, without a screen.
 egl:
-	@ldconfig -p 2>/dev/null | grep -q 'libEGL_mesa' || ls /usr/lib/*/libEGL_mesa.so* >/dev/null 2>&1 \
+	@has() { { ldconfig -p; ls /usr/lib/*/lib*; } 2>/dev/null | grep -q "$$1"; }; has libEGL_mesa && has libOpenGL.so \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
-	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libegl1 libgl1-mesa-dri >/dev/null; } \
-	|| echo "no EGL and no way to install it here (Debian: libegl1 libgl1-mesa-dri): the table with the arm cannot be drawn"
+	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libegl1 libopengl0 libgl1-mesa-dri >/dev/null; } \
+	|| echo "no EGL and no way to install it here (Debian: libegl1 libopengl0 libgl1-mesa-dri): the table with the arm cannot be drawn"
 
 $(VENV)/.base: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[manipulation,policies,sfm]'
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base
@@ -102,9 +94,28 @@ $(VENV)/.other: $(VENV)/.dev
 	|| { echo "no numpy < 2 for any Python here: the tests of another environment will skip"; rm -rf $(VENV)/other; }
 	touch $@
 
-$(VENV)/plain/.made: pyproject.toml requirements.lock $(shell find src -name '*.py')
+$(VENV)/.dist: $(VENV)/.dev README.md LICENSE $(shell find src -type f -not -name '*.pyc')
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --sdist --wheel >/dev/null
+	touch $@
+
+$(VENV)/plain/.made: $(VENV)/.dist
 	test -x $(VENV)/plain/bin/python || $(PYTHON) -m venv $(VENV)/plain
-	$(VENV)/plain/bin/python -m pip install --quiet --constraint requirements.lock .
+	$(VENV)/plain/bin/python -m pip uninstall --quiet --yes worldgauge
+	$(VENV)/plain/bin/python -m pip install --quiet --constraint requirements.lock dist/*.whl
+	touch $@
+
+$(VENV)/jupyter/.made: $(VENV)/.dist
+	test -x $(VENV)/jupyter/bin/python || $(PYTHON) -m venv $(VENV)/jupyter
+	$(VENV)/jupyter/bin/python -m pip uninstall --quiet --yes worldgauge
+	$(VENV)/jupyter/bin/python -m pip install --quiet --constraint requirements.lock dist/*.whl ipykernel==7.4.0 nbclient==0.11.0
+	touch $@
+
+# The newer pip knows groups of dependencies.
+$(VENV)/site/.made: pyproject.toml requirements-site.lock
+	test -x $(VENV)/site/bin/python || $(PYTHON) -m venv $(VENV)/site
+	$(VENV)/site/bin/python -m pip install --quiet 'pip>=25.1'
+	$(VENV)/site/bin/python -m pip install --quiet --constraint requirements-site.lock --group site
 	touch $@
 
 # torch first and pinned, so that nothing that wants it brings another.
@@ -112,12 +123,14 @@ $(VENV)/torch/.made: $(VENV)/.base
 	rm -rf $(VENV)/torch
 	$(PYTHON) -m venv $(VENV)/torch
 	$(VENV)/torch/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 safetensors
+	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 safetensors \
+	  tensorboard==2.21.0
 	touch $@
 
 # Versions that are known to work together; refresh with `make lock` in a clean environment.
 lock:
 	$(BIN)/python -m pip freeze --exclude-editable --exclude worldgauge > requirements.lock
+	$(VENV)/site/bin/python -m pip freeze > requirements-site.lock
 
 clean:
-	rm -rf $(VENV) $(DEMO) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -29,8 +29,8 @@ NAMES = (
     "path_scores",
     "decoders",
 )
-LONG = ("decoder_check", "networks")
-"""Only when named: they take more than two minutes, and networks needs the extra 'torch'."""
+LONG = ("decoder_check", "networks", "demo")
+"""Only when named: they take more than two minutes; networks needs the extra `torch`, demo a package index."""
 
 
 def main() -> int:

@@ -76,7 +76,7 @@ def run() -> dict[str, Any]:
 
 def _speed(folder: Path, rows: int, columns: int, name: str = "lpips-alex") -> dict[str, float]:
     """Turn by turn, so that what else the machine does hits both alike; of VGG there is no other one."""
-    from worldgauge.perception.lpips import Lpips
+    from worldgauge.perception.lpips_numpy import Lpips
 
     network = _network(name, folder)
     x, y = _pairs(1, rows, columns)
@@ -163,9 +163,9 @@ def _ask_about_a_clip(name: str, folder: Path, n: int) -> dict[str, float]:
 
 
 def _network(name: str, folder: Path, precision: Any = "float32") -> Any:
-    from worldgauge.perception.networks import networks, place
+    from worldgauge.perception.networks import choose_device, networks
 
-    return networks.get(name)(folder, place("cpu", precision))
+    return networks.get(name)(folder, choose_device("cpu", precision))
 
 
 def _weights(folder: Path, name: str) -> Path:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from worldgauge.metrics.sgcs import CATEGORIES, TAU, frame_sgcs, instances_from_labels, instances_from_masks
+from worldgauge.perception.instances import CATEGORIES, instances_from_labels, instances_from_masks
+from worldgauge.suites.loopnav.metrics.sgcs import TAU, frame_sgcs
 
 HEIGHT, WIDTH = 360, 640
 GOAL_MS = 5.0

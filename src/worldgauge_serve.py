@@ -1,6 +1,6 @@
 """Serve a world model to worldgauge from its own environment: numpy, the standard library, Python 3.8 or newer.
 
-This one file is all that the model's environment needs; copy it there. Write a class beside it:
+This one file is all that the model's environment needs; copy it there. Write a class next to it:
 
     from worldgauge_serve import ModelSpec
 
@@ -141,8 +141,8 @@ class EstimatorSpec:
     """What an estimator is: one that measures something in what it is given.
 
     name: shown in tables. kind: of question that it answers; "decoder" finds camera paths, "policy" moves an arm.
-    layout: in which of the ways of its kind it takes and gives arrays; of a policy "things" where it is to be told what
-    stands where. settings: all that changes its answers, plain JSON values.
+    layout: in which of the ways of its kind it takes and gives arrays; of a policy "things" where it is given the
+    places of things. settings: all that changes its answers, plain JSON values.
     """
 
     name: str
@@ -340,7 +340,18 @@ class ArraySpec:
 
 
 def encode(header: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> list[memoryview]:
-    """The buffers of one message; contiguous arrays are not copied. Raises WireError for what does not travel."""
+    """Encode one message. Contiguous arrays are not copied.
+
+    Args:
+        header: JSON values.
+        arrays: Arrays by name.
+
+    Returns:
+        Buffers, in order.
+
+    Raises:
+        WireError: The header is not strict JSON or too large, or an array has a type that is not sent.
+    """
     little = {name: _little(name, array) for name, array in (arrays or {}).items()}
     announced = [{"name": name, "dtype": a.dtype.name, "shape": list(a.shape)} for name, a in little.items()]
     try:
@@ -354,17 +365,34 @@ def encode(header: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -
 
 
 def write_message(write: Stream, header: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> None:
-    """Send one message through `write(view) -> bytes written`, which may write a part."""
+    """Send one message.
+
+    Args:
+        write: write(view) -> bytes written, which may write a part.
+        header: JSON values.
+        arrays: Arrays by name.
+
+    Raises:
+        WireError: As `encode`.
+    """
     for view in encode(header, arrays):
         _write_all(write, view)
 
 
 def read_message(readinto: Stream, *, limit: int = MAX_BYTES, check: Check | None = None) -> tuple[Header, Arrays]:
-    """One message from `readinto(view) -> bytes read`, 0 at the end.
+    """Read one message. Nothing larger than a header is allocated before its size has passed.
 
-    Nothing larger than a header is allocated before its size has passed: at most `limit` bytes of arrays, and
-    whatever `check(header, arrays announced)` demands by raising. Raises EOFError where the stream ends between two
-    messages, WireError for everything that is no message.
+    Args:
+        readinto: readinto(view) -> bytes read, 0 at the end.
+        limit: Largest size of all arrays in bytes.
+        check: Called with the header and the arrays announced; raises for what it refuses.
+
+    Returns:
+        Header and arrays.
+
+    Raises:
+        EOFError: The stream ends between two messages.
+        WireError: It is not a message, or too large.
     """
     (size,) = struct.unpack("<I", _read(readinto, 4, first=True))
     if size > MAX_HEADER_BYTES:
@@ -379,7 +407,7 @@ def read_message(readinto: Stream, *, limit: int = MAX_BYTES, check: Check | Non
     for one in announced:
         try:
             array = np.empty(one.shape, np.dtype(one.dtype).newbyteorder("<"))
-        except (MemoryError, ValueError) as error:  # ValueError: of a side 0 beside sides that overflow
+        except (MemoryError, ValueError) as error:  # ValueError: a side of 0 together with sides that overflow
             raise WireError("array '%s' of %s: %s" % (one.name, one.shape, error), "too_large") from None
         if array.nbytes:
             flat: Any = array.reshape(-1)
@@ -468,7 +496,15 @@ def _array_spec(given: Any) -> ArraySpec:
 
 
 def requests_of(header: Mapping[str, Any], arrays: Arrays) -> list[Request]:
-    """The questions of a rollout message. Raises WireError for what is missing or does not fit."""
+    """Parse the questions of a rollout message.
+
+    Args:
+        header: Its header.
+        arrays: Its arrays.
+
+    Raises:
+        WireError: Something is missing or does not fit.
+    """
     with _reading(header):
         given = header["requests"]
         if not isinstance(given, list) or not given:
@@ -477,7 +513,15 @@ def requests_of(header: Mapping[str, Any], arrays: Arrays) -> list[Request]:
 
 
 def options_of(header: Mapping[str, Any], kind: str) -> Header:
-    """The options of an estimate message to an estimator of `kind`. Raises WireError as `requests_of` does."""
+    """Parse the options of an estimate message.
+
+    Args:
+        header: Its header.
+        kind: Kind of this estimator.
+
+    Raises:
+        WireError: Another kind is asked for, or the options are not an object.
+    """
     with _reading(header):
         options: Header = header.get("options", {})
         if not isinstance(options, dict):
@@ -488,7 +532,15 @@ def options_of(header: Mapping[str, Any], kind: str) -> Header:
 
 
 def scene_of(header: Mapping[str, Any], arrays: Arrays) -> Scene:
-    """What an estimate message asks of a policy. Raises WireError as `requests_of` does."""
+    """Parse what an estimate message asks of a policy.
+
+    Args:
+        header: Its header.
+        arrays: Its arrays.
+
+    Raises:
+        WireError: Something is missing or does not fit.
+    """
     options = options_of(header, "policy")
     with _reading(header):
         front, depth = arrays["front"], arrays["depth"]
@@ -717,6 +769,12 @@ def _check_settings(make: Any, name: str, given: Mapping[str, Any]) -> None:
     if not callable(make):
         raise LoadError("'%s' is a %s, neither a class nor a model" % (name, type(make).__name__))
     signature = inspect.signature(make)
+    taken = signature.parameters
+    unknown = [one for one in given if one not in taken]
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in taken.values()):
+        near = difflib.get_close_matches(unknown[0], list(taken), 1, 0.5)
+        hint = "Did you mean '%s'? " % near[0] if near else ""
+        raise LoadError("%s has no setting '%s'. %sIt is %s%s" % (name, unknown[0], hint, name, signature))
     try:
         signature.bind(**given)
     except TypeError as error:
@@ -802,7 +860,7 @@ class _Desk:
         while True:
             with self._changed:
                 while not self.current and not self._is_closed:
-                    self._changed.wait(0.5)  # an interrupt may reach another thread, and wakes nobody then
+                    self._changed.wait(0.5)  # an interrupt may reach another thread, and does not wake this one then
                 question = self.current
             if question is None:
                 return
@@ -810,7 +868,7 @@ class _Desk:
             last: Any = None
             with suppress(_Lost):
                 last = _answer(model, question)
-            with self._changed:  # before the last word: whoever hears it may ask again at once
+            with self._changed:  # before the last message: the client may ask again at once
                 self.current = None
                 self._done += 1
                 self._advance()
@@ -844,7 +902,7 @@ class _Desk:
             return bool(found)
 
     def overdue(self) -> bool:
-        """True when the model has given no sign of life for longer than whoever asked would wait."""
+        """True when the model has given no sign of life for longer than the client would wait."""
         question = self.current
         allowed_s = GRACE_S + (question.seconds("deadline_s", math.inf) if question else 0.0)
         return question is not None and time.monotonic() - question.sign > allowed_s
@@ -935,7 +993,7 @@ def _estimated(model: Any, question: _Question) -> Last:
         last = {"type": "estimated", "facts": _plain(dict(made[1]))}
     except (TypeError, ValueError) as error:
         raise WireError("facts that are no plain JSON values: %s" % error) from None
-    encode({**last, "id": question.id}, made[0])  # what cannot travel is its failure, told while it can be
+    encode({**last, "id": question.id}, made[0])  # what cannot be sent is its failure, reported while it can be
     return last, dict(made[0])
 
 
@@ -996,17 +1054,17 @@ def _serve_stream(make: Make, readinto: Stream, write: Stream, limit: int) -> No
         except WireError as error:
             faults.append(error)
         finally:
-            end = threading.Timer(GRACE_S, os._exit, (1,))  # a model that hangs or works for nobody is not waited for
+            end = threading.Timer(GRACE_S, os._exit, (1,))  # do not wait for a model that hangs or whose client is gone
             end.daemon = True
             end.start()
             with suppress(OSError):
                 for fault in faults:
                     post(_failure(fault.kind, str(fault)))
-                    while readinto(bytearray(1 << 16)):  # whoever is still sending would not hear it otherwise
+                    while readinto(bytearray(1 << 16)):  # a client that is still sending would not read it otherwise
                         pass
             desk.close()
 
-    threading.Thread(target=listen, daemon=True).start()  # before loading, which may take long, and be for nobody
+    threading.Thread(target=listen, daemon=True).start()  # before loading, which may take long, and be in vain
     try:
         served = make()
         hello = served.hello()
@@ -1107,7 +1165,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
 
     def _is_taken(self, question: _Question, patience_s: float) -> bool:
-        """Wait in line; false when that was in vain, or for nobody, and the question is out of it."""
+        """Wait in the queue; false when that was in vain or the client is gone: the question has left the queue."""
         end = time.monotonic() + patience_s
         while not question.taken.wait(max(0.0, min(0.2, end - time.monotonic()))):
             if (time.monotonic() >= end or self._is_left()) and self.server.desk.withdraw(question):
@@ -1249,12 +1307,17 @@ def _watch(desk: _Desk, parent: str) -> None:
 def serve(
     model: Any, *, port: int | None = None, host: str = "127.0.0.1", pipes: bool = False, max_mb: int = MAX_BYTES >> 20
 ) -> None:
-    """Serve `model` until nobody asks any more.
+    """Serve a model until nobody asks any more.
 
-    Over HTTP where a port is given (0 takes a free one), over the pipes of this process where `pipes` is true (then
-    print nothing before), else over the socket that `worldgauge run --model "cmd:..."` names to its child. The token
-    of a server beyond loopback is read from the environment variable WORLDGAUGE_TOKEN, or made and printed.
-    max_mb: longest message it takes.
+    The token of a server beyond loopback is read from the environment variable WORLDGAUGE_TOKEN, or made and printed.
+
+    Args:
+        model: The model or estimator.
+        port: Serve over HTTP on this port; 0 takes a free one.
+        host: Address to listen on.
+        pipes: Serve over stdin and stdout; print nothing before. With neither port nor pipes, over the socket that
+            `worldgauge run --model "cmd:..."` names to its child.
+        max_mb: Size of the largest message it takes, MB.
     """
     module = sys.modules[type(model).__module__]
     digest, name = _digest(getattr(module, "__file__", None)), type(model).__qualname__

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from support.chat_endpoint import FakeEndpoint
 from support.task_context import QuietContext
@@ -16,6 +17,10 @@ _SUITES = sorted(path.parent.name for path in (Path(__file__).parent / "suites")
 pytest_plugins = ["support.chat_fixtures", *(f"suites.{name}.fixtures" for name in _SUITES)]
 
 os.environ["WORLDGAUGE_OFFLINE"] = "1"  # no test brings weights from anywhere but its own server
+
+# A loaded machine is slow to draw examples, which says nothing about the code.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 # Started in the background of a script, tests inherit that Ctrl-C is ignored, and so would all that they interrupt.
 with suppress(ValueError):
@@ -26,6 +31,31 @@ with suppress(ValueError):
 # Tests start some hundred Pythons, and none of them need compile our modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+LONGEST = (
+    "test_docs.py",
+    "engine/test_own_suites.py",
+    "engine/test_run.py",
+    "cli/test_main.py",
+    "test_tutorial.py",
+    "test_conformance.py",
+    "tools/check_model/test_checks.py",
+    "report/test_browser.py",
+    "engine/workers",
+    "serving",
+    "cli",
+    "suites",
+)
+"""Files and folders of long tests, which begin first: none is left for one process at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        path = item.path.as_posix()
+        return next((n for n, long in enumerate(LONGEST) if f"/tests/{long}" in path), len(LONGEST))
+
+    items.sort(key=place)
 
 
 @pytest.fixture

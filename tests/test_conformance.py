@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.table_sight import table
+from suites.closedloop.manipulation.table_sight import table
 from support.task_context import QuietContext
 from worldgauge.core.actions import HAND_POSES
 from worldgauge.core.agent import Agent, Answer, Problem, agents
@@ -29,9 +29,9 @@ from worldgauge.suites.closedloop.manipulation.env import TableEnv
 from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
 from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.task import TaskParameters
+from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
-from worldgauge.tools.check_model.steps import steps_question
 from worldgauge.worlds import World, open_world, worlds
 
 REGISTRIES = {r.kind: r for r in (suites, models, agents, critics, metrics, worlds, estimators, decoders)}
@@ -79,7 +79,17 @@ def table_question(model: WorldModel, context: int) -> RolloutRequest:
     """At a table, after a few poses where several frames are to be seen."""
     place, noting = TableEnv(table(), 48), Noting(model)
     poses = tuple(place.observe().expert())
-    defaults = TaskParameters(15, 5, 5, 5, 1.0, 40.0, 48, "scripted", "similarity")
+    defaults = TaskParameters(
+        decisions=15,
+        candidates=5,
+        length=5,
+        clip=5,
+        aspect=1.0,
+        hfov_deg=40.0,
+        view_px=48,
+        proposer="scripted",
+        reviser="similarity",
+    )
     imagine = TableImagination(noting, place, defaults, table().facts, "push", 3, "manipulation/x")
     imagine.remember()
     for pose in poses[: 2 * (context > 1)]:
@@ -94,7 +104,7 @@ def question(model: WorldModel, walk: tuple[Episode, int], context: int) -> Roll
     if models.entry(model.spec.name).facts.get("space") == HAND_POSES.name:
         return table_question(model, context)
     if model.spec.view == "panorama":
-        return steps_question(model.spec, start=30, horizon=4, seed=3, size=(160, 90), turn=None)
+        return StepQuestions().question(model.spec, start=30, horizon=4, seed=3, size=(160, 90), turn=None)
     return make_request(*walk, model.spec, LoopNavSettings(context=context), seed=3)
 
 
@@ -211,7 +221,8 @@ class TestSuite:
             assert all(row.kind == "published" for row in made.rows)
 
     def test_scores_stay_in_their_bounds(self, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-        suite = suites.get(name)()
+        small = {"view_px": 48, "panorama_px": 128, "decisions": 2} if name == "closedloop" else {}
+        suite = suites.get(name)(**small)
         task = next(iter(suite.tasks(request.getfixturevalue(f"{name}_data"))))
         asked = agents.get("random")() if suite.subject_kind == "agent" else models.get("freeze")()
         record = suite.perform(task, asked, QuietContext(tmp_path))

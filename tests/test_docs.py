@@ -74,7 +74,8 @@ def test_keys_model_of_the_guide_obeys_on_real_clips(clips: Path, tmp_path: Path
     code = block(ROOT / "docs" / "adding.md", "python", "class MyKeysModel")
     assert len(code.strip().split("\n")) < 20
     (tmp_path / "keys.py").write_text(code, "utf-8")
-    arguments = ["--limit", "1", "--set", "tests=mem", "--set", "poses=exact", "--out", "runs", "--json"]
+    arguments = ["--limit", "1", "--set", "tests=mem", "--set", "poses=exact", "--set", "horizon=8"]
+    arguments += ["--out", "runs", "--json"]
     done = command(tmp_path, "run", "mind", "--data", str(clips), "--model", "./keys.py:MyKeysModel", *arguments)
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "runs" / "my-keys-model" / "scores.jsonl").read_text("utf-8").splitlines()
@@ -90,7 +91,7 @@ def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: P
     guide = ROOT / "docs" / "adding.md"
     (tmp_path / "wm.py").write_text(block(guide, "python", "class MyModel"), "utf-8")
     code = block(guide, "python", "worldgauge.run(")
-    code = code.replace("demo/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
+    code = code.replace("demo/loopnav/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
     (tmp_path / "example.py").write_text(code, "utf-8")
     done = subprocess.run([sys.executable, "example.py"], capture_output=True, text=True, timeout=240, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -119,12 +120,13 @@ def test_files_of_the_guide_pass_their_tests(tmp_path: Path) -> None:
     assert "7 passed" in done.stdout
 
 
-def test_three_lines_of_python_run(walks: Path, tmp_path: Path) -> None:
-    code = block(ROOT / "README.md", "python", "worldgauge.run(")
-    code = code.replace("demo/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
+def test_python_of_the_readme_runs(readme_model: str, tmp_path: Path) -> None:
+    code = block(ROOT / "README.md", "python", "wg.run(")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"sgcs\s+freeze\s+0\.\d+\n\s+truth\s+1\.0", done.stdout), done.stdout
+    assert re.search(r"^my-model: 2 expected = 2 scored", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"freeze +0\.\d+\nmemory +0\.\d+\nmy-model +0\.", done.stdout), done.stdout
+    assert (tmp_path / "first.html").stat().st_size > 100_000
 
 
 def test_the_two_commands_are_in_the_makefile_and_first_in_the_readme() -> None:
@@ -152,6 +154,14 @@ def test_design_names_every_room_and_an_example_of_each() -> None:
     rooms = {path.name for path in source.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert {room for room, _ in rows} == rooms
     assert [example for _, example in rows if not (source / example).exists()] == []
+
+
+def test_design_names_every_folder_of_a_suite() -> None:
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    suites = ROOT / "src" / "worldgauge" / "suites"
+    folders = {path.name for path in suites.glob("*/*/") if any(path.glob("*.py"))}
+    assert folders
+    assert {name for name in folders if f"`{name}/`" not in text} == set()
 
 
 def test_modules_that_the_docs_name_exist() -> None:

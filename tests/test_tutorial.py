@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -42,39 +41,47 @@ def worldgauge_command(folder: Path, path: str, *words: str) -> subprocess.Compl
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the page's files, and what `pip install --editable .` adds to them."""
+    """A folder with the page's files in `project`, and what setuptools makes of their pyproject.toml in `site`.
+
+    These are the steps of `pip install .` that need neither the network nor another package.
+    """
     folder = tmp_path_factory.mktemp("spin")
+    project = folder / "project"
+    project.mkdir()
     for name, text in tutorial_files().items():
-        (folder / name).write_text(text, "utf-8")
-    project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
-    facts = folder / "spin-0.1.dist-info"
-    facts.mkdir()
-    (facts / "METADATA").write_text(f"Name: {project['name']}\nVersion: {project['version']}\n")
-    groups = [
-        f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items())
-        for group, points in project["entry-points"].items()
-    ]
-    (facts / "entry_points.txt").write_text("\n".join(groups))
+        (project / name).write_text(text, "utf-8")
+    (folder / "site").mkdir()
+    steps = ["build_py", "--build-lib", "../site", "egg_info", "--egg-base", "../site"]
+    code = "from setuptools import setup; setup()"
+    done = subprocess.run([sys.executable, "-c", code, *steps], cwd=project, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     return folder
 
 
 @pytest.fixture(scope="module")
 def collected(installed: Path) -> Path:
-    """The same folder after the page's `collect`."""
+    """The same folder after the page's `collect`. Its files are not in the working folder, only installed."""
     done = worldgauge_command(installed, search_path(installed), *tutorial_command("collect"))
     assert done.returncode == 0, done.stderr
-    assert "2 spins, 48 frames" in done.stdout
+    assert "spins: 2, frames: 48" in done.stdout
     return installed
 
 
-def search_path(*folders: Path) -> str:
-    return os.pathsep.join([*map(str, folders), str(PACKAGE.parent)])
+def search_path(installed: Path) -> str:
+    return os.pathsep.join([str(installed / "site"), str(PACKAGE.parent)])
 
 
 def test_three_files_make_the_suite() -> None:
     files = tutorial_files()
     assert sorted(files) == ["pyproject.toml", "spin.py", "test_spin.py"]
     assert files["spin.py"].count("\n") < 200
+
+
+def test_the_project_installs_its_module_alone(installed: Path) -> None:
+    """Without `py-modules`, setuptools refuses two modules side by side, or installs the test as well."""
+    assert [path.name for path in (installed / "site").glob("*.py")] == ["spin.py"]
+    points = (installed / "site" / "spin.egg-info" / "entry_points.txt").read_text("utf-8")
+    assert points.count("spin = spin:") == 2
 
 
 def test_the_collection_makes_videos_and_goes_on(collected: Path) -> None:
@@ -84,7 +91,7 @@ def test_the_collection_makes_videos_and_goes_on(collected: Path) -> None:
     manifest = json.loads((data / "worldgauge.json").read_text())
     assert sorted(manifest["worlds"]) == ["village-000", "village-001"]
     again = worldgauge_command(collected, search_path(collected), *tutorial_command("collect"), "--dry-run")
-    assert "2 spins expected, 2 done already" in again.stdout
+    assert "spins: 2 expected, 2 already done" in again.stdout
     words = [{"64x36": "96x54"}.get(word, word) for word in tutorial_command("collect")]
     refused = worldgauge_command(collected, search_path(collected), *words)
     assert refused.returncode == 2
@@ -97,7 +104,7 @@ def test_the_check_finds_a_damaged_file(collected: Path, tmp_path: Path) -> None
     path = search_path(collected)
     fine = worldgauge_command(collected, path, *tutorial_command("check"))
     assert fine.returncode == 0, fine.stderr
-    assert "2 of 2 spins are valid, 48 frames; can be used" in fine.stdout
+    assert "spins: 2 of 2 valid; frames: 48; usable" in fine.stdout
     damaged = tmp_path / "data"
     damaged.mkdir()
     for file in (collected / "data").glob("spin-*"):
@@ -106,7 +113,7 @@ def test_the_check_finds_a_damaged_file(collected: Path, tmp_path: Path) -> None
     found = worldgauge_command(tmp_path, path, *tutorial_command("check"))
     assert found.returncode == 1
     assert "1 spin, not usable (first: spin-001)" in found.stdout
-    assert "1 of 2 spins are valid" in found.stdout
+    assert "spins: 1 of 2 valid" in found.stdout
 
 
 def test_truth_closes_the_turn_and_stands_first_in_table_and_report(collected: Path) -> None:
@@ -128,7 +135,7 @@ def test_truth_closes_the_turn_and_stands_first_in_table_and_report(collected: P
 def test_its_own_test_passes(installed: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_spin.py"],
-        cwd=installed,
+        cwd=installed / "project",
         env={**os.environ, "PYTHONPATH": search_path(installed)},
         capture_output=True,
         text=True,

@@ -12,14 +12,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from worldgauge.cli.main import COLLECT_EXAMPLE, COMMANDS, app, suite_commands
+from worldgauge.cli import suite_commands
+from worldgauge.cli.main import COLLECT_EXAMPLE, COMMANDS, app
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.collection.collection import collections
 from worldgauge.engine.options import given_fields
 from worldgauge.engine.suite.base import suites
 from worldgauge.metrics import metrics
 
-EXAMPLES = [COLLECT_EXAMPLE, *(one.example for one in (*COMMANDS, *suite_commands()))]
+EXAMPLES = [COLLECT_EXAMPLE, *(one.example for one in (*COMMANDS, *suite_commands.commands()))]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -72,7 +73,7 @@ def test_what_one_does_first_is_listed_first() -> None:
     panels = [told.index(f"─ {panel} ─") for panel in ("Measure", "Models and data", "Tools")]
     assert panels == sorted(panels)
     first = re.findall(r"^│ ([a-z-]+) ", told[panels[0] : panels[1]], re.M)
-    assert first == ["collect", "run", "report", "check"]
+    assert first == ["demo", "collect", "run", "report", "check"]
 
 
 def test_every_option_of_a_collection_says_what_it_does() -> None:

@@ -15,6 +15,7 @@ from support.commands import Done, command
 from support.places import TESTS
 
 DOUBLES = TESTS / "engine" / "doubles"
+SEARCHED = os.pathsep.join(filter(None, [str(DOUBLES), os.environ.get("PYTHONPATH")]))
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def alone(tmp_path: Path) -> Callable[..., Done]:
     """Run `worldgauge ...` in tmp_path in a process of its own, with the suite "echo" and its models at hand."""
 
     def call(*arguments: str | Path) -> Done:
-        environment = {**os.environ, "PYTHONPATH": str(DOUBLES), "COLUMNS": "100"}
+        environment = {**os.environ, "PYTHONPATH": SEARCHED, "COLUMNS": "100"}
         words = [sys.executable, "-P", "-m", "worldgauge.cli.main", *map(str, arguments)]
         return subprocess.run(
             words, capture_output=True, text=True, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL
@@ -41,7 +42,7 @@ def cli(tmp_path: Path) -> Callable[..., Done]:
 def echo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The suite "echo" and its models, here and in every worker."""
     monkeypatch.syspath_prepend(DOUBLES)
-    monkeypatch.setenv("PYTHONPATH", str(DOUBLES))
+    monkeypatch.setenv("PYTHONPATH", SEARCHED)
     import enginedoubles
 
     enginedoubles.register()
@@ -90,11 +91,11 @@ def test_run_ends_with_tables_counts_and_the_next_command(
 ) -> None:
     done = alone("run", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7", "--out", "runs/x")
     assert done.returncode == 0, done.stderr
-    assert "7.00..7.00" in done.stdout
+    assert "[7.00, 7.00]" in done.stdout
     assert "steady-level-7: 3 expected = 2 scored + 1 skipped + 0 failed" in done.stdout
     assert "skipped steady-level-7 even/2: marked as unusable" in done.stdout
     assert done.stdout.endswith("next: worldgauge report runs/x --out runs/x/report.html\n")
-    assert "[2/3] steady-level-7 even/0 done" in done.stderr
+    assert done.stderr == "[2/3] tasks, 67%\n[3/3] tasks, 100%\n"
     assert (tmp_path / "runs/x/steady-level-7/scores.jsonl").exists()
 
 
@@ -122,12 +123,12 @@ def test_failures_are_shown_and_retried(cli: Callable[..., Done], data: Path) ->
     done = cli(*arguments)
     assert done.returncode == 1
     assert "  failed faulty-raise-how-raise odd/1: model 'faulty-raise' raised ValueError" in done.stdout
-    assert "The same command tries the failed ones again." in done.stdout
+    assert "The same command tries the failed tasks again." in done.stdout
     assert "odd/1 failed" in cli(*arguments).stderr
     assert cli(*arguments, "--keep-failed").stderr == ""
     (plan,) = json.loads(cli(*arguments, "--keep-failed", "--dry-run", "--json").stdout)["plans"]
     assert (plan["done_already"], plan["ask"], [kept["task"] for kept in plan["kept_failed"]]) == (1, 0, ["odd/1"])
-    assert ", 1 failed and kept; into" in cli(*arguments, "--keep-failed", "--dry-run").stdout
+    assert ", 1 failed before; into" in cli(*arguments, "--keep-failed", "--dry-run").stdout
 
 
 def test_generate_then_score_then_score_otherwise(cli: Callable[..., Done], data: Path) -> None:
@@ -156,7 +157,7 @@ def test_the_next_command_can_be_pasted(cli: Callable[..., Done], data: Path) ->
 def test_dry_run_says_what_would_be_done(cli: Callable[..., Done], data: Path, tmp_path: Path) -> None:
     arguments = ["run", "echo", "--data", data, "--model", "enginedoubles:Steady", "--out", "out"]
     done = cli(*arguments, "--dry-run")
-    assert "3 tasks expected, 0 done already, 2 to ask, 0 only to score, 1 skipped; into out/steady" in done.stdout
+    assert "3 tasks expected, 0 already done, 2 to run, 0 only to score, 1 skipped; into out/steady" in done.stdout
     assert "skipped even/2: marked as unusable" in done.stdout
     assert not (tmp_path / "out").exists()
     cli(*arguments)
@@ -175,13 +176,19 @@ def test_deadline_kills_a_hung_model(cli: Callable[..., Done], data: Path) -> No
     [
         (["run", "echo", "--model", "fereeze"], "no model 'fereeze'. Did you mean 'freeze'?"),
         (["run", "loopnva", "--model", "freeze"], "no suite 'loopnva'. Did you mean 'loopnav'?"),
+        (["run", "loopnva", "--help"], "no suite 'loopnva'. Did you mean 'loopnav'?"),
+        (["generate", "--help", "loopnva"], "no suite 'loopnva'. Did you mean 'loopnav'?"),
+        (
+            ["run", "echo", "--model", "freeze?foo=1"],
+            "model 'freeze?foo=1': model 'freeze' has no setting 'foo'. It takes: view='perspective'",
+        ),
         (["run", "echo", "--model", "freeze", "--set", "gain"], "--set takes NAME=VALUE, not 'gain'"),
         (["run", "echo", "--model", "freeze", "--set", "gian=1"], "no echo setting 'gian'. Did you mean 'gain'"),
         (["run", "echo", "--model", "freeze", "--limit", "0"], "limit must be at least 1"),
         (["run", "echo", "--model", "freeze", "--workers", "0"], "workers must be at least 1"),
         (
             ["check", "minecraft"],
-            "no data set to check 'minecraft'. Known: build, closedloop, coverage, demonstrations, loopnav, mind",
+            "no collection 'minecraft'. Known: build, closedloop, coverage, demonstrations, loopnav, mind",
         ),
     ],
 )
@@ -195,11 +202,41 @@ def test_known_errors_are_one_line_and_exit_code_2(
     assert done.stdout == ""
 
 
+def test_notes_come_only_with_a_run_that_can_start(
+    cli: Callable[..., Done], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import enginedoubles
+
+    monkeypatch.setattr(enginedoubles.Echo, "missing_data", lambda self, source: ["half of it is not here"])
+    run = ["run", "echo", "--data", data, "--model"]
+    for wrong in (["fereeze"], ["freeze", "--limit", 0], ["fereeze", "--dry-run"]):
+        done = cli(*run, *wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert done.stderr.startswith("error: ")
+    for good in (["enginedoubles:Steady"], ["enginedoubles:Steady", "--dry-run"]):
+        done = cli(*run, *good)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.splitlines()[0] == "note: half of it is not here"
+        assert done.stderr.count("note: ") == 1
+
+
+def test_data_of_another_collection_are_named(cli: Callable[..., Done], walks: Path) -> None:
+    done = cli("check", "mind", "--data", walks)
+    told = f"error: {walks} was made by collection 'loopnav': use: worldgauge check loopnav --data {walks}\n"
+    assert (done.returncode, done.stderr) == (2, told)
+    done = cli("run", "mind", "--data", walks, "--model", "freeze")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {walks}: no clips in ")
+    assert done.stderr.endswith(" (this folder was made by: worldgauge collect loopnav)\n")
+    assert done.stderr.count("\n") == 1, "no notes in front of it"
+
+
 def test_commands_without_data_have_their_errors_too(cli: Callable[..., Done], tmp_path: Path) -> None:
     for arguments, error in (
         (["score", "nowhere"], "nowhere: neither a run folder"),
         (["report", "nowhere"], "nowhere: neither a run folder"),
-        (["collect", "minecraft", "--out", "x"], "no data set to collect 'minecraft'"),
+        (["collect", "minecraft", "--out", "x"], "no collection 'minecraft'"),
+        (["collect", "loopnav", "--out", "x", "--world", "vokel"], "no walkable world 'vokel'. Did you mean 'voxel'?"),
         (["collect", "loopnav", "--out", "x", "--size", "640"], "--size takes whole numbers"),
         (["collect", "loopnav", "--out", "x", "--types", "ABBA"], "loopnav option 'types' must be"),
     ):
@@ -231,7 +268,7 @@ def test_lists(cli: Callable[..., Done], kind: str) -> None:
 def test_a_data_set_is_checked(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
     done = cli("check", "loopnav", "--data", walks)
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 walks are valid" in done.stdout
+    assert "walks: 2 of 2 valid" in done.stdout
     told = json.loads(cli("check", "loopnav", "--data", walks, "--json").stdout)
     assert (told["ok"], told["n_valid"]) == (True, 2)
     done = cli("check", "loopnav", "--data", tmp_path / "none")
@@ -256,13 +293,13 @@ def test_a_collection_is_planned_and_continued(cli: Callable[..., Done], walks: 
 @pytest.mark.slow
 def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[..., Done], tmp_path: Path) -> None:
     arguments = ["collect", "target", "--out", "d", "--scenes", "1", "--per-scene", "1", "--size", "32x18"]
-    assert cli(*arguments, "--dry-run").stdout == "1 scenarios expected, 0 done already; into d\n"
+    assert cli(*arguments, "--dry-run").stdout == "scenarios: 1 expected, 0 already done; in d\n"
     assert not (tmp_path / "d").exists()
     done = cli(*arguments, "--places", "indoors")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("d: 1 scenarios, 250 frames\n")
+    assert done.stdout.startswith("d: scenarios: 1, frames: 250\n")
     assert "next: worldgauge run target --data d" in done.stdout
-    assert "[1/1] sample_000_custom_segment_000_249" in done.stderr
+    assert "[1/1] scenarios, 100%" in done.stderr
     told = json.loads(cli(*arguments, "--places", "indoors", "--dry-run", "--json").stdout)
     assert (told["expected"], told["done_already"], told["settings"]["places"]) == (1, 1, ["indoors"])
     told = json.loads(cli(*arguments, "--places", "indoors", "--workers", "2", "--json").stdout)
@@ -279,18 +316,18 @@ def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[...,
 @pytest.mark.slow
 def test_mind_clips_are_planned_collected_continued_and_checked(cli: Callable[..., Done], tmp_path: Path) -> None:
     assert cli("collect", "mind", "--out", "d", "--dry-run").stdout == (
-        "350 clips and start images expected, 0 done already; into d\n"
+        "clips and start images: 350 expected, 0 already done; in d\n"
     )
     arguments = ["collect", "mind", "--out", "d", "--families", "interior,urban", "--perspectives", "3rd"]
     arguments += ["--train", "0", "--mem", "1", "--action-space", "1", "--mirror", "1", "--frames", "30"]
     arguments += ["--size", "64x36"]
-    assert cli(*arguments, "--dry-run").stdout == "3 clips and start images expected, 0 done already; into d\n"
+    assert cli(*arguments, "--dry-run").stdout == "clips and start images: 3 expected, 0 already done; in d\n"
     assert not (tmp_path / "d").exists()
     done = cli(*arguments)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("d: 3 clips and start images, 61 frames\n")
+    assert done.stdout.startswith("d: clips and start images: 3, frames: 61\n")
     assert "next: worldgauge run mind --data d" in done.stdout
-    assert "[1/3] 3rd_data/mem_test/data-150" in done.stderr
+    assert "[1/3] clips and start images, 33%" in done.stderr
     told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
     assert (told["expected"], told["done_already"], told["settings"]["frames"]) == (3, 3, 30)
     told = json.loads(cli(*arguments, "--workers", "2", "--json").stdout)
@@ -307,7 +344,7 @@ def test_mind_clips_are_planned_collected_continued_and_checked(cli: Callable[..
     done = cli("check", "mind", "--data", "d", "--decode")
     assert done.returncode == 0, done.stderr
     assert "3rd action_space_test" in done.stdout
-    assert "12 of 12 clips and mirror videos are valid, 60 frames; can be used" in done.stdout
+    assert "clips and mirror videos: 12 of 12 valid; frames: 60; usable" in done.stdout
     (tmp_path / "d/3rd_data/test/mem_test/data-150/action.json").write_text("{")
     told = json.loads(cli("check", "mind", "--data", "d", "--json").stdout)
     assert (told["ok"], told["n_valid"]) == (False, 11)
@@ -329,7 +366,7 @@ def test_doctor_says_what_is_missing(cli: Callable[..., Done], tmp_path: Path, m
     monkeypatch.setenv("WORLDGAUGE_NODE_PACKAGES", str(tmp_path))
     done = cli("doctor", "minecraft")
     assert done.returncode == 1
-    assert "worldgauge minecraft install" in done.stdout
+    assert "worldgauge minecraft install" in " ".join(done.stdout.split())
     told = json.loads(cli("doctor", "minecraft", "--json").stdout)
     assert told["ok"] is False
     assert {"part", "well", "needed", "told"} == set(told["findings"][0])

@@ -40,7 +40,7 @@ def test_list_says_whose_and_whether_here(host: LocalHost, cli: Callable[..., An
     done = cli("list")
     assert done.exit_code == 0, done.output
     assert done.stdout.split("\n")[1].split() == ["toy", "play", "size", "not", "published", "Toy", "License", "absent"]
-    assert f"in {tmp_path / 'store'}; bring one: worldgauge weights pull NAME" in done.stdout
+    assert f"in {tmp_path / 'store'}; download one: worldgauge weights pull NAME" in done.stdout
     told = json.loads(cli("list", "--json").stdout)
     assert told["folder"] == str(tmp_path / "store")
     (one,) = told["sets"]
@@ -60,8 +60,8 @@ def test_pull_brings_once_and_dry_run_brings_nothing(host: LocalHost, cli: Calla
     done = cli("pull", "toy", "--dry-run")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("toy: Toy, under Toy License of https://owner.example/toy; into ")
-    assert "net.pth, 7000 B, held to its sha256, from http://127.0.0.1" in done.stdout
-    assert "config.json, size not published, its sha256 is recorded on arrival" in done.stdout
+    assert "net.pth, 7000 B, checked against its sha256, from http://127.0.0.1" in done.stdout
+    assert "config.json, size not published, its sha256 is recorded after the download" in done.stdout
     assert json.loads(cli("pull", "play", "--dry-run", "--json").stdout)["sets"][0]["to_bring"] == [
         "net.pth",
         "config.json",
@@ -72,14 +72,14 @@ def test_pull_brings_once_and_dry_run_brings_nothing(host: LocalHost, cli: Calla
     done = cli("pull", "play")
     assert done.exit_code == 0, done.output
     assert done.stdout == (
-        f"{tmp_path / 'store' / 'toy'}: 2 files came, under Toy License of https://owner.example/toy\n"
+        f"{tmp_path / 'store' / 'toy'}: 2 files downloaded, under Toy License of https://owner.example/toy\n"
     )
     assert json.loads(cli("pull", "toy", "--json").stdout) == {
         "failures": [],
         "ok": True,
         "pulled": [{"brought": [], "folder": str(tmp_path / "store" / "toy"), "name": "toy"}],
     }
-    assert "all here; nothing is to be brought" in cli("pull", "toy", "--dry-run").stdout
+    assert "complete; nothing to download" in cli("pull", "toy", "--dry-run").stdout
 
 
 def test_what_does_not_come_is_told(host: LocalHost, cli: Callable[..., Any]) -> None:
@@ -135,5 +135,5 @@ def test_adopt(host: LocalHost, cli: Callable[..., Any], tmp_path: Path) -> None
     (mine / "blob").unlink()
     done = cli("adopt", mine)
     assert done.exit_code == 1
-    assert f"not taken: {mine / 'net.pth'}: expected 7000 bytes, got 5" in done.stdout
+    assert f"not adopted: {mine / 'net.pth'}: expected 7000 bytes, got 5" in done.stdout
     assert host.asked == []

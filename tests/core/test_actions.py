@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
-from worldgauge.core.actions import LOOP_WALK, WALK_STEP_M, Actions, camera_path, describe, motions, walk_look
+from worldgauge.core.actions import LOOP_WALK, WALK_STEP_M, Actions, camera_path, describe, motions
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
+from worldgauge.suites.mind.actions import walk_look
 
 QUARTER = np.pi / 2
 

@@ -4,12 +4,14 @@ import importlib
 import importlib.util
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.core.registry import Registry
+from worldgauge.core.registry import Registry, check_arguments
 
 PACKAGE = """
 from worldgauge.core.registry import Registry
@@ -169,3 +171,36 @@ def test_threads_that_ask_at_once_see_all(things: Registry[type], tmp_path: Path
 def test_an_unknown_name_suggests(things: Registry[type]) -> None:
     with pytest.raises(UnknownNameError, match=r"no thing 'woden'. Did you mean 'wooden'\? Known: iron, wooden"):
         things.get("woden")
+
+
+class Plain:
+    pass
+
+
+def takes_all(gain: int = 1, **more: int) -> None: ...
+
+
+def needs_one(weights: str, *, scale: float = 0.5) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "words"),
+    [
+        (needs_one, {"weights": "x", "scal": 1}, "it has no setting 'scal'. Did you mean 'scale'? It takes: weights, "),
+        (needs_one, {"weights": "x", "foo": 1}, "it has no setting 'foo'. It takes: weights, scale=0.5"),
+        (needs_one, {"scale": 1}, "it needs the setting 'weights'. It takes: weights, scale=0.5"),
+        (Plain, {"foo": 1}, "it has no setting 'foo'. It takes no settings"),
+    ],
+)
+def test_wrong_settings_are_named(make: Callable[..., Any], given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_arguments(make, given, "it")
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [(needs_one, {"weights": "x"}), (takes_all, {"foo": 1}), (Plain, {}), (dict, {"any": 1})],
+)
+def test_what_fits_passes(make: Callable[..., Any], given: dict[str, Any]) -> None:
+    check_arguments(make, given, "it")

@@ -12,7 +12,7 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.core.statistics import (
     Interval,
     MeanStd,
-    Place,
+    RankRange,
     balanced_interval,
     bootstrap_interval,
     correlation,
@@ -221,20 +221,20 @@ def test_subjects_that_the_data_cannot_tell_apart_share_a_place():
     levels = {"a": 0.3, "b": 0.0, "c": 0.0, "d": -0.3}
     scores = {name: tasks(base + level + n) for (name, level), n in zip(levels.items(), noise, strict=True)}
     assert ranks_with_ties(scores, rng=rng()) == {
-        "a": Place(1, 1),
-        "b": Place(2, 3),
-        "c": Place(2, 3),
-        "d": Place(4, 4),
+        "a": RankRange(1, 1),
+        "b": RankRange(2, 3),
+        "c": RankRange(2, 3),
+        "d": RankRange(4, 4),
     }
-    assert ranks_with_ties(scores, rng=rng(), higher=False)["a"] == Place(4, 4)
+    assert ranks_with_ties(scores, rng=rng(), higher=False)["a"] == RankRange(4, 4)
 
 
 def test_too_few_trajectories_tell_nothing():
     """With five pairs the smallest p is 2 / 32: over 0.05, however far apart the two are."""
     scores = {"a": tasks([9.0] * 5), "b": zeros(5), "c": {}}
-    assert set(ranks_with_ties(scores, rng=rng()).values()) == {Place(1, 3)}
+    assert set(ranks_with_ties(scores, rng=rng()).values()) == {RankRange(1, 3)}
     assert ranks_with_ties({}, rng=rng()) == {}
-    assert ranks_with_ties({"a": zeros(3)}, rng=rng()) == {"a": Place(1, 1)}
+    assert ranks_with_ties({"a": zeros(3)}, rng=rng()) == {"a": RankRange(1, 1)}
 
 
 def test_holm_by_hand():

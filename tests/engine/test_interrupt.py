@@ -101,7 +101,7 @@ def test_a_polite_stop_is_clean(number: signal.Signals, data: Path, tmp_path: Pa
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert errors.endswith("stopped; what is done is kept, and the same command goes on from here\n")
+    assert errors.endswith("stopped; finished work is kept, and the same command continues from here\n")
     assert "Traceback" not in errors
     assert list((tmp_path / "out").rglob(".*")) == []
     assert children_of(process.pid) == []

@@ -55,9 +55,9 @@ class Mute:
 """
 RUN = """
 import worldgauge
-result = worldgauge.run("own", model={model!r}, data=".", out="runs", workers=2)
+result = worldgauge.run("own", model={model!r}, data=".", out="runs", workers=1)
 print(result.counts.scored, sorted(set(failure.error for failure in result.failures)))
-result = worldgauge.score(list(result.directories.values()), settings={{"gain": 2}}, workers=2)
+result = worldgauge.score(list(result.directories.values()), settings={{"gain": 2}}, workers=1)
 print(result.counts.scored, sum(result.frame.value))
 """
 WORKED = ["6 []", "6 30.0"]
@@ -97,7 +97,7 @@ def test_by_an_entry_point(folder: Path, decorator: str) -> None:
     """With the decorator as well it is one suite, not two of the same name."""
     (folder / "ownsuite.py").write_text(SUITE.format(decorator=decorator))
     _offer(folder, "ownsuite:Own")
-    told = _python(folder, "-c", RUN.format(model="ownmodel:Mute"))
+    told = _python(folder, "-c", RUN.format(model="ownmodel:Mute").replace("workers=1", "workers=2"))
     assert told.stdout.splitlines() == WORKED, told.stderr
 
 
@@ -139,7 +139,7 @@ def test_on_a_cluster(folder: Path, offered: bool) -> None:
     (folder / "ownsuite.py").write_text(SUITE.format(decorator="" if offered else DECORATOR))
     if offered:
         _offer(folder, "ownsuite:Own")
-    code = RUN.format(model="ownmodel:Mute").replace("workers=2", 'workers=2, on="ray"')
+    code = RUN.format(model="ownmodel:Mute").replace("workers=1", 'workers=2, on="ray"')
     told = _python(folder, "-c", ("" if offered else "import ownsuite\n") + code)
     assert told.stdout.splitlines() == WORKED, told.stderr
 

@@ -83,7 +83,11 @@ def test_a_file_and_its_neighbours(tmp_path: Path) -> None:
         ("enginedoubles:Nobody", UsageError, "'enginedoubles' holds no 'Nobody'"),
         ("enginedoubles:NoModel", UsageError, "lacks 'spec', a worldgauge.core.model.ModelSpec and 'rollout"),
         ("enginedoubles:HORIZON", UsageError, "is no world model"),
-        ("enginedoubles:Steady?levl=1", UsageError, "takes \\(level=0, wait=0.0\\)"),
+        (
+            "enginedoubles:Steady?levl=1",
+            UsageError,
+            "no setting 'levl'. Did you mean 'level'. It takes: level=0, wait=0.0",
+        ),
         ("enginedoubles:Unloadable", SubjectError, "could not be made: RuntimeError: no CUDA device"),
         ("./none.py:Mine", UsageError, "none.py: cannot be read"),
         ("BAD:Mine", SubjectError, "importing it raised ZeroDivisionError"),

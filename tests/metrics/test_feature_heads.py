@@ -6,8 +6,7 @@ from scipy.spatial.distance import cosine
 
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics.feature_heads import aesthetic, dino_mse, imaging, lpips, lpips_320x180, lpips_720p
-from worldgauge.metrics.frame_pairs import prepared
+from worldgauge.metrics.feature_heads import aesthetic, dino_mse, imaging
 
 
 @pytest.mark.parametrize("case", cases("mind_feature_heads", "cases"))
@@ -65,21 +64,3 @@ def test_degenerate():
     for raw in (math.nan, math.inf):
         with pytest.raises(ShapeError, match="finite"):
             imaging(raw)
-
-
-def test_learned_distance_is_shown_both_frames_at_the_common_size():
-    x, y = np.random.default_rng(3).integers(0, 256, (2, 18, 32, 3), dtype=np.uint8)
-    assert lpips_720p(x, y, lambda a, b: a.mean() - b.mean()) == float(prepared(x).mean() - prepared(y).mean())
-    assert lpips_720p(x, x, lambda a, b: abs(a - b).max()) == 0
-
-
-def test_lpips_sees_frames_as_they_are():
-    x = np.full((4, 6, 3), 51, np.uint8)
-    y = np.full((4, 6, 3), 102, np.uint8)
-    assert lpips(x, y, lambda a, b: float(b.mean() - a.mean())) == pytest.approx(0.2)
-    assert lpips(x, y, lambda a, b: float(a.shape[1])) == 6
-    assert lpips_320x180(x, y, lambda a, b: float(a.shape[1])) == 320
-    for function in (lpips, lpips_320x180):
-        assert function(x, y, lambda a, b: float((b - a).mean())) == pytest.approx(0.2)
-    with pytest.raises(ShapeError, match="differ"):
-        lpips(x, y[1:], lambda a, b: 0.0)

@@ -1,4 +1,3 @@
-import json
 import math
 
 import numpy as np
@@ -7,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import correlate1d, map_coordinates
 
-from support.vectors import DEFAULT, cases
+from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.video import Clip
 from worldgauge.metrics import metrics
@@ -22,8 +21,6 @@ from worldgauge.metrics.frame_pairs import (
     scored_frames,
     ssim_720p,
 )
-
-PROBES = json.loads((DEFAULT / "mind_preprocess.json").read_text())["probes_at"]["channel,row,col"]
 
 
 def values(frames):
@@ -73,13 +70,15 @@ def plain_prepared(frame, width, height):
     return np.stack(colours, -1) / 255
 
 
-@pytest.mark.parametrize("case", cases("mind_preprocess", "cases"))
-def test_vector_preprocess(case):
+@pytest.mark.parametrize(("case", "probes"), cases("mind_preprocess", "cases", beside="probes_at"))
+def test_vector_preprocess(case, probes):
     frame = np.random.default_rng(case["seed"]).integers(0, 256, (1, case["h"], case["w"], 3), dtype=np.uint8)[0]
     assert frame.sum() == case["input_sum"]
     found = prepared(frame)
     assert (found.shape, found.dtype) == ((720, 1280, 3), np.float32)
-    np.testing.assert_allclose([found[row, col, c] for c, row, col in PROBES], case["probes"], atol=2e-4, rtol=0)
+    np.testing.assert_allclose(
+        [found[row, col, c] for c, row, col in probes["channel,row,col"]], case["probes"], atol=2e-4, rtol=0
+    )
     np.testing.assert_allclose(found.mean((0, 1), dtype=np.float64), case["mean_rgb"], atol=2e-5, rtol=0)
     np.testing.assert_allclose(found.std(dtype=np.float64), case["std_all"], atol=2e-5, rtol=0)
 

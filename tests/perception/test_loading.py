@@ -13,18 +13,17 @@ from PIL import Image
 
 from support.perception_server import patches, projection
 from support.places import TESTS
-from support.vectors import DEFAULT, cases
+from support.vectors import cases
 from worldgauge.core.errors import DataError, ShapeError, SubjectError, UnknownNameError, UsageError, WorldgaugeError
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import prepared
 from worldgauge.perception import estimators
 from worldgauge.perception.loading import BATCH, Unavailable, open_perception
-from worldgauge.perception.lpips import Lpips
+from worldgauge.perception.lpips_numpy import Lpips
 from worldgauge.perception.networks.preprocessing import clip_input, dino_input, musiq_input
 from worldgauge.serving.estimator import EstimateError
 
 SERVERS = TESTS / "support" / "perception_server.py"
-PROBES = json.loads((DEFAULT / "mind_preprocess.json").read_text())["clip_probes_at"]["channel,row,col"]
 
 Opened = Callable[..., Any]
 
@@ -51,12 +50,14 @@ def frames(n: int = 3, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).random((n, 72, 128, 3), dtype=np.float32)
 
 
-@pytest.mark.parametrize("case", cases("mind_preprocess", "cases"))
-def test_vector_what_clip_is_shown(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("case", "probes"), cases("mind_preprocess", "cases", beside="clip_probes_at"))
+def test_vector_what_clip_is_shown(case: dict[str, Any], probes: dict[str, Any]) -> None:
     frame = np.random.default_rng(case["seed"]).integers(0, 256, (1, case["h"], case["w"], 3), dtype=np.uint8)[0]
     (seen,) = clip_input(prepared(frame)[None])
     assert (seen.shape, seen.dtype) == ((224, 224, 3), np.float32)
-    np.testing.assert_allclose([seen[row, col, c] for c, row, col in PROBES], case["clip_probes"], atol=2e-4, rtol=0)
+    np.testing.assert_allclose(
+        [seen[row, col, c] for c, row, col in probes["channel,row,col"]], case["clip_probes"], atol=2e-4, rtol=0
+    )
     np.testing.assert_allclose(seen.mean((0, 1), dtype=np.float64), case["clip_mean_rgb"], atol=2e-5, rtol=0)
     np.testing.assert_allclose(seen.std(dtype=np.float64), case["clip_std_all"], atol=2e-5, rtol=0)
 

@@ -5,10 +5,12 @@ import pytest
 from support.paint import painted_colours
 from worldgauge.core.errors import NotApplicableError, ShapeError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
-from worldgauge.metrics.sgcs import CATEGORIES, frame_sgcs
 from worldgauge.perception import estimators
 from worldgauge.perception._colour import classify, colour_table, number_components
-from worldgauge.perception.segment import COUNTABLE, Colour, Exact, Labels, Masks, accuracy_against_exact, min_area
+from worldgauge.perception.instances import CATEGORIES
+from worldgauge.perception.segment import COUNTABLE, Colour, Exact, Labels, Masks, min_area
+from worldgauge.suites.loopnav.metrics.segmenter_accuracy import accuracy_against_exact
+from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs
 from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES

@@ -1,8 +1,8 @@
 """Nothing was lost when the house was rebuilt: data, scores and tables have the digests that 0.1.0 gave.
 
-bytes_0_1_0.json was made by measure.py with 0.1.0, before anything was moved. Left out of it are files that name where
-the data lie (run.json, record.json, the index of file times) and how long things took (journal.jsonl). One of MIND's
-scores of `noise` (gsc_ssim) differed by 3e-9 between two runs of 0.1.0 itself: the value is the one that came thrice.
+bytes_0_1_0.json was made by measure.py with 0.1.0, with kernels compiled for any x86-64 processor: digests of what was
+compiled for one machine do not hold on another. Left out of it are files that name where the data lie (run.json,
+record.json, the index of file times) and how long things took (journal.jsonl).
 """
 
 from __future__ import annotations

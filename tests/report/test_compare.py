@@ -9,7 +9,7 @@ import pytest
 
 from report.toybench import ToyLoop
 from worldgauge.core import statistics
-from worldgauge.core.statistics import holm, places
+from worldgauge.core.statistics import holm, rank_ranges
 from worldgauge.engine.result import TaskCounts
 from worldgauge.engine.suite.contract import Score
 from worldgauge.report import segmenter_accuracy as trust
@@ -91,7 +91,7 @@ def test_places_and_corrected_p_values_come_from_the_same_tests(seed: int) -> No
     corrected = holm([pair.p for pair in compared.pairs])
     assert [pair.p_holm for pair in compared.pairs] == corrected
     told = [(d.a, d.b) if d.mean > 0 else (d.b, d.a) for d in compared.pairs if d.p_holm and d.p_holm <= 0.05]
-    expected = places(names, told)
+    expected = rank_ranges(names, told)
     assert told
     assert {s.label: s.places for s in compared.standings} == {name: tuple(expected[name]) for name in names}
 

@@ -13,7 +13,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, chec
 from worldgauge.core.panorama import rolled
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.serving import RemoteModel, messages, open_model
-from worldgauge.tools.check_model.steps import steps_question
+from worldgauge.suites.closedloop.trial_questions import StepQuestions
 
 FILE = MODELS / "panoramas.py"
 Open = Callable[..., RemoteModel]
@@ -35,7 +35,7 @@ def serve() -> Iterator[Open]:
 
 def question(model: Any, seed: int = 1, horizon: int = 3, start: int = 60) -> RolloutRequest:
     spec: ModelSpec = model.spec
-    return steps_question(spec, start=start, horizon=horizon, seed=seed, size=(64, 36), turn=1.0)
+    return StepQuestions().question(spec, start=start, horizon=horizon, seed=seed, size=(64, 36), turn=1.0)
 
 
 @pytest.mark.parametrize("scheme", ["cmd", "pipe"])

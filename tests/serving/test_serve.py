@@ -692,7 +692,7 @@ UNLOADABLE = {
     "WantsTruth": "inputs is ('truth',); only ('depth',) reaches a model here",
     "Ecko": "holds no 'Ecko'; did you mean 'Echo'?",
     "nothing": "holds no 'nothing'",
-    "Echo?gian=1": "Echo does not fit its settings: got an unexpected keyword argument 'gian'; it is Echo(control=",
+    "Echo?gian=1": "Echo has no setting 'gian'. Did you mean 'gain'? It is Echo(control=",
     "Slow?log=x": "Slow does not fit its settings: missing a required argument: 'gate'",
     "Echo?gain": "settings look like ?one=1&two=text, not '?gain'",
     "Echo?gain=1&gain=2": "a setting is given twice",

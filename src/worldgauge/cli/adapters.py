@@ -10,9 +10,9 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.engine.store import atomic_write
 from worldgauge.models import adapters as of_models
 from worldgauge.perception.decoders import adapters as of_decoders
-from worldgauge.suites.closedloop.manipulation import adapters as of_policies
 
-FOLDERS = [Path(package.__path__[0]) for package in (of_models, of_decoders, of_policies)]
+_SUITES = Path(__file__).parents[1] / "suites"
+FOLDERS = [*(Path(package.__path__[0]) for package in (of_models, of_decoders)), *sorted(_SUITES.glob("**/adapters"))]
 
 
 def files() -> dict[str, Path]:

@@ -4,65 +4,63 @@ from __future__ import annotations
 
 import sys
 
-from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table as Grid
-from rich.text import Text
-
 from worldgauge.core.io import dumps
-from worldgauge.terminal.progress import Bars
-from worldgauge.terminal.tables import out
+from worldgauge.terminal.output import Form, beside_csv, print_csv
+from worldgauge.terminal.progress import ProgressBar
+from worldgauge.terminal.tables import out, print_listing, print_text
 from worldgauge.tools.check_model import CheckVerdict, ModelReport
 
-STYLES = {"ok": "green", "violated": "bold red", "warning": "yellow", "not asked": "dim"}
+STYLES = {"ok": "", "violated": "bold red", "warning": "yellow", "not asked": "dim"}
 
 
-class Checking(Bars):
+class Checking(ProgressBar):
     """Shows which check is running."""
 
     def __call__(self, check: str, done: int, total: int) -> None:
         """Show that a check begins, after `done` of `total`."""
-        self.bar("checks", done, total)
-        self.line(f"[{done + 1}/{total}] {check}")
+        self.show("checks", done, total, doing=check)
 
 
-def checked_model(report: ModelReport, json: bool) -> bool:
+def checked_model(report: ModelReport, form: Form) -> bool:
     """Print all verdicts, then the question, the answer and advice for each check that is not well.
 
     Args:
         report: The results.
-        json: Whether to print one JSON object instead.
+        form: What is on stdout: text, one JSON object, or the verdicts as CSV with the rest on stderr.
 
     Returns:
         Whether nothing is violated.
     """
-    if json:
+    if form == "json":
         sys.stdout.write(dumps(report.to_dict()) + "\n")
         return report.ok
-    grid = Grid(box=None, pad_edge=False)
-    for name in ("check", "verdict", "question", "measured"):
-        grid.add_column(name, overflow="fold")
-    for verdict in report.verdicts:
-        measured = "; ".join(f"{name} {value}" for name, value in verdict.measured.items())
-        status = Text(verdict.status, STYLES[verdict.status])
-        grid.add_row(verdict.name, status, escape(verdict.question), escape(measured or verdict.reason or ""))
-    out.print(grid)
-    for verdict in report.verdicts:
-        if verdict.findings:
-            _explain(verdict)
-    out.print()
-    out.print(_summary(report), markup=False, soft_wrap=True)
+    columns = ("check", "verdict", "question", "measured")
+    rows = [(one.name, one.status, one.question, _measured(one)) for one in report.verdicts]
+    if form == "csv":
+        print_csv(columns, rows)
+    else:
+        print_listing(columns, rows, styles=[STYLES[one.status] for one in report.verdicts])
+    with beside_csv(form):
+        for verdict in report.verdicts:
+            if verdict.findings:
+                _explain(verdict)
+        out.print()
+        out.print(_summary(report), markup=False, soft_wrap=True)
     return report.ok
+
+
+def _measured(verdict: CheckVerdict) -> str:
+    return "; ".join(f"{name} {value}" for name, value in verdict.measured.items()) or verdict.reason or ""
 
 
 def _explain(verdict: CheckVerdict) -> None:
     out.print()
-    out.print(Text(f"{verdict.name}: {verdict.status}", STYLES[verdict.status]))
+    print_text(f"{verdict.name}: {verdict.status}", STYLES[verdict.status])
     for question in verdict.asked:
-        out.print(Padding(Text(f"asked: {question}", "dim"), (0, 0, 0, 2)))
+        print_text(f"asked: {question}", "dim", indent="  ")
     for finding in verdict.findings:
-        out.print(Padding(Text(finding.explanation), (0, 0, 0, 2)))
-        out.print(Padding(Text(f"To do: {finding.advice}"), (0, 0, 0, 4)))
+        print_text(finding.explanation, indent="  ")
+        print_text(f"To do: {finding.advice}", indent="    ")
 
 
 def _summary(report: ModelReport) -> str:

@@ -1,4 +1,4 @@
-"""`worldgauge collect NAME` and `worldgauge check NAME`, made from what collections declare."""
+"""`worldgauge collect NAME`, made from what collections declare."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 import typer
 from typer.core import TyperGroup
 
-from worldgauge.core.errors import UnknownNameError
-from worldgauge.terminal.options import FAILED, Data, DryRun, Json, On, Out, Workers, resumable
+from worldgauge.terminal.options import FAILED, HELP_STYLE, DryRun, Json, On, Out, Verbose, Workers, resumable
 
 if TYPE_CHECKING:
     from worldgauge.engine.collection.collection import Collection
@@ -32,16 +31,14 @@ class _Collections(TyperGroup):
         """The command of one collection; for an unknown name, an error that lists the known ones."""
         from worldgauge.engine.collection.collection import collections
 
-        if name not in collections:
-            raise UnknownNameError("data set to collect", name, collections.names())
-        app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        app = typer.Typer(add_completion=False, rich_markup_mode=HELP_STYLE)
         app.command(name)(command_of(name, collections.get(name)))
         return typer.main.get_command(app)
 
 
 collect_app = typer.Typer(
     cls=_Collections,
-    help="Make a data set in embedded worlds; may be stopped at any moment and started again.",
+    help="Make a data set in embedded worlds. It can be stopped at any moment; the same command continues it.",
     no_args_is_help=True,
 )
 
@@ -59,7 +56,7 @@ def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
     fields = {one.name: one for one in given_fields(kind.Options)}
 
     def collect(**given: Any) -> None:
-        shared = {key: given.pop(key) for key in ("out", "workers", "on", "dry_run", "json")}
+        shared = {key: given.pop(key) for key in ("out", "workers", "on", "dry_run", "verbose", "json")}
         options = {
             key: parse(hints[key], value, flag_of(fields[key]))
             if is_typed_as_text(hints[key]) and value is not None
@@ -73,6 +70,7 @@ def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
         _keyword("workers", Workers, 1),
         _keyword("on", On, None),
         _keyword("dry_run", DryRun, False),
+        _keyword("verbose", Verbose, False),
         _keyword("json", Json, False),
     ]
     parameters = [_keyword("out", Out), *own, *shared]
@@ -89,33 +87,20 @@ def flag_of(one: Field[Any]) -> str:
     return "--" + (facts_of(one).flag or one.name).replace("_", "-")
 
 
-def check(
-    format: Annotated[str, typer.Argument(metavar="FORMAT", help="Whose format; see: worldgauge list collections")],
-    data: Data,
-    decode: Annotated[
-        bool, typer.Option("--decode", help="Also decode every video; finds damage within frames.")
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Check a data set, and list the problems by file."""
-    from worldgauge.cli import show
-    from worldgauge.engine.collection.collection import collections
-
-    if format not in collections:
-        raise UnknownNameError("data set to check", format, collections.names())
-
-    found = collections.get(format).check(data, decode=decode)
-    show.data_report(data, found, json)
-    if not found.ok:
-        raise typer.Exit(FAILED)
-
-
 def _run(
-    name: str, options: dict[str, Any], *, out: Path, workers: int, on: str | None, dry_run: bool, json: bool
+    name: str,
+    options: dict[str, Any],
+    *,
+    out: Path,
+    workers: int,
+    on: str | None,
+    dry_run: bool,
+    verbose: bool,
+    json: bool,
 ) -> None:
     from worldgauge.cli import show
     from worldgauge.engine.collection.kernel import collect, open_collection
-    from worldgauge.terminal.progress import Bars
+    from worldgauge.terminal.progress import ProgressBar
 
     collection = open_collection(name, out, options)
     for warning in collection.warnings():
@@ -124,11 +109,11 @@ def _run(
         collection.check_same()
         show.collection_plan(collection, json)
         return
-    with resumable(), Bars() as bars:
+    with resumable(), ProgressBar(verbose) as bar:
 
         def tell(step: CollectProgress) -> None:
-            bars.bar(collection.items_noun, step.done, step.total)
-            bars.line(f"[{step.done}/{step.total}] {step.last}")
+            bar.show(collection.items_noun, step.done, step.total)
+            bar.note(f"[{step.done}/{step.total}] {step.last}")
 
         collected = collect(name, out, workers=workers, on=on, progress=tell, **options)
     show.collected(collection, collected, json)

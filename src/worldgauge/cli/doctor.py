@@ -1,32 +1,66 @@
-"""`worldgauge doctor`: check whether the requirements of a part are installed, and say how to install them."""
+"""`worldgauge doctor`: check whether the installation, or one part of it, works, and say what to install where not."""
 
 from __future__ import annotations
 
+import sys
+import textwrap
+from collections.abc import Iterable
+from json import dumps  # not ours, which needs numpy: this command has something to say where that is broken
 from typing import Annotated
 
 import typer
 
-from worldgauge.core.errors import UnknownNameError
+from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.terminal.options import FAILED, Json
+from worldgauge.tools.doctor.requirement import Requirement
 
 PARTS = ("minecraft",)
+WIDTH = 80
 
 
 def doctor(
-    part: Annotated[str, typer.Argument(metavar="PART", help="minecraft: Node, its packages, a server.")],
+    part: Annotated[
+        str | None,
+        typer.Argument(metavar="PART", help="minecraft: Node, its packages, a server. By default everything else."),
+    ] = None,
     server: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="A Java server of yours, looked at too.")
+        str | None, typer.Option(metavar="HOST:PORT", help="With minecraft: also check a Java server of yours.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check whether everything that a part needs is installed.
+    """Check whether the installation works: what everything needs, and what is optional.
 
-    Says what to install where it is not, and then exits with 1.
+    Say what to install where something is missing. Exit with 1 if something that is needed is missing.
     """
-    from worldgauge.cli.show import examined
-    from worldgauge.worlds.minecraft.doctor import examine
+    if part is None:
+        from worldgauge.tools.doctor import examine_installation
 
-    if part not in PARTS:
-        raise UnknownNameError("part to look at", part, PARTS)
-    if not examined([finding._asdict() for finding in examine(server)], json=json):
+        if server is not None:
+            raise UsageError("--server goes with: worldgauge doctor minecraft")
+        found: Iterable[Requirement] = examine_installation()
+    elif part in PARTS:
+        from worldgauge.tools.doctor.minecraft import examine
+
+        found = examine(server)
+    else:
+        raise UnknownNameError("part to check", part, PARTS)
+    if not _show(found, json=json):
         raise typer.Exit(FAILED)
+
+
+def _show(found: Iterable[Requirement], *, json: bool) -> bool:
+    """Print each requirement once it is known. Returns whether all that is needed works."""
+    listed = []
+    for one in found:
+        listed.append(one)
+        if not json:
+            state = "ok" if one.well else "FAILED" if one.needed else "optional"
+            # A path is cut only where it is wider than the terminal.
+            lines = textwrap.wrap(
+                f"{state:8} {one.part}: {one.told}", WIDTH, subsequent_indent=" " * 9, break_on_hyphens=False
+            )
+            print("\n".join(lines), flush=True)
+    ok = all(one.well or not one.needed for one in listed)
+    if json:
+        sys.stdout.write(dumps({"ok": ok, "findings": [one._asdict() for one in listed]}, indent=2) + "\n")
+    return ok

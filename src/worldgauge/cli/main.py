@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import signal
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from worldgauge import __version__
-from worldgauge.cli.collect import check, collect_app
+from worldgauge.cli import suite_commands
+from worldgauge.cli.check import check
+from worldgauge.cli.collect import collect_app
+from worldgauge.cli.demo import demo
 from worldgauge.cli.doctor import doctor
 from worldgauge.cli.minecraft import minecraft_app
 from worldgauge.cli.models import adapters, check_model, list_
@@ -23,10 +23,11 @@ from worldgauge.cli.validate_metrics import validate_metric
 from worldgauge.cli.weights import app as weights_app
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.terminal.commands import Command
-from worldgauge.terminal.options import INTERRUPTED, KNOWN_ERROR
+from worldgauge.terminal.options import HELP_STYLE, INTERRUPTED, KNOWN_ERROR
 
 COLLECT_EXAMPLE = "worldgauge collect loopnav --out data --settlements 2 --ranges 5,15 --per-combination 1"
 COMMANDS = (
+    Command(demo, "Measure", "worldgauge demo"),
     Command(run, "Measure", "worldgauge run loopnav --data data --model freeze --references", cls=WithSettings),
     Command(report, "Measure", "worldgauge report runs/loopnav --out report.html"),
     Command(check, "Measure", "worldgauge check loopnav --data data"),
@@ -35,7 +36,7 @@ COMMANDS = (
         "Models and data",
         "worldgauge generate mind --data data --model memory --out runs/memory",
         name="generate",
-        help="The first half of run: make the records, leave the scoring to score.",
+        help="The first half of run: ask the models and keep their answers. The command score does the other half.",
         cls=WithSettings,
     ),
     Command(score, "Models and data", "worldgauge score runs/loopnav --set stride=1"),
@@ -45,16 +46,16 @@ COMMANDS = (
     Command(list_, "Models and data", "worldgauge list models", name="list"),
     Command(replay, "Tools", "worldgauge replay runs/closedloop/oracle navigation/goal-0000 --out replay.mp4"),
     Command(validate_metric, "Tools", "worldgauge validate-metric all --out metrics.html", name="validate-metric"),
-    Command(doctor, "Tools", "worldgauge doctor minecraft"),
+    Command(doctor, "Tools", "worldgauge doctor"),
 )
 
 
 class _FirstThingsFirst(TyperGroup):
-    """Lists `collect` before the commands that use the data."""
+    """Lists `demo`, then `collect`, before the commands that use the data."""
 
     def list_commands(self, context: Any) -> list[str]:
-        """Commands in the order in which they were added, but `collect` first."""
-        return sorted(super().list_commands(context), key=lambda name: name != "collect")
+        """Commands in the order in which they were added, but `demo` and `collect` first."""
+        return sorted(super().list_commands(context), key=lambda name: (name != "demo", name != "collect"))
 
 
 app = typer.Typer(
@@ -64,7 +65,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=HELP_STYLE,
 )
 
 
@@ -97,12 +98,6 @@ def _command_line_error(error: Exception) -> str | None:
         return str(tell())
     where = f"; see: {context.command_path} --help" if context is not None else ""
     return f"error: {text.rstrip('.')}{where}"
-
-
-def suite_commands() -> Iterator[Command]:
-    """Commands that suites add: `COMMANDS` of the module `commands` in each suite's folder."""
-    for module in sorted((Path(__file__).parents[1] / "suites").glob("*/commands.py")):
-        yield from importlib.import_module(f"worldgauge.suites.{module.parent.name}.commands").COMMANDS
 
 
 def add(command: Command) -> None:
@@ -142,7 +137,7 @@ for _command in COMMANDS:
     add(_command)
 app.add_typer(minecraft_app, name="minecraft", rich_help_panel="Models and data")
 app.add_typer(weights_app, name="weights", rich_help_panel="Models and data")
-for _command in suite_commands():
+for _command in suite_commands.commands():
     add(_command)
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
-from worldgauge.terminal.options import FAILED, Json, Seed
+from worldgauge.terminal.options import FAILED, Csv, Json, Seed
 
 if TYPE_CHECKING:
     from worldgauge.worlds.blocks.blueprint import Blueprint
@@ -35,17 +35,19 @@ minecraft_app = typer.Typer(
     no_args_is_help=True,
 )
 
-_SERVER = "A server that runs, of yours, whose operator 'walker' is, or of `serve`."
+_SERVER = "A running server: that of `serve`, or your own, with 'walker' as an operator."
 Server = Annotated[str | None, typer.Option(metavar="HOST:PORT", help=_SERVER)]
-Kind = Annotated[str, typer.Option(help="Of the village: plains, desert, snowy, taiga, savanna, zombie; or a family.")]
+Kind = Annotated[str, typer.Option(help="Kind of village: plains, desert, snowy, taiga, savanna, zombie; or a family.")]
 
 
-Version = Annotated[str, typer.Option(help="Of the game: 1.16.5 or 1.20.4.")]
+Version = Annotated[str, typer.Option(help="Version of the game: 1.16.5 or 1.20.4.")]
 
 
 @minecraft_app.command()
 def install(
-    viewer: Annotated[bool, typer.Option(help="The published frames' renderer too: 900 MB, compiles a part.")] = False,
+    viewer: Annotated[
+        bool, typer.Option(help="Also the renderer of the published frames: 900 MB, and a part is compiled.")
+    ] = False,
 ) -> None:
     """Install the game's Node packages into the user's cache: 500 MB, open-source packages only."""
     from worldgauge.worlds.minecraft.install import BRIDGE, VIEWER
@@ -58,18 +60,20 @@ def install(
 @minecraft_app.command()
 def build(
     file: Annotated[Path, typer.Argument(help=".nbt, .schem or .litematic.")],
-    at: Annotated[str, typer.Option(help="Where its lowest corner goes: x,y,z in blocks.")],
+    at: Annotated[str, typer.Option(help="Position of its lowest corner: x,y,z in blocks.")],
     server: Server = None,
-    save: Annotated[Path | None, typer.Option(help="Folder of a saved world; it stays as it is. Needs --out.")] = None,
-    out: Annotated[Path | None, typer.Option(help="With --save: new folder of its copy with the build.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Folder of a saved world, which is not changed. Needs --out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="With --save: new folder for a copy with the build.")] = None,
     json: Json = False,
 ) -> None:
     """Build a structure file in a world, read it back and compare all cells. Exits with 1 when a cell differs.
 
-    The world is on a server, a copy of a saved world without a server, or, to try it out, on a temporary server of
-    ours.
+    With --server the world is that of a running server, with --save a copy of a saved world, and otherwise a temporary
+    server, to try it out.
     """
-    from worldgauge.worlds.blocks.structures.describe import look
+    from worldgauge.worlds.blocks.structure_files.describe import look
     from worldgauge.worlds.minecraft.cells import building
 
     corner = _corner(at, "--at")
@@ -94,12 +98,12 @@ def build(
 def read(
     server: Annotated[str, typer.Option(metavar="HOST:PORT", help=_SERVER)],
     box: Annotated[str, typer.Option(help="Corners of the box, both included: x,y,z:x,y,z in blocks.")],
-    out: Annotated[Path, typer.Option(help="Written: .nbt or .schem opens in the game, .png is a picture.")],
+    out: Annotated[Path, typer.Option(help="File to write: .nbt or .schem opens in the game, .png is a picture.")],
     json: Json = False,
 ) -> None:
     """Save a box of a running world as a structure file. For a saved world use: worldgauge structure FOLDER --box."""
-    from worldgauge.worlds.blocks.structures.describe import WRITERS, facts_of_blueprint
-    from worldgauge.worlds.blocks.structures.describe import save as write
+    from worldgauge.worlds.blocks.structure_files.describe import WRITERS, facts_of_blueprint
+    from worldgauge.worlds.blocks.structure_files.describe import save as write
     from worldgauge.worlds.minecraft.cells.building import blueprint_of
     from worldgauge.worlds.minecraft.cells.survey import read_box
 
@@ -123,12 +127,12 @@ def read(
     print(f"{server}: {width} wide, {height} high, {depth} deep, {blueprint.blocks} blocks")
     for warning in facts["warnings"]:
         print(f"  warning: {warning}")
-    print(f"written {out}")
+    print(f"wrote {out}")
 
 
 @minecraft_app.command()
 def save(
-    out: Annotated[Path, typer.Option(help="New folder of the world.")],
+    out: Annotated[Path, typer.Option(help="New folder for the world.")],
     kind: Kind = "plains",
     seed: Seed = 0,
     version: Version = "1.16.5",
@@ -138,15 +142,15 @@ def save(
 
     cells = _village(kind, seed, version)
     write_world(out, cells, version)
-    print(f"written {out}: Minecraft {version}, {_extent(cells)}")
+    print(f"wrote {out}: Minecraft {version}, {_extent(cells)}")
 
 
 @minecraft_app.command()
 def serve(
     kind: Kind | None = None,
-    seed: Annotated[int | None, typer.Option(help="Of the village; 0 if not said.")] = None,
-    save: Annotated[Path | None, typer.Option(help="A saved world instead; served is a copy, which is lost.")] = None,
-    port: Annotated[int, typer.Option(help="Where it listens; 0 for any that is free.")] = 25565,
+    seed: Annotated[int | None, typer.Option(help="Seed of the village. By default 0.")] = None,
+    save: Annotated[Path | None, typer.Option(help="A saved world instead. A temporary copy of it is served.")] = None,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 25565,
     version: Version = "1.16.5",
 ) -> None:
     """Run a server with a generated village or a saved world, for this machine only, until Ctrl-C."""
@@ -172,39 +176,49 @@ def serve(
 
 @minecraft_app.command()
 def parity(
-    kind: Annotated[list[str] | None, typer.Option(help="Kind of world; all if not said. Can be repeated.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Kind of world. By default all. Can be repeated.")] = None,
     seed: Seed = 0,
     walks: Annotated[int, typer.Option(help="Random walks in each world.", min=1)] = 10,
-    ticks: Annotated[int, typer.Option(help="Ticks of a walk, 20 a second.", min=1)] = 200,
+    ticks: Annotated[int, typer.Option(help="Ticks of each walk, 20 a second.", min=1)] = 200,
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
     """Compare the physics of the embedded world with the game's own on random walks in the same cells, tick by tick."""
     from dataclasses import asdict
 
-    from worldgauge.terminal.progress import Bars
+    from worldgauge.terminal.output import form_of, print_csv
+    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.terminal.tables import print_numbers
     from worldgauge.worlds.minecraft.names import cells_of
     from worldgauge.worlds.minecraft.offline import Offline
     from worldgauge.worlds.minecraft.parity import deviation
     from worldgauge.worlds.voxel.generate import generate
     from worldgauge.worlds.voxel.world import FAMILIES, KINDS
 
+    form = form_of(json, csv)
     kinds = list(dict.fromkeys(kind or (*KINDS, *FAMILIES)))
     for name in kinds:
         _demand_kind(name)
     rows: dict[str, Deviation] = {}
-    with Bars() as bars:
+    with ProgressBar() as bar:
         for number, name in enumerate(kinds):
-            bars.bar("worlds", number, len(kinds))
+            bar.show("worlds", number, len(kinds))
             world = generate(name, seed)
             with Offline(cells_of(world)) as offline:
                 rows[name] = deviation(world, offline, seed=seed, walks=walks, ticks=ticks)
-    if json:
+    if form == "json":
         _object({"seed": seed, "walks": walks, "kinds": {name: asdict(row) for name, row in rows.items()}})
         return
-    print(f"{'kind':<12}{'n':>7}{'equal':>9}{'worst m':>10}{'walked m':>10}  causes")
-    for name, row in rows.items():
-        causes = ", ".join(f"{cause} {count}" for cause, count in row.causes.items())
-        print(f"{name:<12}{row.ticks:>7}{row.equal:>9.2%}{row.worst:>10.2g}{row.walked:>10.2g}  {causes}".rstrip())
+    columns = ("kind", "n", "equal", "worst m", "walked m", "causes")
+    causes = {name: ", ".join(f"{cause} {count}" for cause, count in row.causes.items()) for name, row in rows.items()}
+    if form == "csv":
+        print_csv(columns, [(n, r.ticks, r.equal, r.worst, r.walked, causes[n]) for n, r in rows.items()])
+        return
+    told = [
+        (name, str(row.ticks), f"{row.equal:.2%}", f"{row.worst:.2g}", f"{row.walked:.2g}", causes[name])
+        for name, row in rows.items()
+    ]
+    print_numbers(columns, told)
     print("n: ticks; worst: in one tick; walked: at the end of walks whose ticks are all equal")
 
 

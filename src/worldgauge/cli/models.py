@@ -2,62 +2,57 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
-from worldgauge.terminal.options import FAILED, Json
+from worldgauge.cli import suite_commands
+from worldgauge.core.errors import UnknownNameError
+from worldgauge.terminal.options import FAILED, Csv, Json
 
-
-class Kind(StrEnum):
-    """What can be listed."""
-
-    suites = "suites"
-    collections = "collections"
-    models = "models"
-    agents = "agents"
-    critics = "critics"
-    metrics = "metrics"
-    worlds = "worlds"
-    estimators = "estimators"
-    decoders = "decoders"
-
-
-_PLACES = {
+KINDS = {
+    "suites": "suites",
     "collections": "engine.collection.collection",
-    "decoders": "perception.decoders",
-    "estimators": "perception",
+    "models": "models",
     "agents": "core.agent",
-    "critics": "suites.build.critics",
+    "metrics": "metrics",
+    "worlds": "worlds",
+    "estimators": "perception",
+    "decoders": "perception.decoders",
+    **suite_commands.listed_kinds(),
 }
+"""What can be listed: name of the registry, and its module."""
 
 
 def check_model(
     model: Annotated[
-        str, typer.Option(help="As for run: a name, package.module:Class, ./file.py:Class, cmd:, pipe: or http://.")
+        str,
+        typer.Option(help="Model, as for run: a name, package.module:Class, ./file.py:Class, cmd:, pipe: or http://."),
     ],
-    suite: Annotated[str, typer.Option(help="By whose actions it is driven: loopnav, mind or closedloop.")] = "loopnav",
-    deadline: Annotated[float, typer.Option(help="Seconds without a frame after which a check is given up.")] = 600.0,
+    suite: Annotated[str | None, typer.Option(help="Suite whose kind of request is used, such as mind.")] = None,
+    deadline: Annotated[float, typer.Option(help="Seconds without a frame after which a check fails.")] = 600.0,
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
     """Check whether a model keeps every promise of the protocol. All checks run, and each violation is explained."""
     from worldgauge.cli import check_model as cli_check
+    from worldgauge.terminal.output import form_of
     from worldgauge.tools import check_model as conformance
 
+    form = form_of(json, csv)
     with cli_check.Checking() as progress:
-        report = conformance.check_model(model, suite=cast("Any", suite), deadline_s=deadline, progress=progress)
-    if not cli_check.checked_model(report, json):
+        report = conformance.check_model(model, suite=suite, deadline_s=deadline, progress=progress)
+    if not cli_check.checked_model(report, form):
         raise typer.Exit(FAILED)
 
 
 def adapters(
-    name: Annotated[str | None, typer.Argument(help="The adapter to copy; without one they are listed.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder to copy it to, with the file that serves it.")] = Path("."),
+    name: Annotated[str | None, typer.Argument(help="Adapter to copy. Without a name, all are listed.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the copy, and for the file that serves it.")] = Path("."),
     json: Json = False,
 ) -> None:
-    """List or copy adapters: single files that serve published models from the models' own environments."""
+    """List or copy adapters: single files that serve published models from their own environments."""
     from worldgauge.cli import adapters as cli_adapters
     from worldgauge.cli import show
 
@@ -67,11 +62,19 @@ def adapters(
         show.handed_out(cli_adapters.hand_out(name, out), json)
 
 
-def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Json = False) -> None:
-    """List what is available, here and in other packages through entry points."""
+def list_(
+    kind: Annotated[str, typer.Argument(help=f"What to list: {', '.join(KINDS)}.")],
+    json: Json = False,
+    csv: Csv = False,
+) -> None:
+    """List what is available, here and in other installed packages."""
     import importlib
 
     from worldgauge.cli import show
+    from worldgauge.terminal.output import form_of
 
-    package = importlib.import_module(f"worldgauge.{_PLACES.get(kind.value, kind.value)}")
-    show.entries(kind.value, getattr(package, kind.value), json)
+    form = form_of(json, csv)
+    if kind not in KINDS:
+        raise UnknownNameError("kind to list", kind, KINDS)
+    package = importlib.import_module(f"worldgauge.{KINDS[kind]}")
+    show.entries(kind, getattr(package, kind), form)

@@ -13,30 +13,25 @@ from worldgauge.terminal.options import Json
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
-    films: Annotated[int, typer.Option(help="Tasks shown as films, or cards, at most.", min=0)] = 24,
-    votes: Annotated[Path | None, typer.Option(help="build: what worldgauge vote wrote on these runs.")] = None,
+    out: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("report.html"),
+    films: Annotated[int, typer.Option(help="Maximum number of tasks shown as films or cards.", min=0)] = 24,
+    votes: Annotated[Path | None, typer.Option(help="What worldgauge vote wrote on these runs.")] = None,
     json: Json = False,
 ) -> None:
     """Compare runs on one page that opens from disk."""
     from worldgauge.report import write_report
     from worldgauge.terminal.output import written
 
-    more = []
-    if votes is not None:
-        from worldgauge.suites.build.voting.vote import voted
-
-        more.append(voted(votes, runs))
-    written(write_report(runs, out, films=films, more=more), json)
+    written(write_report(runs, out, films=films, votes=votes), json)
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(help="The run folder of one subject.")],
-    task: Annotated[str, typer.Argument(help="The episode, such as navigation/goal-0007.")],
-    out: Annotated[Path, typer.Option(help="The film to write.")] = Path("replay.mp4"),
+    run: Annotated[Path, typer.Argument(help="Run folder of one subject.")],
+    task: Annotated[str, typer.Argument(help="Episode, such as navigation/goal-0007.")],
+    out: Annotated[Path, typer.Option(help="MP4 file to write.")] = Path("replay.mp4"),
     json: Json = False,
 ) -> None:
-    """Write one episode of a run as a film: what the world model imagined next to what then happened."""
+    """Write one episode of a run as a video: what the world model imagined next to what then happened."""
     from worldgauge.report.films.replay import write_replay
     from worldgauge.terminal.output import written
 
@@ -48,10 +43,10 @@ def replay(
 
 def export(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
-    out: Annotated[Path, typer.Option(help="Folder of the files, one a subject.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Folder for the files, one per subject.")] = Path("results"),
     json: Json = False,
 ) -> None:
-    """Write scores as result files of the benchmark's own scorer (mind), for tools that read them."""
+    """Write scores as result files of the benchmark's own scorer (mind), for tools that read those."""
     from worldgauge.cli import show
     from worldgauge.engine.export import export as write
 

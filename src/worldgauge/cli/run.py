@@ -13,7 +13,9 @@ from typer.core import TyperCommand
 from worldgauge.core.errors import UsageError
 from worldgauge.terminal.options import (
     FAILED,
+    HELP_STYLE,
     Agents,
+    Csv,
     Data,
     Deadline,
     DryRun,
@@ -27,6 +29,7 @@ from worldgauge.terminal.options import (
     Retry,
     Seed,
     Settings,
+    Verbose,
     Workers,
     resumable,
     settings_of,
@@ -35,6 +38,8 @@ from worldgauge.terminal.options import (
 
 if TYPE_CHECKING:
     from worldgauge.engine.result import RunResult
+    from worldgauge.engine.suite.base import Suite
+    from worldgauge.terminal.output import Form
 
 
 class WithSettings(TyperCommand):
@@ -42,17 +47,26 @@ class WithSettings(TyperCommand):
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
         """Note the suite before the help option ends the parsing."""
-        context.meta["suite"] = next((one for one in args if not one.startswith("-")), None)
+        if "--help" in args:
+            rest = [one for one in args if one != "--help"]
+            context.meta["suite"] = self.make_parser(context).parse_args(rest)[0].get("suite")
         return super().parse_args(context, args)
 
     def format_help(self, context: Any, formatter: Any) -> None:
-        """The options of the command, then the settings of the suite."""
+        """The options of the command, then the settings of the suite.
+
+        Raises:
+            UnknownNameError: For an unknown suite.
+        """
         from worldgauge.engine.suite.base import suites
 
-        super().format_help(context, formatter)
         name = context.meta.get("suite")
-        if name is not None and name in suites:
-            _print_settings(name)
+        kind = None if name is None else suites.get(name)
+        super().format_help(context, formatter)
+        if kind is not None:
+            told = "\n".join(_settings_lines(kind)) + "\n"
+            # Help in boxes is printed at once, plain help when the formatter is.
+            formatter.write(f"\n{told}") if HELP_STYLE is None else print(told)
 
 
 def run(
@@ -62,7 +76,7 @@ def run(
     model: Models = None,
     agent: Agents = None,
     references: References = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run folders; by default runs/SUITE.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Parent of the run folders. By default runs/SUITE.")] = None,
     workers: Workers = 1,
     on: On = None,
     gpus_per_worker: Gpus = None,
@@ -73,13 +87,19 @@ def run(
     deadline: Deadline = 1800.0,
     retry_failed: Retry = True,
     dry_run: DryRun = False,
+    verbose: Verbose = False,
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
     """Ask models all tasks of a suite and score them. A stopped run continues where it stopped."""
     from worldgauge.cli import show
     from worldgauge.engine import run as engine
-    from worldgauge.terminal.progress import Running
+    from worldgauge.terminal.output import form_of
+    from worldgauge.terminal.progress import RunProgress
 
+    form = form_of(json, csv)
+    if dry_run and csv:
+        raise UsageError("--dry-run has no tables: give --json in place of --csv")
     arguments: dict[str, Any] = {
         "model": _subjects(suite, model, agent, references),
         "data": data,
@@ -93,66 +113,75 @@ def run(
         "scoring": context.info_name == "run",
         "labels": {text: name for name, text in _reference_texts(suite).items()},
     }
-    _tell_missing(suite, arguments["settings"], data)
+    notes = _notes(suite, arguments["settings"], data)
     if dry_run:
-        show.plans(engine.dry_run(suite, **arguments), json)
+        found = engine.dry_run(suite, **arguments)
+        for note in notes:
+            print(note, file=sys.stderr)
+        show.plans(found, json)
         return
-    with resumable(), Running() as progress:
+    with resumable(), RunProgress(notes, verbose=verbose) as progress:
         result = engine.run(suite, **arguments, workers=workers, deadline_s=deadline, progress=progress)
-    _finish(result, json)
+    _finish(result, form)
 
 
 def score(
     runs: Annotated[
-        list[Path], typer.Argument(help="Run folders, or folders of run folders; with --videos the name of a suite.")
+        list[Path],
+        typer.Argument(metavar="RUNS | SUITE", help="Run folders, or folders of run folders. With --videos: a suite."),
     ],
-    data: Annotated[Path | None, typer.Option(help="Where the data set lies now, if it was moved.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the data set, if it was moved after the run.")] = None,
     videos: Annotated[
-        Path | None, typer.Option(help="Finished videos, a folder a model: <model>/<task>.mp4. Needs --data.")
+        Path | None, typer.Option(help="Folder of finished videos: <model>/<task>.mp4. Needs --data.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="With --videos: folder of the run folders.")] = None,
+    out: Annotated[Path | None, typer.Option(help="With --videos: parent of the run folders.")] = None,
     references: References = None,
     settings: Settings = None,
     metric: OwnMetrics = None,
     workers: Workers = 1,
     on: On = None,
     deadline: Deadline = 1800.0,
+    verbose: Verbose = False,
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
-    """Score the records of runs again where settings or metrics have changed, or score finished videos.
+    """Score runs again after settings or metrics have changed, or score finished videos.
 
-    No model runs, except the references that videos are compared with.
+    Again: worldgauge score RUNS. Finished videos: worldgauge score SUITE --data DIR --videos DIR. No model runs, except
+    the references that videos are compared with.
     """
     from worldgauge.cli import show
     from worldgauge.engine import run as engine
     from worldgauge.engine.videos import score_videos
-    from worldgauge.terminal.progress import Running
+    from worldgauge.terminal.output import form_of
+    from worldgauge.terminal.progress import RunProgress
 
+    form = form_of(json, csv)
     given = with_metrics(settings_of(settings), metric)
     shared: dict[str, Any] = {"settings": given, "workers": workers, "on": on, "deadline_s": deadline}
     if videos is None:
         if out is not None or references is not None:
             raise UsageError("score --out and --references go with --videos; scores of runs stay in their run folders")
-        with resumable(), Running() as progress:
+        with resumable(), RunProgress(verbose=verbose) as progress:
             result = engine.score(runs, data=data, progress=progress, **shared)
-        _finish(result, json)
+        _finish(result, form)
         return
     if len(runs) != 1 or data is None:
         raise UsageError("videos are scored with: worldgauge score SUITE --data DIR --videos DIR")
     beside = _references(str(runs[0]), references)
-    _tell_missing(str(runs[0]), shared["settings"], data)
-    with resumable(), Running() as progress:
+    notes = _notes(str(runs[0]), given, data)
+    with resumable(), RunProgress(notes, verbose=verbose) as progress:
         result, found = score_videos(
             str(runs[0]), videos=videos, data=data, out=out, references=beside, progress=progress, **shared
         )
     show.unused_videos(found)
-    _finish(result, json, unused_videos={name: list(left) for name, left in found.unmatched.items()})
+    _finish(result, form, unused_videos={name: list(left) for name, left in found.unmatched.items()})
 
 
-def _finish(result: RunResult, json: bool, **more: Any) -> None:
+def _finish(result: RunResult, form: Form, **more: Any) -> None:
     from worldgauge.cli import show
 
-    show.result(result, json, **more)
+    show.result(result, form, **more)
     if not result.ok:
         raise typer.Exit(FAILED)
 
@@ -167,18 +196,20 @@ def _subjects(suite: str, models: list[str] | None, agents: list[str] | None, re
         raise UsageError(f"{suite} asks {asks}s: name them with --{asks}, not --{other}")
     if not given and not references:
         article = "an" if asks == "agent" else "a"
-        raise UsageError(f"name {article} {asks} with --{asks}, or ask for the suite's own with --references")
+        raise UsageError(f"name {article} {asks} with --{asks}, or run the suite's own with --references")
     named = given or []
     return [*named, *(text for text in _references(suite, references) if text.partition("?")[0] not in named)]
 
 
-def _tell_missing(suite: str, settings: Mapping[str, Any], data: Path) -> None:
-    """Report parts that the data should have and lack, so that nobody thinks all of it was asked."""
-    from worldgauge.engine.plan import open_suite
+def _notes(suite: str, settings: Mapping[str, Any], data: Path) -> list[str]:
+    """What the data lack, one line each, so that nobody thinks all of it was asked.
+
+    They are printed once it is clear that the run can start: an error comes alone.
+    """
+    from worldgauge.engine.open_suite import open_suite
 
     opened = open_suite(suite, settings)
-    for line in opened.missing_data(data) if data.is_dir() else ():
-        print(f"note: {line}", file=sys.stderr)
+    return [f"note: {line}" for line in opened.missing_data(data)] if data.is_dir() else []
 
 
 def _references(suite: str, wanted: bool | None) -> list[str]:
@@ -198,17 +229,11 @@ def _reference_texts(suite: str) -> dict[str, str]:
     return {name: f"{name}?{query}" for name, query in suites.get(suite).reference_settings.items()}
 
 
-def _print_settings(suite: str) -> None:
-    """Print name, default, rule and help of every setting of a suite."""
-    from rich.table import Table as Grid
-
+def _settings_lines(suite: type[Suite]) -> list[str]:
+    """Name, default, rule and help of every setting of a suite."""
     from worldgauge.engine.options import option_rows
-    from worldgauge.engine.suite.base import suites
-    from worldgauge.terminal.tables import out
+    from worldgauge.terminal.layout import lay_out_text, terminal_width
 
-    grid = Grid(title=f"Settings of {suite}: --set NAME=VALUE", title_justify="left", expand=True)
-    for column in ("name", "default", "give", "what it does"):
-        grid.add_column(column, overflow="fold")
-    for row in option_rows(suites.get(suite).Settings):
-        grid.add_row(*row)
-    out.print(grid)
+    columns = ("name", "default", "give", "what it does")
+    listed = lay_out_text(columns, list(option_rows(suite.Settings)), terminal_width())
+    return [f"Settings of {suite.name}: --set NAME=VALUE", *(line.text for line in listed)]

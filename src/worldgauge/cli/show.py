@@ -1,4 +1,4 @@
-"""Output of the command line: progress on stderr; tables and lists, or one JSON object, on stdout."""
+"""Output of the command line: progress on stderr; tables and lists, one JSON object, or CSV on stdout."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rich.markup import escape
-from rich.table import Table as Grid
-
+from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.suite.own_metrics import name_of
-from worldgauge.terminal.output import SHOWN, endings, print_json, written
-from worldgauge.terminal.tables import headline, out, overview
+from worldgauge.terminal.output import (
+    SCORE_COLUMNS,
+    SHOWN,
+    Form,
+    beside_csv,
+    endings,
+    print_csv,
+    print_json,
+    score_rows,
+    written,
+)
+from worldgauge.terminal.tables import headline, out, overview, print_listing, print_numbers, print_text
 
 if TYPE_CHECKING:
     from worldgauge.core.registry import Registry
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
     from worldgauge.engine.collection.report import DataReport
     from worldgauge.engine.result import RunResult
     from worldgauge.engine.run import RunPlan
+    from worldgauge.engine.suite.contract import Table
     from worldgauge.engine.videos import VideoFolder
     from worldgauge.tools.validate_metrics import MetricStudy
 
@@ -40,22 +49,27 @@ class Study(Protocol):
         """The complete result as text for people."""
         ...
 
+    def to_rows(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """The numbers as a header and rows."""
+        ...
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         ...
 
 
-def result(run: RunResult, json: bool, **more: Any) -> None:
+def result(run: RunResult, form: Form, **more: Any) -> None:
     """Print tables, counts, failures and the next command.
 
     Args:
         run: The result.
-        json: Whether to print one JSON object instead. Its "directory" is null where the runs are in several folders.
+        form: What is on stdout: all as text; one JSON object, whose "directory" is null where the runs are in several
+            folders; or the tables as CSV, with the rest on stderr.
         **more: Further facts for the JSON object.
     """
     counts = run.counts
     tables = run.table() if counts.scored else []
-    if json:
+    if form == "json":
         print_json(
             suite=run.suite.name,
             directory=str(run.directory) if len(run.parents) == 1 else None,
@@ -71,29 +85,41 @@ def result(run: RunResult, json: bool, **more: Any) -> None:
             **more,
         )
         return
-    if tables:
-        headline(tables[0])
-        for note in tables[0].notes:
-            out.print(note, style="dim", markup=False)
-        own = {name_of(text) for text in run.suite.own_metrics}
-        for table in tables[1:]:
-            if table.metric in own:
-                headline(table)
-        if len(tables) > 1:
-            overview([table for table in tables if table.metric not in own])
+    if form == "csv":
+        print_csv(SCORE_COLUMNS, score_rows(run.suite.name, tables))
+    elif tables:
+        _score_tables(run, tables)
+    with beside_csv(form):
+        _endings_and_next(run)
+
+
+def _score_tables(run: RunResult, tables: Sequence[Table]) -> None:
+    headline(tables[0])
+    for note in tables[0].notes:
+        print_text(note, style="dim")
+    own = {name_of(text) for text in run.suite.own_metrics}
+    for table in tables[1:]:
+        if table.metric in own:
+            headline(table)
+    if len(tables) > 1:
+        overview([table for table in tables if table.metric not in own])
+
+
+def _endings_and_next(run: RunResult) -> None:
     for name, each in run.subject_counts.items():
         out.print(f"{name}: {each}", markup=False, soft_wrap=True)
     endings("failed", [(f"{one.subject} {one.task}", one.error) for one in run.failures])
     endings("skipped", [(f"{one.subject} {one.task}", one.error) for one in run.skips])
     if run.failures:
-        out.print("The same command tries the failed ones again.")
+        out.print("The same command tries the failed tasks again.")
         first = run.failures[0]
         where = run.directories[first.subject]
         logs = where.parent / "logs"
-        printed = f"; what is printed is in {logs}" if logs.is_dir() else ""
-        out.print(f"Traces are in {where}/records/TASK/record.json{printed}.", markup=False, soft_wrap=True)
-    page = [] if counts.unscored else ["--out", run.directory / "report.html"]
-    follow = ["worldgauge", "score" if counts.unscored else "report", *run.parents, *page]
+        printed = f"; output of workers is in {logs}" if logs.is_dir() else ""
+        out.print(f"Tracebacks are in {where}/records/TASK/record.json{printed}.", markup=False, soft_wrap=True)
+    unscored = run.counts.unscored
+    page = [] if unscored else ["--out", run.directory / "report.html"]
+    follow = ["worldgauge", "score" if unscored else "report", *run.parents, *page]
     out.print(f"next: {shlex.join(map(str, follow))}", markup=False, soft_wrap=True)
 
 
@@ -102,7 +128,7 @@ def unused_videos(found: VideoFolder) -> None:
     for name in found.empty:
         print(f"{name}: holds no video", file=sys.stderr)
     for name, places in found.elsewhere.items():
-        where = f"{sum(places.values())} videos are of tests that were not asked for ({_some(list(places))})"
+        where = f"{counted(sum(places.values()), 'video')} of tests that are not in the run ({_some(list(places))})"
         print(f"{name}: {where}", file=sys.stderr)
     for name, left in found.unmatched.items():
         groups: dict[tuple[str, ...], list[str]] = {}
@@ -111,9 +137,9 @@ def unused_videos(found: VideoFolder) -> None:
         for known, ids in list(groups.items())[:SHOWN]:
             there = ", ".join(known[:3]) + (", ..." if len(known) > 3 else "")
             hint = f"; known there: {there}" if known else ""
-            print(f"{name}: {len(ids)} videos match no task: {_some(ids)}{hint}", file=sys.stderr)
+            print(f"{name}: {counted(len(ids), 'video')} without a task: {_some(ids)}{hint}", file=sys.stderr)
         if more := sum(map(len, list(groups.values())[SHOWN:])):
-            print(f"{name}: {more} more videos match no task, in other places", file=sys.stderr)
+            print(f"{name}: {more} more without a task, in other places", file=sys.stderr)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -144,10 +170,10 @@ def plans(found: Sequence[RunPlan], json: bool) -> None:
         print_json(plans=listed)
         return
     for one in listed:
-        kept_failed = f", {len(one['kept_failed'])} failed and kept" if one["kept_failed"] else ""
+        kept_failed = f", {len(one['kept_failed'])} failed before" if one["kept_failed"] else ""
         out.print(
-            f"{one['subject']}: {one['expected']} tasks expected, {one['done_already']} done already, {one['ask']} to "
-            f"ask, {one['score_only']} only to score, {len(one['skipped'])} skipped"
+            f"{one['subject']}: {counted(one['expected'], 'task')} expected, {one['done_already']} already done, "
+            f"{one['ask']} to run, {one['score_only']} only to score, {len(one['skipped'])} skipped"
             f"{kept_failed}; into {one['directory']}",
             markup=False,
             soft_wrap=True,
@@ -174,7 +200,7 @@ def collection_plan(collection: Collection, json: bool) -> None:
         )
         return
     noun = collection.items_noun
-    out.print(f"{expected} {noun} expected, {done} done already; into {collection.out}", markup=False, soft_wrap=True)
+    out.print(f"{noun}: {expected} expected, {done} already done; in {collection.out}", markup=False, soft_wrap=True)
     for name, value in more.items():
         out.print(f"estimated {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
 
@@ -186,14 +212,21 @@ def collected(collection: Collection, found: Collected, json: bool) -> None:
         facts = {**asdict(found), "root": str(found.root), "ok": not found.failures}
         print_json(**facts, **summary)
         return
-    print(f"{found.root}: {found.items} {collection.items_noun}, {found.frames} {collection.frames_noun}")
+    print(f"{found.root}: {collection.items_noun}: {found.items}, {collection.frames_noun}: {found.frames}")
     for name, value in summary.items():
         out.print(f"  {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
     for reason, count in found.discarded.items():
-        print(f"  {count} tries thrown away: {reason}")
+        print(f"  discarded {counted(count, 'try')}: {reason}")
     endings("failed", [("", failure) for failure in found.failures])
     if collection.first_subject:
-        print(f"next: worldgauge run {collection.name} --data {found.root} {collection.first_subject} --out runs/first")
+        print(f"next: {first_run(collection, found.root)}")
+
+
+def first_run(collection: Collection | type[Collection], data: Path) -> str:
+    """The command line of a first run on collected data."""
+    return (
+        f"worldgauge run {collection.name} --data {shlex.quote(str(data))} {collection.first_subject} --out runs/first"
+    )
 
 
 def _text_of(name: str, value: Any) -> str:
@@ -203,25 +236,30 @@ def _text_of(name: str, value: Any) -> str:
     return ", ".join(f"{key}: {part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
 
 
-def data_report(folder: Path, found: DataReport, json: bool) -> None:
+def data_report(folder: Path, found: DataReport, form: Form) -> None:
     """Print the result of a data check: a table, findings, and whether the data can be used."""
-    if json:
-        print_json(**{"data": str(folder), "ok": found.ok, **found.facts})
+    table = found.table
+    if form == "json":
+        told = None if table is None else asdict(table)
+        print_json(**{"data": str(folder), "ok": found.ok, "table": told, **found.facts})
         return
-    if found.table is not None:
-        grid = Grid(title=found.table.title, title_justify="left", box=None, pad_edge=False)
-        for place, column in enumerate(found.table.columns):
-            grid.add_column(column, justify="right" if place else "left", no_wrap=not place)
-        for row in found.table.rows:
-            grid.add_row(*row)
-        out.print(grid)
-        for note in found.table.notes:
-            out.print(note, markup=False, soft_wrap=True)
+    if form == "csv":
+        print_csv(*((), ()) if table is None else ([name.replace("\n", " ") for name in table.columns], table.rows))
+    elif table is not None:
+        print_text(table.title, style="italic")
+        print_numbers(table.columns, table.rows)
+    with beside_csv(form):
+        for note in () if table is None else table.notes:
+            print_text(note)
+        _findings(folder, found)
+
+
+def _findings(folder: Path, found: DataReport) -> None:
     for finding in found.findings:
         out.print(f"{finding.severity}: {finding.text}", markup=False, soft_wrap=True)
-    verdict = "can be used" if found.ok else "cannot be used as it is"
-    counted = f"{found.n_valid} of {found.n_items} {found.noun} are valid, {found.n_frames} {found.frames_noun}"
-    out.print(f"{folder}: {counted}; {verdict}", markup=False, soft_wrap=True)
+    verdict = "usable" if found.ok else "not usable as it is"
+    counts = f"{found.noun}: {found.n_valid} of {found.n_items} valid; {found.frames_noun}: {found.n_frames}"
+    out.print(f"{folder}: {counts}; {verdict}", markup=False, soft_wrap=True)
 
 
 def exported(files: list[Path], json: bool) -> None:
@@ -233,21 +271,20 @@ def exported(files: list[Path], json: bool) -> None:
             print(file)
 
 
-def entries(kind: str, registry: Registry[Any], json: bool) -> None:
+def entries(kind: str, registry: Registry[Any], form: Form) -> None:
     """Print name, summary and origin of every registered entry."""
-    listed = [
+    listed: list[dict[str, Any]] = [
         {"name": entry.name, "summary": entry.summary, "origin": entry.origin, "facts": dict(entry.facts)}
         for entry in registry
     ]
-    if json:
+    columns = ("name", "summary", "origin")
+    if form == "json":
         print_json(**{kind: listed})
-        return
-    grid = Grid(box=None, pad_edge=False)
-    for column in ("name", "summary", "origin"):
-        grid.add_column(column, overflow="fold")
-    for one in listed:
-        grid.add_row(*(escape(str(one[column])) for column in ("name", "summary", "origin")))
-    out.print(grid)
+    elif form == "csv":
+        print_csv(columns, [[one[column] for column in columns] for one in listed])
+    else:
+        # An origin is one long word, so it stands under the summary.
+        print_listing(("name", "summary"), [(one["name"], f"{one['summary']}\n{one['origin']}") for one in listed])
 
 
 def adapters(known: Mapping[str, str], json: bool) -> None:
@@ -255,9 +292,7 @@ def adapters(known: Mapping[str, str], json: bool) -> None:
     if json:
         print_json(adapters=dict(known))
         return
-    width = max(map(len, known))
-    for name, summary in known.items():
-        out.print(f"{name:{width}}  {summary}", markup=False, soft_wrap=True)
+    print_listing(("name", "what it serves"), list(known.items()))
     out.print("copy one: worldgauge adapters NAME --out DIR", soft_wrap=True)
 
 
@@ -271,34 +306,30 @@ def handed_out(copies: Sequence[Path], json: bool) -> None:
     out.print(f"its first lines say how it is used: {copies[0]}", soft_wrap=True, markup=False)
 
 
-def studied(found: Study, json: bool) -> bool:
+def studied(found: Study, form: Form) -> bool:
     """Print a study of a metric. Returns whether the metric keeps its bounds."""
-    if json:
+    if form == "json":
         print_json(**found.to_json())
-    else:
+        return found.accepted
+    if form == "csv":
+        print_csv(*found.to_rows())
+    with beside_csv(form):
         print(found.table())
     return found.accepted
 
 
-def examined(findings: Sequence[Mapping[str, Any]], *, json: bool) -> bool:
-    """Print the requirements of a part, line by line. Returns whether all of them are met."""
-    ok = all(one["well"] or not one["needed"] for one in findings)
-    if json:
-        print_json(ok=ok, findings=list(findings))
-        return ok
-    for one in findings:
-        state = "ok" if one["well"] else "MISSING" if one["needed"] else "absent"
-        print(f"{state:7} {one['part']}: {one['told']}")
-    return ok
-
-
-def metrics_studied(found: MetricStudy, page: Path | None, json: bool) -> None:
+def metrics_studied(found: MetricStudy, page: Path | None, form: Form) -> None:
     """Print what each metric responds to, the conclusions, and the path of the page if one was written."""
-    from worldgauge.tools.validate_metrics import conclusions, tables
+    from worldgauge.tools.validate_metrics import STUDY_COLUMNS, conclusions, study_rows, tables
 
-    if json:
+    if form == "json":
         print_json(**found.to_json(), page=None if page is None else str(page))
         return
-    print(tables(found), *conclusions(found), sep="\n")
-    if page is not None:
-        written(page, json)
+    if form == "csv":
+        print_csv(STUDY_COLUMNS, study_rows(found))
+    with beside_csv(form):
+        print(tables(found))
+        for sentence in conclusions(found):
+            print_text(sentence)
+        if page is not None:
+            written(page, json=False)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.terminal.options import FAILED, Json, Seed
+from worldgauge.terminal.options import FAILED, Csv, Json, Seed
 
 if TYPE_CHECKING:
     from worldgauge.cli.show import Study
+    from worldgauge.terminal.output import Form
 
 STUDIES = ("all", "sgcs", "rules")
 
@@ -27,54 +28,60 @@ class Segmenter(StrEnum):
 
 def validate_metric(
     metric: Annotated[
-        str, typer.Argument(metavar="STUDY", help="all metrics of frames, sgcs against its paper, or the critic rules.")
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help="all: the metrics of frames. sgcs: SGCS against its paper. rules: the rule-based critic.",
+        ),
     ],
     data: Annotated[
         Path | None,
-        typer.Option(help="Recorded walks, or builds, to test it on; without, drawn scenes and our own builds."),
+        typer.Option(help="Data set of walks or builds to test on. By default drawn scenes, and builds of our own."),
     ] = None,
-    scenes: Annotated[int, typer.Option(help="all, sgcs: drawn scenes.")] = 40,
-    segmenter: Annotated[Segmenter, typer.Option(help="sgcs: where the objects come from.")] = Segmenter.exact,
-    structures: Annotated[int, typer.Option(help="rules: builds that are damaged.")] = 66,
+    scenes: Annotated[int, typer.Option(help="all, sgcs: number of drawn scenes.")] = 40,
+    segmenter: Annotated[Segmenter, typer.Option(help="sgcs: how objects are found.")] = Segmenter.exact,
+    structures: Annotated[int, typer.Option(help="rules: number of builds that are damaged.")] = 66,
     metrics: Annotated[str | None, typer.Option(help="all: only these metrics, separated by commas.")] = None,
     network: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC=TEXT", help="all: what a learned metric looks with. Can be repeated."),
+        typer.Option(metavar="METRIC=TEXT", help="all: network of a learned metric. Can be repeated."),
     ] = None,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="all: the page to write, or with .svg its curves.")] = None,
+    out: Annotated[Path | None, typer.Option(help="all: HTML page to write; with .svg only its curves.")] = None,
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
-    """Check whether a metric keeps what its paper claims.
+    """Check whether a metric measures what it claims to.
 
-    It must ignore changes that keep the scene, and respond to changes of the scene. Studies all metrics of frames, SGCS
-    against the bounds of its paper, or the rule-based critic on damaged builds.
+    It should ignore changes that keep the scene, and respond to changes of the scene.
     """
     from worldgauge.cli import show
+    from worldgauge.terminal.output import form_of
 
+    form = form_of(json, csv)
     if metric not in STUDIES:
         raise UnknownNameError("study of a metric", metric, STUDIES)
     if metric == "all":
-        _all(data, scenes, seed, metrics, network or [], out, json)
+        _all(data, scenes, seed, metrics, network or [], out, form)
         return
     found: Study
     if metric == "sgcs":
-        from worldgauge.tools.validate_metrics import published_curves as consistency
+        from worldgauge.tools.validate_metrics import published_figure as consistency
 
         found = consistency.run_published_study(data, scenes=scenes, segmenter=segmenter.value, seed=seed)
     else:
         from worldgauge.suites.build.validation import critic_study as critic
 
         found = critic.study(data, structures=structures)
-    if not show.studied(found, json):
+    if not show.studied(found, form):
         raise typer.Exit(FAILED)
 
 
 def _all(
-    data: Path | None, scenes: int, seed: int, metrics: str | None, network: list[str], out: Path | None, json: bool
+    data: Path | None, scenes: int, seed: int, metrics: str | None, network: list[str], out: Path | None, form: Form
 ) -> None:
     from worldgauge.cli import show
-    from worldgauge.terminal.progress import Bars
+    from worldgauge.terminal.progress import ProgressBar
     from worldgauge.tools.validate_metrics import metric_study
     from worldgauge.tools.validate_metrics.page import write_metric_study
 
@@ -83,18 +90,18 @@ def _all(
     unmeant = [pair for pair in network if "=" not in pair]
     if unmeant:
         raise UsageError(f"--network takes METRIC=TEXT, such as dino_mse=cmd:..., got '{unmeant[0]}'")
-    with Bars() as bars:
+    with ProgressBar() as bar:
         found = metric_study(
             data,
             scenes=scenes,
             seed=seed,
             names=[name.strip() for name in metrics.split(",")] if metrics else (),
             networks=dict(pair.split("=", 1) for pair in network),
-            progress=lambda done, of: bars.bar("frames judged", done, of),
+            progress=lambda done, of: bar.show("frames judged", done, of),
         )
     words = ["worldgauge", "validate-metric", "all", "--seed", str(seed)]
     words += ["--scenes", str(scenes)] if data is None else ["--data", str(data)]
     words += ["--metrics", metrics] if metrics else []
     words += [word for pair in network for word in ("--network", pair)]
     path = None if out is None else write_metric_study(found, out, shlex.join(words))
-    show.metrics_studied(found, path, json)
+    show.metrics_studied(found, path, form)

@@ -9,54 +9,57 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worldgauge.core.errors import UsageError, WorldgaugeError
-from worldgauge.terminal.options import FAILED, DryRun, Json, resumable
+from worldgauge.terminal.options import FAILED, Csv, DryRun, Json, resumable
 
 if TYPE_CHECKING:
     from worldgauge.weights import Adoption, Standing
 
-app = typer.Typer(help="Weights of published networks: what there is, bring it, check it.", no_args_is_help=True)
+app = typer.Typer(help="List, download and check weights of published networks.", no_args_is_help=True)
 
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sets, or metrics that need them.")]
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sets of weights, or metrics that need them.")]
 Some = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME...]", help="Sets, or metrics; else all that are here.")
+    list[str] | None,
+    typer.Argument(metavar="[NAME...]", help="Sets of weights, or metrics. By default all that are installed."),
 ]
 
 
 @app.command("list")
-def list_(json: Json = False) -> None:
+def list_(json: Json = False, csv: Csv = False) -> None:
     """List all sets of weights: who needs them, their licence and size, and whether they are installed."""
-    from rich.markup import escape
-    from rich.table import Table as Grid
-
-    from worldgauge.terminal.tables import out
+    from worldgauge.terminal.output import beside_csv, form_of, print_csv
+    from worldgauge.terminal.tables import out, print_listing
     from worldgauge.weights import catalogue, standing, store_folder
 
+    form = form_of(json, csv)
     found = [standing(name) for name in catalogue]
-    if json:
+    if form == "json":
         _object(folder=str(store_folder()), sets=[_facts(one) for one in found])
         return
-    grid = Grid(box=None, pad_edge=False)
-    for column in ("name", "needed by", "size", "licence", "state"):
-        grid.add_column(column, overflow="fold", no_wrap=column in ("name", "size", "state"))
+    rows = []
     for one in found:
         known = one.set
-        gate = "; ask its owner first" if known.gated else ""
-        grid.add_row(known.name, ", ".join(known.serves), _size(known.bytes), escape(known.licence + gate), one.state)
-    out.print(grid)
-    for one in found:
-        for fault in _faults(one):
-            out.print(fault, markup=False, soft_wrap=True)
-    out.print(f"in {store_folder()}; bring one: worldgauge weights pull NAME", markup=False, soft_wrap=True)
+        gate = "; needs the owner's permission" if known.gated else ""
+        rows.append((known.name, ", ".join(known.serves), _size(known.bytes), known.licence + gate, one.state))
+    columns = ("name", "needed by", "size", "licence", "state")
+    if form == "csv":
+        print_csv(columns, rows)
+    else:
+        print_listing(columns, rows)
+    with beside_csv(form):
+        for one in found:
+            for fault in _faults(one):
+                out.print(fault, markup=False, soft_wrap=True)
+        out.print(f"in {store_folder()}; download one: worldgauge weights pull NAME", markup=False, soft_wrap=True)
 
 
 @app.command()
 def pull(names: Names, dry_run: DryRun = False, json: Json = False) -> None:
     """Download sets from their owners.
 
-    Partial downloads continue, and existing files are kept. HF_TOKEN opens gated sets.
+    Interrupted downloads continue, and existing files are kept. Gated sets need HF_TOKEN.
     """
     from worldgauge import weights
-    from worldgauge.terminal.progress import Bars
+    from worldgauge.terminal.progress import ProgressBar
 
     chosen = weights.sets_for(names)
     if dry_run:
@@ -64,33 +67,30 @@ def pull(names: Names, dry_run: DryRun = False, json: Json = False) -> None:
         return
     pulled: list[weights.Pulled] = []
     failures: list[dict[str, str]] = []
-    with resumable(), Bars() as bars:
+    with resumable(), ProgressBar() as bar:
         for name in chosen:
 
             def tell(file: str, done: int, total: int, name: str = name) -> None:
-                bars.bar(f"{name} {file}, MB", done // 10**6, total // 10**6)
+                bar.show(f"{name} {file}, MB", done // 10**6, total // 10**6)
 
             try:
                 pulled.append(weights.pull(name, tell))
-                bars.line(f"{name}: here")
             except WorldgaugeError as error:
                 failures.append({"name": name, "error": str(error)})
-                bars.line(f"{name}: {error}", always=True)
-            for file in weights.catalogue[name].files:
-                bars.drop(f"{name} {file.name}, MB")
+                bar.warn(f"{name}: {error}")
     if json:
         facts = [{"name": one.set.name, "folder": str(one.folder), "brought": list(one.brought)} for one in pulled]
         _object(pulled=facts, failures=failures, ok=not failures)
     else:
         for one in pulled:
-            print(f"{one.folder}: {len(one.brought)} files came, under {one.set.licence} of {one.set.source}")
+            print(f"{one.folder}: {len(one.brought)} files downloaded, under {one.set.licence} of {one.set.source}")
     if failures:
         raise typer.Exit(FAILED)
 
 
 @app.command()
 def verify(names: Some = None, json: Json = False) -> None:
-    """Read all files again, and report those that differ from what they should be."""
+    """Read all files again, and report those that are not as published."""
     from worldgauge import weights
 
     chosen = weights.sets_for(names) if names else list(weights.catalogue)
@@ -112,7 +112,9 @@ def verify(names: Some = None, json: Json = False) -> None:
 
 @app.command()
 def where(
-    name: Annotated[str | None, typer.Argument(help="A set, or a metric; without one, the folder of all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Set of weights, or metric. Without a name, the folder of all sets.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print the folder of a set. WORLDGAUGE_WEIGHTS sets another folder for all sets."""
@@ -127,18 +129,18 @@ def where(
 
 @app.command()
 def adopt(
-    folder: Annotated[Path, typer.Argument(help="Where weight files lie already, under whatever names.")],
+    folder: Annotated[Path, typer.Argument(help="Folder that holds weight files, under any names.")],
     json: Json = False,
 ) -> None:
     """Use files that are already on this machine.
 
-    They are recognised by digest, linked where possible, and never changed.
+    Files are recognised by their digest and linked where possible. They are never changed.
     """
     from worldgauge import weights
 
     found = weights.adopt(folder)
     if not (found.taken or found.here or found.wrong):
-        raise UsageError(f"{folder}: holds no file that is known; see: worldgauge weights list --json")
+        raise UsageError(f"{folder}: holds no known file; see: worldgauge weights list --json")
     touched = dict.fromkeys([one.set for one in found.taken] + [name for name, _ in found.here])
     _show_adoption(found, [weights.standing(name) for name in touched], json)
     if found.wrong:
@@ -153,12 +155,12 @@ def _show_plan(found: list[Standing], json: bool) -> None:
     for one in found:
         print(f"{one.set.name}: {one.set.title}, under {one.set.licence} of {one.set.source}; into {one.folder}")
         if one.set.gated:
-            print("  its owner wants the licence accepted there first; HF_TOKEN then holds a token of that account")
+            print("  accept the licence there first; HF_TOKEN must then hold a token of that account")
         for file in one.lacking:
-            held = "held to its sha256" if file.published else "its sha256 is recorded on arrival"
+            held = "checked against its sha256" if file.published else "its sha256 is recorded after the download"
             print(f"  {file.name}, {_size(file.bytes)}, {held}, from {file.url.split('?')[0]}")
         if not one.lacking:
-            print("  all here; nothing is to be brought")
+            print("  complete; nothing to download")
 
 
 def _show_adoption(found: Adoption, sets: list[Standing], json: bool) -> None:
@@ -171,7 +173,7 @@ def _show_adoption(found: Adoption, sets: list[Standing], json: bool) -> None:
     for one in found.taken:
         print(f"{one.set} {one.name}: {'linked to' if one.linked else 'copied from'} {one.source}")
     for fault in found.wrong:
-        print(f"not taken: {fault}")
+        print(f"not adopted: {fault}")
     for each in sets:
         lacking = ", ".join(file.name for file in each.lacking)
         print(f"{each.set.name}: {f'still lacks {lacking}' if lacking else 'complete'}")

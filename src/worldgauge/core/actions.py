@@ -104,35 +104,6 @@ LOOP_WALK = ActionSpace(
 """LoopNav's primitives: forward, jump, and camera change in radians (left and up positive)."""
 
 
-def walk_look(speed_mps: float = 2.0, turn_deg: float = 1.0) -> ActionSpace:
-    """MIND's keys at 24 frames per second: four to walk, relative to the view, and four to look, in any combination.
-
-    The defaults are the space that most of the data share.
-
-    Args:
-        speed_mps: Metres per second while a walking key is held (delta_p / 100).
-        turn_deg: Degrees per frame while a looking key is held (delta_r).
-
-    Returns:
-        The action space.
-    """
-    step, turn = speed_mps / 24, math.radians(turn_deg)
-    return ActionSpace(
-        f"walk-look-{turn_deg:g}deg-{speed_mps:g}mps",
-        (
-            Axis("forward", "button", Motion(forward=step)),
-            Axis("back", "button", Motion(forward=-step)),
-            Axis("left", "button", Motion(left=step)),
-            Axis("right", "button", Motion(left=-step)),
-            Axis("look_up", "button", Motion(pitch=turn)),
-            Axis("look_down", "button", Motion(pitch=-turn)),
-            Axis("look_left", "button", Motion(yaw=turn)),
-            Axis("look_right", "button", Motion(yaw=-turn)),
-        ),
-        fps=24.0,
-    )
-
-
 HAND_POSES = ActionSpace(
     "hand-poses",
     (

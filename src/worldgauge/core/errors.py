@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class WorldgaugeError(Exception):
@@ -69,7 +69,11 @@ class UnknownNameError(WorldgaugeError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-        hint = f"Did you mean '{near[0]}'? " if near else ""
         listing = ", ".join(names) if names else "none are registered"
-        super().__init__(f"no {kind} '{name}'. {hint}Known: {listing}")
+        super().__init__(f"no {kind} '{name}'. {did_you_mean(name, names)}Known: {listing}")
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """A sentence that suggests the nearest known name, with a space behind it; empty where none is near."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"Did you mean '{near[0]}'? " if near else ""

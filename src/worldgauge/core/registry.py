@@ -8,6 +8,7 @@ and is not imported before it is asked for. There is no central list to edit.
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import pkgutil
 import sys
@@ -18,7 +19,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.errors import UnknownNameError, UsageError, did_you_mean
 
 T = TypeVar("T")
 _SUITES = "worldgauge.suites"
@@ -194,6 +195,33 @@ class Registry(Generic[T]):
             for name in [name for name, entry in list(self._entries.items()) if entry.origin == module]:
                 self._entries.pop(name, None)
             raise
+
+
+def check_arguments(make: Callable[..., Any], given: Mapping[str, Any], owner: str) -> None:
+    """Check that a class or function can be called with the given settings.
+
+    Args:
+        make: The class or function. One without a readable signature passes.
+        given: Settings by name.
+        owner: What takes the settings, for messages ("model 'drift'").
+
+    Raises:
+        UsageError: A setting is unknown, or one that is needed is missing. The message lists all settings.
+    """
+    try:
+        parameters = inspect.signature(make).parameters.values()
+    except ValueError:
+        return
+    named = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    names = [one.name for one in named]
+    takes = ", ".join(one.name if one.default is one.empty else f"{one.name}={one.default!r}" for one in named)
+    listing = f"It takes: {takes}" if takes else "It takes no settings"
+    unknown = [name for name in given if name not in names]
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in parameters):
+        raise UsageError(f"{owner} has no setting '{unknown[0]}'. {did_you_mean(unknown[0], names)}{listing}")
+    missing = [one.name for one in named if one.default is one.empty and one.name not in given]
+    if missing:
+        raise UsageError(f"{owner} needs the setting '{missing[0]}'. {listing}")
 
 
 def _is_same(one: Entry[Any], other: Entry[Any]) -> bool:

@@ -94,7 +94,7 @@ class Correlation(NamedTuple):
     n: int
 
 
-class Place(NamedTuple):
+class RankRange(NamedTuple):
     """Best and worst rank that the data allow.
 
     Attributes:
@@ -370,7 +370,7 @@ def ranks_with_ties(
     higher: bool = True,
     level: float = LEVEL,
     n: int = RESAMPLES,
-) -> dict[str, Place]:
+) -> dict[str, RankRange]:
     """Ranks that the data can tell apart.
 
     Every pair of subjects is tested (`paired_difference`), and the p-values are corrected together (`holm`). The first
@@ -385,7 +385,7 @@ def ranks_with_ties(
         n: Number of resamples.
 
     Returns:
-        {subject: Place}.
+        {subject: RankRange}.
 
     Raises:
         ShapeError: A value is NaN.
@@ -393,7 +393,7 @@ def ranks_with_ties(
     pairs = list(combinations(scores, 2))
     results = [paired_difference(scores[a], scores[b], rng=rng, n=n, level=level) for a, b in pairs]
     corrected = holm([result.p for result in results])
-    return places(
+    return rank_ranges(
         scores,
         [
             (a, b) if (result.mean > 0) == higher else (b, a)
@@ -403,7 +403,7 @@ def ranks_with_ties(
     )
 
 
-def places(names: Iterable[str], beaten: Iterable[tuple[str, str]]) -> dict[str, Place]:
+def rank_ranges(names: Iterable[str], beaten: Iterable[tuple[str, str]]) -> dict[str, RankRange]:
     """Places from the pairs of subjects that the data tell apart; all other pairs share theirs.
 
     Args:
@@ -416,7 +416,7 @@ def places(names: Iterable[str], beaten: Iterable[tuple[str, str]]) -> dict[str,
     names, beaten = list(names), list(beaten)
     wins = Counter(better for better, _ in beaten)
     losses = Counter(worse for _, worse in beaten)
-    return {name: Place(1 + losses[name], len(names) - wins[name]) for name in names}
+    return {name: RankRange(1 + losses[name], len(names) - wins[name]) for name in names}
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from worldgauge.core.errors import UsageError
-from worldgauge.engine.plan import open_suite
+from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import find_runs, list_failures, read_current_lines
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from worldgauge.core.agent import AgentSpec
-from worldgauge.core.io import dumps
+from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import ModelSpec
 from worldgauge.engine.store import SCHEMA
 from worldgauge.engine.suite.base import Suite
@@ -115,4 +115,4 @@ def metric_versions(suite: Suite) -> dict[str, int]:
 
 
 def _digest(value: Mapping[str, Any]) -> str:
-    return hashlib.sha256(dumps(value).encode()).hexdigest()
+    return digest_of(dumps(value))

@@ -11,13 +11,12 @@ tuple of int or str of any length (a list with commas); any of them `| None`.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.errors import UnknownNameError, UsageError, did_you_mean
 
 O = TypeVar("O")  # noqa: E741 - options of any kind
 FOUND = "_digest"
@@ -143,6 +142,41 @@ def check(options: Any, owner: str, *, noun: str = "setting") -> None:
             raise UsageError(f"{owner} {noun} '{one.name}' must be {rule}, got {_shown(value)}{near}")
 
 
+def merged(base: type[O], *parts: type) -> type[O]:
+    """One options dataclass made of several, such as what a suite's tasks each declare.
+
+    Args:
+        base: Its first fields, and its methods.
+        parts: Dataclasses whose fields follow, in order. Several may have one and the same field.
+
+    Returns:
+        A subclass of `base`, of the same name.
+
+    Raises:
+        UsageError: When two declare an option of one name differently.
+    """
+    owners: dict[str, tuple[type, Any]] = {one.name: (base, _declared(base, one)) for one in fields(base)}  # type: ignore[arg-type]
+    made = []
+    for part in parts:
+        for one in fields(part):
+            declared = _declared(part, one)
+            owner, known = owners.setdefault(one.name, (part, declared))
+            if known != declared:
+                raise UsageError(
+                    f"two options are called '{one.name}': one in {_place(owner)}, one in {_place(part)}; rename one"
+                )
+            if owner is part:
+                made.append((one.name, declared[0], field(default=one.default, metadata=one.metadata)))
+    whole = make_dataclass(base.__name__, made, bases=(base,), frozen=True)
+    whole.__module__, whole.__doc__ = base.__module__, base.__doc__
+    return whole
+
+
+def part_of(options: Any, kind: type[O]) -> O:
+    """The fields of a merged options dataclass that one of its parts declares, as that part."""
+    return kind(**{one.name: getattr(options, one.name) for one in fields(kind)})  # type: ignore[arg-type]
+
+
 def plain(options: Any) -> dict[str, Any]:
     """All options as plain JSON values, with tuples as lists."""
     values = {one.name: getattr(options, one.name) for one in fields(options)}
@@ -246,6 +280,14 @@ def choices_of(hint: Any) -> tuple[str, ...]:
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 
+def _declared(kind: type, one: Field[Any]) -> tuple[Any, Any, OptionFacts]:
+    return get_type_hints(kind)[one.name], one.default, facts_of(one)
+
+
+def _place(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 def _words(hint: Any, facts: OptionFacts) -> tuple[str, ...]:
     kind = _core(hint)
     inner = get_args(kind)[0] if _is_list(kind) else kind
@@ -313,8 +355,8 @@ def _nearest(value: Any, words: Sequence[str]) -> str:
     """A hint at the word that was meant, where one is near."""
     typed = value if isinstance(value, tuple) else (value,)
     odd = next((one for one in typed if isinstance(one, str) and one not in words), None)
-    near = difflib.get_close_matches(odd, words, n=1, cutoff=0.5) if odd is not None else []
-    return f". Did you mean '{near[0]}'?" if near else ""
+    hint = "" if odd is None else did_you_mean(odd, words).rstrip()
+    return f". {hint}" if hint else ""
 
 
 def _shown(value: Any) -> str:

@@ -90,6 +90,11 @@ class RunResult:
             raise UsageError("two of these runs have a subject of the same name; look at them one by one")
 
     @property
+    def folders(self) -> list[RunFolder]:
+        """The run folders, one a subject."""
+        return list(self._folders.values())
+
+    @property
     def directory(self) -> Path:
         """The folder that holds the run folders; the first of `parents` where there are several."""
         return self.parents[0]
@@ -135,7 +140,7 @@ class RunResult:
         """All scores by subject."""
         return {name: [score for _, score in folder.scores()] for name, folder in self._folders.items()}
 
-    def table(self) -> list[Table]:
+    def table(self) -> Sequence[Table]:
         """The tables of the suite over these subjects, headline first."""
         return self.suite.all_tables(self.scores, self.kinds, self.failed_tasks)
 

@@ -5,24 +5,25 @@ run("loopnav", model="drift?step_m=0.02", data=Path("data"), out=Path("runs/x"),
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.errors import LostError, UsageError
-from worldgauge.engine.identity import metric_versions, scoring_settings, task_seed
+from worldgauge.core.errors import UsageError
+from worldgauge.engine.identity import metric_versions, scoring_settings
 from worldgauge.engine.journal import read_journal
-from worldgauge.engine.plan import PlannedTask, list_tasks, open_suite, plan_tasks
+from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.result import RunResult, find_runs
+from worldgauge.engine.resume import PlannedTask, plan_tasks
 from worldgauge.engine.run_manifest import describe_run, installed_versions
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.subject_run import RunWatcher, SubjectRun
 from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.task import EXECUTE_TASK, LocalTaskContext, failed_outcome, outcome_of_job, perform_and_score
+from worldgauge.engine.task import EXECUTE_TASK, outcome_of_job
 from worldgauge.engine.workers.groups import SubjectLike, worker_groups
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
 from worldgauge.engine.workers.site import open_site
@@ -51,7 +52,7 @@ def run(
     suite: str,
     *,
     model: SubjectLike | Sequence[SubjectLike],
-    data: Path | str,
+    data: str | os.PathLike[str],
     out: Path | str | None = None,
     workers: int = 1,
     on: str | None = None,
@@ -75,7 +76,7 @@ def run(
         suite: Registered name, such as "loopnav".
         model: A model or agent, or several: live objects, or text (`engine.subjects.resolve_subject`). Subjects given
             as text run in `workers` processes. A live object runs in this process, one task after another.
-        data: Folder of the data set.
+        data: Folder of the data set, or what `collect` returned.
         out: Folder of the run folders, by default runs/<suite>. The output of workers goes to its folder `logs`.
         workers: Largest number of processes.
         on: Where the workers run: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes all see
@@ -121,7 +122,7 @@ def dry_run(
     suite: str,
     *,
     model: SubjectLike | Sequence[SubjectLike],
-    data: Path | str,
+    data: str | os.PathLike[str],
     out: Path | str | None = None,
     on: str | None = None,
     gpus_per_worker: float | None = None,
@@ -175,7 +176,7 @@ def score(
     directories: Path | str | Sequence[Path | str],
     *,
     settings: Mapping[str, Any] | None = None,
-    data: Path | str | None = None,
+    data: str | os.PathLike[str] | None = None,
     workers: int = 1,
     on: str | None = None,
     deadline_s: float | None = DEADLINE_S,
@@ -289,7 +290,10 @@ def _prepare(subject_runs: Sequence[SubjectRun], tell: RunWatcher) -> None:
     tasks = [item.task for subject_run in subject_runs for item in subject_run.todo if item.todo == "ask"]
     if tasks:
         subject_runs[0].suite.prepare(
-            tasks, lambda what, done, of: tell(replace(subject_runs[0].progress_step(), task=what, frames=(done, of)))
+            tasks,
+            lambda what, done, of: tell(
+                replace(subject_runs[0].progress_step(), task=what, frames=(done, of), preparing=True)
+            ),
         )
 
 
@@ -320,19 +324,4 @@ def _perform_in_workers(
 
 def _perform_live(subject_run: SubjectRun, deadline_s: float | None, scoring: bool, tell: RunWatcher) -> None:
     for item in subject_run.todo:
-        folder = subject_run.task_folder(item)
-
-        def report(done: int, total: int, item: PlannedTask = item) -> None:
-            tell(subject_run.progress_step(item, frames=(done, total)))
-
-        began = time.monotonic()
-        task_context = LocalTaskContext(folder, task_seed(subject_run.seed, item.task.id), report, deadline_s)
-        model = subject_run.entry.model if item.todo == "ask" else None
-        wanted = item.score_key if scoring else None
-        try:
-            outcome = perform_and_score(
-                subject_run.suite, item.task, model, subject_run.entry.label, task_context, key=item.key, score=wanted
-            )
-        except LostError as error:
-            outcome = failed_outcome(error, "perform")  # the process is its own affair: it was not started here
-        tell(subject_run.finish_task(item, folder, outcome, time.monotonic() - began, scoring))
+        tell(subject_run.perform_live(item, tell, deadline_s=deadline_s, scoring=scoring))

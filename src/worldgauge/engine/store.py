@@ -6,7 +6,6 @@ runs/x/<subject>/  run.json  journal.jsonl  records/<task>/{record.json, rollout
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import shutil
@@ -18,7 +17,7 @@ from types import NoneType
 from typing import Any
 
 from worldgauge.core.errors import DataError, RunError, SubjectError, UsageError
-from worldgauge.core.io import dumps, loads, write_file
+from worldgauge.core.io import digest_of, dumps, loads, write_file
 from worldgauge.engine.suite.contract import Record, Score, Task
 
 SCHEMA = 1
@@ -73,7 +72,7 @@ class RunFolder:
         except FileNotFoundError:
             raise RunError(f"{self.directory}: not a run folder (no run.json)") from None
         except (ValueError, OSError) as error:
-            raise RunError(f"{self.facts_path}: cannot be read ({error}); run again to write it anew") from error
+            raise RunError(f"{self.facts_path}: cannot be read ({error}); run again to write it") from error
         if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
             raise RunError(f"{self.facts_path}: not of schema {SCHEMA}; it was made by another version of worldgauge")
         return facts
@@ -197,10 +196,10 @@ def record_entry(folder: Path) -> dict[str, Any]:
     try:
         entry: dict[str, Any] = loads((folder / "record.json").read_text())
     except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"{folder}: no readable record ({error}); run again to make it anew") from error
+        raise RunError(f"{folder}: no readable record ({error}); run again to make it") from error
     for name, kind in _RECORD.items():
         if not isinstance(entry, dict) or name not in entry or not isinstance(entry[name], kind):
-            raise RunError(f"{folder}: record.json has no usable '{name}'; run again to make it anew")
+            raise RunError(f"{folder}: record.json has no usable '{name}'; run again to make it")
     if entry["rollout"] is not None and not _FILE_NAME.fullmatch(entry["rollout"]):
         raise RunError(f"{folder}: the rollout '{entry['rollout']}' is not the name of a file in that folder")
     return entry
@@ -285,7 +284,7 @@ def file_slug(name: str) -> str:
     flat = "__".join(words)
     if len(flat) <= MAX_NAME:
         return flat
-    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    digest = digest_of(name)[:16]
     return f"{flat[: MAX_NAME - 17]}-{digest}"
 
 
@@ -331,7 +330,7 @@ def write_error(error: OSError, path: Path) -> RunError:
     """The error for a failed write, in one line: the disk is full, or the place cannot be written."""
     if explain_full_disk(error) is not None:
         return RunError(f"{path}: the disk is full ({error.strerror}); {MAKE_ROOM}")
-    return RunError(f"{path}: cannot be written ({error.strerror}); choose another --out or mend the folder")
+    return RunError(f"{path}: cannot be written ({error.strerror}); choose another --out or repair the folder")
 
 
 def sync_folder(path: Path) -> None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.errors import RunError
+from worldgauge.core.errors import LostError, RunError
 from worldgauge.core.io import dumps
+from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.journal import Journal
-from worldgauge.engine.plan import PlannedTask, locate_suite, plan_tasks
+from worldgauge.engine.open_suite import locate_suite
+from worldgauge.engine.resume import PlannedTask, plan_tasks
 from worldgauge.engine.store import RunFolder, atomic_write, scores_key, write_record
 from worldgauge.engine.subjects import SubjectEntry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Record, Task
-from worldgauge.engine.task import TaskOutcome
+from worldgauge.engine.task import LocalTaskContext, TaskOutcome, failed_outcome, perform_and_score
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class RunStep:
         status: How the task ended. None while it runs.
         error: Its error, or the reason of a skip.
         lost: Errors of earlier attempts whose worker or model was lost.
+        preparing: Whether `task` says what is made for all tasks before the first one.
     """
 
     subject: str
@@ -44,6 +48,7 @@ class RunStep:
     status: str | None = None
     error: str | None = None
     lost: Sequence[str] = ()
+    preparing: bool = False
 
 
 RunWatcher = Callable[[RunStep], None]
@@ -139,6 +144,40 @@ class SubjectRun:
             "score": planned.score_key if scoring else None,
         }
 
+    def perform_live(
+        self, planned: PlannedTask, tell: RunWatcher, *, deadline_s: float | None = None, scoring: bool = True
+    ) -> RunStep:
+        """Do what is left of one task in this process, with the live model of `entry`, and keep what came of it.
+
+        Args:
+            planned: The task.
+            tell: Called with the frames done. What it raises ends the task as failed.
+            deadline_s: Longest time in seconds between two chunks. None for no limit.
+            scoring: Whether scores are wanted.
+
+        Returns:
+            The progress after this task.
+
+        Raises:
+            RunError: When the disk is full.
+        """
+        folder = self.task_folder(planned)
+
+        def report(done: int, total: int) -> None:
+            tell(self.progress_step(planned, frames=(done, total)))
+
+        began = time.monotonic()
+        task_context = LocalTaskContext(folder, task_seed(self.seed, planned.task.id), report, deadline_s)
+        model = self.entry.model if planned.todo == "ask" else None
+        wanted = planned.score_key if scoring else None
+        try:
+            outcome = perform_and_score(
+                self.suite, planned.task, model, self.entry.label, task_context, key=planned.key, score=wanted
+            )
+        except LostError as error:
+            outcome = failed_outcome(error, "perform")  # the process is its own affair: it was not started here
+        return self.finish_task(planned, folder, outcome, time.monotonic() - began, scoring)
+
     def finish_task(
         self,
         planned: PlannedTask,
@@ -219,7 +258,7 @@ class SubjectRun:
                 if not self._scoring and scores_key(record) != planned.score_key:
                     raise RunError(
                         f"{record}: its scores are missing or of other settings; "
-                        f"make them anew with: worldgauge score {self.folder.directory}"
+                        f"make them again with: worldgauge score {self.folder.directory}"
                     )
                 scored.append(planned.task.id)
         self.folder.assemble(scored)
@@ -235,13 +274,13 @@ class SubjectRun:
         ]
         if lost:
             raise RunError(
-                f"{where}: {len(lost)} records (first: {lost[0]}) are lost or damaged; "
-                "make them anew with: worldgauge run"
+                f"{where}: {counted(len(lost), 'record')} lost or damaged (first: {lost[0]}); "
+                "make them again with: worldgauge run"
             )
         if other:
             raise RunError(
-                f"{where}: {len(other)} records (first: {other[0]}) were made with another version of the suite, "
-                "other data or another seed; make them anew with: worldgauge run"
+                f"{where}: {counted(len(other), 'record')} (first: {other[0]}) made with another version of the suite, "
+                "other data or another seed; make them again with: worldgauge run"
             )
         if not any(line["status"] == "done" or line["stage"] == "score" for line in journal.values()):
             raise RunError(f"{where}: holds no record to score; make some with: worldgauge run")

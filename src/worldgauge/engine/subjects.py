@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
-import inspect
 import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from worldgauge.core.agent import Agent, AgentSpec, agents
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.io import digest_of
 from worldgauge.core.model import ModelSpec, WorldModel
+from worldgauge.core.registry import check_arguments
 from worldgauge.engine.identity import subject_identity
 from worldgauge.engine.store import file_slug
 from worldgauge.engine.suite.base import SubjectKind
@@ -133,7 +132,7 @@ def resolve_entries(
     for result in pool.run(jobs):
         result.raise_for(result.id)
         made[result.id] = SubjectEntry(**result.value, text=result.id)
-    return [made[one] if isinstance(one, str) else _live_entry(one, kind) for one in what]
+    return [made[one] if isinstance(one, str) else live_entry(one, kind) for one in what]
 
 
 def describe_subject_job(*, text: str, kind: SubjectKind, progress: Progress) -> dict[str, Any]:
@@ -169,7 +168,19 @@ def find_served(model: WorldModel | Agent | None) -> RemoteModel | None:
     return asked if isinstance(asked, RemoteModel) else None
 
 
-def _live_entry(model: WorldModel | Agent, kind: SubjectKind) -> SubjectEntry:
+def live_entry(model: WorldModel | Agent, kind: SubjectKind = "model") -> SubjectEntry:
+    """Entry of a live object.
+
+    Args:
+        model: The model or agent.
+        kind: "model" or "agent".
+
+    Returns:
+        The entry.
+
+    Raises:
+        UsageError: For something that is not a model, or not an agent where an agent is expected.
+    """
     subject = resolve_subject(model, kind)
     return SubjectEntry(subject.label, subject.identity, model=model)
 
@@ -241,15 +252,7 @@ def _make(factory: Any, settings: Mapping[str, Any], target: str) -> Any:
         if settings:
             raise UsageError(f"model '{target}' is an object, not a class: it takes no settings")
         return factory
-    with suppress(ValueError):  # a class without a readable signature speaks for itself
-        signature = inspect.signature(factory)
-        try:
-            signature.bind(**settings)
-        except TypeError as error:
-            takes = ", ".join(
-                p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in signature.parameters.values()
-            )
-            raise UsageError(f"model '{target}' takes ({takes}): {error}") from None
+    check_arguments(factory, settings, f"model '{target}'")
     try:
         return factory(**settings)
     except WorldgaugeError:
@@ -317,8 +320,8 @@ def _label(spec: ModelSpec | AgentSpec, given: Mapping[str, Any]) -> str:
         words.append(f"{key}-{shown}")
         is_cut |= shown != whole
     if is_cut:
-        told = json.dumps(dict(spec.settings), sort_keys=True, default=str)
-        words.append(hashlib.sha256(told.encode()).hexdigest()[:6])
+        settings = json.dumps(dict(spec.settings), sort_keys=True, default=str)
+        words.append(digest_of(settings)[:6])
     return run_label("-".join(words))
 
 

@@ -15,7 +15,7 @@ from worldgauge.core.agent import Agent
 from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.io import loads
 from worldgauge.core.model import WorldModel
-from worldgauge.engine.plan import import_suite
+from worldgauge.engine.open_suite import import_suite
 from worldgauge.engine.store import explain_full_disk, read_record, write_record, write_scores
 from worldgauge.engine.subjects import find_served, resolve_cached
 from worldgauge.engine.suite.base import Suite

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.io import digest_of_file
 
 _FILE_MODULE_PREFIX = "_worldgauge_model_"
 _importing: list[str] = []
@@ -99,7 +99,7 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
         SubjectError: For a file that cannot be imported.
     """
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = digest_of_file(path)
     except OSError as error:
         raise UsageError(f"{what} file {path}: cannot be read ({error.strerror})") from None
     name = f"{_FILE_MODULE_PREFIX}{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}_{digest[:12]}"
@@ -130,7 +130,7 @@ def module_digest(module: ModuleType) -> str:
     It is part of the identity of a model, so an edited model is asked again.
     """
     try:
-        return hashlib.sha256(Path(str(getattr(module, "__file__", ""))).read_bytes()).hexdigest()
+        return digest_of_file(Path(str(getattr(module, "__file__", ""))))
     except OSError:
         return ""
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from worldgauge.core.errors import UsageError
-from worldgauge.engine.plan import list_tasks, open_suite
+from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import DEADLINE_S, run
 from worldgauge.engine.store import check_file_slugs

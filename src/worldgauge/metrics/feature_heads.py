@@ -7,16 +7,12 @@ Source: MIND, sections on the DINO feature error and visual quality, as released
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.image import Image
-from worldgauge.core.video import resize
 from worldgauge.metrics import metrics
-from worldgauge.metrics.frame_pairs import Prepared, prepared
 
 Floats = NDArray[np.floating]
 
@@ -97,68 +93,6 @@ def imaging(raw: float) -> float:
     if not math.isfinite(raw):
         raise ShapeError(f"a raw score is a finite number, got {raw}")
     return float(raw) / 100
-
-
-@metrics.register(
-    "lpips_720p", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="MIND; LPIPS 0.1, AlexNet"
-)
-def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
-    """A learned distance (LPIPS) of two frames at 1280x720.
-
-    Args:
-        x: (h, w, 3) uint8 of any size.
-        y: The other frame, of any size.
-        distance: Distance of two prepared frames, such as `perception.lpips.Lpips.distance`.
-
-    Returns:
-        The distance, 0 for equal frames.
-
-    Raises:
-        ShapeError: A frame is not (h, w, 3) uint8.
-    """
-    return float(distance(prepared(x), prepared(y)))
-
-
-@metrics.register(
-    "lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, section 4; LPIPS 0.1"
-)
-def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
-    """A learned distance (LPIPS) of two frames at their own size.
-
-    Args:
-        x: (h, w, 3) uint8.
-        y: The other frame, of the same shape.
-        distance: Distance of two frames (h, w, 3) float32 in [0, 1].
-
-    Returns:
-        The distance, 0 for equal frames.
-
-    Raises:
-        ShapeError: The frames differ in shape, or are not (h, w, 3) uint8.
-    """
-    if x.shape != y.shape:
-        raise ShapeError(f"frames differ in shape: {x.shape} and {y.shape}")
-    return float(distance(x.astype(np.float32) / np.float32(255), y.astype(np.float32) / np.float32(255)))
-
-
-@metrics.register(
-    "lpips_320x180", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="lpips at one common size"
-)
-def lpips_320x180(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
-    """A learned distance (LPIPS) of two frames at 320x180, comparable between models of different frame sizes.
-
-    Args:
-        x: (h, w, 3) uint8 of any size.
-        y: The other frame, of any size.
-        distance: Distance of two frames (h, w, 3) float32 in [0, 1].
-
-    Returns:
-        The distance, 0 for equal frames.
-
-    Raises:
-        ShapeError: A frame is not (h, w, 3) uint8.
-    """
-    return float(lpips(resize(x, 320, 180), resize(y, 320, 180), distance))
 
 
 def _unit_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:

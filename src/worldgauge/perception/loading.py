@@ -52,7 +52,7 @@ from worldgauge.core.model import Needs
 from worldgauge.metrics.feature_heads import aesthetic, imaging
 from worldgauge.perception import estimators
 from worldgauge.perception.cache import cached_rows
-from worldgauge.perception.lpips import Lpips
+from worldgauge.perception.lpips_numpy import Lpips
 from worldgauge.perception.naming import What, missing_reason, named_by, network_digest
 from worldgauge.perception.network_source import BATCH as BATCH
 from worldgauge.perception.network_source import NetworkSource, network_names, source_of
@@ -313,7 +313,7 @@ class LocalLpips:
     """LPIPS from weight files, without torch: about 0.6 s for a pair of 1280x720 frames on one core.
 
     Args:
-        files: Weight files as `perception.lpips.Lpips` takes them, separated by commas.
+        files: Weight files as `perception.lpips_numpy.Lpips` takes them, separated by commas.
 
     Raises:
         DataError: A file cannot be used.
@@ -337,7 +337,12 @@ class LocalLpips:
         return {"distances": np.array(found, np.float64)}
 
     def distances(self, x: Float32, y: Float32) -> Float64:
-        """See `AskedLpips.distances`."""
+        """Compute LPIPS; see `AskedLpips.distances`.
+
+        Args:
+            x: (n, H, W, 3) float32 in [0, 1].
+            y: The same shape.
+        """
         _check_pair(x, y)
         return cached_rows(self.settings, {"x": x, "y": y}, self._looked)["distances"]
 

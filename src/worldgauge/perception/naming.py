@@ -64,7 +64,7 @@ def named_by(text: str, what: What) -> Named:
     if headed and what == "aesthetic":
         return Named((headed["file"],), headed["address"])
     if "." not in text and "/" not in text:
-        raise UnknownNameError(f"network for {what}", text, known)
+        raise UnknownNameError(f"network for {PAPERS[what][0]}", text, known)
     if what != "lpips":
         raise UsageError(
             f"{what}: '{text}' is neither a network nor a server; {missing_reason(what).partition(': ')[2]}"

@@ -111,11 +111,17 @@ class ServerSource:
     def settings(self) -> Mapping[str, Any]:
         """See `Source.settings`."""
         remote = self._remote
-        told = {"settings": dict(remote.spec.settings), "source": remote.source, "given": dict(remote.given)}
-        return {"estimator": self.name, "layout": self.layout, **told}
+        identity = {"settings": dict(remote.spec.settings), "source": remote.source, "given": dict(remote.given)}
+        return {"estimator": self.name, "layout": self.layout, **identity}
 
     def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
-        """See `Source.rows`; at most BATCH rows are sent in one request."""
+        """Ask the server; see `Source.rows`. At most BATCH rows go into one request.
+
+        Args:
+            arrays: Inputs by name, n rows each.
+            answer: Name of the answer.
+            sides: Shape of its rows.
+        """
         if sides is None:
             raise WorldgaugeError(f"what a server of '{self.name}' has to answer is not told")
         (n,) = {len(array) for array in arrays.values()}
@@ -160,7 +166,13 @@ class NetworkSource:
         return {"estimator": self.name, **self._identity}
 
     def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
-        """See `Source.rows`."""
+        """Run the network; see `Source.rows`.
+
+        Args:
+            arrays: Inputs by name, n rows each.
+            answer: Name of the answer.
+            sides: Not used.
+        """
         return cached_rows(self._identity, arrays, self.network.answer)[answer]
 
     def close(self) -> None:

@@ -113,24 +113,24 @@ def recover_poses(
 
 def _track(path: DecodedPath, count: int, source: str) -> PoseTrack:
     """A decoded path without its scale: a path that fails only because its scale is unknown is a valid track."""
-    told = {"decoder": path.decoder, **path.diagnostics}
+    details = {"decoder": path.decoder, **path.diagnostics}
     if path.positions is None or path.rotations is None:
         why = path.reason if path.positions is None else f"'{path.decoder}' says nothing of rotations here"
-        return PoseTrack("failed", why, None, np.zeros(0, np.int64), source, told)
+        return PoseTrack("failed", why, None, np.zeros(0, np.int64), source, details)
     poses = np.tile(np.eye(4), (len(path.positions), 1, 1))
     poses[:, :3, :3], poses[:, :3, 3] = path.rotations, path.positions
     seen = ~np.isin(path.frame_indices, path.diagnostics.get("interpolated", []))
     poses, frames = poses[seen], path.frame_indices[seen]
     if path.status == "stationary":
-        return PoseTrack("stationary", path.reason or "the camera does not move", poses, frames, source, told)
+        return PoseTrack("stationary", path.reason or "the camera does not move", poses, frames, source, details)
     if path.decoder != "exact" and (cut := _unbroken(poses, frames)) != slice(0, len(frames)):
         poses, frames = relative(poses[cut.start], poses[cut]), frames[cut]
         why = f"the camera leaps where its track breaks; kept are frames {frames[0]} to {frames[-1]} of {count}"
-        return PoseTrack("partial", why, poses, frames, source, told)
+        return PoseTrack("partial", why, poses, frames, source, details)
     if len(frames) == count:
-        return PoseTrack("ok", "", poses, frames, source, told)
+        return PoseTrack("ok", "", poses, frames, source, details)
     why = path.reason if path.status == "partial" else ""
-    return PoseTrack("partial", why or f"{len(frames)} of {count} frames were placed", poses, frames, source, told)
+    return PoseTrack("partial", why or f"{len(frames)} of {count} frames were placed", poses, frames, source, details)
 
 
 def _unbroken(poses: FloatArray, frames: NDArray[np.int64]) -> slice:

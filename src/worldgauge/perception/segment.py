@@ -2,31 +2,29 @@
 
     scene = estimators.get("colour")().segment(rgb).scene()
 
-`worldgauge.metrics.sgcs` compares scenes. The exact segmenter reads the rendered view in place of pixels. The colour
-segmenter knows the textures of the embedded worlds and is meant for their frames only.
+The exact segmenter reads the rendered view in place of pixels. The colour segmenter knows the textures of the embedded
+worlds and is meant for their frames only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import NotApplicableError, ShapeError
-from worldgauge.metrics.segmentation import category_iou, confusion, pixel_accuracy
-from worldgauge.metrics.sgcs import (
+from worldgauge.perception import _colour, estimators
+from worldgauge.perception.instances import (
     CATEGORIES,
     Instances,
-    frame_sgcs,
     instance_table,
     instances_from_labels,
     instances_from_masks,
-    video_score,
 )
-from worldgauge.perception import _colour, estimators
+from worldgauge.perception.masks import CONFIDENCE, packed, unpacked
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES
 
@@ -36,9 +34,6 @@ MIN_SHARE = 5e-4
 Measured over 72 frames: stored as JPEG, a frame loses 0.08 of its colour SGCS against itself; it would lose 0.12 if
 instances of 30 pixels counted.
 """
-
-CONFIDENCE = 0.5
-"""Masks of a prompted segmenter at or below this are dropped (LoopNav, section 3.3)."""
 
 COUNTABLE = ("building", "tree", "flower", "water")
 """Categories with instances; the others are one mask each, wherever in the image they lie."""
@@ -244,7 +239,6 @@ class Sam3:
             ShapeError: The frame has another shape or dtype.
         """
         from worldgauge.perception.cache import cached
-        from worldgauge.perception.networks.sam3 import packed, unpacked
 
         def look() -> dict[str, NDArray[Any]]:
             arrays = packed(self._network.segment(rgb, CATEGORIES))
@@ -254,48 +248,6 @@ class Sam3:
         identity = {**self._identity, "categories": list(CATEGORIES)}
         kept = cached(identity, f"{rgb.shape} {rgb.dtype} ".encode() + rgb.tobytes(), look)
         return Masks(unpacked({**kept, "categories": np.array(CATEGORIES)}))
-
-
-class Accuracy(NamedTuple):
-    """Agreement of a segmenter with exact labels.
-
-    Attributes:
-        pixel_accuracy: Share of the pixels with an exact category that have this category.
-        iou: Intersection over union of each category; None when it occurs in neither.
-        sgcs: Mean SGCS of the masks against the exact ones.
-        frames: Number of frames.
-    """
-
-    pixel_accuracy: float | None
-    iou: dict[str, float | None]
-    sgcs: float | None
-    frames: int
-
-
-def accuracy_against_exact(pairs: Iterable[tuple[Labels, Labels]]) -> Accuracy:
-    """Accuracy of a segmenter over frames.
-
-    Args:
-        pairs: Pairs (its labels, exact labels) of the same frames.
-
-    Returns:
-        The accuracy: pixel accuracy (see `metrics.segmentation`) and IoU over all frames together, SGCS as the mean
-        over frames.
-
-    Raises:
-        ShapeError: There are no frames.
-    """
-    size = len(CATEGORIES)
-    counts = np.zeros((size + 1, size + 1), np.int64)
-    scores: list[float | None] = []
-    for got, exact in pairs:
-        counts += confusion(got.category, exact.category, size)
-        height, width = exact.category.shape
-        scores.append(frame_sgcs(got.scene(), exact.scene(), height=height, width=width).value)
-    if not scores:
-        raise ShapeError("no frames to measure a segmenter on")
-    iou = dict(zip(CATEGORIES, category_iou(counts), strict=True))
-    return Accuracy(pixel_accuracy(counts), iou, video_score(scores).value, len(scores))
 
 
 def min_area(shape: Sequence[int]) -> int:

@@ -113,7 +113,7 @@ def view_answer_card(
         The content of the card.
     """
     if task is None:
-        return AnswerCardView(problem="no record of this task can be read; run again to make it anew")
+        return AnswerCardView(problem="no record of this task can be read; run again to make it")
     scores = {
         e.label: [own[name] for own in e.by_metric.values() if name in own]
         for e in evidence.runs
@@ -133,7 +133,12 @@ def view_answer_card(
 
 
 def without_solids(card_view: AnswerCardView, left: int) -> AnswerCardView:
-    """The card with its meshes where they fit into `left` characters; otherwise without them, with a note."""
+    """Remove the meshes of a card where they do not fit, with a note.
+
+    Args:
+        card_view: The card.
+        left: Characters left on the page.
+    """
     if card_view.solid_bytes <= left:
         return card_view
     answers = tuple(

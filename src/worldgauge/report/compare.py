@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from worldgauge.core.statistics import LEVEL, balanced_interval, holm, mean_std, paired_difference, places
+from worldgauge.core.statistics import LEVEL, balanced_interval, holm, mean_std, paired_difference, rank_ranges
 from worldgauge.report.evidence import Evidence
 
 SEED = 20250522
@@ -170,7 +170,7 @@ def compare(
         if d.p_holm is not None and d.p_holm <= 1 - LEVEL
     ]
     ranked = [label for label in labels if not flags.get(label)]
-    placed = places(ranked, [(a, b) for a, b in beaten if a in ranked and b in ranked])
+    placed = rank_ranges(ranked, [(a, b) for a, b in beaten if a in ranked and b in ranked])
     standings = []
     for label in labels:
         rng = np.random.default_rng(SEED)

@@ -192,13 +192,13 @@ def unique_labels(names: Sequence[str], marks: Sequence[Iterable[str]]) -> list[
         Unique names.
     """
     labels = list(names)
-    told = [tuple(mark) for mark in marks]
+    descriptions = [tuple(mark) for mark in marks]
     for name in {n for n in names if names.count(n) > 1}:
         twins = [i for i, n in enumerate(names) if n == name]
-        columns = list(zip(*(told[i] for i in twins), strict=True))
+        columns = list(zip(*(descriptions[i] for i in twins), strict=True))
         telling = [k for k, column in enumerate(columns) if len(set(column)) > 1]
         for number, i in enumerate(twins, 1):
-            words = [told[i][k] for k in telling]
+            words = [descriptions[i][k] for k in telling]
             labels[i] = f"{name} {' '.join(words)}" if words else f"{name} #{number}"
     for i, text in enumerate(labels):
         if labels.index(text) != i:

@@ -25,7 +25,13 @@ class Extremes:
 
 
 def find_extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Extremes]:
-    """Worst and best trajectory of every subject that has a value. The first task wins ties."""
+    """Find the worst and best trajectory of every subject that has a value. The first task wins ties.
+
+    Args:
+        evidence: Scores of all runs.
+        metric: The metric.
+        higher: Higher values are better.
+    """
     found = []
     for run in evidence.runs:
         known = run.values(metric)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import RunError, UsageError
-from worldgauge.engine.plan import open_suite
+from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import find_runs, list_failures, read_current_lines, task_ending
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite

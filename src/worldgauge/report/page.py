@@ -16,7 +16,7 @@ from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from worldgauge.core.statistics import FEWEST_RESAMPLED
-from worldgauge.engine.plan import open_suite
+from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Table
@@ -46,23 +46,25 @@ MOST_PANELS = 12
 """Cells of a table up to which each has a curve of its own."""
 
 
-def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, more: Sequence[Table] = ()) -> Path:
+def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Path | None = None) -> Path:
     """Compare runs on one page. The file is written whole or not at all.
 
     Args:
         runs: Run folders, or folders of run folders, all of one suite.
         out: The page itself (.html), or a folder that gets `index.html`.
         films: Largest number of tasks shown as films. The page says how many are left out.
-        more: Further tables, such as of votes.
+        votes: File of votes on these runs, for one more table.
 
     Returns:
         Path of the page.
 
     Raises:
-        UsageError: When the runs are of several suites.
+        UsageError: When the runs are of several suites, or of one that holds no votes.
+        DataError: When the votes cannot be read, or are about other runs.
         RunError: When a run cannot be read, or the page cannot be written.
     """
     evidence, suite = load_evidence(runs)
+    more = [] if votes is None else [suite.vote_table(votes, runs)]
     path = out if out.suffix.lower() in (".html", ".htm") else out / "index.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

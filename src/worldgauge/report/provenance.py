@@ -94,7 +94,7 @@ def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model
             continue
         chosen = {
             k: v for k, v in facts["settings"].items() if v != defaults.get(k) and not k.endswith("_digest")
-        }  # digests are found anew
+        }  # digests are computed again
         words = ["--data", str(facts["source"]), "--out", str(run.directory.parent), "--seed", str(facts["seed"])]
         words += [
             word for k, v in chosen.items() for word in ("--set", f"{k}={v if isinstance(v, str) else json.dumps(v)}")

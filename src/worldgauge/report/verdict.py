@@ -77,7 +77,7 @@ def verdict(
     out = (f"Not in the running: {_flagged(flags)}.",) if flags else ()
     tail = (*out, *_stand_in(evidence, compared, name, shown, floor, words.lacks))
     if not claim or not judged or not bar:
-        no_bar = f"no reference that {words.lacks} was run beside it"
+        no_bar = f"no reference that {words.lacks} was run with it"
         missing = "" if not claim else _none_judged(evidence, flags, words) if not judged else no_bar
         leading = _leading(compared, judged or [label for label in means if label not in flags], name, missing, words)
         return Verdict(leading.headline, (*leading.support, *tail))
@@ -122,7 +122,12 @@ def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Vocabulary
 
 
 def stands_in(run: ComparedRun, floor: Collection[str]) -> bool:
-    """Whether a run is a reference that draws with the world itself and yet has no memory."""
+    """Tell whether a run is a reference that renders from the world itself and yet has no memory.
+
+    Args:
+        run: The run.
+        floor: Sources of floor references.
+    """
     return run.source in floor and "world" in run.sees
 
 
@@ -143,8 +148,8 @@ def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: st
     pair = compared.signed.get((best.label, second.label))
     if pair is None:
         return Verdict(headline, (f"It shares no {words.task} with the next, {second.label}.",))
-    told = "tells the two apart" if pair.clear else "does not tell the two apart"
-    return Verdict(headline, (f"The next is {second.label}. {_paired(pair)} The difference {told}.",))
+    outcome = "tells the two apart" if pair.clear else "does not tell the two apart"
+    return Verdict(headline, (f"The next is {second.label}. {_paired(pair)} The difference {outcome}.",))
 
 
 def _headline(tested: Sequence[str], passed: Sequence[str], claim: str, lacks: str) -> str:

@@ -87,7 +87,13 @@ def digits_for(values: Iterable[float | None]) -> int:
 
 
 def times(count: int, one: str, many: str) -> str:
-    """ "1 frame", "2 frames", with a space between thousands."""
+    """Count things in words: "1 frame", "2 frames", with a space between thousands.
+
+    Args:
+        count: How many.
+        one: Singular.
+        many: Plural.
+    """
     return f"{count:,} {one if count == 1 else many}".replace(",", " ")
 
 
@@ -107,7 +113,12 @@ def direction(better: str) -> str:
 
 
 def metric_name(metric: str, unit: str = "1") -> str:
-    """The last part of a metric's name as words, with its unit: "path/fde" in "m" is "FDE (m)"."""
+    """Name a metric in words with its unit: "path/fde" in "m" is "FDE (m)".
+
+    Args:
+        metric: Its full name.
+        unit: Its unit; "1" for none.
+    """
     name = metric.rsplit("/", 1)[-1].removesuffix(f"_{unit}").replace("_", " ")
     name = name.upper() if name.isalpha() and len(name) <= 4 else name
     return name if unit in ("", "1") else f"{name} ({unit})"

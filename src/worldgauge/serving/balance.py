@@ -36,7 +36,16 @@ class Replicas:
     """
 
     def __init__(self, urls: Sequence[str], who: str, patience_s: float = PATIENCE_S) -> None:
-        """Check the addresses; see the class."""
+        """Check the addresses.
+
+        Args:
+            urls: Addresses, http://host:port each.
+            who: Name of the model, for messages.
+            patience_s: How long to wait for a free server, seconds.
+
+        Raises:
+            UsageError: An address is malformed, holds a password, or is given twice.
+        """
         if any("@" in url for url in urls):  # first, so that no message shows what may be a password
             raise UsageError(f"{who}: an address is http://host:port alone; the token goes into {TOKEN_VARIABLE}")
         token = os.environ.get(TOKEN_VARIABLE, "")

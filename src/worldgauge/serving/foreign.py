@@ -28,8 +28,8 @@ def adopt(model: Any) -> Any:
     names = [each.name for each in fields(ModelSpec)]
     if isinstance(spec, ModelSpec) or not all(hasattr(spec, name) for name in names) or not hasattr(model, "rollout"):
         return model
-    told = {name: getattr(spec, name) for name in names}
-    ours = ModelSpec(**{**told, "inputs": frozenset(told["inputs"])})
+    declared = {name: getattr(spec, name) for name in names}
+    ours = ModelSpec(**{**declared, "inputs": frozenset(declared["inputs"])})
     return _Adopted(model, ours) if not hasattr(model, "rollout_batch") else _AdoptedWithBatch(model, ours)
 
 

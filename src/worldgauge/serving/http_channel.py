@@ -53,7 +53,17 @@ class HttpServer:
     """
 
     def __init__(self, url: str, token: str, who: str, admit: Callable[[str, Header], None]) -> None:
-        """Check the address; see the class."""
+        """Check the address.
+
+        Args:
+            url: http://host:port.
+            token: Token of the server; "" for none.
+            who: Name of the model, for messages.
+            admit: Called with the address and the server's hello; raises for a server that is refused.
+
+        Raises:
+            UsageError: Address or token is malformed.
+        """
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port

@@ -46,7 +46,16 @@ class ProcessChannel:
     """
 
     def __init__(self, command: str, *, pipes: bool, who: str) -> None:
-        """Split the command line; see the class."""
+        """Split the command line.
+
+        Args:
+            command: Program and arguments.
+            pipes: Talk over stdin and stdout rather than a socket.
+            who: Name of the model, for messages.
+
+        Raises:
+            UsageError: The command is empty or cannot be split into words.
+        """
         try:
             self._command = shlex.split(command)
         except ValueError as error:

@@ -69,7 +69,16 @@ class Remote(Generic[Spec]):
     """What it waits for, in error messages."""
 
     def __init__(self, channel: Channel, who: str, deadline_s: float = DEADLINE_S) -> None:
-        """Connect to the server; see the class."""
+        """Connect to the server.
+
+        Args:
+            channel: The channel, which this object then owns.
+            who: Name of the model, for messages.
+            deadline_s: Seconds until an answer must have arrived.
+
+        Raises:
+            SubjectError: The server cannot be reached.
+        """
         self.deadline_s = deadline_s
         self.on_wait: Callable[[], None] | None = None
         self._channel = channel

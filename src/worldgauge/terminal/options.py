@@ -6,53 +6,63 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from worldgauge.core.errors import UsageError
+from worldgauge.terminal.layout import terminal_width
 
 FAILED = 1
 KNOWN_ERROR = 2
 INTERRUPTED = 130
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, progress on stderr.")]
-Workers = Annotated[int, typer.Option(help="Processes that work side by side.")]
+HELP_STYLE: Literal["rich"] | None = "rich" if terminal_width() >= 80 else None
+"""Boxes of help cut the names of options on narrower terminals; plain help wraps."""
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and progress on stderr.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Rows of the tables as CSV on stdout, the rest on stderr.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="A line for every task or item that ends.")]
+Workers = Annotated[int, typer.Option(help="Number of parallel worker processes.")]
 On = Annotated[
     str | None,
-    typer.Option(help="Where the workers are: local, ray (RAY_ADDRESS, or one started here), ray://HOST:PORT."),
+    typer.Option(
+        help="Where workers run: local, ray (the cluster of RAY_ADDRESS, or a new one here) or ray://HOST:PORT."
+    ),
 ]
 Gpus = Annotated[
     float | None,
-    typer.Option("--gpus-per-worker", help="GPUs of each worker, a share such as 0.5 or whole ones; else as declared."),
+    typer.Option(
+        "--gpus-per-worker", help="GPUs of each worker, such as 0.5 or 2. By default what the model declares."
+    ),
 ]
-Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
-Out = Annotated[Path, typer.Option(help="Folder of the data set that is made or continued.")]
+Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same bytes.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, without doing it.")]
+Out = Annotated[Path, typer.Option(help="Folder of the data set, new or to be continued.")]
 Size = Annotated[str, typer.Option(help="Width and height of a frame in pixels.")]
 Data = Annotated[Path, typer.Option(help="Folder of the data set.")]
 Models = Annotated[
     list[str] | None,
     typer.Option(
         "--model",
-        help="Name, package.module:Class or ./file.py:Class, with settings as in drift?step_m=0.02; or a model of "
-        "another environment or machine: cmd:COMMAND, pipe:COMMAND, http://HOST:PORT. Can be repeated. "
-        "Naming a module, a file or a command runs its code.",
+        help="Model: a name, package.module:Class or ./file.py:Class, with settings as in drift?step_m=0.02. In "
+        "another environment or on another machine: cmd:COMMAND, pipe:COMMAND or http://HOST:PORT. Can be repeated. "
+        "The code of a module, file or command is run.",
     ),
 ]
 Agents = Annotated[
     list[str] | None,
     typer.Option(
         "--agent",
-        help="Of suites that ask agents (build): name, package.module:Class or ./file.py:Class, with settings as in "
-        "chat?model=NAME@URL. Can be repeated. Naming a module or a file runs its code.",
+        help="Agent, for suites that ask agents (build): a name, package.module:Class or ./file.py:Class, with "
+        "settings as in chat?model=NAME@URL. Can be repeated. The code of a module or file is run.",
     ),
 ]
 References = Annotated[
     bool | None,
     typer.Option(
         "--references/--no-references",
-        help="Also ask all reference models of the suite, or none; unless said, those that it always shows.",
+        help="Also run all reference models of the suite, or none. By default only those that its tables always show.",
     ),
 ]
 Settings = Annotated[
@@ -62,17 +72,22 @@ OwnMetrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help="A metric of your own beside the suite's: package.module:name or ./file.py:name, registered with "
-        "compares='frames' or 'clips', called with (truth, rollout). Can be repeated. "
-        "Naming a module or a file runs its code.",
+        help="A metric of your own, in addition to the suite's: package.module:name or ./file.py:name. Register it "
+        "with compares='frames' or 'clips'; it is called with (truth, rollout). Can be repeated. The code of the "
+        "module or file is run.",
     ),
 ]
-Limit = Annotated[int | None, typer.Option(help="Only the first so many tasks.")]
+Limit = Annotated[int | None, typer.Option(help="Run only the first N tasks.")]
 Deadline = Annotated[
     float,
-    typer.Option(help="Seconds without a frame, or a sign of scoring, after which a task ends. Loading may take 1800."),
+    typer.Option(
+        help="Seconds without a new frame or scoring progress after which a task is stopped. Loading may take 1800."
+    ),
 ]
-Retry = Annotated[bool, typer.Option("--retry-failed/--keep-failed", help="Try failed tasks of an earlier run again.")]
+Retry = Annotated[
+    bool,
+    typer.Option("--retry-failed/--keep-failed", help="Whether tasks that failed in an earlier run are tried again."),
+]
 
 
 def settings_of(pairs: list[str] | None) -> dict[str, Any]:
@@ -111,7 +126,7 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("stopped; what is done is kept, and the same command goes on from here", file=sys.stderr)
+        print("stopped; finished work is kept, and the same command continues from here", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
 
 

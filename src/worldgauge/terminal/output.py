@@ -1,22 +1,80 @@
-"""Final output of commands: one JSON object, the path of a page, and how items ended."""
+"""Final output of commands: text for people, one JSON object, or rows as CSV; and how items ended."""
 
 from __future__ import annotations
 
+import csv
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from worldgauge.core.errors import UsageError
 from worldgauge.core.io import dumps
 from worldgauge.terminal.tables import out
 
+if TYPE_CHECKING:
+    from worldgauge.engine.suite.contract import Table
+
+Form = Literal["text", "json", "csv"]
+"""What a command prints on stdout."""
+
 SHOWN = 5
 """Failures and skips printed in full; the rest is counted."""
+
+SCORE_COLUMNS = ("suite", "metric", "column", "subject", "kind", "n", "mean", "low", "high", "unit", "better")
+"""Columns of CSV with scores: a row per cell of every table."""
+
+
+def form_of(json: bool, csv: bool) -> Form:
+    """The form that --json and --csv ask for.
+
+    Raises:
+        UsageError: When both are given.
+    """
+    if json and csv:
+        raise UsageError("--json and --csv: give one of them")
+    return "json" if json else "csv" if csv else "text"
 
 
 def print_json(**facts: Any) -> None:
     """Print one JSON object on stdout."""
     sys.stdout.write(dumps(facts) + "\n")
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print rows as CSV on stdout, with a header. None is empty, and a number has all its digits."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+
+
+def score_rows(suite: str, tables: Sequence[Table]) -> Iterator[tuple[Any, ...]]:
+    """Rows of `SCORE_COLUMNS`.
+
+    Args:
+        suite: Name of the suite.
+        tables: Its tables.
+
+    Yields:
+        A row per cell, with all digits.
+    """
+    for table in tables:
+        betters = table.betters or (table.better,) * len(table.columns)
+        for row in table.rows:
+            for name, better, cell in zip(table.columns, betters, row.cells, strict=True):
+                found = (cell.n, cell.mean, cell.low, cell.high)
+                yield suite, table.metric, name, row.label, row.kind, *found, table.unit, better
+
+
+@contextmanager
+def beside_csv(form: Form) -> Iterator[None]:
+    """Context whose text goes to stderr where stdout holds CSV."""
+    if form == "csv":
+        with redirect_stdout(sys.stderr):
+            yield
+    else:
+        yield
 
 
 def endings(status: str, listed: Sequence[tuple[str, str]]) -> None:

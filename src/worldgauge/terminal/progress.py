@@ -1,75 +1,157 @@
-"""Progress on stderr: bars on a terminal, otherwise one line per finished item."""
+"""Progress on stderr: one bar on a terminal, otherwise a line now and then."""
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from worldgauge.terminal.layout import terminal_width
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from worldgauge.engine.subject_run import RunStep
 
+SECONDS = 30.0
+"""Without a terminal, a line every tenth of the way, and after this time where something was done in it."""
+WIDE_ENOUGH = 70
+"""Narrower terminals have the numbers without the bar."""
 
-class Bars:
-    """Bars on a terminal; otherwise one line per finished item."""
 
-    def __init__(self) -> None:
+class ProgressBar:
+    """One bar on a terminal with the rate and the time left; otherwise a line now and then.
+
+    Args:
+        verbose: Whether every item gets a line.
+    """
+
+    def __init__(self, verbose: bool = False) -> None:
         self._console = Console(stderr=True, highlight=False)
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
+        self._terminal = self._console.is_terminal and not self._console.is_dumb_terminal
+        self._verbose = verbose
+        bar = [BarColumn(bar_width=20), TimeElapsedColumn()] if terminal_width() >= WIDE_ENOUGH else []
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            *bar,
             MofNCompleteColumn(),
-            TimeElapsedColumn(),
+            _RateColumn(),
+            TimeRemainingColumn(compact=True),
             console=self._console,
             transient=True,
-            disable=not self._console.is_terminal,
+            disable=not self._terminal,
         )
-        self._ids: dict[str, TaskID] = {}
+        self._task = self._progress.add_task("", total=None, visible=False)
+        self._what = ""
+        self._told = 0.0
+        self._told_at = time.monotonic()
 
-    def __enter__(self) -> Any:
-        self._bars.start()
+    def __enter__(self) -> Self:
+        self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        self._progress.stop()
 
-    def bar(self, name: str, done: int, total: int) -> None:
-        """Show a new or existing bar at `done` of `total`."""
-        if name not in self._ids:
-            self._ids[name] = self._bars.add_task(escape(name), total=total)
-        self._bars.update(self._ids[name], completed=done, total=total)
+    def show(self, what: str, done: float, total: int, doing: str = "") -> None:
+        """Show how far it is.
 
-    def drop(self, name: str) -> None:
-        """Remove a bar."""
-        if name in self._ids:
-            self._bars.remove_task(self._ids.pop(name))
+        Args:
+            what: What is counted, in the plural.
+            done: Number of them that are done; a share of one that is not counts as such.
+            total: Number of all.
+            doing: What is done now.
+        """
+        if what != self._what:
+            self._what, self._told, self._told_at = what, 0.0, time.monotonic()
+            # What an earlier run has done counts for nothing in the rate.
+            self._progress.reset(self._task, description=what, completed=int(done), total=total, visible=True)
+        self._progress.update(self._task, completed=done, total=total, description=f"{what} {doing}".rstrip())
+        if not self._terminal and not self._verbose:
+            self._tell(f"{what}, {done / max(1, total):.0%}" + (f": {doing}" if doing else ""), done, total)
 
-    def line(self, text: str, always: bool = False) -> None:
-        """Print a line above the bars. On a terminal only lines with `always` are printed."""
-        if always or not self._console.is_terminal:
-            self._console.print(text, markup=False, soft_wrap=True)
+    def warn(self, text: str) -> None:
+        """Print a line on what went wrong, above the bar."""
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """Print a line on one item, where every item gets one."""
+        if self._verbose:
+            self.warn(text)
+
+    def _tell(self, said: str, done: float, total: int) -> None:
+        """Print a line if there is enough news since the last one."""
+        now = time.monotonic()
+        far = total > 0 and _tenths(done / total) > _tenths(self._told / total)
+        if far or (now - self._told_at >= SECONDS and done > self._told):
+            self.warn(f"[{int(done)}/{total}] {said}")
+            self._told, self._told_at = done, now
 
 
-class Running(Bars):
-    """Shows the steps of a run: one bar per subject, and one per task in progress."""
+class RunProgress(ProgressBar):
+    """Shows the steps of a run: how many tasks of all subjects have ended.
+
+    Args:
+        notes: Lines to print before the first step.
+        verbose: Whether every task gets a line.
+    """
+
+    def __init__(self, notes: Sequence[str] = (), *, verbose: bool = False) -> None:
+        super().__init__(verbose)
+        self._notes = list(notes)
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._begun: dict[tuple[str, str], float] = {}
 
     def __call__(self, step: RunStep) -> None:
         """Show one step."""
-        self.bar(step.subject, step.finished, step.expected)
-        name = f"  {step.subject} {step.task}"
+        while self._notes:
+            self.warn(self._notes.pop(0))
+        place = f"[{step.finished}/{step.expected}] {step.subject} {step.task}"
+        self._counts[step.subject] = (step.finished, step.expected)
+        if step.task is None:
+            return
+        if step.preparing and step.frames is not None:
+            self.show(step.task, *step.frames)
+            return
         if step.status is not None:
-            self.drop(name)
-            why = f": {step.error}" if step.error else ""
-            place = f"[{step.finished}/{step.expected}]"
-            for error in step.lost:
-                self.line(f"{place} {step.subject} {step.task} lost and asked again: {error}", always=True)
-            self.line(f"{place} {step.subject} {step.task} {step.status}{why}", always=step.status == "failed")
+            self._begun.pop((step.subject, step.task), None)
         elif step.frames is not None:
-            self.bar(name, *step.frames)
-            if step.frames[0] == step.frames[1]:
-                self.drop(name)
+            self._begun[step.subject, step.task] = step.frames[0] / max(1, step.frames[1])
+        for error in step.lost:
+            self.warn(f"{place} lost and asked again: {error}")
+        if step.status == "failed":
+            self.warn(f"{place} failed: {step.error}")
+        elif step.status is not None:
+            self.note(f"{place} {step.status}" + (f": {step.error}" if step.error else ""))
+        done = sum(finished for finished, _ in self._counts.values())
+        self.show("tasks", done + sum(self._begun.values()), sum(expected for _, expected in self._counts.values()))
+
+
+def _tenths(share: float) -> int:
+    return int(10 * share + 1e-9)
+
+
+class _RateColumn(ProgressColumn):
+    """How many are done in a second, or how long one takes."""
+
+    def render(self, task: Task) -> Text:
+        """The rate as text; empty until it is known."""
+        speed = task.finished_speed or task.speed
+        if not speed:
+            return Text("")
+        return Text(f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each", "progress.data.speed")

@@ -6,72 +6,131 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as Grid
+
+from worldgauge.engine.collection.findings import counted
+from worldgauge.terminal.layout import Column, Line, count_fitting, lay_out_numbers, lay_out_text, terminal_width, wrap
 
 if TYPE_CHECKING:
-    from worldgauge.engine.suite.contract import Cell, Table, TableRow
+    from worldgauge.engine.suite.contract import Cell, Table
 
 out = Console(highlight=False, soft_wrap=False)
 
 
-def headline(table: Table) -> None:
-    """Print a table with the mean, its 95% interval and n in every cell. References are dim."""
+def headline(table: Table, console: Console | None = None) -> None:
+    """Print a table with the mean, its 95% interval and n in every cell. References are dim.
+
+    Args:
+        table: The table.
+        console: Where to, and how wide. By default the terminal.
+    """
     arrow = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}[table.better]
     arrow, columns = ("", _with_arrows(table)) if table.betters else (arrow, table.columns)
     unit = "" if table.unit == "1" else f" [{table.unit}]"
-    grid = _plain_grid(columns)
-    for row in table.rows:
-        grid.add_row(_who(row), *map(_cell, row.cells), style=None if row.kind == "subject" else "dim")
-    out.print(f"{table.title}{unit}{arrow}", style="bold", markup=False)
-    out.print(grid)
+    print_text(f"{table.title}{unit}{arrow}", style="bold", console=console)
+    # A flag stands under the name, since columns are narrow; a line below explains it.
+    labels = [(row.label, row.flag) if row.flag else (row.label,) for row in table.rows]
+    cells = [Column(name, [_cell(row.cells[k]) for row in table.rows]) for k, name in enumerate(columns)]
+    _print_lines(lay_out_numbers(labels, cells, _width(console)), _styles(table), console)
     references = [row.label for row in table.rows if row.kind == "reference"]
     if references:
-        out.print(f"References: {', '.join(references)}", markup=False, soft_wrap=True)
+        print_text(f"References: {', '.join(references)}", console=console)
     flagged = [f"{row.label} ({row.flag})" for row in table.rows if row.flag]
     if flagged:
-        out.print(f"Flagged, so they win nothing: {', '.join(flagged)}", markup=False, soft_wrap=True)
+        print_text(f"Flagged, so they win nothing: {', '.join(flagged)}", console=console)
 
 
-def _who(row: TableRow) -> str:
-    """Name of the subject; its flag is in a separate line below, since columns are narrow."""
-    return escape(f"{row.label}\n{row.flag}" if row.flag else row.label)
+def overview(tables: Sequence[Table]) -> None:
+    """Print the last column of as many further tables as fit on the terminal.
+
+    Tables with metrics as columns are only counted.
+    """
+    valued = [table for table in tables[1:] if any(cell.mean is not None for row in table.rows for cell in row.cells)]
+    _missing([table for table in tables[1:] if table not in valued])
+    if tables[0].betters:
+        out.print(f"The report has {counted(len(tables) - 1, 'more table')}.")
+        return
+    known = [table for table in valued if not table.betters and table.columns[-1:] == tables[0].columns[-1:]]
+    if not known:
+        out.print(f"The report has {counted(len(valued), 'more table')}.")
+        return
+    columns = []
+    for table in known:
+        means = {row.label: row.cells[-1].mean for row in table.rows}
+        # A flag may be of this column's table only.
+        flags = {row.label: row.flag for row in table.rows}
+        cells = [(number(means.get(row.label)) + ("*" if flags.get(row.label) else ""),) for row in tables[0].rows]
+        columns.append(Column(table.metric, cells))
+    labels = [(row.label,) for row in tables[0].rows]
+    fit = max(1, count_fitting(labels, columns, terminal_width()))
+    left = len(valued) - fit
+    more = f" ({left} more are in the report)" if left else ""
+    print_text(f"Further metrics, {tables[0].columns[-1]}{more}", style="bold")
+    _print_lines(lay_out_numbers(labels, columns[:fit], terminal_width()), _styles(tables[0]))
+    if any(row.flag for table in known[:fit] for row in table.rows):
+        out.print("* is flagged in its table", style="dim", markup=False)
+
+
+def print_listing(
+    names: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None] | None = None
+) -> None:
+    """Print a listing of words, whose columns wrap.
+
+    Args:
+        names: Heading of each column.
+        rows: A text per column in each row.
+        styles: Style of each row. By default plain.
+    """
+    _print_lines(lay_out_text(names, rows, terminal_width()), styles or [None] * len(rows))
+
+
+def print_numbers(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of numbers that are texts already.
+
+    Args:
+        names: Heading of each column. The first is that of the labels.
+        rows: The label, then a text per further column, in each row.
+    """
+    columns = [Column(name, [(row[k],) for row in rows]) for k, name in enumerate(names) if k]
+    lines = lay_out_numbers([(row[0],) for row in rows], columns, terminal_width())
+    _print_lines(lines, [None] * len(rows))
+
+
+def print_text(said: str, style: str | None = None, console: Console | None = None, indent: str = "") -> None:
+    """Print text for people, wrapped between words."""
+    for line in wrap(said, _width(console), indent):
+        (console or out).print(line, style=style, markup=False, soft_wrap=True)
+
+
+def number(value: float | None) -> str:
+    """A number as tables show it, with as many digits as its size needs; "-" for a missing one."""
+    return "-" if value is None else f"{value:.{_digits(value, 3)}f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """An interval as tables show it, in closed brackets; empty for a missing one."""
+    return "" if low is None or high is None else f"[{_short(low)}, {_short(high)}]"
+
+
+def _styles(table: Table) -> list[str | None]:
+    return [None if row.kind == "subject" else "dim" for row in table.rows]
+
+
+def _width(console: Console | None) -> int:
+    return terminal_width() if console is None else console.width
+
+
+def _print_lines(lines: Sequence[Line], styles: Sequence[str | None], console: Console | None = None) -> None:
+    """Print the lines of a table, headings bold and each row in its style."""
+    for line in lines:
+        style = "bold" if line.row is None else styles[line.row]
+        # Nothing is cut or wrapped again: the layout has done what can be done.
+        (console or out).print(line.text, style=style, markup=False, soft_wrap=True)
 
 
 def _with_arrows(table: Table) -> tuple[str, ...]:
     """Column names, with an arrow for the better direction where columns differ in it."""
     arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
     return tuple(name + arrows[better] for name, better in zip(table.columns, table.betters, strict=True))
-
-
-def overview(tables: Sequence[Table]) -> None:
-    """Print the last column of as many further tables as fit on the terminal.
-
-    Tables with metrics as columns are only named.
-    """
-    valued = [table for table in tables[1:] if any(cell.mean is not None for row in table.rows for cell in row.cells)]
-    _missing([table for table in tables[1:] if table not in valued])
-    if tables[0].betters:
-        out.print(f"{len(tables) - 1} more tables are in the report.")
-        return
-    known = [table for table in valued if not table.betters and table.columns[-1:] == tables[0].columns[-1:]]
-    if not known:
-        out.print(f"{len(valued)} more tables are in the report.")
-        return
-    fit = known[: max(1, (out.width - 24) // 11)]
-    left = len(valued) - len(fit)
-    grid = _plain_grid([table.metric.replace("_", "\n") for table in fit])
-    for row in tables[0].rows:
-        means = [{other.label: other.cells[-1].mean for other in table.rows}.get(row.label) for table in fit]
-        # A flag may be of this column's table only.
-        flags = [{other.label: other.flag for other in table.rows}.get(row.label) for table in fit]
-        cells = [_number(mean) + ("*" if flag else "") for mean, flag in zip(means, flags, strict=True)]
-        grid.add_row(escape(row.label), *cells, style=None if row.kind == "subject" else "dim")
-    title = f"Further metrics, {tables[0].columns[-1]}" + (f" ({left} more are in the report)" if left else "")
-    out.print(title, style="bold", markup=False)
-    out.print(grid)
-    if any(row.flag for table in fit for row in table.rows):
-        out.print("* is flagged in its table", style="dim", markup=False)
 
 
 def _missing(tables: Sequence[Table]) -> None:
@@ -81,27 +140,11 @@ def _missing(tables: Sequence[Table]) -> None:
         for note in table.notes[:1]:
             reasons.setdefault(note, []).append(table.metric)
     for note, metrics in reasons.items():
-        out.print(f"Not measured: {', '.join(metrics)}. {note}", style="dim", markup=False)
+        print_text(f"Not measured: {', '.join(metrics)}. {note}", style="dim")
 
 
-def _plain_grid(columns: Sequence[str]) -> Grid:
-    """A grid without lines, since a narrow terminal needs every column for numbers."""
-    grid = Grid(box=None, pad_edge=False)
-    grid.add_column("")
-    for column in columns:
-        grid.add_column(escape(column), justify="right")
-    return grid
-
-
-def _cell(cell: Cell) -> str:
-    if cell.mean is None:
-        return f"-\nn={cell.n}"
-    interval = "" if cell.low is None or cell.high is None else f"{_short(cell.low)}..{_short(cell.high)}\n"
-    return f"{_number(cell.mean)}\n{interval}n={cell.n}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.{_digits(value, 3)}f}"
+def _cell(cell: Cell) -> tuple[str, ...]:
+    return tuple(part for part in (number(cell.mean), interval(cell.low, cell.high), f"n={cell.n}") if part)
 
 
 def _short(value: float) -> str:

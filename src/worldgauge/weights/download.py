@@ -144,7 +144,7 @@ def fetch(file: WeightFile, of: WeightSet, folder: Path, first: Seen | None, pro
                 tries, most = 0, part.size
             if tries == len(WAITS_S):
                 why = f"no connection ({error.reason})" if isinstance(error, urllib.error.URLError) else str(error)
-                kept = "; what has come is kept, and the same command goes on from there" if part.size else ""
+                kept = "; the part that is here is kept, and the same command continues it" if part.size else ""
                 raise PullError(
                     f"{shown(file.url)}: {why or type(error).__name__}{kept}. "
                     "Where there is no network: worldgauge weights adopt FOLDER"
@@ -298,7 +298,7 @@ def _on_disk(part: Part) -> Iterator[None]:
         yield
     except OSError as error:
         why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
-        raise PullError(f"{part.path}: {why}; what has come is kept") from error
+        raise PullError(f"{part.path}: {why}; the part that is here is kept") from error
 
 
 @dataclass(frozen=True)

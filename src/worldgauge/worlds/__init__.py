@@ -117,10 +117,10 @@ def located(facts: WorldFacts, folder: Path) -> WorldFacts:
     """
     params = dict(facts.params)
     for name in files_of(facts.name) & params.keys():
-        told = params[name]
-        if not isinstance(told, str) or not all(_PART.fullmatch(part) for part in told.split("/")):
-            raise DataError(f"{folder}: world '{facts.name}' has {name} {told!r}: give a path within the folder")
-        params[name] = str(folder.absolute() / told)
+        relative = params[name]
+        if not isinstance(relative, str) or not all(_PART.fullmatch(part) for part in relative.split("/")):
+            raise DataError(f"{folder}: world '{facts.name}' has {name} {relative!r}: give a path within the folder")
+        params[name] = str(folder.absolute() / relative)
     return WorldFacts(facts.name, params, facts.digest)
 
 

@@ -54,7 +54,7 @@ def rollout(seen: int, horizon: int, **settings: Any) -> tuple[np.ndarray, Netwo
     return np.concatenate(list(checked_rollout(model, request))), networks, request
 
 
-@pytest.mark.parametrize("row", CAMERA_ROWS, ids=lambda row: str(row["delta_yaw_rad"]))
+@pytest.mark.parametrize("row", CAMERA_ROWS)
 def test_camera_check_values(row: dict[str, float]) -> None:
     assert camera_bin(row["delta_yaw_rad"]) == row["diamond_bin"]
     assert camera_bin(np.float32(row["delta_yaw_rad"])) == row["diamond_bin"]

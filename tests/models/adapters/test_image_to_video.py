@@ -20,7 +20,7 @@ from worldgauge.engine.run import run
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.models.adapters import image_to_video
 from worldgauge.models.adapters.image_to_video import ImageToVideo, spread_over
-from worldgauge.tools.check_model.steps import steps_question
+from worldgauge.suites.closedloop.trial_questions import StepQuestions
 
 WORDS = "Walk forward 4.3 metres."
 ADAPTER = f"{image_to_video.__file__}:ImageToVideo"
@@ -56,7 +56,7 @@ def test_a_decision_of_the_closed_loop_is_told_in_words_and_drawn_in_one_call(vi
     """33 frames for 13 steps: of a uniform grid in whole numbers, frame 0 being what is seen."""
     backend = Brighter(drawn=33)
     model = ImageToVideo("folder/tiny", frames=33, spread=True, view=view, backend=backend)
-    asked = steps_question(model.spec, start=1, horizon=13, seed=4, size=None, turn=1.0)
+    asked = StepQuestions().question(model.spec, start=1, horizon=13, seed=4, size=None, turn=1.0)
     frames = np.concatenate(list(checked_rollout(model, asked)))
     ((picture, prompt, count, _),) = backend.asked
     assert count == 33

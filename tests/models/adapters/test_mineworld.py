@@ -83,7 +83,7 @@ def bin_in_words(angle_deg: float) -> int:
     return 10 + int(np.sign(angle_deg)) * steps
 
 
-@pytest.mark.parametrize("row", CAMERA_ROWS, ids=lambda row: str(row["delta_yaw_rad"]))
+@pytest.mark.parametrize("row", CAMERA_ROWS)
 def test_camera_check_values(row: dict[str, float]) -> None:
     angle = camera_deg(row["delta_yaw_rad"])
     assert angle == pytest.approx(row["mineworld_input_deg"], abs=1e-6)

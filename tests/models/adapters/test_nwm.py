@@ -23,9 +23,9 @@ from worldgauge.models.adapters.nwm import (
     trained_deltas,
     wrapped,
 )
+from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
-from worldgauge.tools.check_model.steps import steps_question
 from worldgauge.worlds.walking.primitives import Primitive
 from worldgauge.worlds.walking.primitives import poses_of as poses_ahead
 
@@ -258,7 +258,7 @@ def test_a_decision_of_the_closed_loop_reaches_the_networks() -> None:
     """One view of 90 degrees, its centre 4:3 at 224x224, four times; a null step first, whose frame is not given."""
     networks = Networks()
     model = NWM(backend=networks, deltas="world-in-world", context=4, low=LOW / 4, high=HIGH / 4)
-    asked = steps_question(model.spec, start=1, horizon=3, seed=4, size=None, turn=None)
+    asked = StepQuestions().question(model.spec, start=1, horizon=3, seed=4)
     steps = (Primitive.FORWARD, Primitive.TURN_LEFT, Primitive.FORWARD)
     asked = replace(asked, poses=poses_ahead(steps, asked.context.poses[-1]))
     frames = np.concatenate(list(checked_rollout(model, asked)))

@@ -61,7 +61,7 @@ def rollout(seen: int, horizon: int, seed: int = 0, **settings: Any) -> tuple[np
     return np.concatenate(list(checked_rollout(model, request))), networks
 
 
-@pytest.mark.parametrize("row", CAMERA_ROWS, ids=lambda row: str(row["delta_yaw_rad"]))
+@pytest.mark.parametrize("row", CAMERA_ROWS)
 def test_camera_check_values(row: dict[str, float]) -> None:
     yaw = row["delta_yaw_rad"]
     assert camera_value(yaw) == pytest.approx(row["oasis_value_linear_20deg"], abs=1e-6)
@@ -198,7 +198,8 @@ def test_reads_safetensors(tmp_path: Any) -> None:
     pytest.importorskip("torch", reason="the repository's networks are torch")
     save_file = pytest.importorskip("safetensors.torch", reason="the published checkpoints are safetensors").save_file
     with isolated():
-        Oasis(*_checkpoints(tmp_path, save_file, ".safetensors"), root=str(ROOT / "open_oasis"), device="cpu")
+        model = Oasis(*_checkpoints(tmp_path, save_file, ".safetensors"), root=str(ROOT / "open_oasis"), device="cpu")
+    assert len(model.spec.settings["weights"]) == 16
 
 
 def _checkpoints(folder: Any, save: Callable[[Any, str], None], suffix: str = ".pt") -> list[str]:

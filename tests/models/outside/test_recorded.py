@@ -17,12 +17,12 @@ from worldgauge.models import models
 from worldgauge.models.outside._rollouts import MODEL, digest_of
 from worldgauge.models.outside.recorded import Recorded, Recording
 from worldgauge.models.references.warp import Warp
-from worldgauge.tools.check_model.steps import steps_question
+from worldgauge.suites.closedloop.trial_questions import StepQuestions
 
 
 def question(seed: int = 1, horizon: int = 3, view: str = "perspective", start: int = 60) -> RolloutRequest:
     spec = Warp(view).spec  # type: ignore[arg-type]
-    return steps_question(spec, start=start, horizon=horizon, seed=seed, size=None, turn=None)
+    return StepQuestions().question(spec, start=start, horizon=horizon, seed=seed)
 
 
 class Counting:

@@ -15,7 +15,7 @@ from worldgauge.metrics.pixel import psnr
 from worldgauge.models import models
 from worldgauge.models.references.forgetful import _lay_indoors, _other_place
 from worldgauge.models.references.truth import noise_of_all_scales
-from worldgauge.tools.check_model.steps import steps_question
+from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import Primitive, poses_of
 from worldgauge.worlds.walking.stance import stands
@@ -30,7 +30,7 @@ def made(name: str, **settings: Any) -> WorldModel:
 
 
 def asked(model: WorldModel, horizon: int = 3, seed: int = 1, start: int = 60) -> RolloutRequest:
-    return steps_question(model.spec, start=start, horizon=horizon, seed=seed, size=None, turn=None)
+    return StepQuestions().question(model.spec, start=start, horizon=horizon, seed=seed)
 
 
 def frames(model: WorldModel, request: RolloutRequest) -> np.ndarray:
@@ -91,7 +91,7 @@ def test_roll_of_a_view_is_the_view_where_it_stays_in_sight() -> None:
     request = asked(ahead)
     here = request.context.poses[-1]
     turned = frames(ahead, replace(request, horizon=1, poses=poses_of((LEFT,), here)))[0]
-    fine = steps_question(around.spec, start=60, horizon=1, seed=1, size=(1024, 512), turn=None)
+    fine = StepQuestions().question(around.spec, start=60, horizon=1, seed=1, size=(1024, 512), turn=None)
     whole = frames(around, replace(fine, poses=poses_of((LEFT,), here)))[0]
     true = perspective(whole, request.context.camera)  # type: ignore[arg-type]
     known = slice(64, None)  # 45 - 22.5 degrees left of the middle lies the old border

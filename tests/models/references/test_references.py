@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from worldgauge.core.actions import walk_look
 from worldgauge.core.episode import Context, Episode, WorldFacts
 from worldgauge.core.errors import NotApplicableError, UsageError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
@@ -16,7 +15,7 @@ from worldgauge.models.references import forgetful
 from worldgauge.models.references.memory import Memory, plane_depth
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
-from worldgauge.suites.mind.walks.mirror import actions_of
+from worldgauge.suites.mind.actions import actions_of, walk_look
 from worldgauge.worlds import open_world
 from worldgauge.worlds.third_person import feet_of, figure_mask
 from worldgauge.worlds.voxel.blocks import GROUND

@@ -11,7 +11,7 @@ from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw
 from worldgauge.core.model import checked_rollout
 from worldgauge.models.references.depth_mesh import DepthMesh
 from worldgauge.models.references.warp import Warp
-from worldgauge.tools.check_model.steps import steps_question
+from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.primitives import Primitive, poses_of
 
@@ -33,7 +33,7 @@ def test_a_step_shows_what_is_there(view: str) -> None:
     """Nearer the true view than the picture is that it started from, by far; at 20 cm most of it was seen."""
     model = Warp(view)  # type: ignore[arg-type]
     # From the roomiest place: nothing is in the way.
-    question = steps_question(model.spec, start=1, horizon=2, seed=1, size=None, turn=None)
+    question = StepQuestions().question(model.spec, start=1, horizon=2, seed=1)
     ahead = poses_of((FORWARD, LEFT if view == "panorama" else FORWARD), question.context.poses[-1])
     frames = np.concatenate(list(checked_rollout(model, replace(question, poses=ahead))))
     for frame, there in zip(frames, ahead, strict=True):
@@ -45,7 +45,7 @@ def test_a_step_shows_what_is_there(view: str) -> None:
 
 @pytest.mark.parametrize("camera", CAMERAS)
 def test_standing_still_changes_no_pixel(camera: Camera | Panorama) -> None:
-    question = steps_question(Warp().spec, start=60, horizon=1, seed=1, size=None, turn=None)
+    question = StepQuestions().question(Warp().spec, start=60, horizon=1, seed=1)
     here = question.context.poses[0]
     seen = open_world(HOME).view(here, camera)
     np.testing.assert_array_equal(DepthMesh(seen.rgb, seen.depth, camera, here).render(here), seen.rgb)
@@ -108,7 +108,7 @@ def test_pixels_without_a_depth_are_left_out() -> None:
 
 
 def test_without_depth_it_says_so() -> None:
-    question = steps_question(Warp().spec, start=60, horizon=1, seed=1, size=None, turn=None)
+    question = StepQuestions().question(Warp().spec, start=60, horizon=1, seed=1)
     blind = replace(question, context=replace(question.context, depth=None))
     with pytest.raises(NotApplicableError, match="'warp' needs the depth"):
         list(Warp().rollout(blind))

@@ -11,20 +11,21 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+from support.places import DOCS
 from support.served import MODELS, PYTHON, command, http_server
-from support.vectors import DEFAULT, cases
+from support.vectors import cases
 from worldgauge.core.errors import LostError, SubjectError, UnknownNameError, UsageError
 from worldgauge.core.video import Clip
 from worldgauge.perception.decoders import DecodeRequest, decoders, open_decoder
 from worldgauge.perception.decoders.served import ServedDecoder
 
-VECTORS = DEFAULT / "target_scale.json"
-CASES = [case for case in cases("target_scale", "cases") if case.values[0]["kind"] in ("vggt", "spatracker", "vipe")]
 KEYS = {"vggt": "extrinsics_w2c", "spatracker": "c2w", "vipe": "poses_tx_ty_tz_qx_qy_qz_qw"}
-TOLERANCE = json.loads(VECTORS.read_text())["tolerance"]
+RELEASED = [case for case in cases("target_scale", "cases", beside="tolerance") if case.values[0]["kind"] in KEYS]
 
 Opened = Callable[..., ServedDecoder]
+Known = Callable[..., str]
 
 
 @pytest.fixture
@@ -43,11 +44,30 @@ def served(target: str, options: str = "", scheme: str = "cmd") -> str:
     return f"{scheme}:{PYTHON} -m worldgauge_serve {options} '{MODELS / 'estimators.py'}:{target}'"
 
 
-def known(case: dict[str, Any], options: str = "", scheme: str = "cmd") -> str:
-    kind = case["kind"]
-    return served(
-        f"Known?vectors={quote(str(VECTORS))}&case={case['id']}&key={KEYS[kind]}&layout={kind}", options, scheme
-    )
+@pytest.fixture
+def known(tmp_path: Path) -> Known:
+    """A server that gives the poses of a case."""
+
+    def address(case: dict[str, Any], options: str = "", scheme: str = "cmd") -> str:
+        (tmp_path / "poses.json").write_text(json.dumps(case["inputs"][KEYS[case["kind"]]]))
+        return served(f"Known?poses={quote(str(tmp_path / 'poses.json'))}&layout={case['kind']}", options, scheme)
+
+    return address
+
+
+def made_up(kind: str, real_m: float = 1.05) -> dict[str, Any]:
+    """A case like those of the vectors: an anchor and nine frames of a walk in a bend."""
+    steps = np.arange(10)
+    c2w = np.tile(np.eye(4), (10, 1, 1))
+    c2w[:, :3, :3] = Rotation.from_rotvec(np.outer(0.07 * steps, [0, 1, 0])).as_matrix()
+    c2w[:, 0, 3], c2w[:, 2, 3] = 0.02 * steps**2, 0.3 * steps
+    turns = Rotation.from_matrix(c2w[:, :3, :3]).as_quat()
+    layouts = {
+        "vggt": np.roll(np.linalg.inv(c2w)[:, :3], -1, axis=0),
+        "spatracker": c2w,
+        "vipe": np.concatenate([c2w[:, :3, 3], turns], axis=1)[1:],
+    }
+    return {"kind": kind, "inputs": {KEYS[kind]: layouts[kind].tolist(), "real_displacement_m": real_m}}
 
 
 def request(n_frames: int = 193, fps: float = 24.0, real_m: float | None = 1.0, **fields: Any) -> DecodeRequest:
@@ -63,10 +83,12 @@ def asked_as(case: dict[str, Any]) -> DecodeRequest:
     return request(real_m=case["inputs"].get("real_displacement_m"), n_points=len(poses) - (case["kind"] != "vipe"))
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_released_rules_give_the_published_paths_through_the_wire(case: dict[str, Any], opened: Opened) -> None:
+@pytest.mark.parametrize(("case", "tolerances"), RELEASED)
+def test_released_rules_give_the_published_paths_through_the_wire(
+    case: dict[str, Any], tolerances: dict[str, Any], known: Known, opened: Opened
+) -> None:
     path = opened(known(case), compat="released").decode(asked_as(case))
-    expect, tolerance = case["expect"], TOLERANCE[case["kind"]]
+    expect, tolerance = case["expect"], tolerances[case["kind"]]
     close = {"rtol": tolerance["rtol"], "atol": tolerance["atol"]}
     assert path.status == "ok"
     np.testing.assert_allclose(path.xy, expect["trajectory_2d"], **close)
@@ -77,9 +99,11 @@ def test_released_rules_give_the_published_paths_through_the_wire(case: dict[str
         np.testing.assert_allclose(path.anchor_estimated, expect["camera_displacement"], **close)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.values[0]["inputs"].get("real_displacement_m") != 0])
+@pytest.mark.parametrize(
+    ("case", "tolerances"), [case for case in RELEASED if case.values[0]["inputs"].get("real_displacement_m") != 0]
+)
 def test_our_rules_start_at_the_origin_and_keep_the_anchor_at_its_distance(
-    case: dict[str, Any], opened: Opened
+    case: dict[str, Any], tolerances: dict[str, Any], known: Known, opened: Opened
 ) -> None:
     path = opened(known(case)).decode(asked_as(case))
     assert path.status == "ok", path.reason
@@ -104,40 +128,41 @@ def test_our_rules_start_at_the_origin_and_keep_the_anchor_at_its_distance(
     np.testing.assert_allclose(path.xy, scale * local[:, [0, 2], 3], atol=1e-4)
 
 
-def test_an_anchor_at_no_distance_gives_no_scale(opened: Opened) -> None:
-    (case,) = [each.values[0] for each in CASES if each.values[0]["id"] == "vggt_zero_real"]
+def test_an_anchor_at_no_distance_gives_no_scale(known: Known, opened: Opened) -> None:
+    case = made_up("vggt", real_m=0.0)
     path = opened(known(case)).decode(asked_as(case))
     assert (path.status, path.xy, path.scale) == ("no_scale", None, None)
     assert "0 m apart" in path.reason
 
 
 @pytest.mark.parametrize(
-    ("case", "fps", "seen"),
+    ("kind", "fps", "seen"),
     [
-        ("vggt_first_identity", 24.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
-        ("vggt_first_identity", 10.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
-        ("spatracker_a", 24.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
-        ("spatracker_a", 12.5, [0, 12, 25, 37, 50, 62, 75, 87, 100]),
-        ("spatracker_a", 60.0, [0, 60, 120, 180, 192, 192, 192, 192, 192]),
-        ("vipe_a", 60.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
+        ("vggt", 24.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
+        ("vggt", 10.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
+        ("spatracker", 24.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
+        ("spatracker", 12.5, [0, 12, 25, 37, 50, 62, 75, 87, 100]),
+        ("spatracker", 60.0, [0, 60, 120, 180, 192, 192, 192, 192, 192]),
+        ("vipe", 60.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
     ],
 )
-def test_the_frames_of_the_released_decoders_are_sent(case: str, fps: float, seen: list[int], opened: Opened) -> None:
-    (found,) = [each.values[0] for each in CASES if each.values[0]["id"] == case]
-    path = opened(known(found)).decode(request(fps=fps))
+def test_the_frames_of_the_released_decoders_are_sent(
+    kind: str, fps: float, seen: list[int], known: Known, opened: Opened
+) -> None:
+    path = opened(known(made_up(kind))).decode(request(fps=fps))
     assert path.frame_indices.tolist() == seen
     facts = path.diagnostics["facts"]
     assert facts["frames_seen"] == str(seen)
     assert facts["frames"] == "(9, 6, 8, 3)uint8"
-    assert facts.get("anchor") == (None if case == "vipe_a" else "(5, 7, 3)uint8")
+    assert facts.get("anchor") == (None if kind == "vipe" else "(5, 7, 3)uint8")
     assert (facts["seed"], facts["hfov_deg"], facts["fps"]) == (3, 80.0, fps)
     assert path.focal_px == 300.0
     assert path.registered.tolist() == [True] * 9
     assert path.diagnostics["decoder_used"] == "known"
 
 
-def test_same_decoder_however_it_is_reached(opened: Opened) -> None:
-    (case,) = [each.values[0] for each in CASES if each.values[0]["id"] == "vggt_pitched"]
+def test_same_decoder_however_it_is_reached(known: Known, opened: Opened) -> None:
+    case = made_up("vggt")
     ways = [known(case), known(case, "--pipes", "pipe")]
     target = known(case).split("estimators.py:")[1].rstrip("'")
     with http_server(target, file="estimators.py") as server:
@@ -173,9 +198,8 @@ def test_an_empty_video_is_failed(opened: Opened) -> None:
     assert (path.status, path.reason) == ("failed", "the video holds no frame")
 
 
-def test_vipe_needs_no_anchor(opened: Opened) -> None:
-    (case,) = [each.values[0] for each in CASES if each.values[0]["kind"] == "vipe"]
-    path = opened(known(case)).decode(request(anchor=None, real_m=None))
+def test_vipe_needs_no_anchor(known: Known, opened: Opened) -> None:
+    path = opened(known(made_up("vipe"))).decode(request(anchor=None, real_m=None))
     assert (path.status, path.scale, path.anchor_estimated) == ("ok", 1.0, None)
 
 
@@ -234,9 +258,8 @@ def test_what_says_nothing_of_the_video_is_no_status(
 
 
 @pytest.mark.parametrize("compat", ["", "released"])
-def test_nobody_walks_that_fast(compat: str, opened: Opened) -> None:
-    (case,) = [each.values[0] for each in CASES if each.values[0]["id"] == "vipe_a"]
-    path = opened(known(case), compat=compat).decode(request(fps=2400.0))
+def test_nobody_walks_that_fast(compat: str, known: Known, opened: Opened) -> None:
+    path = opened(known(made_up("vipe")), compat=compat).decode(request(fps=2400.0))
     if compat:
         assert path.status == "ok", "the released rules look at no speed"
         return
@@ -267,10 +290,15 @@ def test_the_layout_is_the_servers_unless_it_is_given(opened: Opened) -> None:
         (served("Sums"), {}, UsageError, "estimator 'sums' is of kind 'sum'; a decoder"),
         (f"cmd:{command('Fade')}", {}, SubjectError, "serves 'model', not 'estimator'"),
         ("cmd:no-such-program x", {}, UsageError, "cannot be started"),
-        ("served", {}, UsageError, r"decoder 'served' takes \(at, layout, compat, deadline_s\): missing"),
+        ("served", {}, UsageError, "decoder 'served' needs the setting 'at'. It takes: at, layout="),
         (served("Odd?how=x"), {"compat": "x"}, UsageError, "compat is 'x'"),
         (served("Odd?how=x"), {"deadline_s": 0}, UsageError, "deadline_s is 0"),
-        (served("Odd?how=x"), {"frames": 3}, UsageError, "unexpected keyword argument 'frames'"),
+        (
+            served("Odd?how=x"),
+            {"frames": 3},
+            UsageError,
+            "decoder 'served' has no setting 'frames'. It takes: at, layout=",
+        ),
         ("servd", {}, UnknownNameError, "no decoder 'servd'. Did you mean 'served'"),
         ("colour", {}, UnknownNameError, "no decoder 'colour'"),
         ("served?at", {}, UsageError, "settings look like"),
@@ -294,7 +322,7 @@ def test_settings_come_as_a_query_too() -> None:
 
 
 def test_the_decoder_on_the_page_is_one(tmp_path: Path, opened: Opened) -> None:
-    page = (DEFAULT.parents[1] / "docs" / "adapters.md").read_text("utf-8")
+    page = (DOCS / "adapters.md").read_text("utf-8")
     (block,) = (found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class Still" in found)
     (tmp_path / "mine.py").write_text(block, "utf-8")
     decoder = opened(f"cmd:{PYTHON} -m worldgauge_serve {tmp_path / 'mine.py'}:Still?gain=2")

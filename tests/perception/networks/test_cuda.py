@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'torch'")
 
 from support.musiq_reference import tiny_tensors  # noqa: E402
-from worldgauge.perception.networks import networks, place  # noqa: E402
+from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks.musiq import WEIGHTS  # noqa: E402
 
 TOLERANCE = 1e-4
@@ -51,6 +51,6 @@ def dino(folder: Path) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(("name", "made"), [("lpips-alex", lpips), ("musiq-spaq", musiq), ("dinov3-b16", dino)])
 def test_answers_agree(name: str, made: Callable[[Path], dict[str, Any]], tmp_path: Path) -> None:
     shown = made(tmp_path)
-    one, other = (networks.get(name)(tmp_path, place(device)).answer(shown) for device in ("cpu", "cuda"))
+    one, other = (networks.get(name)(tmp_path, choose_device(device)).answer(shown) for device in ("cpu", "cuda"))
     for key, values in one.items():
         np.testing.assert_allclose(other[key], values, rtol=TOLERANCE, atol=TOLERANCE * np.abs(values).max())

@@ -13,8 +13,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'torch'")
 
-from perception.networks import test_grounding_network as tiny_grounding  # noqa: E402
-from perception.networks import test_sam2_network as tiny_sam2  # noqa: E402
+from perception.networks import test_grounding as tiny_grounding  # noqa: E402
+from perception.networks import test_sam2 as tiny_sam2  # noqa: E402
 from support.task_context import QuietContext  # noqa: E402
 from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.models import models  # noqa: E402

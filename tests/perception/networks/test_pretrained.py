@@ -12,7 +12,7 @@ transformers = pytest.importorskip("transformers", reason="needs the extra 'torc
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from worldgauge.core.errors import DataError  # noqa: E402
-from worldgauge.perception.networks import place  # noqa: E402
+from worldgauge.perception.networks import choose_device  # noqa: E402
 from worldgauge.perception.networks._pretrained import load_pretrained, load_tokenizer  # noqa: E402
 
 MODEL = "CLIPVisionModelWithProjection"
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def load(folder: Path, **more: Any) -> Any:
-    return load_pretrained(MODEL, folder, place("cpu"), what="a test", **more)
+    return load_pretrained(MODEL, folder, choose_device("cpu"), what="a test", **more)
 
 
 def change_config(folder: Path, **fields: Any) -> None:
@@ -53,7 +53,7 @@ def test_the_model_has_the_weights_of_the_file_and_is_ready_to_answer(folder: Pa
 
 
 def test_the_precision_is_that_of_the_place_and_not_that_of_the_file(folder: Path) -> None:
-    assert load_pretrained(MODEL, folder, place("cpu", "bfloat16"), what="a test").dtype == torch.bfloat16
+    assert load_pretrained(MODEL, folder, choose_device("cpu", "bfloat16"), what="a test").dtype == torch.bfloat16
     change_config(folder, dtype="float16")
     assert load(folder).dtype == torch.float32
 

@@ -12,15 +12,13 @@ from worldgauge_serve import EstimatorSpec, NotApplicable
 
 
 class Known:
-    """A decoder that gives the poses of one case of a vector file, whatever it is shown, and says what that was."""
+    """A decoder that gives the poses of a file, whatever it is shown, and says what that was."""
 
     needs = {"gpus": 0.5}  # noqa: RUF012 - as users write it
 
-    def __init__(self, vectors, case, key, layout):
-        cases = json.loads(Path(vectors).read_text())["cases"]
-        (found,) = [each for each in cases if each["id"] == case]
-        self.poses = np.array(found["inputs"][key])
-        self.spec = EstimatorSpec("known", layout=layout, settings={"case": case})
+    def __init__(self, poses, layout):
+        self.poses = np.array(json.loads(Path(poses).read_text()))
+        self.spec = EstimatorSpec("known", layout=layout, settings={"poses": poses})
 
     def estimate(self, arrays, options):
         told = {name: str(array.shape) + str(array.dtype) for name, array in arrays.items()}

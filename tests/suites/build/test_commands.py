@@ -8,7 +8,7 @@ import pytest
 from support.commands import Done, command
 from worldgauge.suites.build.generate.structures import structures
 from worldgauge.worlds.blocks.blueprint import Blueprint
-from worldgauge.worlds.blocks.structures import read_structure, write_nbt, write_schem
+from worldgauge.worlds.blocks.structure_files import read_structure, write_nbt, write_schem
 
 COLLECT = [
     "collect",
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("cli_build")
     done = cli(root, *COLLECT)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("d: 3 structures, figures and rooms, 4 pictures\n")
+    assert done.stdout.startswith("d: structures, figures and rooms: 3, pictures: 4\n")
     assert "next: worldgauge run build --data d --agent reader --out runs/first" in done.stdout
     agents = ["--agent", "truth", "--agent", "solid-box", "--agent", "empty"]
     done = cli(root, "run", "build", "--data", "d", *agents, "--out", "runs", "--json")
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_dry_run_counts_and_writes_nothing(folder: Path, tmp_path: Path) -> None:
     assert cli(folder, *COLLECT, "--dry-run").stdout == (
-        "3 structures, figures and rooms expected, 3 done already; into d\n"
+        "structures, figures and rooms: 3 expected, 3 already done; in d\n"
     )
     planned = cli(tmp_path, "collect", "build", "--out", "d", "--dry-run", "--json")
     assert json.loads(planned.stdout)["expected"] == 66 + 48 + 50
@@ -56,13 +56,13 @@ def test_a_dry_run_counts_and_writes_nothing(folder: Path, tmp_path: Path) -> No
 def test_the_data_are_checked(folder: Path) -> None:
     done = cli(folder, "check", "build", "--data", "d", "--decode")
     assert done.returncode == 0, done.stdout
-    assert done.stdout.splitlines()[-1].startswith("d: 13 of 13 tasks are valid")
+    assert done.stdout.splitlines()[-1].startswith("d: tasks: 13 of 13 valid")
 
 
 def test_a_run_is_reported_and_resumed(folder: Path) -> None:
-    again = cli(folder, "run", "build", "--data", "d", "--agent", "truth", "--out", "runs", "--json")
+    again = cli(folder, "run", "build", "--data", "d", "--agent", "truth", "--out", "runs", "--json", "-v")
     assert json.loads(again.stdout)["counts"]["scored"] == 13
-    assert "done" not in again.stderr, "nothing is asked again"
+    assert " done" not in again.stderr, "nothing is asked again"
     done = cli(folder, "report", "runs", "--out", "page.html")
     assert done.returncode == 0, done.stderr
     page = (folder / "page.html").read_text()

@@ -341,7 +341,7 @@ def test_a_card_shows_the_question_and_every_answer(tasks: dict[str, list[Task]]
         ({"most": "50x80"}, "most"),
         ({"most": "50x80x8000"}, "most"),
         ({"gradings": 0}, "gradings"),
-        ({"critic": "rulez"}, "Did you mean 'rules'"),
+        ({"critic": "rulez"}, "build setting 'critic': no critic 'rulez'. Did you mean 'rules'"),
         ({"critic": "chat"}, "chat=MODEL@URL"),
         ({"chat": "no-url"}, "MODEL@URL"),
         ({"chat_prices": "1"}, "chat_prices"),

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from support.closedloop_fixture import make_closedloop_data
+from suites.closedloop.closedloop_data import make_closedloop_data
 from support.made_once import made_once
 from worldgauge.engine.run import run
 from worldgauge.report import write_report
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
-from worldgauge.suites.closedloop.recognition.recogniser.training import train
+from worldgauge.suites.closedloop.recognition.recogniser.train import train
 
 
 @pytest.fixture(scope="session")

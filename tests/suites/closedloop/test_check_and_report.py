@@ -1,32 +1,26 @@
-"""`worldgauge collect closedloop` and `check closedloop` as people use them: in a process of their own."""
+"""`worldgauge collect closedloop` and `check closedloop` as people use them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-Done = subprocess.CompletedProcess[str]
+from support.commands import Done, command
+
 COLLECT = ["collect", "closedloop", "--out", "d", "--recognition", "2", "--navigation", "2", "--questions", "1"]
 COLLECT += ["--manipulation", "2"]
 SMALL = [*COLLECT, "--scenes", "2", "--split", "train", "--seed", "7", "--size", "64x36"]
 
 
 def cli(folder: Path, *arguments: str) -> Done:
-    command = [sys.executable, "-P", "-m", "worldgauge.cli.main", *arguments]
-    environment = {**os.environ, "COLUMNS": "120"}
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=folder, env=environment, stdin=subprocess.DEVNULL
-    )
+    return command(folder, *arguments, columns=120)
 
 
 def test_collect_then_check(tmp_path: Path) -> None:
     assert cli(tmp_path, "collect", "closedloop", "--out", "d", "--dry-run").stdout == (
-        "1079 episodes expected, 0 done already; into d\n"
+        "episodes: 1079 expected, 0 already done; in d\n"
     )
-    done = cli(tmp_path, *SMALL, "--workers", "2")
+    done = cli(tmp_path, *SMALL)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("d: 7 episodes, 2 frames\n")
+    assert done.stdout.startswith("d: episodes: 7, frames: 2\n")
     assert "next: worldgauge run closedloop --data d" in done.stdout
     assert "[7/7] " in done.stderr
     planned = json.loads(cli(tmp_path, *SMALL, "--dry-run", "--json").stdout)
@@ -43,7 +37,7 @@ def test_collect_then_check(tmp_path: Path) -> None:
     assert rows["questions"][:5] == ["1", "184", "1", "1", "1"]
     assert rows["manipulation"][:5] == ["2", "200", "2", "2", "2"]
     assert "by difficulty: " in checked.stdout
-    assert checked.stdout.splitlines()[-1] == "d: 7 of 7 episodes are valid, 2 frames; can be used"
+    assert checked.stdout.splitlines()[-1] == "d: episodes: 7 of 7 valid; frames: 2; usable"
     told = json.loads(cli(tmp_path, "check", "closedloop", "--data", "d", "--json").stdout)
     assert (told["ok"], told["n_episodes"], len(told["rows"])) == (True, 7, 4)
 

@@ -16,8 +16,11 @@ from worldgauge.core.geometry import Panorama
 from worldgauge.engine.collection import collection as base
 from worldgauge.engine.collection.kernel import Collected, collect, count
 from worldgauge.suites.closedloop import collection as closedloop
-from worldgauge.suites.closedloop.episodes import home
-from worldgauge.suites.closedloop.format.layout import check, goal_image, load
+from worldgauge.suites.closedloop.format.check import check
+from worldgauge.suites.closedloop.format.load import load
+from worldgauge.suites.closedloop.navigation.format import goal_image
+from worldgauge.suites.closedloop.recognition import sampler
+from worldgauge.suites.closedloop.sampling import home
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.geodesic import Geodesic
 
@@ -49,10 +52,10 @@ def test_the_published_files_hold_what_was_asked_for(collected: tuple[Path, Coll
     assert (result.items, result.frames, result.failures) == (7, 2, ())
     data = load(root)
     assert data.faults == ()
-    assert [one.id for one in data.recognition] == ["0", "1", "2"]
-    assert [one.id for one in data.navigation] == ["goal-0000", "goal-0001"]
-    assert [one.id for one in data.questions] == ["question-0000", "question-0001"]
-    for kind in (data.recognition, data.navigation, data.questions):
+    assert [one.id for one in data.episodes["recognition"]] == ["0", "1", "2"]
+    assert [one.id for one in data.episodes["navigation"]] == ["goal-0000", "goal-0001"]
+    assert [one.id for one in data.episodes["questions"]] == ["question-0000", "question-0001"]
+    for kind in (data.episodes["recognition"], data.episodes["navigation"], data.episodes["questions"]):
         assert [one.scene for one in kind] == (SCENES * 2)[: len(kind)]
     report = check(root, decode=True)
     assert (report.n_episodes, report.n_valid, report.n_frames) == (7, 7, 2)
@@ -61,10 +64,10 @@ def test_the_published_files_hold_what_was_asked_for(collected: tuple[Path, Coll
 
 def test_the_episodes_are_those_of_the_homes(collected: tuple[Path, Collected]) -> None:
     data = load(collected[0])
-    for one in data.recognition:
+    for one in data.episodes["recognition"]:
         home = open_world(data.scenes[one.scene])
         assert home.objects[one.target - 1].category == one.category
-    for one in data.navigation:
+    for one in data.episodes["navigation"]:
         home = open_world(data.scenes[one.scene])
         seen = home.view(one.goal.eye(one.height_m), Panorama(128, 64)).rgb
         np.testing.assert_array_equal(goal_image(one), seen)
@@ -98,7 +101,7 @@ def test_a_second_call_searches_nothing_and_changes_nothing(
 ) -> None:
     root, result = collected
     before = contents(root)
-    monkeypatch.setattr(closedloop, "find_episodes", lambda *a, **k: pytest.fail("found again"))
+    monkeypatch.setattr(home.HomeShare, "find", lambda *a, **k: pytest.fail("found again"))
     assert collect("closedloop", root, **SMALL) == result
     assert contents(root) == before
 
@@ -124,8 +127,8 @@ def test_more_can_be_collected_into_the_same_folder_but_not_less(tmp_path: Path)
     collect("closedloop", tmp_path, **{**few, "recognition": 3, "navigation": 2})
     after = load(tmp_path)
     assert len(after) == 5
-    assert after.recognition[:1] == before.recognition
-    assert after.navigation[:1] == before.navigation
+    assert after.episodes["recognition"][:1] == before.episodes["recognition"]
+    assert after.episodes["navigation"][:1] == before.episodes["navigation"]
     with pytest.raises(RunError, match="has 3 recognition, not 2"):
         collect("closedloop", tmp_path, **{**few, "recognition": 2, "navigation": 2})
 
@@ -164,17 +167,17 @@ def test_options_out_of_range_are_refused(tmp_path: Path, change: dict[str, obje
 def test_a_home_that_gives_too_little_is_reported_and_the_rest_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find = home.recognitions
-    monkeypatch.setattr(home, "recognitions", lambda *given: list(find(*given))[:1])
+    find = sampler.recognitions
+    monkeypatch.setattr(sampler, "recognitions", lambda *given: list(find(*given))[:1])
     result = collect("closedloop", tmp_path, **{**SMALL, "questions": 0})
     assert result.failures == ("home-val-0000: only 1 of 2 recognition found",)
     assert result.items == 4
-    assert [one.id for one in load(tmp_path).recognition] == ["0", "1"]
+    assert [one.id for one in load(tmp_path).episodes["recognition"]] == ["0", "1"]
     again = collect("closedloop", tmp_path, **{**SMALL, "questions": 0})
     assert again == result
 
 
-@pytest.mark.parametrize("where", ["write_manifest", "find_episodes", "publish"])
+@pytest.mark.parametrize("where", ["write_manifest", "write_part", "publish"])
 def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     def full(*args):
         raise DataError("cannot be written") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

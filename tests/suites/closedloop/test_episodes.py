@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.closedloop_fixture import make_published_data
+from suites.closedloop.closedloop_data import make_published_data
 from support.task_context import QuietContext
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, WorldgaugeError
 from worldgauge.core.image import Frames
@@ -218,7 +218,7 @@ def test_a_damaged_trace_is_named(tasks: dict[str, Task], tmp_path: Path) -> Non
         ({"reviser": "similarity"}, "set task=navigation"),
         ({"proposer": "chat"}, "asks a language model"),
         ({"judge": "chat"}, "asks a language model"),
-        ({"track": "declared_stop"}, "never says that it has arrived; take chat"),
+        ({"track": "declared_stop"}, "never says that it has arrived; choose chat"),
         ({"chat_prices": "abc"}, "IN,OUT"),
         ({"chat_budget": -3}, "more than 0"),
         ({"chat_budget": 3.0}, "needs chat_recording"),

@@ -15,7 +15,7 @@ from worldgauge.engine.options import given_fields
 from worldgauge.engine.suite.contract import Record
 from worldgauge.models import models
 from worldgauge.suites.closedloop.questions import detecting
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.settings import Settings, settings_type
 from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
 from worldgauge.weights import AbsentWeightsError
@@ -56,6 +56,16 @@ def test_each_is_of_its_task() -> None:
         Settings.of({"landmarks": "sam2"})
 
 
+@pytest.mark.parametrize(
+    ("setting", "wrong", "near"),
+    [("proposer", "heuristics", "heuristic"), ("reviser", "oracel", "oracle"), ("judge", "rule", "rules")],
+)
+def test_an_unknown_policy_names_its_setting(setting: str, wrong: str, near: str) -> None:
+    words = f"closedloop setting '{setting}': no {setting} '{wrong}'. Did you mean '{near}'"
+    with pytest.raises(UsageError, match=words):
+        Settings.of({"task": "navigation", setting: wrong})
+
+
 def test_weights_that_policies_look_with_are_part_of_what_is_asked() -> None:
     for options in ({"landmarks": "detected"}, {"tracker": "sam2"}):
         suite = ClosedLoop(**options)
@@ -74,18 +84,18 @@ def test_policies_are_told() -> None:
         assert {name: options[name] for name in ("landmarks", "tracker") if name in options} == own
 
 
-def test_own_settings_of_tasks_are_settings() -> None:
-    names = {field.name for field in given_fields(Settings)}
+def test_what_policies_of_a_task_are_told_are_settings() -> None:
+    names = {field.name for field in given_fields(settings_type())}
     for task in task_names():
         kind = closed_loop_tasks.get(task)
-        assert set(kind.own_settings) | set(kind.policy_options.values()) <= names
+        assert {*kind.policy_options.values(), *kind.noted_settings, *kind.scoring_settings} <= names
 
 
 def test_a_setting_of_a_task_that_is_not_asked_is_noted(episodes: Path) -> None:
     aside = ClosedLoop(task="navigation", tracker="sam2", expert_wrong=0.5, goal_check="every_step")
     assert aside.missing_data(episodes) == [
-        "the setting 'expert_wrong' changes nothing: it is for manipulation, of which no episode is asked",
         "the setting 'tracker' changes nothing: it is for recognition, of which no episode is asked",
+        "the setting 'expert_wrong' changes nothing: it is for manipulation, of which no episode is asked",
     ]
     assert ClosedLoop(task="navigation", parity="released").missing_data(episodes) == []
     assert ClosedLoop().missing_data(episodes) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.mind_fixture import write_published
+from suites.mind.mind_data import write_published
 from support.places import TESTS
 from support.task_context import Given, QuietContext
 from worldgauge.core.image import Frames
@@ -43,6 +43,7 @@ def scored(record: Record, **settings: str | None) -> dict[str, Score]:
     return {s.metric: s for s in Mind(**settings).score(record, QuietContext(record.directory))}
 
 
+@pytest.mark.usefixtures("compared_small")
 def test_both_pairings_are_looked_at(task: Task, record: Record, frames: Frames) -> None:
     # The server's distance is the mean absolute difference of values in [-1, 1].
     found = scored(record, lpips=f"cmd:{sys.executable} -m worldgauge_serve {SERVER}:Lpips")

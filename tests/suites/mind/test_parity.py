@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
 from scipy.spatial.transform import Rotation
 
-from support.mind_fixture import write_published
+from suites.mind.mind_data import write_published
 from support.places import TESTS
 from support.task_context import Given, QuietContext
 from worldgauge.core.image import Frames
@@ -83,6 +83,7 @@ def walked(tasks: dict[str, Task]) -> NDArray[np.float64]:
     return poses
 
 
+@pytest.mark.usefixtures("compared_small")
 def test_the_window_leaves_out_what_was_read_last(record: Record) -> None:
     ours, released = scored(record), scored(record, window="released")
     for metric in ("lcm/mse_720p", "lcm/psnr_720p", "lcm/ssim_720p"):
@@ -108,6 +109,7 @@ def test_the_network_of_dino_sees_nearly_black_as_released(
     np.testing.assert_allclose([value for _, value in found.series], expected, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("compared_small")
 @pytest.mark.parametrize(("nan", "steps"), [("drop", 29 - 2), ("raise", None)])
 def test_a_pose_that_is_not_known(
     tasks: dict[str, Task], shown: Frames, tmp_path: Path, nan: str, steps: int | None

@@ -45,10 +45,10 @@ def test_a_switch_cannot_contradict_parity() -> None:
         ({"poses": ""}, "'poses' must be a name, a file"),
         ({"dino": 3}, "'dino' must be a name"),
         ({"truth_poses": None}, "'truth_poses'"),
-        ({"dino": "nonsense"}, "no network for dino 'nonsense'"),
+        ({"dino": "nonsense"}, "mind setting 'dino': no network for dino 'nonsense'"),
         ({"dino": "nonsense.pth"}, "'nonsense.pth' is neither a network nor a server"),
         ({"lpips": "nowhere.pth"}, "nowhere.pth: no such weight file"),
-        ({"poses": "klt-vo?nonsense=1"}, "nonsense"),
+        ({"poses": "klt-vo?nonsense=1"}, "'poses': decoder 'klt-vo' has no setting 'nonsense'"),
     ],
 )
 def test_values_that_are_not_allowed_are_refused(options: dict[str, Any], words: str) -> None:
@@ -62,7 +62,7 @@ def test_an_unknown_option_names_the_nearest() -> None:
 
 
 def test_an_unknown_decoder_is_refused_before_anything_is_asked() -> None:
-    with pytest.raises(UnknownNameError, match="klt-vo"):
+    with pytest.raises(UsageError, match=r"mind setting 'poses': no decoder 'klt-voo'\. Did you mean 'klt-vo'\? Known"):
         Settings.of({"poses": "klt-voo"})
 
 

@@ -12,8 +12,8 @@ import av
 import numpy as np
 import pytest
 
+from suites.mind.mind_data import write_published
 from support.films import write
-from support.mind_fixture import write_published
 from support.places import TESTS
 from support.task_context import Given, QuietContext
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
@@ -38,6 +38,8 @@ from worldgauge.suites.mind.protocol import question_of, request_of
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.suite import Mind
 from worldgauge.suites.mind.tasks import clip_of
+
+pytestmark = pytest.mark.usefixtures("compared_small")
 
 FRAMES = 45
 MEM = "1st_data/mem_test/data-25"

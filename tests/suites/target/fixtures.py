@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from suites.target.target_data import make_target_data
 from support.made_once import made_once
-from support.target_fixture import make_target_data
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.target_fixture import BAD, make_bad_inputs, make_wm_videos
+from suites.target.target_data import BAD, make_bad_inputs, make_wm_videos
 from support.task_context import QuietContext
 from worldgauge.core.actions import camera_path
 from worldgauge.core.errors import (
@@ -30,7 +30,8 @@ from worldgauge.models.outside.videos import Videos
 from worldgauge.suites.target.decoding import decoder_of
 from worldgauge.suites.target.format.read import discover
 from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.metrics.waypoints import PROFILES, evaluate
+from worldgauge.suites.target.metrics.profiles import PROFILES
+from worldgauge.suites.target.metrics.waypoints import evaluate
 from worldgauge.suites.target.protocol import make_question
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.suite import Target
@@ -389,12 +390,12 @@ class TestSettings:
                 UnknownNameError,
                 "labels, mode, parity, planner, profile, prompt, protocol",
             ),
-            ({"decoder": "sfm"}, UnknownNameError, "sfm-global"),
-            ({"decoder": "colour"}, UnknownNameError, "decoder"),
+            ({"decoder": "sfm-globa"}, UsageError, "setting 'decoder': no decoder .* Did you mean 'sfm-global'"),
+            ({"decoder": "colour"}, UsageError, "setting 'decoder': no decoder 'colour'"),
             ({"decoder": "sfm-global?frmes=9"}, UsageError, "frames"),
-            ({"profile": "paper"}, UnknownNameError, "paper_text"),
-            ({"planner": "wallker"}, UnknownNameError, "walker"),
-            ({"prompt": "robot"}, UnknownNameError, "robot-v1"),
+            ({"profile": "paper"}, UsageError, "setting 'profile': no profile 'paper'. Did you mean 'paper_text'"),
+            ({"planner": "wallker"}, UsageError, "setting 'planner': no planner .* Did you mean 'walker'"),
+            ({"prompt": "robot"}, UsageError, "setting 'prompt': no prompt 'robot'. Did you mean 'robot-v1'"),
             ({"prompt": "gone.txt"}, UsageError, "cannot be read"),
             ({"labels": "gone.csv"}, UsageError, "labels"),
             ({"horizon_s": 5}, UsageError, "8, 6, 4"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from worldgauge.engine.suite.contract import Failure, Score, Table
-from worldgauge.suites.target.metrics.waypoints import ALIGNED, PAPER_TEXT, RELEASED, evaluate
+from worldgauge.suites.target.metrics.profiles import ALIGNED, PAPER_TEXT, RELEASED
+from worldgauge.suites.target.metrics.waypoints import evaluate
 from worldgauge.suites.target.scoring import METRICS
 from worldgauge.suites.target.suite import Target
 from worldgauge.suites.target.tables import COLUMNS, weights_notes

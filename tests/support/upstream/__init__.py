@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import worldgauge_serve as served
+from support.vectors import cases
 from worldgauge.core.actions import LOOP_WALK, Actions, camera_path
 from worldgauge.core.episode import Context
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
@@ -20,7 +21,7 @@ from worldgauge.core.model import RolloutRequest
 from worldgauge.core.video import Clip
 
 ROOT = Path(__file__).parent
-CAMERA_ROWS = json.loads((ROOT.parents[1] / "vectors" / "loopnav_adapters.json").read_text())["camera"]
+CAMERA_ROWS = cases("loopnav_adapters", "camera")
 
 
 def question(rows: Any, *, seen: int, spec: Any, seed: int = 0, start_yaw: float = 0.0) -> RolloutRequest:

@@ -18,8 +18,9 @@ from worldgauge.core.errors import NotApplicableError, SubjectError, UnknownName
 from worldgauge.core.model import ModelSpec, RolloutRequest, imagines
 from worldgauge.engine.workers.pool import Pool
 from worldgauge.models import models
+from worldgauge.suites.loopnav.trial_questions import FRAMES_TO_IMAGINE
 from worldgauge.tools.check_model import CHECKS, ModelReport, _in_worker, check_model
-from worldgauge.tools.check_model.behaviour import FRAMES_OF_LOOPNAV
+from worldgauge.tools.check_model.trial import trial_questions
 
 REST = set(CHECKS) - {"spec", "answers"}
 READY = [
@@ -47,7 +48,7 @@ def said(report: ModelReport, name: str) -> str:
 def test_our_own_models_have_no_violation(name: str) -> None:
     model = models.get(name)()
     panoramic = model.spec.view == "panorama"
-    report = check_model(model, suite="closedloop" if panoramic else "loopnav")
+    report = check_model(model, suite="closedloop" if panoramic else None)
     assert judged(report, "violated") == set()
     assert judged(report, "warning") <= {"control"}
     assert judged(report, "not asked") <= {"batch", *(["long-context"] if panoramic else [])}
@@ -132,7 +133,7 @@ def test_a_fault_is_caught_where_it_belongs(name: str, checks: set[str], words: 
         ("Trembling", "same", "by up to 1"),
         ("Swapped", "colours", "return chunk[..., ::-1]"),
         ("Deaf", "control", "it ignores its actions"),
-        ("OneAtATime", "in-turn", "Beside another rollout"),
+        ("OneAtATime", "in-turn", "Next to another rollout"),
     ],
 )
 def test_what_may_be_meant_is_a_warning(name: str, check: str, words: str) -> None:
@@ -273,7 +274,7 @@ def test_speed_is_told_with_what_loopnav_would_take() -> None:
     measured = dict(next(verdict for verdict in report.verdicts if verdict.name == "speed").measured)
     (rate,) = (value for name, value in measured.items() if name.startswith("frames a second"))
     (needed,) = (value for name, value in measured.items() if name.startswith("loopnav"))
-    assert needed == f"{max(1, round(FRAMES_OF_LOOPNAV / rate / 60))} min"
+    assert needed == f"{max(1, round(FRAMES_TO_IMAGINE / rate / 60))} min"
 
 
 def test_what_cannot_be_made_is_an_error() -> None:
@@ -335,7 +336,7 @@ class Floats(Impatient):
 @pytest.mark.parametrize("json", [False, True])
 def test_the_command_line_shows_what_to_do(json: bool, capsys: pytest.CaptureFixture[str]) -> None:
     report = check_model(wrong_models.UnitFloats())
-    assert cli_check.checked_model(report, json) is False
+    assert cli_check.checked_model(report, "json" if json else "text") is False
     shown = capsys.readouterr().out
     if json:
         assert loads(shown) == loads(dumps(report.to_dict()))
@@ -370,4 +371,8 @@ def test_a_model_of_keys_is_asked_with_keys() -> None:
 
 def test_an_unknown_suite_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="mind"):
-        check_model(Keyed(), suite="mindd")  # type: ignore[arg-type]
+        check_model(Keyed(), suite="mindd")
+
+
+def test_one_suite_is_asked_where_none_is_named() -> None:
+    assert sum(questions.by_default for questions in trial_questions().values()) == 1

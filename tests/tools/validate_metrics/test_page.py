@@ -6,8 +6,6 @@ import pytest
 
 from worldgauge.core.errors import RunError
 from worldgauge.tools.validate_metrics.page import plot, render_metric_study, write_metric_study
-from worldgauge.tools.validate_metrics.perturbations import STRENGTHS
-from worldgauge.tools.validate_metrics.published_curves import CHANGE, KEEP
 from worldgauge.tools.validate_metrics.results import (
     THINGS_CHANGE,
     MetricRow,
@@ -16,6 +14,7 @@ from worldgauge.tools.validate_metrics.results import (
     curves_of,
     selectivity_of,
 )
+from worldgauge.tools.validate_metrics.severities import CHANGE, KEEP, STRENGTHS
 
 UNITS = [f"scene {k}" for k in range(6)]
 KINDS = {**dict.fromkeys(KEEP, "keeps"), **dict.fromkeys((*CHANGE, *THINGS_CHANGE), "changes"), "noise": "degrades"}

@@ -7,7 +7,7 @@ from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.core.panorama import perspective
 from worldgauge.worlds.indoor.boxes import PATTERNS, Box, Boxes, Paint
-from worldgauge.worlds.indoor.camera import Scene, render
+from worldgauge.worlds.indoor.camera import BoxScene, render
 
 PLAIN = Paint("plain", (128, 128, 128))
 SMALL = Camera.from_vertical_fov(48, 32, 60)
@@ -47,7 +47,7 @@ def test_depth_and_instance_are_those_of_plain_arithmetic(air: tuple[float, floa
     rng = np.random.default_rng(7)
     for seed in range(6):
         boxes = scattered(seed)
-        scene = Scene.of(boxes, air)
+        scene = BoxScene.of(boxes, air)
         for _ in range(4):
             eye = rng.uniform((-3, -3, -1), (11, 9, 5)) if seed % 2 else rng.uniform((0.2, 0.2, 0.2), (7.8, 5.8, 2.8))
             pose = pose_from_yaw_pitch(eye, rng.uniform(-np.pi, np.pi), rng.uniform(-0.8, 0.8))
@@ -66,16 +66,16 @@ def test_depth_and_instance_are_those_of_plain_arithmetic(air: tuple[float, floa
 
 def test_a_wall_ahead_has_one_depth_and_the_camera_sees_out_of_a_box_it_is_in() -> None:
     boxes = Boxes.of([Box((5, -9, -9), (6, 9, 9), 1, 3, PLAIN), Box((-1, -1, -1), (1, 1, 1), 2, 4, PLAIN)], 0)
-    view = render(Scene.of(boxes), pose_from_yaw_pitch((0, 0, 0), 0.0), SMALL)
+    view = render(BoxScene.of(boxes), pose_from_yaw_pitch((0, 0, 0), 0.0), SMALL)
     np.testing.assert_allclose(view.depth, 5.0, atol=1e-6)
     assert (view.instance == 3).all()
-    nothing = render(Scene.of(boxes), pose_from_yaw_pitch((0, 0, 0), np.pi), SMALL)
+    nothing = render(BoxScene.of(boxes), pose_from_yaw_pitch((0, 0, 0), np.pi), SMALL)
     assert np.isinf(nothing.depth).all()
     assert not nothing.rgb.any()
 
 
 def test_panorama_and_perspective_agree() -> None:
-    scene = Scene.of(scattered(3, 10), (0.0, 3.0))
+    scene = BoxScene.of(scattered(3, 10), (0.0, 3.0))
     pose = pose_from_yaw_pitch((1.0, 3.0, 1.4), 0.0)
     flat = render(scene, pose, Camera.from_vertical_fov(90, 60, 50))
     around = render(scene, pose, Panorama(1440, 720))
@@ -87,7 +87,7 @@ def test_panorama_and_perspective_agree() -> None:
 def test_far_surfaces_do_not_flicker() -> None:
     # A view is close to the mean of many finer ones: what is too fine for a pixel has been left out.
     boxes = Boxes.of([Box((6, -20, -20), (7, 20, 20), 1, 0, Paint("posters", (128, 126, 122)))], 5)
-    scene, pose = Scene.of(boxes), pose_from_yaw_pitch((0, 0, 0), 0.4)
+    scene, pose = BoxScene.of(boxes), pose_from_yaw_pitch((0, 0, 0), 0.4)
     fine = render(scene, pose, SMALL.resized(48 * 8, 32 * 8)).rgb.reshape(32, 8, 48, 8, 3).mean((1, 3))
     coarse = render(scene, pose, SMALL).rgb
     picked = render(scene, pose, SMALL.resized(48 * 8, 32 * 8)).rgb[4::8, 4::8]
@@ -99,7 +99,7 @@ def test_every_pattern_varies_on_every_face_and_no_two_faces_are_alike() -> None
     cameras = Camera.from_vertical_fov(40, 40, 40)
     for pattern in PATTERNS:
         boxes = Boxes.of([Box((-1, -1, -1), (1, 1, 1), 1, 1, Paint(pattern, (150, 130, 110), (80, 90, 120)))], 2)
-        scene = Scene.of(boxes)
+        scene = BoxScene.of(boxes)
         for n, yaw in enumerate((0, np.pi / 2, np.pi, -np.pi / 2)):
             eye = (-3 * np.cos(yaw), -3 * np.sin(yaw), 0.0)
             rgb = render(scene, pose_from_yaw_pitch(eye, yaw), cameras).rgb[6:34, 6:34]
@@ -114,14 +114,14 @@ def test_every_pattern_varies_on_every_face_and_no_two_faces_are_alike() -> None
 def test_the_texture_moves_with_its_box() -> None:
     boxes = Boxes.of([Box((4, -1, -1), (5, 1, 1), 1, 1, Paint("posters", (128, 126, 122)))], 2)
     camera = Camera.from_vertical_fov(40, 40, 20)
-    here = render(Scene.of(boxes), pose_from_yaw_pitch((0, 0, 0), 0.0), camera)
-    there = render(Scene.of(boxes.moved(0, (1.5, 2.5, 0.0))), pose_from_yaw_pitch((1.5, 2.5, 0), 0.0), camera)
+    here = render(BoxScene.of(boxes), pose_from_yaw_pitch((0, 0, 0), 0.0), camera)
+    there = render(BoxScene.of(boxes.moved(0, (1.5, 2.5, 0.0))), pose_from_yaw_pitch((1.5, 2.5, 0), 0.0), camera)
     np.testing.assert_allclose(here.rgb.astype(int), there.rgb, atol=1)
 
 
 def test_same_boxes_same_bytes() -> None:
     pose = pose_from_yaw_pitch((3.0, 3.0, 1.4), 0.8)
-    one, two = (render(Scene.of(scattered(1), (0.0, 3.0)), pose, SMALL) for _ in range(2))
+    one, two = (render(BoxScene.of(scattered(1), (0.0, 3.0)), pose, SMALL) for _ in range(2))
     assert one.rgb.tobytes() == two.rgb.tobytes()
     assert scattered(1).digest() == scattered(1).digest() != scattered(2).digest()
 
@@ -130,4 +130,4 @@ def test_bad_boxes_and_poses_are_refused() -> None:
     with pytest.raises(WorldError, match="box 1"):
         Boxes.of([Box((0, 0, 0), (1, 1, 1), 1, 0, PLAIN), Box((0, 0, 0), (1, 0, 1), 1, 0, PLAIN)], 0)
     with pytest.raises(ShapeError, match="pose"):
-        render(Scene.of(scattered(0)), np.full((4, 4), np.nan), SMALL)
+        render(BoxScene.of(scattered(0)), np.full((4, 4), np.nan), SMALL)

@@ -13,7 +13,7 @@ import pytest
 
 from support.commands import Done, command
 from worldgauge.worlds.blocks.blueprint import Blueprint
-from worldgauge.worlds.blocks.structures import read_structure, write_schem
+from worldgauge.worlds.blocks.structure_files import read_structure, write_schem
 from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
 from worldgauge.worlds.minecraft.cells.regions import write_world
 
@@ -152,7 +152,7 @@ def test_a_served_world_is_built_in_and_read_until_ctrl_c(
     assert json.loads(done.stdout)["right"] == 64
     done = cli(folder, "read", "--server", where, "--box", "1,67,1:-2,63,-2", "--out", "box.nbt")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{where}: 4 wide, 5 high, 4 deep, 80 blocks\nwritten box.nbt\n"
+    assert done.stdout == f"{where}: 4 wide, 5 high, 4 deep, 80 blocks\nwrote box.nbt\n"
     assert read_structure(folder / "box.nbt").blueprint.counts()["dirt"] == 16
     done = cli(folder, "read", "--server", where, "--box", "-16,62,0:300,63,0", "--out", "wide.schem", "--json")
     assert done.returncode == 0, done.stderr

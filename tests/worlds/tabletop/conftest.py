@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.stl import write_meshes
-from worldgauge.worlds.tabletop.contract import Colour, Memory, Scene, Thing, table_tasks
+from worldgauge.worlds.tabletop.contract import Colour, Memory, TableScene, Thing, table_tasks
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.simulation import Simulation
 from worldgauge.worlds.tabletop.world import Tabletop
@@ -29,19 +29,19 @@ class Furnished:
     def add(self, spec: Any) -> None:
         self._furnish(spec)
 
-    def noted(self, scene: Scene, memory: Memory) -> Memory:
+    def noted(self, scene: TableScene, memory: Memory) -> Memory:
         return memory
 
-    def progress(self, scene: Scene) -> float:
+    def progress(self, scene: TableScene) -> float:
         return 0.0
 
     def colours(self, memory: Memory) -> Mapping[str, Colour]:
         return self.painted
 
-    def finish(self, scene: Scene) -> None:
+    def finish(self, scene: TableScene) -> None:
         pass
 
-    def plan(self, scene: Scene) -> list[HandPose]:
+    def plan(self, scene: TableScene) -> list[HandPose]:
         return []
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from worldgauge.core.geometry import FloatArray, rotation_angle
-from worldgauge.worlds.tabletop.arm import HOME_RAD, JOINTS, tip_pose
 from worldgauge.worlds.tabletop.contract import TABLE_M
+from worldgauge.worlds.tabletop.franka_arm import HOME_RAD, JOINTS, tip_pose
 from worldgauge.worlds.tabletop.motion import JUMP_RAD, REACHED_M, REACHED_RAD, Motion, UnreachableError
 from worldgauge.worlds.tabletop.shapes import COLOURS, box
 from worldgauge.worlds.tabletop.simulation import Simulation

@@ -205,6 +205,21 @@ def test_a_fork_draws_of_its_own_and_is_stopped_where_it_would_hang() -> None:
     assert (done.returncode, done.stdout.split()) == (0, ["3", "4", "True"]), done.stderr
 
 
+def test_without_libraries_of_graphics_the_engine_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "mujoco.py").write_text("raise AttributeError(\"'NoneType' object has no attribute 'glGetError'\")")
+    code = (
+        "from worldgauge.worlds.tabletop.world import Tabletop\n"
+        "from worldgauge.core.errors import WorldError\n"
+        "try: Tabletop('push_buttons', 0)\n"
+        "except WorldError as error: print(error)\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert "libegl1, libopengl0 and libgl1-mesa-dri" in done.stdout
+    assert done.stdout.count("\n") == 1
+
+
 def test_without_graphics_it_says_what_to_install() -> None:
     code = (
         "from worldgauge.worlds.tabletop.simulation import Simulation\n"
@@ -216,5 +231,5 @@ def test_without_graphics_it_says_what_to_install() -> None:
     )
     environment = {name: value for name, value in os.environ.items() if name != "MUJOCO_GL"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert "libegl1 and libgl1-mesa-dri" in done.stdout
+    assert "libegl1, libopengl0 and libgl1-mesa-dri" in done.stdout
     assert done.stdout.count("\n") == 1

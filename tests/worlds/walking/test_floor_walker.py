@@ -2,12 +2,15 @@
 
 import itertools
 import math
+from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from worldgauge.core.actions import WALK_STEP_M
-from worldgauge.core.errors import UsageError, WorldError
+from worldgauge.core.errors import UnknownNameError, UsageError, WorldError
+from worldgauge.core.registry import Entry
 from worldgauge.worlds import worlds
 from worldgauge.worlds.walking.clearance import RADIUS_M
 from worldgauge.worlds.walking.controller import TURN_LIMIT
@@ -89,6 +92,30 @@ def test_worlds_that_have_a_floor_say_so() -> None:
         world = worlds.get(name)(**worlds.entry(name).facts["example"])
         assert world.floor.free.any()  # type: ignore[attr-defined]
     assert build_walkable("indoor", 7).facts.params == {"seed": 7}
-    for name in ("tabletop", "nowhere"):
-        with pytest.raises(UsageError, match=f"'{name}' is not one .* these can: indoor, minecraft, room"):
-            check_walkable(name)
+    with pytest.raises(UsageError, match=r"'tabletop' is not one .* these can: indoor, minecraft, room"):
+        check_walkable("tabletop")
+    with pytest.raises(UnknownNameError, match=r"no walkable world 'indor'\. Did you mean 'indoor'\? Known: indoor, "):
+        check_walkable("indor")
+
+
+def test_walkable_worlds_of_other_packages_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that can be imported: a broken package hides no other."""
+    (tmp_path / "meadows.py").write_text(
+        "from worldgauge.worlds import worlds\n"
+        "@worlds.register('meadow', walkable=True, example={'seed': 1})\nclass Meadow: ...\n"
+        "@worlds.register('sky', example={'seed': 1})\nclass Sky: ...\n"
+    )
+    (tmp_path / "broken_world.py").write_text("1 / 0\n")
+    offered = {"meadow": "meadows:Meadow", "sky": "meadows:Sky", "pit": "broken_world:Pit"}
+    kept = dict(worlds._entries)
+    for name, value in offered.items():
+        worlds._add(Entry(name, value, EntryPoint(name, value, "worldgauge.worlds")))
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert "meadow" in walkable_worlds()
+        assert not {"sky", "pit"} & set(walkable_worlds())
+        with pytest.raises(UsageError, match="these can: indoor, meadow, minecraft"):
+            check_walkable("sky")
+    finally:
+        worlds._entries.clear()
+        worlds._entries.update(kept)

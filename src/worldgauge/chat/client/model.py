@@ -17,7 +17,7 @@ from worldgauge.chat.client.images import Encoding
 from worldgauge.chat.client.limits import Limits
 from worldgauge.chat.client.question import Question, digest
 from worldgauge.chat.client.recording import Recording
-from worldgauge.chat.client.reply import Answer, Reply, read_answer, read_completion, read_usage
+from worldgauge.chat.client.reply import ParsedAnswer, Reply, read_answer, read_completion, read_usage
 from worldgauge.chat.client.transport import Transport
 from worldgauge.chat.client.wire import request_body, request_messages
 from worldgauge.core.errors import UsageError
@@ -219,7 +219,7 @@ class _Ask:
         self._record("answer", reply, None)
         return reply
 
-    def _fitting(self) -> Answer:
+    def _fitting(self) -> ParsedAnswer:
         for repeat in range(self.chat._reasks + 1):
             completion = self._completion(self._body(repeat))
             try:
@@ -360,5 +360,5 @@ class _Ask:
         return encoding.data_url(data)
 
 
-def _reply(answer: Answer, facts: Mapping[str, Any]) -> Reply:
+def _reply(answer: ParsedAnswer, facts: Mapping[str, Any]) -> Reply:
     return Reply(answer.text, answer.value, answer.probabilities, answer.finish_reason, **facts)

@@ -85,7 +85,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ParsedAnswer:
     """The part of a reply that is read from the body.
 
     Attributes:
@@ -129,7 +129,7 @@ def read_completion(body: str) -> dict[str, Any]:
     return completion
 
 
-def read_answer(completion: Mapping[str, Any], question: Question) -> Answer:
+def read_answer(completion: Mapping[str, Any], question: Question) -> ParsedAnswer:
     """Read the answer of a completion.
 
     Args:
@@ -159,7 +159,7 @@ def read_answer(completion: Mapping[str, Any], question: Question) -> Answer:
         raise Unfit("half a character in the text", again=True)
     value = None if question.schema is None else checked_value(text, question.schema)
     probabilities = None if question.choices is None else _read_probabilities(choice, question.choices)
-    return Answer(text, value, probabilities, finish)
+    return ParsedAnswer(text, value, probabilities, finish)
 
 
 def checked_value(text: str, schema: Mapping[str, Any]) -> Any:

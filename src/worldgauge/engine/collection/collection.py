@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.registry import Registry
-from worldgauge.engine.collection.manifest import read_manifest, write_manifest
+from worldgauge.engine.collection.manifest import manifest_format, read_manifest, write_manifest
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import plain
 
@@ -77,7 +77,8 @@ class Collection:
     Subclass it, set `name`, `items_noun` and `Options`, and write `items`, `is_done` and `make`.
 
     Attributes:
-        name: Name of the format, for `collect`, `check` and the manifest.
+        name: Registered name, for `collect` and `check`.
+        manifest_format: Name of the format in the manifest, where it is not `name`.
         items_noun: What items are called, in the plural ("loops").
         frames_noun: What an item consists of, in the plural ("frames", "pictures").
         Options: A dataclass of `engine.options.option` fields.
@@ -91,6 +92,7 @@ class Collection:
     """
 
     name: ClassVar[str]
+    manifest_format: ClassVar[str | None] = None
     items_noun: ClassVar[str] = "items"
     frames_noun: ClassVar[str] = "frames"
     Options: ClassVar[type] = NoOptions
@@ -202,7 +204,7 @@ class Collection:
             RunError: When the folder holds data of another format.
             DataError: When the manifest cannot be read.
         """
-        before = read_manifest(self.out, self.format)
+        before = read_manifest(self.out, self.format())
         return None if before is None else dict(before["settings"])
 
     def write_manifest(self, worlds: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> None:
@@ -212,7 +214,7 @@ class Collection:
             worlds: Worlds to add, by name.
             settings: Settings of the collection, plain JSON values.
         """
-        write_manifest(self.out, self.format, worlds, settings, self.camera())
+        write_manifest(self.out, self.format(), worlds, settings, self.camera())
 
     def check_same(self) -> None:
         """Check that `out` was collected with the same options, as far as its files depend on them.
@@ -230,10 +232,10 @@ class Collection:
             if had > now[name]:
                 raise RunError(f"{self.out} has {had} {name}, not {now[name]}: collect into another folder")
 
-    @property
-    def format(self) -> str:
+    @classmethod
+    def format(cls) -> str:
         """Name of the format in the manifest."""
-        return self.name
+        return cls.manifest_format or cls.name
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
@@ -250,11 +252,41 @@ class Collection:
             UsageError: Where the format has no check.
             DataError: Where the folder holds no such data set.
         """
-        raise UsageError(f"data of '{cls.name}' have no check")
+        raise UsageError(f"collection '{cls.name}' has no check")
 
 
-collections: Registry[type[Collection]] = Registry("data set", group="worldgauge.collections", in_suites="collection")
+collections: Registry[type[Collection]] = Registry("collection", group="worldgauge.collections", in_suites="collection")
 """Registry of the data sets that can be collected and checked."""
+
+
+def check_data(name: str, root: Path, *, decode: bool = False) -> DataReport:
+    """Check a folder of data as a collection declares.
+
+    Args:
+        name: Registered name of the collection.
+        root: The folder.
+        decode: Whether every video is decoded as well.
+
+    Returns:
+        What `Collection.check` returns.
+
+    Raises:
+        UnknownNameError: For an unknown collection.
+        UsageError: For a folder that another collection made, or a format that has no check.
+        DataError: Where the folder holds no such data set.
+    """
+    kind, maker = collections.get(name), collection_of(root)
+    if maker not in (None, name):
+        raise UsageError(f"{root} was made by collection '{maker}': use: worldgauge check {maker} --data {root}")
+    return kind.check(root, decode=decode)
+
+
+def collection_of(root: Path) -> str | None:
+    """Registered name of the collection that made a folder, by its manifest. None where that is not known."""
+    format = manifest_format(root)
+    if format is None or format in collections:
+        return format
+    return next((one.name for one in collections if one.load().format() == format), None)
 
 
 def demand_same(out: Path, before: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]) -> None:

@@ -61,8 +61,21 @@ def grouped(
         groups[kind].append((id, text or ""))
     for group in groups.values():
         id, text = group[0]
-        many = f"1 {noun}" if len(group) == 1 else f"{len(group)} {noun}s"
-        yield Finding(severity, f"{many}, {what} (first: {id}): {text}")
+        yield Finding(severity, f"{counted(len(group), noun)}, {what} (first: {id}): {text}")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 try", "2 tries".
+
+    Args:
+        number: How many there are.
+        noun: What they are called, in the singular.
+
+    Returns:
+        The number and the noun, in the plural unless the number is 1.
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:

@@ -65,6 +65,10 @@ class Collected:
     discarded: Mapping[str, int]
     failures: tuple[str, ...]
 
+    def __fspath__(self) -> str:
+        """Path of the data set: `run` takes what `collect` returns as its data."""
+        return str(self.root)
+
 
 def open_collection(name: str, out: Path, options: Mapping[str, Any]) -> Collection:
     """Open a collection and check its options.
@@ -177,7 +181,7 @@ def make_item(
     Returns:
         The fields of `Made` as plain JSON values, or {"full": message} when the disk is full.
     """
-    import_located(home, f"data set '{collection}'")
+    import_located(home, f"collection '{collection}'")
     try:
         opened = open_collection(collection, Path(out), options)
         made = opened.make(Item(**item), progress)
@@ -273,7 +277,9 @@ def _results(collection: Collection, items: list[Item], workers: int, on: str | 
     """Results as they come; a single worker on this machine is this process itself."""
     home = locate_module(type(collection).__module__)
     if home is None:
-        raise UsageError(f"data set '{collection.name}' is in no file that workers could import; put it into a module")
+        raise UsageError(
+            f"collection '{collection.name}' is in no file that workers could import; put it into a module"
+        )
     args = {
         "collection": collection.name,
         "home": home,

@@ -42,6 +42,16 @@ def read_manifest(out: Path, format: str) -> dict[str, Any] | None:
     return content
 
 
+def manifest_format(out: Path) -> str | None:
+    """Name of the format in the manifest of a folder. None where it has no readable one."""
+    try:
+        content = loads((out / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    format = content.get("format") if isinstance(content, dict) else None
+    return format if isinstance(format, str) else None
+
+
 def write_manifest(
     out: Path, format: str, facts: Mapping[str, WorldFacts], settings: Mapping[str, Any], camera: Mapping[str, Any]
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from worldgauge.core.actions import describe
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.model import RolloutRequest
@@ -25,9 +26,11 @@ from worldgauge.engine.suite.contract import (
     TaskDetails,
     TaskView,
 )
+from worldgauge.engine.suite.demo_set import DemoSet
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, digest_of_metrics, own_scores, own_tables
 from worldgauge.engine.suite.rollout import fit_context, fit_truth, open_rollout, run_rollout
 from worldgauge.engine.suite.tables import make_cell, sort_rows
+from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.metrics import metrics
 
 SubjectKind = Literal["model", "agent"]
@@ -129,6 +132,11 @@ class Suite:
         """Words of a report that the suite replaces; by default none."""
         return {}
 
+    @classmethod
+    def trial_questions(cls) -> TrialQuestions | None:
+        """Questions in the suite's form that need no data set, for `check-model`; by default none."""
+        return None
+
     # asking and scoring
 
     def tasks(self, source: Path) -> Iterator[Task]:
@@ -152,6 +160,23 @@ class Suite:
             The episode, and the index of its first hidden frame.
         """
         raise NotImplementedError
+
+    @classmethod
+    def probe_options(cls, tasks: int) -> Mapping[str, Any]:
+        """Options of the suite's own collection for a small data set, which a probe asks during training.
+
+        It should be quick to make and to score, with frames of a size that models in training take.
+
+        Args:
+            tasks: Number of tasks that it should hold.
+
+        Returns:
+            Values by name of the option.
+
+        Raises:
+            UsageError: Where the suite declares none.
+        """
+        raise UsageError(f"suite '{cls.name}' declares no small data set for probes; give a folder with data=")
 
     def missing_data(self, source: Path) -> Sequence[str]:
         """Parts that the data set should have and lacks completely.
@@ -189,13 +214,14 @@ class Suite:
             SubjectError: When the subject breaks its contract.
         """
         episode, start = self.episode(task)
-        spec = subject.spec
+        spec, future = subject.spec, episode.actions[start - 1 :]
         request = RolloutRequest(
             fit_context(episode.context(0, start), spec, None, episode.world),
             horizon=len(episode) - start,
             seed=task_context.seed,
-            actions=episode.actions[start - 1 :] if spec.control == "actions" else None,
+            actions=future if spec.control == "actions" else None,
             poses=episode.poses[start:] if spec.control == "camera" else None,
+            text=describe(future) if spec.control == "text" else None,
             world=episode.world if "world" in spec.inputs else None,
             truth=fit_truth(episode.clip[start:], spec) if "truth" in spec.inputs else None,
             task=task.id,
@@ -310,6 +336,18 @@ class Suite:
         """
         return [*self.summarize(scores, kinds, failed), *own_tables(self.own_metrics, scores, kinds)]
 
+    @classmethod
+    def demo_set(cls, *, full: bool = False) -> DemoSet | None:
+        """What the suite shows in `worldgauge demo`.
+
+        Args:
+            full: Whether to show more: more tasks, and all that is worth comparing.
+
+        Returns:
+            The data set and its subjects, or None where the suite is not shown.
+        """
+        return None
+
     def published(self) -> list[Table]:
         """Published results of the benchmark's paper, labelled as such."""
         return []
@@ -387,6 +425,21 @@ class Suite:
         return type(self).film is not Suite.film
 
     # import and export of results
+
+    def vote_table(self, votes: Path, runs: Sequence[Path]) -> Table:
+        """The table of votes that were held on runs of this suite, for `report --votes`.
+
+        Args:
+            votes: File of the votes.
+            runs: Folders of the runs.
+
+        Returns:
+            The table.
+
+        Raises:
+            UsageError: Where the suite holds no votes.
+        """
+        raise UsageError(f"suite '{self.name}' holds no votes; leave out --votes")
 
     def submissions(self, folder: Path) -> Mapping[str, Mapping[str, Any]]:
         """Settings of the model `videos` for each model in a folder of finished videos.

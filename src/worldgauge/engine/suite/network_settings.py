@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from worldgauge.core.errors import UsageError
+from worldgauge.core.io import digest_of
+from worldgauge.engine.suite.settings import naming_setting
 from worldgauge.perception.naming import What, network_digest, weights_digest
 
 
@@ -32,6 +33,7 @@ def networks_digest(suite: str, settings: Any, looking: Mapping[str, What], netw
         value = getattr(settings, name)
         if value is not None and not (isinstance(value, str) and value):
             raise UsageError(f"{suite} setting '{name}' must be a name, a file or an address, got {value!r}")
-        digests.append(weights_digest(value, what))
+        with naming_setting(suite, name):
+            digests.append(weights_digest(value, what))
     digests += [network_digest(name) for name in networks]
-    return hashlib.sha256(repr(digests).encode()).hexdigest() if any(digests) else None
+    return digest_of(repr(digests)) if any(digests) else None

@@ -9,13 +9,13 @@ two whole clips, (T, H, W, 3) uint8 each.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import NotApplicableError, UsageError, WorldgaugeError
+from worldgauge.core.io import digest_of
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Better, Record, Score, Table, TableRow
 from worldgauge.engine.suite.scores import make_mean_score, make_score
@@ -50,7 +50,7 @@ def digest_of_metrics(texts: Sequence[str], known: str | None) -> str | None:
         if known is None:
             raise
         return known
-    return hashlib.sha256("\n".join(sources).encode()).hexdigest()
+    return digest_of("\n".join(sources))
 
 
 def versions_of(texts: Iterable[str]) -> dict[str, int]:

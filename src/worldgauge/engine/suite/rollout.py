@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import Context, WorldFacts
 from worldgauge.core.errors import DataError, SubjectError
 from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.io import digest_of_file
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, checked_rollout
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.suite.contract import Record, TaskContext
@@ -165,7 +165,7 @@ def copy_video(subject: HoldsVideos, task: str, task_context: TaskContext, *, fe
         "frames_generated": len(clip),
         "fps": clip.fps,
         "resolution": [clip.width, clip.height],
-        "finished_video": {"name": source.name, "sha256": file_sha256(source)},
+        "finished_video": {"name": source.name, "sha256": digest_of_file(source)},
         "poses": None,
     }
     return KeptRollout(name, clip, facts)
@@ -208,12 +208,6 @@ def read_poses(record: Record) -> FloatArray | None:
     poses = np.zeros((len(rows), 4, 4))
     poses[:, :3], poses[:, 3, 3] = rows, 1
     return poses
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:

@@ -1,15 +1,33 @@
-"""Checks of settings that several suites share: prices and budgets of language models, parity=released."""
+"""What settings of several suites share: errors that name the setting, prices of language models, parity=released."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import UnknownNameError, UsageError
 
 S = TypeVar("S")
+
+
+@contextmanager
+def naming_setting(suite: str, name: str) -> Iterator[None]:
+    """Context in which an error about what a setting names begins with the setting.
+
+    Args:
+        suite: Name of the suite.
+        name: Name of the setting.
+
+    Raises:
+        UsageError: Instead of an UnknownNameError or UsageError.
+    """
+    try:
+        yield
+    except (UnknownNameError, UsageError) as error:
+        raise UsageError(f"{suite} setting '{name}': {error}") from error
 
 
 def chat_prices(suite: str, text: Any) -> tuple[float | None, float | None]:

@@ -25,7 +25,7 @@ from worldgauge.serving.process import FOLDER_VARIABLE, OUTER_VARIABLE, private_
 MAX_LOG_BYTES = 10_000_000
 """Largest size of a log in bytes."""
 
-_THREAD_LIMITS = (
+THREAD_LIMITS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -34,7 +34,13 @@ _THREAD_LIMITS = (
     "NUMBA_NUM_THREADS",
     "OPENCV_FOR_THREADS_NUM",
 )
+"""Variables that say how many threads a process may use."""
 _END_S = 10.0
+
+
+def log_of(logs: Path | None, place: int) -> Path | None:
+    """The log file of the worker in a place. None without a folder of logs."""
+    return None if logs is None else logs / f"worker-{place}.log"
 
 
 class LocalWorker:
@@ -191,5 +197,5 @@ def _one_thread() -> dict[str, str]:
 
     The previous values are passed on to the models that the worker starts.
     """
-    before = {name: os.environ.get(name) for name in _THREAD_LIMITS}
-    return {**dict.fromkeys(_THREAD_LIMITS, "1"), OUTER_VARIABLE: json.dumps(before)}
+    before = {name: os.environ.get(name) for name in THREAD_LIMITS}
+    return {**dict.fromkeys(THREAD_LIMITS, "1"), OUTER_VARIABLE: json.dumps(before)}

@@ -25,9 +25,8 @@ from typing import Any
 from worldgauge import __version__
 from worldgauge.core.errors import MissingExtraError, RunError, UsageError, WorldgaugeError
 from worldgauge.core.model import Needs
-from worldgauge.engine.workers.local import LocalWorker
+from worldgauge.engine.workers.local import LocalWorker, log_of
 from worldgauge.engine.workers.pool import Event, Pool
-from worldgauge.engine.workers.site import log_of
 
 EXTRA = "cluster"
 SEE_S = 10.0

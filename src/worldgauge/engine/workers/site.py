@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs
 from worldgauge.engine.user_modules import refuse_while_importing
-from worldgauge.engine.workers.local import LocalWorker
+from worldgauge.engine.workers.local import LocalWorker, log_of
 from worldgauge.engine.workers.machine import rooms
 from worldgauge.engine.workers.pool import Pool
 
@@ -69,11 +69,6 @@ def open_site(
             yield cluster
     else:
         raise UsageError(f"workers cannot run on '{on}'; choose {CHOICES}")
-
-
-def log_of(logs: Path | None, place: int) -> Path | None:
-    """The log file of the worker in a place. None without a folder of logs."""
-    return None if logs is None else logs / f"worker-{place}.log"
 
 
 class LocalSite:

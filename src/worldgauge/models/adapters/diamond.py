@@ -4,7 +4,7 @@
         diamond.py:Diamond?root=/src/diamond&weights=/w/agent_epoch_00500.pt"
 
 Nobody has published such weights: train them with that branch, the sizes below and 24 actions. Needs numpy and
-`worldgauge_serve` beside it, never worldgauge itself. Frames reach it at 320x180: halving 640x360, the area average
+`worldgauge_serve` next to it, never worldgauge itself. Frames reach it at 320x180: halving 640x360, the area average
 of worldgauge and OpenCV's bilinear, which LoopNav's loader uses, are the same mean of four pixels.
 """
 
@@ -40,10 +40,15 @@ UPSAMPLING = {
 class Diamond:
     """DIAMOND: a pixel diffusion model at 64x36 over the last frames, and a second one that makes 320x180 of it.
 
-    root: clone of the repository. weights: an agent's checkpoint. context: frames the denoiser was built to see;
-    LoopNav's is 4, though its paper says 32. A shorter context is filled up in front with its first frame, standing
-    still. late_camera: the turn reaches the model a frame late, as LoopNav's loader has it, in training too: set it
-    for weights trained with that loader. backend: replaces the networks, for tests.
+    Args:
+        weights: Checkpoint of an agent.
+        root: Clone of the repository.
+        context: Frames the denoiser was built to see; LoopNav's is 4, though its paper says 32. A shorter context is
+            padded with its first frame, standing still.
+        late_camera: The turn reaches the model a frame late, as LoopNav's loader has it, in training too: set it for
+            weights trained with that loader.
+        device: As torch names it.
+        backend: Replaces the networks, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -70,7 +75,7 @@ class Diamond:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
-        """One frame a chunk; the seed is set anew for every request."""
+        """Yield one frame per chunk. The seed is set again for every request."""
         self._backend.seed(request.seed)
         context = request.context.last(self._context)
         seen = to_signed(context.clip.to_array())
@@ -87,9 +92,17 @@ class Diamond:
 
 
 def action_rows(past: Any, future: Any, late_camera: bool = False) -> NDArray[Any]:
-    """(C - 1 + H, 4): forward, jump, yaw and pitch in radians; row t leads from frame t to frame t + 1.
+    """Convert actions to rows of forward, jump, yaw and pitch, turns in radians.
 
-    late_camera: row t holds the turn that led to frame t instead, none in row 0.
+    Row t leads from frame t to frame t + 1.
+
+    Args:
+        past: Actions between the context frames.
+        future: Actions to imagine.
+        late_camera: Row t holds the turn that led to frame t instead, none in row 0.
+
+    Returns:
+        (C - 1 + H, 4).
     """
     names = ("forward", "jump", "camera_yaw", "camera_pitch")
     rows = np.stack([np.concatenate([past.column(name), future.column(name)]) for name in names], axis=1)
@@ -121,7 +134,15 @@ def binned_rad(number: Any) -> NDArray[Any]:
 
 
 def bicubic(images: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
-    """Images (n, 3, H, W) shrunk to `size` (height, width), not clipped: what torch calls antialiased bicubic."""
+    """Shrink images by what torch calls antialiased bicubic, without clipping.
+
+    Args:
+        images: (n, 3, H, W).
+        size: Height and width.
+
+    Returns:
+        (n, 3, height, width) float32.
+    """
     down, across = (_shrinking(images.shape[2 + k], size[k]) for k in (0, 1))
     return np.asarray(down @ images @ across.T, np.float32)
 
@@ -160,7 +181,7 @@ class _Upstream:
         self._upsampler = self._sampler("upsampler", states, UPSAMPLING, UPSAMPLER, 1, upsampling_factor=5)
 
     def seed(self, seed: int) -> None:
-        """Start the noise anew."""
+        """Seed the noise."""
         self._torch.manual_seed(seed)
 
     def sample(self, frames: NDArray[Any], actions: NDArray[Any]) -> NDArray[Any]:

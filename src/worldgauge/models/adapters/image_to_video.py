@@ -3,7 +3,7 @@
     worldgauge run loopnav --data D --model "cmd:conda run -n video python -m worldgauge_serve
         image_to_video.py:ImageToVideo?pipeline=/weights/Wan2.2-TI2V-5B-Diffusers&frames=81&size=832x480"
 
-Needs numpy, torch, diffusers, transformers, and `worldgauge_serve` beside it, never worldgauge itself. A pipeline is a
+Needs numpy, torch, diffusers, transformers, and `worldgauge_serve` next to it, never worldgauge itself. A pipeline is a
 folder with a model_index.json. Its call must take image, height, width, num_frames, num_inference_steps, generator and
 output_type; the words are given to those that take a prompt, and Stable Video Diffusion does without.
 """
@@ -32,17 +32,24 @@ KINDS = (".json", ".safetensors", ".txt", ".model")
 class ImageToVideo:
     """An image-to-video pipeline, chunk after chunk: each starts from the last frame of the one before.
 
-    pipeline: folder, or an id of the model hub that is in the local cache; download: may fetch it. Only safetensors
-    are read and no code that comes with weights is run. frames: what one call makes, the picture it starts from among
-    them; many pipelines take 4 k + 1 or 8 k + 1 only. Frame 0 of a call is taken to be that picture and dropped, and
-    what the last call makes too much. size: WIDTHxHEIGHT the pipeline draws at; empty for that of the recording. steps:
-    of denoising. prompt: words put before the walk. call: further arguments of the pipeline's call, such as
-    {"guidance_scale": 5}. spread: one call draws all that is asked for, and frames are taken from all over it, as
-    World-in-World does; no frame is of one step then. view: "panorama" for a pipeline that was trained on them.
-    backend: replaces the pipeline, for tests.
-
     Every chunk is given the words for the whole walk, and, unless `spread`, frames are taken one by one at the rate of
-    the recording.
+    the recording. Only safetensors are read, and no code that comes with weights is run.
+
+    Args:
+        pipeline: Folder, or an id of the model hub that is in the local cache.
+        frames: Frames per call, the start image among them; many pipelines take 4 k + 1 or 8 k + 1 only. Frame 0 of a
+            call is taken to be that image and dropped, and so are surplus frames of the last call.
+        size: WIDTHxHEIGHT the pipeline draws at; empty for that of the recording.
+        steps: Denoising steps.
+        prompt: Words put before the walk.
+        call: Further arguments of the pipeline's call, such as {"guidance_scale": 5}.
+        spread: One call draws the whole horizon, and frames are taken evenly from it, as World-in-World does; no frame
+            then belongs to one step.
+        view: "panorama" for a pipeline that was trained on them.
+        dtype: Floating point type of the weights.
+        download: Allow it to download the pipeline.
+        device: As torch names it.
+        backend: Replaces the pipeline, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -89,9 +96,10 @@ class ImageToVideo:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[np.uint8]]:
-        """`horizon` frames, `frames` - 1 at a time.
+        """Yield `horizon` frames, `frames` - 1 at a time.
 
-        Raises ValueError where the pipeline draws another number or size of frames, or values that are not finite.
+        Raises:
+            ValueError: The pipeline draws another number or size of frames, or values that are not finite.
         """
         picture = request.context.clip[-1]
         prompt = f"{self._prompt} {request.text or ''}".strip()
@@ -120,9 +128,14 @@ class ImageToVideo:
 
 
 def spread_over(count: int, horizon: int) -> NDArray[np.int64]:
-    """Which of `count` frames, the first being what is seen, stand for the `horizon` frames after it.
+    """Choose which frames of a generated clip stand for the frames asked for: a uniform grid in whole numbers.
 
-    A uniform grid in whole numbers; of fewer frames than are asked for all, then the last again.
+    Args:
+        count: Length of the clip; its first frame is the image shown.
+        horizon: Number of frames after it.
+
+    Returns:
+        (horizon,) indices; the last one is repeated where the clip is too short.
     """
     steps = np.arange(1, horizon + 1)
     return steps * (count - 1) // horizon if count > horizon else np.minimum(steps, count - 1)

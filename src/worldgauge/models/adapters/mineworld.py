@@ -3,7 +3,7 @@
     worldgauge run loopnav --data D --model "cmd:conda run -n mineworld python -m worldgauge_serve
         mineworld.py:MineWorld?root=/src/mineworld&weights=/w/1200M_32f.ckpt&config=configs/1200M_32f.yaml"
 
-Needs numpy and `worldgauge_serve` beside it, never worldgauge itself. Frames reach it at 384x224 by area average, as
+Needs numpy and `worldgauge_serve` next to it, never worldgauge itself. Frames reach it at 384x224 by area average, as
 LoopNav's script makes them: worldgauge shrinks what a spec asks for in just that way.
 """
 
@@ -31,13 +31,18 @@ BUTTONS = ("forward", "back", "left", "right", "sprint", "sneak", "use", "attack
 
 
 class MineWorld:
-    """MineWorld: a transformer over image and action tokens, 336 + 11 a frame, in a window of 16 or 32 frames.
+    """MineWorld: a transformer over image and action tokens, 336 + 11 per frame, in a window of 16 or 32 frames.
 
-    root: clone of the repository. weights, config: a checkpoint and its configuration, relative to root or not.
-    context: frames it looks back on. step: frames it makes before the window slides; context + step is at most the
-    window. LoopNav's documented command is context=1, step=31, its paper says 31. top_p: nucleus of the sampling.
-    late_camera: the turn reaches the model a frame late, as LoopNav's script has it. backend: replaces the networks,
-    for tests.
+    Args:
+        weights: Checkpoint, relative to root or not.
+        config: Its configuration, relative to root or not.
+        root: Clone of the repository.
+        context: Frames it looks back on.
+        step: Frames it makes before the window slides; context + step is at most the window. LoopNav's documented
+            command is context=1, step=31, its paper says 31.
+        top_p: Nucleus of the sampling.
+        late_camera: The turn reaches the model a frame late, as LoopNav's script has it.
+        backend: Replaces the networks, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -69,7 +74,7 @@ class MineWorld:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
-        """`step` frames a chunk; the seed is set anew for every request. Says how far the token stream turns."""
+        """Yield `step` frames per chunk; seeds each request and prints how far the token stream turns."""
         self._backend.seed(request.seed)
         context = request.context.last(self._context)
         rows = action_rows(context.actions, request.actions, self._late_camera)
@@ -85,7 +90,15 @@ class MineWorld:
 
 
 def interleave(images: NDArray[Any], actions: NDArray[Any]) -> NDArray[Any]:
-    """One row of tokens: image, action, image, ..., image; images (n, 336), actions (n - 1, 11)."""
+    """Interleave tokens: image, action, image, ..., image.
+
+    Args:
+        images: (n, 336).
+        actions: (n - 1, 11).
+
+    Returns:
+        One row of tokens.
+    """
     parts = [images[0]]
     for k in range(len(actions)):
         parts += [actions[k], images[k + 1]]
@@ -93,9 +106,17 @@ def interleave(images: NDArray[Any], actions: NDArray[Any]) -> NDArray[Any]:
 
 
 def action_rows(past: Any, future: Any, late_camera: bool = False) -> NDArray[Any]:
-    """(C - 1 + H, 4): forward, jump, yaw and pitch in radians; row t leads from frame t to frame t + 1.
+    """Convert actions to rows of forward, jump, yaw and pitch, turns in radians.
 
-    late_camera: row t holds the turn that led to frame t instead, none in row 0.
+    Row t leads from frame t to frame t + 1.
+
+    Args:
+        past: Actions between the context frames.
+        future: Actions to imagine.
+        late_camera: Row t holds the turn that led to frame t instead, none in row 0.
+
+    Returns:
+        (C - 1 + H, 4).
     """
     names = ("forward", "jump", "camera_yaw", "camera_pitch")
     rows = np.stack([np.concatenate([past.column(name), future.column(name)]) for name in names], axis=1)
@@ -173,7 +194,7 @@ class _Upstream:
         self._device = self._model.transformer.device
 
     def seed(self, seed: int) -> None:
-        """Start the sampling anew."""
+        """Seed the sampling."""
         self._torch.manual_seed(seed)
 
     def action_tokens(self, action: dict[str, Any]) -> NDArray[Any]:

@@ -3,7 +3,7 @@
     worldgauge run loopnav --data D --model "cmd:conda run -n nwm python -m worldgauge_serve
         nwm.py:NWM?root=/src/nwm&weights=/w/0200000.pth.tar"
 
-Nobody has published such weights: train them with that repository. Needs numpy and `worldgauge_serve` beside it, never
+Nobody has published such weights: train them with that repository. Needs numpy and `worldgauge_serve` next to it, never
 worldgauge itself. Frames reach it as the centre 4:3 of the recording at 224x224, by area average; the repository
 shrinks with an antialiased triangle, a little softer.
 """
@@ -33,17 +33,26 @@ STEP = 1 / 128
 class NWM:
     """NWM: a latent diffusion transformer over the last frames, told how the camera moves to the next.
 
-    root: clone of the repository. weights: a checkpoint, of which the averaged weights are taken. size, context,
-    steps: the transformer, the frames it was built to see, its diffusion steps; a shorter context is filled up in
-    front with its first frame. vae: name or folder of the image autoencoder; a folder counts by what it holds.
-    low, high: what training normalised metres forward and left by (the repository's numbers, times its waypoint
-    spacing).
+    LoopNav's script differs in deltas, crop, one_short and bgr; World-in-World's in deltas="world-in-world", with
+    context=4, low=[-0.625,-1], high=[1.25,1].
 
-    LoopNav's script differs in four ways, each offered by name. deltas="published": differences of normalised game
-    coordinates in the heading of the first record, and of wrapped angles. crop="published": the truth stays squashed
-    from 16:9 while the model sees 4:3. one_short: a frame fewer, so that every frame stands a tick late. bgr: red and
-    blue exchanged. World-in-World's differs in deltas="world-in-world" (see `closed_loop_deltas`; with context=4,
-    low=[-0.625,-1], high=[1.25,1]). backend: replaces the networks, for tests.
+    Args:
+        weights: A checkpoint, of which the averaged weights are taken.
+        root: Clone of the repository.
+        size: The transformer.
+        context: Frames it was built to see; a shorter context is padded with its first frame.
+        steps: Diffusion steps.
+        vae: Name or folder of the image autoencoder; a folder counts by its content.
+        low: Metres forward and left that training normalised to -1 (the repository's numbers, times its waypoint
+            spacing).
+        high: The same for 1.
+        deltas: "trained"; "published" for differences of normalised game coordinates in the heading of the first
+            record, and of wrapped angles; "world-in-world" (see `closed_loop_deltas`).
+        crop: "declared"; "published" leaves the truth squashed from 16:9 while the model sees 4:3.
+        one_short: Make a frame fewer, so that every frame is a tick late.
+        bgr: Exchange red and blue.
+        device: As torch names it.
+        backend: Replaces the networks, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -88,7 +97,7 @@ class NWM:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
-        """One frame a chunk; the seed is set anew for every request."""
+        """Yield one frame per chunk. The seed is set again for every request."""
         self._backend.seed(request.seed)
         poses = np.concatenate([request.context.poses[-1:], request.poses])
         if self._deltas == "published":
@@ -116,10 +125,18 @@ class NWM:
 
 
 def trained_deltas(poses: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    """(T - 1, 3) float32: each step as training tells it, poses (T, 4, 4).
+    """Compute each step as in training.
 
     Metres forward and left in the heading before the step, normalised from `low`..`high` to -1..1, so that standing
     still is not 0; then the turn in radians, left positive.
+
+    Args:
+        poses: Camera-to-world (T, 4, 4).
+        low: Smallest step (2,), metres.
+        high: Largest step (2,), metres.
+
+    Returns:
+        (T - 1, 3) float32.
     """
     position, yaw = poses[:, :2, 3], heading(poses)
     step, c, s = np.diff(position, axis=0), np.cos(yaw[:-1]), np.sin(yaw[:-1])
@@ -128,10 +145,19 @@ def trained_deltas(poses: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -
 
 
 def published_deltas(poses: NDArray[Any], first: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    """(T - 1, 3) float32: each step as LoopNav's script tells it, poses (T, 4, 4), `first` that of the first record.
+    """Compute each step as LoopNav's script does.
 
-    Game coordinates (x, z) and yaw, in which forward is (-sin, -cos): turned by the first yaw in the sense that would
-    suit (cos, sin), normalised, then differences. The angle jumps by a full circle where it passes the half one.
+    Game coordinates (x, z) and yaw, in which forward is (-sin, -cos): turned by the first yaw in the direction that
+    would suit (cos, sin), normalised, then differences. The angle jumps by a full circle where it passes half a circle.
+
+    Args:
+        poses: Camera-to-world (T, 4, 4).
+        first: Pose (4, 4) of the first record.
+        low: Smallest step (2,), metres.
+        high: Largest step (2,), metres.
+
+    Returns:
+        (T - 1, 3) float32.
     """
     position, origin = poses[:, :2, 3] * [1, -1], first[:2, 3] * [1, -1]
     yaw, yaw_first = heading(poses) - np.pi / 2, heading(first[None])[0] - np.pi / 2
@@ -142,10 +168,18 @@ def published_deltas(poses: NDArray[Any], first: NDArray[Any], low: NDArray[Any]
 
 
 def closed_loop_deltas(poses: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    """(T, 3) float32: a null step, then each step as World-in-World tells it, poses (T, 4, 4).
+    """Compute a null step, then each step as World-in-World does.
 
-    Metres forward and left in the first heading, normalised, and angles to it, then differences after a row of zeros:
-    so the null step, whose frame is drawn but is none of the plan, moves to where standing still is, and only it.
+    Metres forward and left in the first heading, normalised, and angles to it, then differences after a row of zeros.
+    So the null step, whose frame is drawn but is not part of the plan, and only it, moves to where standing still is.
+
+    Args:
+        poses: Camera-to-world (T, 4, 4).
+        low: Smallest step (2,), metres.
+        high: Largest step (2,), metres.
+
+    Returns:
+        (T, 3) float32.
     """
     yaw = heading(poses)
     step, c, s = poses[:, :2, 3] - poses[0, :2, 3], np.cos(yaw[0]), np.sin(yaw[0])
@@ -160,7 +194,13 @@ def heading(poses: NDArray[Any]) -> NDArray[Any]:
 
 
 def normalised(metres: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    """`low`..`high` as -1..1."""
+    """Map `low`..`high` to -1..1.
+
+    Args:
+        metres: (n, 2).
+        low: (2,) metres.
+        high: (2,) metres.
+    """
     return np.asarray(2 * (metres - low) / (high - low) - 1)
 
 
@@ -170,7 +210,15 @@ def wrapped(angle: NDArray[Any]) -> NDArray[Any]:
 
 
 def centre(frames: NDArray[Any], share: float) -> NDArray[Any]:
-    """The centre `share` of the width of frames (n, H, W, 3) uint8, stretched to W again, linearly between pixels."""
+    """Crop the centre of frames and stretch it to the full width, linearly between pixels.
+
+    Args:
+        frames: (n, H, W, 3) uint8.
+        share: Share of the width that is kept.
+
+    Returns:
+        (n, H, W, 3) uint8.
+    """
     width = frames.shape[2]
     at = np.clip((np.arange(width) + 0.5 - width / 2) * share + width / 2 - 0.5, 0, width - 1)
     left = np.minimum(at.astype(int), width - 2)
@@ -199,7 +247,7 @@ class _Upstream:
         self._torch = torch = _need("torch")
         self._device = torch.device(device)
         network = _need("models").CDiT_models[size](context_size=context, input_size=SIDE // 8, in_channels=4)
-        # Its trainer stores the command line beside the weights; nothing else that is code is let in.
+        # Its trainer stores the command line next to the weights; no other code is let in.
         with torch.serialization.safe_globals([argparse.Namespace]):
             averaged = torch.load(weights, map_location="cpu", weights_only=True)["ema"]
         network.load_state_dict({name.replace("_orig_mod.", ""): value for name, value in averaged.items()})
@@ -208,7 +256,7 @@ class _Upstream:
         self._vae = _need("diffusers.models").AutoencoderKL.from_pretrained(vae).to(self._device)
 
     def seed(self, seed: int) -> None:
-        """Start the noise anew."""
+        """Seed the noise."""
         self._torch.manual_seed(seed)
 
     def predict(self, frames: NDArray[Any], move: NDArray[Any]) -> NDArray[Any]:

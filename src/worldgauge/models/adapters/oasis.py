@@ -3,7 +3,7 @@
     worldgauge run loopnav --data D --model "cmd:conda run -n oasis python -m worldgauge_serve
         oasis.py:Oasis?root=/src/open-oasis&weights=/w/oasis500m.safetensors&vae=/w/vit-l-20.safetensors"
 
-Needs numpy and `worldgauge_serve` beside it, never worldgauge itself. The networks run in torch; the sampler between
+Needs numpy and `worldgauge_serve` next to it, never worldgauge itself. The networks run in torch; the sampler between
 them is numpy, since a frame is 18x32x16 numbers: the noise then depends on the seed alone, not on the device.
 """
 
@@ -36,10 +36,17 @@ FORWARD, PITCH, YAW, JUMP = 11, 15, 16, 17
 class Oasis:
     """Oasis 500M: a latent diffusion transformer over 32 frames, one new frame at a time.
 
-    root: clone of the repository. weights, vae: its two checkpoints. steps: of DDIM. stabilization: noise level at
-    which the past is said to be, less one. camera: "degrees" feeds each turn as a share of 20 degrees, right and
-    down positive, as the model was trained; "published" feeds LoopNav's raw radians, left and up positive, as its
-    paper says: a third of the turn, to the other side. backend: replaces the networks, for tests.
+    Args:
+        weights: Checkpoint of the transformer.
+        vae: Checkpoint of the image autoencoder.
+        root: Clone of the repository.
+        steps: DDIM steps.
+        stabilization: Noise level that the past is said to have, less one.
+        camera: "degrees" feeds each turn as a share of 20 degrees, right and down positive, as the model was trained;
+            "published" feeds LoopNav's raw radians, left and up positive, as its paper says: a third of the turn, to
+            the other side.
+        device: As torch names it.
+        backend: Replaces the networks, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -68,7 +75,7 @@ class Oasis:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
-        """One frame a chunk; the seed is set anew for every request."""
+        """Yield one frame per chunk. The seed is set again for every request."""
         rng = np.random.default_rng(request.seed)
         context = request.context.last(WINDOW)
         rows = action_rows(context.actions, request.actions, self._camera)
@@ -93,7 +100,17 @@ class Oasis:
 
 
 def ddim_step(x: NDArray[Any], v: NDArray[Any], kept: float, kept_next: float) -> NDArray[Any]:
-    """`x` at the level where a share `kept` of the variance is signal, taken to `kept_next`; `v` is the velocity."""
+    """Take one DDIM step.
+
+    Args:
+        x: The noisy latents.
+        v: The predicted velocity.
+        kept: Share of the variance that is signal now.
+        kept_next: The same after the step.
+
+    Returns:
+        Latents, float32.
+    """
     clean = np.sqrt(kept) * x - np.sqrt(1 - kept) * v
     noise = np.sqrt(1 - kept) * x + np.sqrt(kept) * v
     taken: NDArray[Any] = np.sqrt(kept_next) * clean + np.sqrt(1 - kept_next) * noise
@@ -101,9 +118,16 @@ def ddim_step(x: NDArray[Any], v: NDArray[Any], kept: float, kept_next: float) -
 
 
 def action_rows(past: Any, future: Any, camera: str = "degrees") -> NDArray[Any]:
-    """Rows (C + H, 25) float32: row j holds the action that led to frame j, so row 0 is empty.
+    """Convert actions to the model's; row j holds the action that led to frame j, so row 0 is empty.
 
-    past, future: loop-walk actions, C - 1 rows and H rows. Turns past the model's limit are clipped, and told.
+    Args:
+        past: Loop-walk actions, C - 1 rows.
+        future: Loop-walk actions, H rows.
+        camera: "degrees" for the model's unit, with turns past its limit clipped and reported; else turns stay as they
+            are.
+
+    Returns:
+        (C + H, 25) float32.
     """
     rows = np.zeros((1 + len(past) + len(future), 25), np.float32)
     for column, name in ((FORWARD, "forward"), (JUMP, "jump"), (PITCH, "camera_pitch"), (YAW, "camera_yaw")):

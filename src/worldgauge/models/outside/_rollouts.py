@@ -100,8 +100,8 @@ class Rollouts:
         Raises:
             UsageError: The folder belongs to another model or version, or cannot be written.
         """
-        told = {"version": VERSION, "spec": {**asdict(spec), "inputs": sorted(spec.inputs)}, "source": source}
-        text = json.dumps(told, allow_nan=False, sort_keys=True, indent=1, default=dict) + "\n"
+        content = {"version": VERSION, "spec": {**asdict(spec), "inputs": sorted(spec.inputs)}, "source": source}
+        text = json.dumps(content, allow_nan=False, sort_keys=True, indent=1, default=dict) + "\n"
         path = self.folder / MODEL
         if path.exists():
             if json.loads(text) != self._read():
@@ -124,11 +124,11 @@ class Rollouts:
         Raises:
             UsageError: They cannot be read.
         """
-        told = self._read()
+        content = self._read()
         try:
-            spec = dict(told["spec"])
+            spec = dict(content["spec"])
             pairs = {key: tuple(spec[key]) for key in ("frame_size", "crop") if spec[key] is not None}
-            return ModelSpec(**{**spec, **pairs, "inputs": frozenset(spec["inputs"])}), str(told["source"])
+            return ModelSpec(**{**spec, **pairs, "inputs": frozenset(spec["inputs"])}), str(content["source"])
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{self.folder / MODEL}: names no model ({error}); record the rollouts again") from None
 
@@ -137,13 +137,13 @@ class Rollouts:
         try:
             if path.stat().st_size > MAX_BYTES:
                 raise ValueError("it is too large")
-            told = json.loads(path.read_text("utf-8"))
+            content = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise UsageError(f"{path}: cannot be read ({why}); 'recording?of=MODEL&folder=...' makes it") from None
-        if not isinstance(told, dict) or told.get("version") != VERSION:
+        if not isinstance(content, dict) or content.get("version") != VERSION:
             raise UsageError(f"{path}: of another version; record the rollouts again")
-        return told
+        return content
 
 
 def digest_of(request: RolloutRequest) -> str:
@@ -159,7 +159,7 @@ def digest_of(request: RolloutRequest) -> str:
         SHA-256 in hexadecimal.
     """
     context = request.context
-    told = {
+    content = {
         "version": VERSION,
         "horizon": request.horizon,
         "seed": request.seed,
@@ -169,7 +169,7 @@ def digest_of(request: RolloutRequest) -> str:
         "space": context.actions.space.name,
         "future": None if request.actions is None else request.actions.space.name,
     }
-    digest = hashlib.sha256(json.dumps(told, allow_nan=False, sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps(content, allow_nan=False, sort_keys=True).encode())
     for part in _arrays(request):
         digest.update(repr((part.dtype.str, part.shape)).encode())
         digest.update(np.ascontiguousarray(part).data)

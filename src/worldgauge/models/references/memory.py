@@ -55,9 +55,9 @@ class Memory:
             raise UsageError(f"{self.name}: stride must be at least 1, got {stride}")
         self._stride = stride
         self._estimated = DepthSource(depth) if depth else None
-        told = {} if self._estimated is None else {"depth": self._estimated.settings}
+        added_settings = {} if self._estimated is None else {"depth": self._estimated.settings}
         inputs = self.inputs if self._estimated is None else self.inputs - {"depth"}
-        self.spec = ModelSpec(self.name, control="camera", inputs=inputs, settings={"stride": stride, **told})
+        self.spec = ModelSpec(self.name, control="camera", inputs=inputs, settings={"stride": stride, **added_settings})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Draw the remembered points from `request.poses`.

@@ -14,15 +14,13 @@ from worldgauge.models import models
 from worldgauge.worlds import open_world
 
 
-@models.register("render")
-class Render:
-    """The true world from the requested poses; what can still go wrong is the plan and how it is read."""
+class _Rendered:
+    """A reference that renders the true world along `camera_path`."""
 
-    def __init__(self) -> None:
-        self.spec = ModelSpec("render", control="camera", inputs=frozenset({"world"}))
+    spec: ModelSpec
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Render the world from the requested poses.
+        """Render the world along `camera_path`.
 
         Args:
             request: The request.
@@ -35,9 +33,23 @@ class Render:
         """
         path = self.camera_path(request)
         if path is None or request.world is None:
-            raise NotApplicableError("'render' needs a world that can be rendered; published recordings have none")
+            raise NotApplicableError(
+                f"'{self.spec.name}' needs a world that can be rendered; published recordings have none"
+            )
         world = open_world(request.world)
         return (world.view(pose, request.context.camera).rgb[None] for pose in path)
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """The poses (horizon, 4, 4) from which it renders; None where it cannot."""
+        raise NotImplementedError
+
+
+@models.register("render")
+class Render(_Rendered):
+    """The true world from the requested poses; what can still go wrong is the plan and how it is read."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("render", control="camera", inputs=frozenset({"world"}))
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
         """The requested poses."""
@@ -45,7 +57,7 @@ class Render:
 
 
 @models.register("drift")
-class Drift:
+class Drift(_Rendered):
     """The true world from a pose whose error grows with each frame: perfect memory, imperfect odometry.
 
     Args:
@@ -62,24 +74,6 @@ class Drift:
             inputs=frozenset({"world"}),
             settings={"step_m": step_m, "turn_rad": turn_rad},
         )
-
-    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Render frame t from the true pose moved by (t + 1) steps of error.
-
-        Args:
-            request: The request.
-
-        Yields:
-            `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The request has no world.
-        """
-        path = self.camera_path(request)
-        if path is None or request.world is None:
-            raise NotApplicableError("'drift' needs a world that can be rendered; published recordings have none")
-        world = open_world(request.world)
-        return (world.view(pose, request.context.camera).rgb[None] for pose in path)
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
         """The poses from which it renders, with their error."""
@@ -100,7 +94,7 @@ WALKING_MPS = 0.5
 
 
 @models.register("ahead")
-class Ahead:
+class Ahead(_Rendered):
     """The true world, seen while walking straight ahead through any obstacle.
 
     Args:
@@ -113,24 +107,6 @@ class Ahead:
             raise UsageError(f"ahead: speed_mps must be a speed of at least 0, got {speed_mps}")
         self._speed = speed_mps
         self.spec = ModelSpec("ahead", control="text", inputs=frozenset({"world"}), settings={"speed_mps": speed_mps})
-
-    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Render the world while walking straight ahead.
-
-        Args:
-            request: The request.
-
-        Yields:
-            `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The request has no world.
-        """
-        path = self.camera_path(request)
-        if path is None or request.world is None:
-            raise NotApplicableError("'ahead' needs a world that can be rendered; published recordings have none")
-        world = open_world(request.world)
-        return (world.view(pose, request.context.camera).rgb[None] for pose in path)
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
         """The last pose of the context, moved level along its heading by one step in each frame."""

@@ -58,7 +58,16 @@ def decode_cached(decoder: Decoder, request: DecodeRequest, content: str) -> Dec
 
 
 def key_of(decoder: Decoder, request: DecodeRequest, content: str) -> str:
-    """SHA-256, hexadecimal, of all that decides a path."""
+    """Digest everything that decides a path.
+
+    Args:
+        decoder: The decoder.
+        request: What it is asked.
+        content: Digest of the video.
+
+    Returns:
+        SHA-256 in hexadecimal.
+    """
     anchor = request.anchor
     facts = {
         "content": content,
@@ -92,7 +101,15 @@ def as_json(path: DecodedPath) -> dict[str, Any]:
 
 
 def path_of_json(content: Any, where: str = "decoded path") -> DecodedPath:
-    """The path that `as_json` gave. Raises DataError naming the field, and `where` it was read, when it is none."""
+    """Parse what `as_json` gave.
+
+    Args:
+        content: The JSON value.
+        where: Where it was read, for messages.
+
+    Raises:
+        DataError: It is not a path; the message names the field.
+    """
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != FORMAT_VERSION:
         raise DataError(f"{where}: no {FORMAT} of version {FORMAT_VERSION}; decode the video again")
     if content.get("status") not in get_args(Status):

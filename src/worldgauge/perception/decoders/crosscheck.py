@@ -22,32 +22,45 @@ more, with bent frames only, 8 of 10 and 1 of 6."""
 
 
 def cross_checked(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
-    """`path` with what `klt-vo` says of the same video in its diagnostics; nothing else is changed.
+    """Compare a path with what `klt-vo` finds in the same video.
 
-    cross_check: "agrees"; "disagrees", where its path has another shape (`disagreement`, a share of the path length) or
-    another size (`apart_m`, the largest distance in the plane) by more than `FLAGGED` of the length; "no second path",
-    with `second_reason`, where it finds none; "nothing to compare".
+    Args:
+        path: The path.
+        request: What was asked.
+
+    Returns:
+        The path with `cross_check` in its diagnostics: "agrees"; "disagrees", where the paths differ by more than
+        `FLAGGED` of the length in shape (`disagreement`, a share of the length) or in size (`apart_m`, the largest
+        distance in the plane); "no second path", with `second_reason`; or "nothing to compare".
     """
-    told: dict[str, Any] = {"disagreement": None, "cross_check": "nothing to compare"}
+    found: dict[str, Any] = {"disagreement": None, "cross_check": "nothing to compare"}
     if path.positions is not None and path.xy is not None and len(path.positions) >= 3:
         other = fall_back(path, request)
         shared, here, there = np.intersect1d(path.frame_indices, other.frame_indices, return_indices=True)
         if other.positions is None or other.xy is None or len(shared) < 3:
-            told |= {"cross_check": "no second path", "second_reason": f"{FALLBACK}: {other.status}, {other.reason}"}
+            found |= {"cross_check": "no second path", "second_reason": f"{FALLBACK}: {other.status}, {other.reason}"}
         else:
             shape = disagreement(path.positions[here], other.positions[there])
             apart_m = float(np.linalg.norm(path.xy[here] - other.xy[there], axis=1).max())
             too_far = apart_m > FLAGGED * polyline.length(path.xy)
-            told |= {
+            found |= {
                 "disagreement": shape,
                 "apart_m": round(apart_m, 4),
                 "cross_check": "disagrees" if shape > FLAGGED or too_far else "agrees",
             }
-    return replace(path, diagnostics={**path.diagnostics, **told})
+    return replace(path, diagnostics={**path.diagnostics, **found})
 
 
 def fall_back(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
-    """What `klt-vo` makes of the video, with the focal length of `path` where it has one and the request has none."""
+    """Decode the video by `klt-vo`.
+
+    Args:
+        path: Gives the focal length where the request has none.
+        request: What is asked.
+
+    Returns:
+        The second path.
+    """
     if request.hfov_deg is None and path.focal_px is not None and path.status != "failed":
         width = request.video.width
         request = replace(request, hfov_deg=float(np.degrees(2 * np.arctan(width / 2 / path.focal_px))))
@@ -69,13 +82,23 @@ _STILL = 1e-9
 
 
 def disagreement(a: ArrayLike, b: ArrayLike) -> float:
-    """Largest distance between two paths (n, 3) of the same frames once aligned, as a share of the path length.
+    """Measure how much two paths of the same frames differ in shape.
 
-    Each is laid over the other by the best similarity, so unit, heading and origin do not matter; the larger of the
-    two shares counts, so the order does not matter either. 0 for equal shapes and where neither moves; 1 where only
-    one moves; never above 1. The largest distance, not the mean: a decoder that loses its way does so at one end, and
-    a mean over the points that were still right hides it.
-    Raises ShapeError on other shapes, fewer than 2 points, and values that are not finite.
+    Each is aligned with the other by the best similarity, so unit, heading and origin do not matter; the larger of the
+    two shares counts, so the order does not matter either. The largest distance, not the mean: a decoder that loses its
+    way does so at one end, and a mean over the points that were still right hides it.
+
+    Args:
+        a: (n, 3).
+        b: (n, 3).
+
+    Returns:
+        Largest distance after alignment as a share of the path length, 0 to 1: 0 for equal shapes and where neither
+        moves, 1 where only one moves.
+
+    Raises:
+        ShapeError: Other shapes, fewer than 2 points, or values that are not finite.
+
     Source: Target-Bench has no such check; ours.
     """
     one, other = _checked(a), _checked(b)
@@ -91,12 +114,20 @@ def disagreement(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def align_path(source: ArrayLike, target: ArrayLike) -> Sim3:
-    """Least-squares similarity that lays one path (n, 3) over another; also for paths on a line or in one place.
+    """Find the least-squares similarity that aligns one path with another, also for straight lines and single places.
 
-    Where the points leave a rotation open (straight lines: about the line), any of the best ones is returned: they
-    lay the source at the same distances. A scale of 0 comes out where the two have nothing in common.
-    Raises ShapeError as `disagreement` does.
-    Source: Umeyama 1991, equations 34-43.
+    Where the points leave a rotation undetermined, any of the best ones is returned. The scale is 0 where the two have
+    nothing in common. Source: Umeyama 1991, equations 34-43.
+
+    Args:
+        source: (n, 3).
+        target: (n, 3).
+
+    Returns:
+        The similarity, source to target.
+
+    Raises:
+        ShapeError: Other shapes, fewer than 2 points, or values that are not finite.
     """
     one, other = _checked(source), _checked(target)
     if one.shape != other.shape:

@@ -17,10 +17,19 @@ Indices = NDArray[np.int64]
 
 
 def evenly_spaced(n_frames: int, n: int) -> Indices:
-    """`n` frame indices from the first to the last, int(linspace); all frames when there are fewer.
+    """Choose frames from the first to the last, int(linspace).
 
-    Raises UsageError when either number is below 1.
     Source: Target-Bench, sampling of the released VGGT and ViPE decoders (n = 9).
+
+    Args:
+        n_frames: Length of the video.
+        n: Number of frames wanted.
+
+    Returns:
+        Indices; all frames when there are fewer than `n`.
+
+    Raises:
+        UsageError: One of the two is below 1.
     """
     _check(n_frames, n)
     if n_frames <= n:
@@ -29,10 +38,20 @@ def evenly_spaced(n_frames: int, n: int) -> Indices:
 
 
 def every_second(n_frames: int, fps: float, seconds: int = 8) -> Indices:
-    """The frame shown at 0, 1, ... `seconds` seconds: `seconds` + 1 indices, the last one repeated past the end.
+    """Choose the frames shown at 0, 1, ... `seconds` seconds.
 
-    Raises UsageError when `n_frames` is below 1 or the rate is not a positive number.
     Source: Target-Bench, sampling of the released SpatialTrackerV2 decoder.
+
+    Args:
+        n_frames: Length of the video.
+        fps: Its frames per second.
+        seconds: Last second.
+
+    Returns:
+        seconds + 1 indices; the last one is repeated past the end.
+
+    Raises:
+        UsageError: `n_frames` is below 1, or the rate is not a positive number.
     """
     _check(n_frames, seconds + 1)
     if not 0 < fps < np.inf:
@@ -51,13 +70,29 @@ LONGEST_SIDE_PX = 640
 
 
 def working_size(width: int, height: int) -> tuple[int, int]:
-    """Width and height with a longest side of `LONGEST_SIDE_PX`."""
+    """Scale a size so that its longer side is `LONGEST_SIDE_PX`.
+
+    Args:
+        width: Pixels.
+        height: Pixels.
+
+    Returns:
+        Width and height.
+    """
     factor = LONGEST_SIDE_PX / max(width, height)
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
 def gray_at(frame: Image, size: tuple[int, int]) -> Gray:
-    """`frame` at (width, height), then grey."""
+    """Resize a frame and convert it to grey.
+
+    Args:
+        frame: (H, W, 3) uint8.
+        size: Width and height.
+
+    Returns:
+        (height, width) uint8.
+    """
     import cv2
 
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(resize(frame, *size)), cv2.COLOR_RGB2GRAY), np.uint8)
@@ -71,12 +106,17 @@ _MIN_TRACKED = 0.5
 
 
 def displacement_px(frames: Sequence[Gray]) -> float | None:
-    """How far the picture moves away from its first frame, in pixels: the largest median over the later frames.
+    """Measure how far the picture moves away from its first frame: the largest median over the later frames.
 
-    frames: (H, W) uint8, at a longest side of 640 for `STILL_PX` to hold. Corners of the first frame are tracked
-    straight into each other frame, the last first, and no further once one shows movement: more than `STILL_PX`, or
-    half of the corners lost (infinite, as after a cut). A few things that move do not change a median.
-    None when the first frame has too little texture to tell.
+    Corners of the first frame are tracked directly into each other frame, the last first, until one shows movement:
+    more than `STILL_PX`, or half of the corners lost. A few moving things do not change a median.
+
+    Args:
+        frames: (H, W) uint8, with a longest side of 640 for `STILL_PX` to hold.
+
+    Returns:
+        Pixels; infinite when half of the corners are lost, as after a cut; None when the first frame has too little
+        texture.
     """
     import cv2
 
@@ -101,7 +141,16 @@ def displacement_px(frames: Sequence[Gray]) -> float | None:
 def stationary_path(
     decoder: str, indices: Indices, reason: str, *, looked_at: int, anchor_real_m: float | None, **diagnostics: Any
 ) -> DecodedPath:
-    """The path of a camera that stays where it is: a point at the origin for each of `indices`."""
+    """Make the path of a camera that does not move: the origin for every frame.
+
+    Args:
+        decoder: Name of the decoder.
+        indices: Frames of the path.
+        reason: Why it counts as stationary.
+        looked_at: Number of frames that were examined.
+        anchor_real_m: Real distance of the anchor, metres.
+        **diagnostics: Added to the diagnostics.
+    """
     n = len(indices)
     return DecodedPath(
         "stationary",

@@ -24,10 +24,14 @@ MIN_FROM_START = 3
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a reconstruction says about itself.
+    """The quality of a reconstruction.
 
-    registered: (m,) bool, video frames placed. anchor: whether the anchor was, None where there is none.
-    reprojection_px: mean. points_per_frame: mean over placed frames. focal_widths: focal length in image widths.
+    Attributes:
+        registered: (m,) bool, video frames with a camera.
+        anchor: Whether the anchor has one; None where there is no anchor.
+        reprojection_px: Mean reprojection error, pixels.
+        points_per_frame: Mean over the frames with a camera.
+        focal_widths: Focal length in image widths.
     """
 
     registered: NDArray[np.bool_]
@@ -69,9 +73,16 @@ def prefix(registered: NDArray[np.bool_]) -> int:
 
 
 def from_start(registered: NDArray[np.bool_], frames: Indices, points: Indices) -> tuple[Indices, Indices, str]:
-    """What of a partial reconstruction is a path: which of its `frames` (m,), which of the `points` (n,) of the path.
+    """Cut a partial reconstruction down to what it has from the start without a gap.
 
-    And why that is too little for a path, empty where it is enough: `MIN_FROM_START` frames, and two points.
+    Args:
+        registered: (m,) bool, frames with a camera.
+        frames: (m,) indices of the frames in the video.
+        points: (n,) frames that are points of the path.
+
+    Returns:
+        Frames kept, points kept, and why that is too little for a path: empty with at least `MIN_FROM_START` frames and
+        two points.
     """
     kept = np.arange(prefix(registered), dtype=np.int64)
     points = points[points <= frames[kept[-1]]] if len(kept) else points[:0]
@@ -82,9 +93,11 @@ def from_start(registered: NDArray[np.bool_], frames: Indices, points: Indices) 
 
 
 def walkable(path: DecodedPath, fps: float) -> DecodedPath:
-    """`path`, or `failed` without `xy` where it has metres that nobody walks in its time; its shape is kept.
+    """Mark a path as failed where it is too fast for a walk. Its shape is kept, `xy` is not.
 
-    fps: of the video; where it is none, nothing is known about the time.
+    Args:
+        path: The path.
+        fps: Frames per second of the video; without a valid rate the path stays as it is.
     """
     if path.xy is None or path.positions is None or not 0 < fps < np.inf:
         return path
@@ -94,7 +107,15 @@ def walkable(path: DecodedPath, fps: float) -> DecodedPath:
 
 
 def speed_fault(length_m: float, seconds: float) -> str:
-    """Why a path of `length_m` in `seconds` cannot be a walk; empty when it can, or the time is not known."""
+    """Explain why a path cannot be a walk.
+
+    Args:
+        length_m: Its length, metres.
+        seconds: Its duration.
+
+    Returns:
+        The reason; empty when it can be one, or the time is not known.
+    """
     if seconds <= 0 or length_m / seconds <= MAX_SPEED_M_S:
         return ""
     return f"{length_m / seconds:.1f} m/s; nobody walks faster than {MAX_SPEED_M_S:.0f} m/s, the scale is wrong"

@@ -10,6 +10,7 @@ from typing import Any
 
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.io import digest_of as digest_of_text
+from worldgauge.core.registry import check_arguments
 from worldgauge.perception.decoders.contract import Decoder, decoders
 from worldgauge.serving import is_served
 from worldgauge_serve import settings_of
@@ -18,20 +19,22 @@ _SERVED = "served"
 
 
 def open_decoder(text: str, **settings: Any) -> Decoder:
-    """The decoder that `text` names, made with the settings in `text` and those of `settings` that it does not give.
+    """Open the decoder that a text names.
 
-    "sfm-global", "sfm-global?frames=33": registered, with settings as a query, read as JSON where they are JSON, else
-    as text. "cmd:...", "pipe:...", "http://...": a server of one (`decoders.served`), whose command is consent to run
-    it. Raises UnknownNameError with the nearest name, UsageError for settings that do not fit, SubjectError where a
-    server cannot be had.
+    Args:
+        text: "sfm-global" or "sfm-global?frames=33" for a registered one, with settings as a query of JSON or text;
+            "cmd:...", "pipe:..." or "http://..." for a server (`decoders.served`), whose command is consent to run it.
+        **settings: Further settings; those in `text` take precedence.
+
+    Raises:
+        UnknownNameError: There is no such decoder; the message suggests the nearest.
+        UsageError: Settings do not fit.
+        SubjectError: The server cannot be reached.
     """
     name, given = _parsed(text)
     made = decoders.get(name)
     wanted = {**settings, **given}
-    try:
-        inspect.signature(made).bind(**wanted)
-    except TypeError as error:
-        raise UsageError(f"decoder '{name}' takes ({', '.join(_taken_by(made))}): {error}") from None
+    check_arguments(made, wanted, f"decoder '{name}'")
     decoder: Decoder = made(**wanted)
     return decoder
 
@@ -51,8 +54,8 @@ def digest_of(text: str) -> str | None:
         return None
     with suppress(MissingExtraError):
         decoder = open_decoder(text)
-        told = [decoder.name, decoder.version, dict(decoder.settings)]
-        return digest_of_text(json.dumps(told, sort_keys=True))
+        identity = [decoder.name, decoder.version, dict(decoder.settings)]
+        return digest_of_text(json.dumps(identity, sort_keys=True))
     return None
 
 

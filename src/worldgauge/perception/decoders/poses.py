@@ -25,11 +25,15 @@ _TOO_LARGE = 1e100
 
 
 class GroundPath(NamedTuple):
-    """A path, with or without a size.
+    """A path, with or without a scale.
 
-    xy: (n, 2) metres, origin and heading at the first pose, +y ahead, +x to the right; None without a scale.
-    positions: (n, 3) and rotations: (n, 3, 3), camera-to-world in the frame of the first camera, metres where there
-    is a scale. scale: metres a unit. anchor_estimated: in units of the input. fault: why there is no scale, or empty.
+    Attributes:
+        xy: (n, 2) metres, origin and heading at the first pose, +y ahead, +x to the right; None without a scale.
+        positions: (n, 3) in the frame of the first camera, metres where there is a scale.
+        rotations: (n, 3, 3), camera to the first camera.
+        scale: Metres per unit of the input.
+        anchor_estimated: Distance of the anchor in units of the input.
+        fault: Why there is no scale; empty if there is one.
     """
 
     xy: FloatArray | None
@@ -52,15 +56,24 @@ class ReleasedPath(NamedTuple):
 def ground_path(
     poses: ArrayLike, anchor: ArrayLike | None, anchor_real_m: float | None, *, up: ArrayLike | None = None
 ) -> GroundPath:
-    """Path of camera-to-world `poses` (n, 4, 4), n >= 1, of any world frame and unit.
+    """Project camera poses to a path on the ground, in metres.
 
-    anchor: (4, 4) pose of the camera at the anchor, None when the poses are metres. anchor_real_m: metres between it
-    and the first pose. up: (3,) the direction against gravity in the frame of the first camera where it is known; by
-    default the camera is taken as level, and the ground is the plane of its x and z axes.
-    Without a scale (see `fault`), positions keep the unit of the input.
-    Raises ShapeError for other shapes, values that are not finite, and an `up` along the optical axis.
-    Source: Target-Bench, world decoder; corrections of ours: full re-basing to the first pose, distance of centres,
-    and no scale from an anchor that is too short.
+    Without a scale (see `fault`), positions keep the unit of the input. Source: Target-Bench, world decoder;
+    corrections of ours: full re-basing to the first pose, distance of centres, and no scale from an anchor that is too
+    short.
+
+    Args:
+        poses: Camera-to-world (n, 4, 4), n >= 1, in any world frame and unit.
+        anchor: Pose (4, 4) of the camera at the anchor; None when the poses are metres.
+        anchor_real_m: Metres between the anchor and the first pose.
+        up: (3,) direction against gravity in the frame of the first camera; by default the camera counts as level, and
+            the ground is the plane of its x and z axes.
+
+    Returns:
+        The path.
+
+    Raises:
+        ShapeError: Other shapes, values that are not finite, or an `up` along the optical axis.
     """
     own = checked(poses, "poses")
     based = relative(own[0], own)
@@ -79,8 +92,15 @@ def ground_path(
 
 
 def between(poses: FloatArray, known: ArrayLike, wanted: ArrayLike) -> FloatArray:
-    """Poses (k, 4, 4) at frames `wanted` of poses (n, 4, 4) at frames `known`, ascending; straight and evenly between
-    two of them, and the nearest one's beyond the ends.
+    """Interpolate poses linearly, rotations evenly; beyond the ends the nearest pose is held.
+
+    Args:
+        poses: (n, 4, 4).
+        known: Their frames (n,), ascending.
+        wanted: Frames (k,).
+
+    Returns:
+        (k, 4, 4).
     """
     at = np.asarray(known, np.float64)
     found = np.empty((len(np.asarray(wanted)), 4, 4))
@@ -105,10 +125,15 @@ def heading_change_deg(rotations: FloatArray) -> float:
 
 
 def anchor_fault(estimated: float, extent: float, real_m: float | None) -> str:
-    """Why an anchor gives no scale, in one line; empty when it does.
+    """Explain why an anchor gives no scale.
 
-    estimated, extent: distance of the anchor, and largest distance of the path from its start, in one unit.
-    real_m: metres of the anchor.
+    Args:
+        estimated: Estimated distance of the anchor from the start.
+        extent: Largest distance of the path from its start, in the same unit.
+        real_m: Real distance of the anchor, metres.
+
+    Returns:
+        One line; empty when it gives one.
     """
     if real_m is None or not np.isfinite(real_m):
         return "the distance between the anchor and the current frame is not known"
@@ -122,14 +147,22 @@ def anchor_fault(estimated: float, extent: float, real_m: float | None) -> str:
 
 
 def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | None = None) -> ReleasedPath | None:
-    """The path as the released code makes it, with its faults: for reproduction only.
+    """Compute the path as the released code does, with its faults: for reproduction only.
 
-    matrices: as `layout` says. anchor_real_m: metres, not used for "vipe".
-    None where the released code skips a scenario: an anchor at exactly no distance. No other distance is refused; a
-    real distance of 0 puts every point at the origin.
-    Raises ShapeError for other shapes, for values that are not finite, before or after, and where the first camera of
-    "spatracker" has no inverse; UsageError for another layout or no distance.
-    Source: Target-Bench, released evaluation scripts of the three decoders.
+    A real distance of 0 puts every point at the origin. Source: Target-Bench, released evaluation scripts of the three
+    decoders.
+
+    Args:
+        matrices: As `layout` says.
+        layout: Which decoder they come from.
+        anchor_real_m: Real distance of the anchor, metres; not used for "vipe".
+
+    Returns:
+        The path; None where the released code skips a scenario, with an anchor at exactly no distance.
+
+    Raises:
+        ShapeError: Other shapes, values that are not finite, or a first camera of "spatracker" without an inverse.
+        UsageError: Another layout, or no distance.
     """
     if layout == "vipe":
         rows = _rows(matrices)
@@ -151,7 +184,7 @@ def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | No
         if len(cameras) < 2:
             raise ShapeError(f"'{layout}' needs the anchor and a frame, got {len(cameras)} cameras")
         try:
-            with np.errstate(all="ignore"):  # told by the next check
+            with np.errstate(all="ignore"):  # the next check reports it
                 based = np.linalg.inv(cameras[1]) @ cameras
         except np.linalg.LinAlgError:
             raise ShapeError("the pose of the first frame has no inverse") from None
@@ -164,9 +197,18 @@ def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | No
 
 
 def poses_of(matrices: ArrayLike, layout: Layout) -> tuple[FloatArray, FloatArray | None]:
-    """Camera-to-world poses (n, 4, 4) and the anchor's (4, 4), None for "vipe", of what a released decoder gives.
+    """Convert the output of a released decoder to camera-to-world poses.
 
-    Raises ShapeError for other shapes and UsageError for another layout.
+    Args:
+        matrices: As `layout` says.
+        layout: Which decoder they come from.
+
+    Returns:
+        Poses (n, 4, 4) and the anchor's (4, 4), None for "vipe".
+
+    Raises:
+        ShapeError: Other shapes.
+        UsageError: Another layout.
     """
     if layout == "vipe":
         return poses_of_quaternions(matrices), None
@@ -182,9 +224,10 @@ def poses_of(matrices: ArrayLike, layout: Layout) -> tuple[FloatArray, FloatArra
 
 
 def poses_of_quaternions(rows: ArrayLike) -> FloatArray:
-    """Poses (n, 4, 4) of rows tx ty tz qx qy qz qw (n, 7); quaternions of any length but 0.
+    """Convert rows tx ty tz qx qy qz qw (n, 7) to poses (n, 4, 4). Quaternions may have any length but 0.
 
-    Raises ShapeError for other shapes, values that are not finite, and quaternions of no length.
+    Raises:
+        ShapeError: Other shapes, values that are not finite, or quaternions of length 0.
     """
     table = _rows(rows)
     x, y, z, w = table[:, 3:].T
@@ -227,7 +270,18 @@ def _on_ground(positions: FloatArray, up: ArrayLike | None) -> FloatArray:
 
 
 def checked(poses: ArrayLike, what: str) -> FloatArray:
-    """`poses` (n, 4, 4), n >= 1, each a rotation and a translation. Raises ShapeError naming the frame, and `what`."""
+    """Check that poses are rotations and translations.
+
+    Args:
+        poses: (n, 4, 4), n >= 1.
+        what: What they are, for messages.
+
+    Returns:
+        (n, 4, 4) float64.
+
+    Raises:
+        ShapeError: They are not; the message names the frame.
+    """
     own = np.asarray(poses, np.float64)
     if own.ndim != 3 or own.shape[1:] != (4, 4) or len(own) == 0:
         raise ShapeError(f"{what}: expected (n, 4, 4) with n >= 1, got {own.shape}")

@@ -65,12 +65,16 @@ FileLayout = Literal["poses", "vggt", "spatracker", "vipe"]
 
 @decoders.register("precomputed")
 class Precomputed:
-    """Camera paths from poses in files, one a video (see `worldgauge.perception.decoders.recorded`).
+    """Camera paths from poses in files, one per video; see the module.
 
-    folder: where they lie. layout: "poses" as above; "vggt", "spatracker", "vipe": `poses` holds what that released
-    decoder gives (`poses.Layout`). compat: "" for our rules, "released" for those of the released scripts, at
-    any speed.
-    Raises UsageError when there is no such folder, or no rule of that name.
+    Args:
+        folder: Their folder.
+        layout: "poses" as in the module; "vggt", "spatracker", "vipe": `poses` holds the output of that released
+            decoder (`poses.Layout`).
+        compat: "" for our rules, "released" for those of the released scripts, at any speed.
+
+    Raises:
+        UsageError: There is no such folder, layout or rule.
     """
 
     name = "precomputed"
@@ -195,8 +199,8 @@ def _digest_of_files(folder: Path) -> str:
     for place, _, names in os.walk(folder):
         for file in (Path(place, name) for name in names if name.endswith(SUFFIXES)):
             with suppress(OSError):  # gone in this moment: the next look tells
-                told = file.stat()
-                found.append((file.relative_to(folder).as_posix(), told.st_size, told.st_mtime_ns))
+                status = file.stat()
+                found.append((file.relative_to(folder).as_posix(), status.st_size, status.st_mtime_ns))
     return digest_of(json.dumps(sorted(found)))
 
 
@@ -216,9 +220,15 @@ class Recorded:
 
 
 def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> Recorded:
-    """Poses of an .npz, .json or .txt file. fps: rate of the video, for the seconds of a .txt.
+    """Read poses from an .npz, .json or .txt file. Nothing in the file is executed.
 
-    Raises DataError naming the file, and what is wrong with it. Nothing in the file is executed.
+    Args:
+        file: The file.
+        layout: How poses are written.
+        fps: Frames per second of the video, for the seconds of a .txt.
+
+    Raises:
+        DataError: The file is malformed; the message says how.
     """
     try:
         if file.stat().st_size > MAX_BYTES:

@@ -41,18 +41,32 @@ _MAX_TEXT = 200
 class ServedDecoder:
     """Camera paths from poses that a server estimates: VGGT, SpatialTrackerV2, ViPE or one of your own.
 
-    at: "cmd:...", "pipe:..." or "http://..." as for models. layout: whose way the frames are chosen and the poses are
-    given ("vggt", "spatracker", "vipe"); by default as the server says. compat: "" turns poses into a path by our
-    rules (a video that stands still is not asked about), "released" by those of the released scripts, with their
-    faults and at any speed. deadline_s: longest time for one video.
-    Which frames are looked at is as released: `n_points` over the whole video, for spatracker one a second.
-    Source: Target-Bench, world decoders.
+    Frames are chosen as in the release: `n_points` over the whole video, for spatracker one per second. Source:
+    Target-Bench, world decoders.
+
+    Args:
+        at: "cmd:...", "pipe:..." or "http://..." as for models.
+        layout: How frames are chosen and poses are given ("vggt", "spatracker", "vipe"); by default as the server says.
+        compat: "" turns poses into a path by our rules (a video that stands still is not sent), "released" by those of
+            the released scripts, with their faults and at any speed.
+        deadline_s: Longest time for one video, seconds.
     """
 
     version = 2
 
     def __init__(self, at: str, layout: str = "", compat: str = "", deadline_s: float = 1800.0) -> None:
-        """Starts or reaches the server. Raises SubjectError or UsageError, in one line, when it is no decoder."""
+        """Start or reach the server.
+
+        Args:
+            at: Its address or command.
+            layout: Layout of its poses; the one it states by default.
+            compat: "released" computes the path by the released rules.
+            deadline_s: Seconds until an answer must have arrived.
+
+        Raises:
+            SubjectError: It cannot be reached, or is not a decoder.
+            UsageError: A setting is wrong.
+        """
         if compat not in ("", "released"):
             raise UsageError(f"decoder 'served': compat is '{compat}'; give 'released', or leave it out")
         if not deadline_s > 0:
@@ -86,10 +100,11 @@ class ServedDecoder:
         return self._layout != "vipe"
 
     def decode(self, request: DecodeRequest) -> DecodedPath:
-        """See `Decoder.decode`; what the estimator fails at is the status "failed".
+        """Decode a video; see `Decoder.decode`. A failure of the estimator is the status "failed".
 
-        Raises LostError where the server is lost or hangs, SubjectError where its answer breaks the protocol: neither
-        says anything of the video.
+        Raises:
+            LostError: The server is lost or hangs, which says nothing about the video.
+            SubjectError: Its answer breaks the protocol, which says nothing about the video either.
         """
         if len(request.video) == 0:
             return DecodedPath("failed", self.name, "the video holds no frame")
@@ -103,8 +118,8 @@ class ServedDecoder:
             return replace(blank, reason=f"{self.name}: {error}".split("\n")[0])
         if moved is not None and moved < STILL_PX:
             real_m = request.anchor_distance_m
-            told = {"displacement_px": round(moved, 4), "decoder_used": self.name}
-            return stationary_path(self.name, indices, "", looked_at=len(indices), anchor_real_m=real_m, **told)
+            details = {"displacement_px": round(moved, 4), "decoder_used": self.name}
+            return stationary_path(self.name, indices, "", looked_at=len(indices), anchor_real_m=real_m, **details)
         if anchored and (request.anchor is None or request.anchor_distance_m is None):
             return replace(blank, status="no_scale", reason=f"'{self.name}' needs a real frame at a known distance")
         arrays: dict[str, NDArray[Any]] = {"frames": frames}
@@ -118,8 +133,8 @@ class ServedDecoder:
             path = self._path(answer.arrays["poses"], request, blank)
         except (EstimateError, NotApplicableError, ShapeError) as error:
             # An estimator that failed, such as for want of memory, may do better the next time: not to be cached.
-            told = {"error": type(error).__name__} if isinstance(error, EstimateError) else {}
-            return replace(blank, reason=f"{self.name}: {error}".split("\n")[0], diagnostics=told)
+            details = {"error": type(error).__name__} if isinstance(error, EstimateError) else {}
+            return replace(blank, reason=f"{self.name}: {error}".split("\n")[0], diagnostics=details)
         facts = _facts(answer.facts)
         focal = facts.get("focal_px")
         has_focal = isinstance(focal, (int, float)) and not isinstance(focal, bool)

@@ -16,25 +16,25 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from worldgauge.core.registry import Registry
-from worldgauge.perception.networks.place import Place, Precision, place, transformers_for
+from worldgauge.perception.networks.device import ComputeDevice, Precision, choose_device, transformers_for
 from worldgauge.weights import opened
 
 __all__ = [
+    "ComputeDevice",
     "Network",
-    "Place",
     "Precision",
     "Ready",
     "RowNetwork",
+    "choose_device",
     "networks",
     "open_network",
-    "place",
     "ready",
     "usual_precision",
 ]
 
 
 class Network(Protocol):
-    """A network, made as `Class(folder, place)`, where `folder` holds the files of its set.
+    """A network, made as `Class(folder, device)`, where `folder` holds the files of its set.
 
     Attributes:
         name: Name of its set of weights.
@@ -69,7 +69,7 @@ class RowNetwork(Network, Protocol):
         ...
 
 
-networks: Registry[Callable[[Path, Place], Any]] = Registry("network", __name__, group="worldgauge.networks")
+networks: Registry[Callable[[Path, ComputeDevice], Any]] = Registry("network", __name__, group="worldgauge.networks")
 """Facts: `what` it is for ("lpips", "dino", "aesthetic", "imaging", "video", "segment", "track", "detect", "depth").
 half: whether its numbers stay correct in float16, as measured (docs/weights.md)."""
 
@@ -106,10 +106,10 @@ def ready(name: str, *, device: str = "", precision: Precision | None = None) ->
     make = networks.get(name)
     weights = opened(name)
     transformers_for(f"network '{name}'")
-    where = place(device)
-    where = place(where.device, precision or usual_precision(name, where.device))
+    where = choose_device(device)
+    where = choose_device(where.name, precision or usual_precision(name, where.name))
     network = make(weights.folder, where)
-    kind = where.device.partition(":")[0]  # the last bits differ between kinds of device, and versions
+    kind = where.name.partition(":")[0]  # the last bits differ between kinds of device, and versions
     identity = {
         **{"network": name, "version": network.version, "weights": weights.digest},
         **{"precision": where.precision, "device": kind},
@@ -119,7 +119,15 @@ def ready(name: str, *, device: str = "", precision: Precision | None = None) ->
 
 
 def usual_precision(name: str, device: str) -> Precision:
-    """float16 on CUDA for networks whose numbers stay correct with it (docs/weights.md), float32 elsewhere."""
+    """Return the precision that a network runs in by default.
+
+    Args:
+        name: Name of the network.
+        device: Where it runs.
+
+    Returns:
+        float16 on CUDA for networks whose numbers stay correct with it (docs/weights.md), else float32.
+    """
     return "float16" if device.startswith("cuda") and networks.entry(name).facts.get("half") else "float32"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import DataError
-from worldgauge.perception.networks.place import Place, torch_for, transformers_for
+from worldgauge.perception.networks.device import ComputeDevice, torch_for, transformers_for
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 _TABLES = 10_000_000
@@ -23,18 +23,25 @@ _TABLES = 10_000_000
 def load_pretrained(
     model_class_name: str,
     folder: Path,
-    place: Place,
+    device: ComputeDevice,
     *,
     what: str,
     ignored_prefixes: tuple[str, ...] = (),
     also: tuple[str, ...] = (),
 ) -> Any:
-    """The model of transformers' class `model_class_name` with the weights in `folder`, in evaluation mode at `place`.
+    """Load a model of transformers, in evaluation mode.
 
-    what: needs it, for messages. ignored_prefixes: of tensors that the file may hold though the model has no use for
-    them. also: model types, next to that of the class, whose folders hold this model as a part.
-    Raises MissingExtraError without transformers; DataError for a file that is missing or unreadable, the folder of
-    another architecture, and tensors that are missing, left over or of another shape.
+    Args:
+        model_class_name: Its class in transformers.
+        folder: Folder with config.json and model.safetensors.
+        device: Where it runs.
+        what: What needs it, for messages.
+        ignored_prefixes: Prefixes of tensors in the file that the model does not use.
+        also: Further model types whose folders hold this model as a part.
+
+    Raises:
+        MissingExtraError: transformers is not installed.
+        DataError: A file is missing, unreadable, or of another model.
     """
     model_class = getattr(transformers_for(what), model_class_name)
     config = _config(model_class, folder, (model_class.config_class.model_type, *also))
@@ -46,7 +53,7 @@ def load_pretrained(
                 None,
                 config=config,
                 state_dict=state,
-                dtype=place.dtype,
+                dtype=device.dtype,
                 ignore_mismatched_sizes=True,  # they are named below, with the others
                 output_loading_info=True,
                 local_files_only=True,
@@ -63,14 +70,20 @@ def load_pretrained(
             raise DataError(f"{folder / WEIGHTS}: not the weights of {what}, tensors {fault}: {_few(names)}")
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.data = tensor.data.clone()  # until now the file itself, mapped: who writes to it would change answers
-    return model.requires_grad_(False).to(place.device).eval()
+    return model.requires_grad_(False).to(device.name).eval()
 
 
 def load_tokenizer(folder: Path, *, what: str, words: int) -> Any:
-    """The tokenizer (package `tokenizers`) of tokenizer.json in `folder`, which neither cuts texts nor fills them up.
+    """Load a tokenizer that neither truncates nor pads.
 
-    words: that the model knows. Raises MissingExtraError without transformers, DataError for a file that is missing,
-    unreadable or knows more words.
+    Args:
+        folder: Folder with tokenizer.json.
+        what: What needs it, for messages.
+        words: Size of the model's vocabulary.
+
+    Raises:
+        MissingExtraError: transformers is not installed.
+        DataError: The file is missing, unreadable, or has a larger vocabulary.
     """
     transformers_for(what)
     from tokenizers import Tokenizer

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError
-from worldgauge.perception.networks import Place, networks
+from worldgauge.perception.networks import ComputeDevice, networks
 from worldgauge.perception.networks._pretrained import CONFIG, load_pretrained
 from worldgauge.perception.networks.preprocessing import framewise, square_frames
 from worldgauge.weights import expect, read_tensors
@@ -31,29 +31,37 @@ _CONSTANTS = ("vision_model.embeddings.position_ids",)
 
 @networks.register("clip-laion", what="aesthetic", half=True)
 class ClipLaion:
-    """CLIP ViT-L/14 image features and LAION's linear head: features (n, 768).
+    """CLIP ViT-L/14 image features (n, 768) and LAION's linear head.
 
-    weight: the head's (768,) float32. bias: the head's. `metrics.feature_heads.aesthetic` makes scores of them.
-    folder: config.json and model.safetensors of the whole CLIP as published by OpenAI (clip-vit-large-patch14), whose
-    text half is left out, and sa_0_4_vit_l_14_linear.pth of LAION.
-    Raises DataError for files of another network, or a head that does not fit.
-    With random weights of its size, float16 moved scores by 2e-4 at most, bfloat16 by 2e-3.
-    Source: Radford et al. 2021; LAION aesthetic predictor; MIND, visual quality.
+    `metrics.feature_heads.aesthetic` makes scores of them. With random weights of its size, float16 moved scores by
+    2e-4 at most, bfloat16 by 2e-3. Source: Radford et al. 2021; LAION aesthetic predictor; MIND, visual quality.
+
+    Args:
+        folder: Folder with config.json and model.safetensors of the whole CLIP as published by OpenAI
+            (clip-vit-large-patch14), whose text half is left out, and sa_0_4_vit_l_14_linear.pth of LAION.
+        device: Device and precision.
+
+    Attributes:
+        weight: (768,) float32 of the head.
+        bias: Of the head.
+
+    Raises:
+        DataError: Files of another network, or a head that does not fit.
     """
 
     name = "clip-laion"
     version = 1
 
-    def __init__(self, folder: Path, place: Place) -> None:
+    def __init__(self, folder: Path, device: ComputeDevice) -> None:
         self._model = load_pretrained(
             "CLIPVisionModelWithProjection",
             folder,
-            place,
+            device,
             what=f"'{self.name}'",
             ignored_prefixes=(*_TEXT_HALF, *_CONSTANTS),
             also=("clip",),
         )
-        self._place = place
+        self._device = device
         config = self._model.config
         for field, value in (_WANTED | (_PUBLISHED if config.hidden_size >= _SMALLEST else {})).items():
             if (found := getattr(config, field)) != value:
@@ -63,16 +71,17 @@ class ClipLaion:
         self.weight, self.bias = _head(folder / HEAD, config.projection_dim)
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """frames (n, 224, 224, 3) float32, normalised -> features (n, channels) float32, of no particular length.
+        """Compute features (n, channels) float32, not normalised, of frames (n, 224, 224, 3) float32, normalised.
 
-        Raises ShapeError.
+        Raises:
+            ShapeError: Other shapes.
         """
         frames = square_frames(arrays["frames"], SIDE)
         sides = (self._model.config.projection_dim,)
-        return {"features": framewise(frames, self._place, self._features, sides=sides, at_once=_AT_ONCE)}
+        return {"features": framewise(frames, self._device, self._features, sides=sides, at_once=_AT_ONCE)}
 
     def _features(self, pixels: Any) -> Any:
-        return self._model(pixel_values=pixels.to(self._place.dtype)).image_embeds
+        return self._model(pixel_values=pixels.to(self._device.dtype)).image_embeds
 
 
 def _head(path: Path, channels: int) -> tuple[NDArray[np.float32], float]:

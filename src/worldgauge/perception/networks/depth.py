@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.perception.networks import Place, networks
+from worldgauge.perception.networks import ComputeDevice, networks
 from worldgauge.perception.networks._pretrained import CONFIG, load_pretrained
-from worldgauge.perception.networks.place import torch_for
+from worldgauge.perception.networks.device import torch_for
 from worldgauge.perception.networks.preprocessing import IMAGENET, framewise
 
 SHORTER_PX, PATCH_PX = 518, 14
@@ -23,19 +23,25 @@ _MEAN, _DEVIATION = (np.array(of, np.float32) for of in IMAGENET)
 
 @networks.register("depth-anything", what="depth")
 class DepthAnything:
-    """Depth Anything with a head for metres: up to 20 m indoors or 80 m outdoors, as its weights were trained.
+    """Depth Anything with a metric head: up to 20 m indoors or 80 m outdoors, as its weights were trained.
 
-    folder: config.json and model.safetensors as published for transformers (Depth-Anything-V2-Metric-*-hf).
-    Raises DataError for files of another network, and of one that gives relative depth.
-    Source: Yang et al. 2024, "Depth Anything V2", metric depth; frames are seen as its authors' own program shows them.
+    Source: Yang et al. 2024, "Depth Anything V2", metric depth; frames are prepared as its authors' own program does.
+
+    Args:
+        folder: Folder with config.json and model.safetensors as published for transformers
+            (Depth-Anything-V2-Metric-*-hf).
+        device: Device and precision.
+
+    Raises:
+        DataError: Files of another network, or of one that gives relative depth.
     """
 
     name = "depth-anything"
     version = 1
 
-    def __init__(self, folder: Path, place: Place) -> None:
-        self._model = load_pretrained("DepthAnythingForDepthEstimation", folder, place, what=f"'{self.name}'")
-        self._place = place
+    def __init__(self, folder: Path, device: ComputeDevice) -> None:
+        self._model = load_pretrained("DepthAnythingForDepthEstimation", folder, device, what=f"'{self.name}'")
+        self._device = device
         config = self._model.config
         if config.depth_estimation_type != "metric":
             raise DataError(
@@ -57,10 +63,12 @@ class DepthAnything:
         self.farthest_m = float(config.max_depth)
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """frames (n, H, W, 3) uint8 RGB -> depth (n, H, W) float32, metres along the optical axis, above 0.
+        """Compute depth (n, H, W) float32, metres along the optical axis, above 0, of frames (n, H, W, 3) uint8 RGB.
 
-        No frame is answered with another beside it, so its depth does not depend on what else is asked.
-        Raises ShapeError for other frames, and for such that are longer than `MAX_ASPECT`.
+        Frames are computed one at a time, so the depth of a frame does not depend on the others.
+
+        Raises:
+            ShapeError: Other frames, or more elongated ones than `MAX_ASPECT`.
         """
         frames = arrays["frames"]
         if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.uint8 or 0 in frames.shape[1:]:
@@ -69,12 +77,12 @@ class DepthAnything:
         depth = np.empty(frames.shape[:3], np.float32)
         for frame, out in zip(frames, depth, strict=True):
             shown = prepared(frame)[None]
-            out[:] = framewise(shown, self._place, lambda pixels: self._depth(pixels, sides), sides=sides, at_once=1)
+            out[:] = framewise(shown, self._device, lambda pixels: self._depth(pixels, sides), sides=sides, at_once=1)
         return {"depth": depth}
 
     def _depth(self, pixels: Any, sides: tuple[int, ...]) -> Any:
         """(1, H, W) in float32: brought to the frame's size from corner to corner, as the network's own layers are."""
-        found = self._model(pixel_values=pixels.to(self._place.dtype)).predicted_depth.float()
+        found = self._model(pixel_values=pixels.to(self._device.dtype)).predicted_depth.float()
         resized = torch_for(self.name).nn.functional.interpolate
         return resized(found[:, None], size=sides, mode="bilinear", align_corners=True)[:, 0]
 
@@ -93,9 +101,17 @@ def prepared(frame: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def seen_size(width: int, height: int) -> tuple[int, int]:
-    """Width and height at which a frame is seen: the shorter side 518, the longer the nearest multiple of 14.
+    """Return the size at which the network sees a frame: shorter side 518, longer side the nearest multiple of 14.
 
-    Raises ShapeError for a frame that is longer than `MAX_ASPECT`.
+    Args:
+        width: Pixels.
+        height: Pixels.
+
+    Returns:
+        Width and height.
+
+    Raises:
+        ShapeError: The frame is more elongated than `MAX_ASPECT`.
     """
     shorter = min(width, height)
     if max(width, height) > MAX_ASPECT * shorter:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError
-from worldgauge.perception.networks import Place, networks
+from worldgauge.perception.networks import ComputeDevice, networks
 from worldgauge.perception.networks._pretrained import CONFIG, load_pretrained
 from worldgauge.perception.networks.preprocessing import framewise, square_frames
 
@@ -30,9 +30,9 @@ class _Dino:
     model_class: ClassVar[str]
     patch_px: ClassVar[int]
 
-    def __init__(self, folder: Path, place: Place) -> None:
-        self._model = load_pretrained(self.model_class, folder, place, what=f"'{self.name}'")
-        self._place = place
+    def __init__(self, folder: Path, device: ComputeDevice) -> None:
+        self._model = load_pretrained(self.model_class, folder, device, what=f"'{self.name}'")
+        self._device = device
         config = self._model.config
         wanted = {"patch_size": self.patch_px, "num_register_tokens": REGISTERS}
         if config.hidden_size >= _SMALLEST:
@@ -50,21 +50,26 @@ class _Dino:
         """
         frames = square_frames(arrays["frames"], SIDE)
         sides = (1 + REGISTERS + (SIDE // self.patch_px) ** 2, self._model.config.hidden_size)
-        return {"tokens": framewise(frames, self._place, self._tokens, sides=sides, at_once=_AT_ONCE)}
+        return {"tokens": framewise(frames, self._device, self._tokens, sides=sides, at_once=_AT_ONCE)}
 
     def _tokens(self, pixels: Any) -> Any:
-        return self._model(pixel_values=pixels.to(self._place.dtype)).last_hidden_state
+        return self._model(pixel_values=pixels.to(self._device.dtype)).last_hidden_state
 
 
 @networks.register("dinov3-b16", what="dino", half=True)
 class DinoV3(_Dino):
     """DINOv3 ViT-B/16: tokens (n, 201, 768).
 
-    folder: config.json and model.safetensors as published by Meta (dinov3-vitb16-pretrain-lvd1689m).
-    Raises DataError for files of another network, its larger and smaller siblings among them.
     With random weights of its size, float16 moved patch tokens of length 1 by 0.0013, bfloat16 by 0.010: two answers to
-    one frame are then 2e-9 and 1.3e-7 apart as `dino_mse` counts, where two frames were 1.7e-3.
-    Source: Siméoni et al. 2025; MIND, DINO feature error.
+    one frame are then 2e-9 and 1.3e-7 apart as `dino_mse` counts, where two frames were 1.7e-3. Source: Siméoni et al.
+    2025; MIND, DINO feature error.
+
+    Args:
+        folder: Folder with config.json and model.safetensors as published by Meta (dinov3-vitb16-pretrain-lvd1689m).
+        device: Device and precision.
+
+    Raises:
+        DataError: Files of another network, its larger and smaller siblings among them.
     """
 
     name = "dinov3-b16"
@@ -74,10 +79,16 @@ class DinoV3(_Dino):
 
 @networks.register("dinov2-b14", what="dino", half=True)
 class DinoV2(_Dino):
-    """DINOv2 ViT-B/14 with registers, the one without an account of its owner: tokens (n, 261, 768).
+    """DINOv2 ViT-B/14 with registers, whose weights need no account: tokens (n, 261, 768).
 
-    folder: config.json and model.safetensors as published by Meta (dinov2-with-registers-base).
-    Raises as `DinoV3`. Source: Oquab et al. 2023; Darcet et al. 2023.
+    Source: Oquab et al. 2023; Darcet et al. 2023.
+
+    Args:
+        folder: Folder with config.json and model.safetensors as published by Meta (dinov2-with-registers-base).
+        device: Device and precision.
+
+    Raises:
+        DataError: Files of another network.
     """
 
     name = "dinov2-b14"

@@ -16,19 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError
-from worldgauge.perception.networks import Place, networks
+from worldgauge.perception.networks import ComputeDevice, networks
 from worldgauge.perception.networks._pretrained import load_pretrained, load_tokenizer
-from worldgauge.perception.networks.place import inference, torch_for
+from worldgauge.perception.networks.device import inference, torch_for
 from worldgauge.perception.networks.preprocessing import IMAGENET, checked_frame, shown
 
 SCORE = 0.3
-"""Least score that is told, unless another is asked for."""
+"""Lowest score that is returned by default."""
 SHORT_PX, LONG_PX = 800, 1333
 """The shorter side of what the network is shown, unless the longer one would exceed the second."""
 
 
 class Detection(NamedTuple):
-    """Something named in a frame. score: 0 to 1. box: x0, y0, x1, y1 in pixels."""
+    """A named thing in a frame.
+
+    Attributes:
+        name: Its name.
+        score: 0 to 1.
+        box: x0, y0, x1, y1 in pixels.
+    """
 
     name: str
     score: float
@@ -39,19 +45,23 @@ class Detection(NamedTuple):
 class GroundingDino:
     """Boxes of named things in one frame.
 
-    folder: config.json, model.safetensors and tokenizer.json, as published for transformers. Raises DataError for
-    files that do not fit.
+    Args:
+        folder: Folder with config.json, model.safetensors and tokenizer.json, as published for transformers.
+        device: Device and precision.
+
+    Raises:
+        DataError: The files do not fit.
     """
 
     name = "grounding-dino"
     version = 1
 
-    def __init__(self, folder: Path, place: Place) -> None:
-        self._place = place
+    def __init__(self, folder: Path, device: ComputeDevice) -> None:
+        self._device = device
         self._model = load_pretrained(
             "GroundingDinoForObjectDetection",
             folder,
-            place,
+            device,
             what=f"'{self.name}'",
             ignored_prefixes=("model.text_backbone.embeddings.position_ids",),  # counted from 0 up, in old files
         )
@@ -59,19 +69,30 @@ class GroundingDino:
         self._tokenizer = load_tokenizer(folder, what=f"'{self.name}'", words=words)
 
     def detect(self, rgb: NDArray[np.uint8], names: Sequence[str], *, score: float = SCORE) -> list[Detection]:
-        """What is there of `names` in a frame (H, W, 3) uint8, the surest first, scores from `score` on.
+        """Detect named things in a frame.
 
-        A box has the name whose tokens answer to it most, and that answer as its score. Names are taken once each; as
-        many go into one question as the network can read, and what two questions found in one place is two detections.
-        Raises ShapeError, and UsageError for a name without words, with a full stop, or too long a one.
+        A box has the name whose tokens respond most to it, and that response as its score. As many names go into one
+        question as the network can read; what two questions find in one place counts as two detections.
+
+        Args:
+            rgb: (H, W, 3) uint8.
+            names: Names, each taken once.
+            score: Lowest score.
+
+        Returns:
+            Detections, highest score first.
+
+        Raises:
+            ShapeError: Not such a frame.
+            UsageError: A name without words, with a full stop, or too long.
         """
         height, width = checked_frame(rgb)
         found: list[Detection] = []
         scale = np.array([width, height, width, height], np.float32)
-        with inference(self._place):
-            pixels = shown(rgb, *shown_size(height, width), *IMAGENET, self._place)
+        with inference(self._device):
+            pixels = shown(rgb, *shown_size(height, width), *IMAGENET, self._device)
             for part, ids, spans in self._questions(list(dict.fromkeys(names))):
-                tokens = torch_for(self.name).tensor([ids], device=self._place.device)
+                tokens = torch_for(self.name).tensor([ids], device=self._device.name)
                 answer = self._model(pixel_values=pixels, input_ids=tokens)
                 by_token = answer.logits[0].float().sigmoid().cpu().numpy()
                 by_name = np.stack([by_token[:, span].max(axis=1) for span in spans], axis=1)
@@ -113,7 +134,15 @@ class GroundingDino:
 
 
 def shown_size(height: int, width: int) -> tuple[int, int]:
-    """(height, width) that a frame of `height` by `width` is shown at."""
+    """Return the size at which a frame is shown to the network.
+
+    Args:
+        height: Pixels.
+        width: Pixels.
+
+    Returns:
+        Height and width.
+    """
     short, long = sorted((height, width))
     exact = min(SHORT_PX, LONG_PX * short / long)
     if round(exact) == short:

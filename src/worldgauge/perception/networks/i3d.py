@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.perception.networks import networks
-from worldgauge.perception.networks.place import Place, inference, torch_for
+from worldgauge.perception.networks.device import ComputeDevice, inference, torch_for
 from worldgauge.weights import catalogue, known_program
 
 SIDE, LEAST_FRAMES, FEATURES = 224, 10, 400
@@ -31,10 +31,16 @@ _AS_IT_IS = {"rescale": False, "resize": False, "return_features": True}
 
 
 def i3d_input(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.float32]:
-    """(T, 224, 224, 3) in [-1, 1] of T frames (H, W, 3) uint8 RGB, such as a clip's: shorter side to 224, its centre.
+    """Prepare frames (H, W, 3) uint8 RGB for I3D: shorter side to 224, its centre, scaled to [-1, 1].
 
-    Bilinear, unsmoothed, the longer side rounded up, as in the scripts that LoopNav's table was made with. Holds one
-    frame of full size at a time. Raises ShapeError for a frame of another kind, or none.
+    Bilinear without antialiasing, the longer side rounded up, as in the scripts that LoopNav's table was made with.
+    Holds one frame of full size at a time.
+
+    Returns:
+        (T, 224, 224, 3) float32.
+
+    Raises:
+        ShapeError: Another kind of frame, or none.
     """
     small = [_shown(frame) for frame in frames]
     if not small:
@@ -44,23 +50,31 @@ def i3d_input(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.float32]:
 
 @networks.register("i3d", what="video")
 class I3d:
-    """I3D of Kinetics-400, in float32 whatever the precision: its published form.
+    """I3D of Kinetics-400, always in float32, its published form.
 
-    folder: holds i3d_torchscript.pt. Raises DataError for any other file than the one that the catalogue knows.
+    Args:
+        folder: Folder with i3d_torchscript.pt.
+        device: Device and precision.
+
+    Raises:
+        DataError: Any other file than the one in the catalogue.
     """
 
     name = "i3d"
     version = 1
 
-    def __init__(self, folder: Path, place: Place) -> None:
-        self._place = place
-        self._program = _loaded(folder / "i3d_torchscript.pt", place.device)
+    def __init__(self, folder: Path, device: ComputeDevice) -> None:
+        self._device = device
+        self._program = _loaded(folder / "i3d_torchscript.pt", device.name)
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """video: (n, T, 224, 224, 3) float32 in [-1, 1], T >= 10, as `i3d_input` makes it. Gives features (n, 400).
+        """Compute features (n, 400) of "video" (n, T, 224, 224, 3) float32, T >= 10, as `i3d_input` makes it.
 
         One video at a time, but all its frames at once, since they end in one mean: memory grows with T.
-        Raises ShapeError, also where features are not finite; DataError where the program gives something else.
+
+        Raises:
+            ShapeError: Other shapes, or features that are not finite.
+            DataError: The program returns something else.
         """
         video = arrays.get("video", np.zeros(0))
         fits = video.ndim == 5 and video.shape[2:] == (SIDE, SIDE, 3) and video.shape[1] >= LEAST_FRAMES
@@ -74,9 +88,9 @@ class I3d:
 
     def _features(self, video: NDArray[np.float32]) -> NDArray[np.float32]:
         torch = torch_for("I3D")
-        shown = torch.from_numpy(np.ascontiguousarray(video.transpose(3, 0, 1, 2)[None])).to(self._place.device)
+        shown = torch.from_numpy(np.ascontiguousarray(video.transpose(3, 0, 1, 2)[None])).to(self._device.name)
         # Without rewriting itself after the first calls, so that the same video has the same features, to the bit.
-        with inference(self._place), torch.jit.optimized_execution(False):
+        with inference(self._device), torch.jit.optimized_execution(False):
             given = self._program(x=shown, **_AS_IT_IS)
         features: NDArray[np.float32] = np.asarray(given.cpu(), np.float32)
         if features.shape != (1, FEATURES):

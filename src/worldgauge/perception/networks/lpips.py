@@ -2,7 +2,7 @@
 
     open_network("lpips-alex").answer({"x": x, "y": y})["distances"]
 
-`worldgauge.perception.lpips.Lpips` is the AlexNet one without torch, and the check of this one.
+`worldgauge.perception.lpips_numpy.Lpips` is the AlexNet one without torch, and the check of this one.
 Source: Zhang et al. 2018, equation 1, version 0.1 of the weights; MIND, frame-pair metrics; LoopNav, section 4.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.perception.networks import networks
-from worldgauge.perception.networks.place import Place, inference, torch_for
+from worldgauge.perception.networks.device import ComputeDevice, inference, torch_for
 from worldgauge.weights import read_tensors
 
 
@@ -62,9 +62,9 @@ class _Lpips:
     layers: tuple[_Layer, ...]
     files: tuple[str, str]
 
-    def __init__(self, folder: Path, place: Place) -> None:
+    def __init__(self, folder: Path, device: ComputeDevice) -> None:
         torch = torch_for("LPIPS")
-        self._place = place
+        self._device = device
         trunk, heads = (folder / name for name in self.files)
         convolutions, widths = _trunk(trunk, self.layers)
         self._convolutions = [
@@ -72,9 +72,9 @@ class _Lpips:
             (self._here(weight).contiguous(memory_format=torch.channels_last), self._here(bias))
             for weight, bias in convolutions
         ]
-        self._heads = [torch.from_numpy(head).to(place.device) for head in _heads(heads, widths)]
+        self._heads = [torch.from_numpy(head).to(device.name) for head in _heads(heads, widths)]
         self._shift, self._scale = (
-            torch.tensor(each, device=place.device).reshape(1, 3, 1, 1) for each in (_SHIFT, _SCALE)
+            torch.tensor(each, device=device.name).reshape(1, 3, 1, 1) for each in (_SHIFT, _SCALE)
         )
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -85,7 +85,7 @@ class _Lpips:
         x, y = (self._checked(arrays, name) for name in ("x", "y"))
         if x.shape != y.shape:
             raise ShapeError(f"{self.name}: images differ in shape: {x.shape} and {y.shape}")
-        with inference(self._place):
+        with inference(self._device):
             distances = np.array([self._between(*pair) for pair in zip(x, y, strict=True)], np.float64)
         if not np.isfinite(distances).all():
             row = int(np.argmin(np.isfinite(distances)))
@@ -94,7 +94,7 @@ class _Lpips:
 
     def _between(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> float:
         torch = torch_for("LPIPS")
-        total = torch.zeros((), dtype=torch.float64, device=self._place.device)
+        total = torch.zeros((), dtype=torch.float64, device=self._device.name)
         for one, other, head in zip(self._compared(x), self._compared(y), self._heads, strict=True):
             apart = _unit(one).sub_(_unit(other)).square_()
             total += torch.nn.functional.conv2d(apart, head).mean(dtype=torch.float64)
@@ -105,9 +105,9 @@ class _Lpips:
         torch = torch_for("LPIPS")
         functional = torch.nn.functional
         shown = (
-            torch.from_numpy(np.require(image, requirements=["C", "W"])).to(self._place.device).permute(2, 0, 1)[None]
+            torch.from_numpy(np.require(image, requirements=["C", "W"])).to(self._device.name).permute(2, 0, 1)[None]
         )
-        x = ((shown - self._shift) / self._scale).to(self._place.dtype)
+        x = ((shown - self._shift) / self._scale).to(self._device.dtype)
         for layer, (weight, bias) in zip(self.layers, self._convolutions, strict=True):
             if layer.pooled:
                 x = functional.max_pool2d(x, layer.pooled, 2)
@@ -116,7 +116,7 @@ class _Lpips:
                 yield x
 
     def _here(self, tensor: NDArray[np.float32]) -> Any:
-        return torch_for("LPIPS").from_numpy(tensor).to(self._place.device, self._place.dtype)
+        return torch_for("LPIPS").from_numpy(tensor).to(self._device.name, self._device.dtype)
 
     def _checked(self, arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.float32]:
         images = arrays.get(name, np.zeros(0))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.perception.networks import networks
-from worldgauge.perception.networks.place import Place, torch_for
+from worldgauge.perception.networks.device import ComputeDevice, torch_for
 from worldgauge.perception.networks.preprocessing import framewise
 from worldgauge.weights import expect, read_tensors
 
@@ -24,30 +24,39 @@ WEIGHTS = "musiq_spaq_ckpt-358bb6af.pth"
 class Musiq:
     """MUSIQ of SPAQ: scores (n,), roughly 0 to 100.
 
-    folder: musiq_spaq_ckpt-358bb6af.pth of IQA-PyTorch. Raises DataError for files of another network.
     With random weights of its size, where scores of frames differed by 0.05, float16 moved them by 0.0014 and bfloat16
-    by 0.008: neither stands in for float32.
-    Source: Ke et al. 2021, sections 3.1 to 3.5, in the form in which IQA-PyTorch runs it, which MIND asks; its authors'
-    own resizes with a Gaussian and divides by the deviation with n.
+    by 0.008: neither replaces float32. Source: Ke et al. 2021, sections 3.1 to 3.5, as implemented by IQA-PyTorch,
+    which MIND uses; its authors' own version resizes with a Gaussian and divides by the deviation with n.
+
+    Args:
+        folder: Folder with musiq_spaq_ckpt-358bb6af.pth of IQA-PyTorch.
+        device: Device and precision.
+
+    Raises:
+        DataError: Files of another network.
     """
 
     name = "musiq-spaq"
     version = 1
 
-    def __init__(self, folder: Path, place: Place) -> None:
+    def __init__(self, folder: Path, device: ComputeDevice) -> None:
         path = folder / WEIGHTS
         # Training on several devices puts "module." before every name.
         tensors = {name.removeprefix("module."): tensor for name, tensor in read_tensors(path).items()}
-        self._encoder = Encoder(tensors, place, path)
-        self._place = place
+        self._encoder = Encoder(tensors, device, path)
+        self._device = device
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """frames (n, H, W, 3) float32 in [-1, 1] -> scores (n,) float32. One frame at a time. Raises ShapeError."""
+        """Compute scores (n,) float32 of frames (n, H, W, 3) float32 in [-1, 1], one frame at a time.
+
+        Raises:
+            ShapeError: Other shapes.
+        """
 
         def scored(images: Any) -> Any:
             return self._encoder.score(images[0])
 
-        return {"scores": framewise(arrays["frames"], self._place, scored, sides=(), at_once=1)}
+        return {"scores": framewise(arrays["frames"], self._device, scored, sides=(), at_once=1)}
 
 
 # MUSIQ's layers, as IQA-PyTorch's file has them and as the scorer that reads it applies them:
@@ -82,9 +91,18 @@ PUBLISHED = Sizes(stem=64, block=256, width=384, inner=1152, layers=14)
 
 
 class Encoder:
-    """The network, at `place`. Raises DataError, naming `path`, for tensors that are not a MUSIQ's."""
+    """The network on its device.
 
-    def __init__(self, tensors: Mapping[str, Float32], place: Place, path: Path) -> None:
+    Args:
+        tensors: Weights by name.
+        device: Device and precision.
+        path: File of the weights, for messages.
+
+    Raises:
+        DataError: The tensors are not those of MUSIQ.
+    """
+
+    def __init__(self, tensors: Mapping[str, Float32], device: ComputeDevice, path: Path) -> None:
         sizes = _checked(tensors, path)
         torch = torch_for("'musiq-spaq'")
         self._functional = torch.nn.functional
@@ -104,10 +122,10 @@ class Encoder:
                 held[f"{layer}.attention.all.{kind}"] = torch.cat(parts)
         # The head stays in float32: at a score of 70 the steps of float16 are 0.06, those of bfloat16 0.5.
         self._held = {
-            name: tensor.to(place.device, torch.float32 if name.startswith("head.") else place.dtype)
+            name: tensor.to(device.name, torch.float32 if name.startswith("head.") else device.dtype)
             for name, tensor in held.items()
         }
-        self._place = place
+        self._device = device
 
     def score(self, image: Any) -> Any:
         """The score (1,) of an image (3, H, W) float32 in [-1, 1]."""
@@ -118,7 +136,7 @@ class Encoder:
         )
         tokens = [first]
         for size, scale in zip(scaled(image), scales, strict=True):
-            patches = patches_of(size).to(self._place.dtype)
+            patches = patches_of(size).to(self._device.dtype)
             embedded = torch.cat([self._embedded(part) for part in patches.split(_PATCHES_AT_ONCE)])
             tokens.append(embedded + cells[cells_of(size)] + scale)
         x = torch.cat(tokens)[None]
@@ -216,7 +234,18 @@ GRID = 10
 
 
 def sizes_of(rows: int, columns: int) -> list[tuple[int, int]]:
-    """Height and width of the three images of one. Raises ShapeError for one so narrow that nothing is left of it."""
+    """Return the sizes of the three images made of one frame.
+
+    Args:
+        rows: Pixels.
+        columns: Pixels.
+
+    Returns:
+        Height and width of each.
+
+    Raises:
+        ShapeError: The frame is so narrow that nothing is left of it.
+    """
     ratios = [longer / max(rows, columns) for longer in LONGER_SIDES]
     sizes = [(round(rows * ratio), round(columns * ratio)) for ratio in ratios]
     if any(0 in size for size in sizes):

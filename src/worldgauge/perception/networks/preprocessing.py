@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.perception.networks.place import Place, inference, torch_for
+from worldgauge.perception.networks.device import ComputeDevice, inference, torch_for
 
 Float32 = NDArray[np.float32]
 
@@ -26,9 +26,16 @@ _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.2613
 
 
 def dino_input(frames: Float32, *, released: bool = False) -> Float32:
-    """(n, 224, 224, 3): squeezed to a square, bilinear with antialiasing, ImageNet's mean and deviation taken out.
+    """Prepare frames for DINO.
 
-    released: divided by 255 once more before that, as the released scorer does: nearly black.
+    They are squeezed to a square, bilinear with antialiasing, and normalised by ImageNet's mean and deviation.
+
+    Args:
+        frames: (n, H, W, 3) float32 in [0, 1].
+        released: Divide by 255 once more before normalising, as the released scorer does: nearly black.
+
+    Returns:
+        (n, 224, 224, 3) float32.
     """
     small = np.empty((len(frames), SIDE, SIDE, 3), np.float32)
     for frame, out in zip(frames, small, strict=True):
@@ -76,25 +83,47 @@ def _shrinking(n: int) -> Float32:
 
 
 def framewise(
-    frames: NDArray[Any], place: Place, run: Callable[[Any], Any], *, sides: tuple[int, ...], at_once: int
+    frames: NDArray[Any], device: ComputeDevice, run: Callable[[Any], Any], *, sides: tuple[int, ...], at_once: int
 ) -> Float32:
-    """(n, *sides) float32: what `run` gives for frames (n, H, W, 3) float32, shown to it as (at_once, 3, H, W).
+    """Run a network on frames in batches.
 
-    They come to `run` in float32 at `place`. Raises ShapeError for other frames.
+    Args:
+        frames: (n, H, W, 3) float32.
+        device: Where it runs.
+        run: The network, from (b, 3, H, W) float32 tensors at `device`.
+        sides: Shape of its answer per frame.
+        at_once: Frames per batch.
+
+    Returns:
+        (n, *sides) float32.
+
+    Raises:
+        ShapeError: Other frames.
     """
     if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.float32 or 0 in frames.shape[1:]:
         raise ShapeError(f"expected frames (n, H, W, 3) float32, got {frames.shape} {frames.dtype}")
     torch = torch_for("a network")
     found = np.empty((len(frames), *sides), np.float32)
-    with inference(place):
+    with inference(device):
         for start in range(0, len(frames), at_once):
             part = np.ascontiguousarray(frames[start : start + at_once].transpose(0, 3, 1, 2))
-            found[start : start + at_once] = run(torch.tensor(part, device=place.device)).float().cpu().numpy()
+            found[start : start + at_once] = run(torch.tensor(part, device=device.name)).float().cpu().numpy()
     return found
 
 
 def square_frames(frames: NDArray[Any], side: int) -> NDArray[Any]:
-    """The same frames. Raises ShapeError unless they are `side` pixels high and wide."""
+    """Check that frames are square.
+
+    Args:
+        frames: (n, side, side, 3).
+        side: Pixels.
+
+    Returns:
+        The same frames.
+
+    Raises:
+        ShapeError: They have another size.
+    """
     if frames.shape[1:3] != (side, side):
         raise ShapeError(f"expected frames (n, {side}, {side}, 3), got {frames.shape}")
     return frames
@@ -107,14 +136,30 @@ def pair(side: int | Sequence[int]) -> tuple[int, int]:
 
 
 def checked_frame(rgb: NDArray[np.uint8]) -> tuple[int, int]:
-    """(height, width) of a frame (H, W, 3) uint8. Raises ShapeError on anything else."""
+    """Return height and width of a frame (H, W, 3) uint8.
+
+    Raises:
+        ShapeError: It is anything else.
+    """
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or 0 in rgb.shape:
         raise ShapeError(f"a frame is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
     return rgb.shape[0], rgb.shape[1]
 
 
 def checked_box(box: Any, height: int, width: int) -> NDArray[np.float32]:
-    """(4,) x0, y0, x1, y1 in pixels, cut to the frame. Raises ShapeError for one that is none or lies outside."""
+    """Check a box and clip it to the frame.
+
+    Args:
+        box: x0, y0, x1, y1 in pixels.
+        height: Height of the frame in pixels.
+        width: Width of the frame in pixels.
+
+    Returns:
+        (4,) float32.
+
+    Raises:
+        ShapeError: It is not a box, or lies outside.
+    """
     corners = np.asarray(box, np.float32)
     if corners.shape != (4,) or not np.isfinite(corners).all():
         raise ShapeError(f"a box is four finite numbers x0, y0, x1, y1 in pixels, got {corners.tolist()}")
@@ -124,25 +169,42 @@ def checked_box(box: Any, height: int, width: int) -> NDArray[np.float32]:
     return inside
 
 
-def shown(rgb: NDArray[np.uint8], height: int, width: int, mean: Any, deviation: Any, place: Place) -> Any:
-    """A frame as a tensor (1, 3, height, width) of the place's precision, each channel less `mean`, over `deviation`.
+def shown(rgb: NDArray[np.uint8], height: int, width: int, mean: Any, deviation: Any, device: ComputeDevice) -> Any:
+    """Convert a frame to a normalised tensor, resized as the published processors do.
 
-    Resized as the published processors do: bilinear, smoothed where it shrinks, rounded to whole levels; always on the
-    processor, so that every device is shown the same.
+    Bilinear, antialiased where it shrinks, rounded to whole levels; always on the CPU, so that every device sees the
+    same.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        height: Height wanted.
+        width: Width wanted.
+        mean: Mean per channel, 0 to 1.
+        deviation: Standard deviation per channel.
+        device: Device and precision.
+
+    Returns:
+        Tensor (1, 3, height, width).
     """
     torch = torch_for("a network")
     levels = torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1)))[None]
     if rgb.shape[:2] != (height, width):
         levels = torch.nn.functional.interpolate(levels, (height, width), mode="bilinear", antialias=True)
-    levels = levels.to(place.device, torch.float32)
-    centre, spread = (255 * torch.tensor(each, device=place.device).view(1, 3, 1, 1) for each in (mean, deviation))
-    return ((levels - centre) / spread).to(place.dtype)
+    levels = levels.to(device.name, torch.float32)
+    centre, spread = (255 * torch.tensor(each, device=device.name).view(1, 3, 1, 1) for each in (mean, deviation))
+    return ((levels - centre) / spread).to(device.dtype)
 
 
 def masks_of(logits: Any, height: int, width: int) -> NDArray[np.bool_]:
-    """(n, height, width) bool of mask logits (n, h, w): resized bilinearly, in where the probability exceeds 0.5.
+    """Resize mask logits bilinearly and threshold them at a probability of 0.5, one at a time to save memory.
 
-    One at a time: of many masks, only the bits take room.
+    Args:
+        logits: Tensor (n, h, w).
+        height: Height wanted.
+        width: Width wanted.
+
+    Returns:
+        (n, height, width) bool.
     """
     torch = torch_for("a network")
     masks = np.zeros((len(logits), height, width), np.bool_)

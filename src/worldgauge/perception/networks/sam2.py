@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.perception.networks import Place, networks
+from worldgauge.perception.networks import ComputeDevice, networks
 from worldgauge.perception.networks._pretrained import load_pretrained
-from worldgauge.perception.networks.place import inference, torch_for, transformers_for
+from worldgauge.perception.networks.device import inference, torch_for, transformers_for
 from worldgauge.perception.networks.preprocessing import IMAGENET, checked_box, checked_frame, masks_of, pair, shown
 
 _CORNERS = (2, 3)
@@ -28,23 +28,37 @@ _CORNERS = (2, 3)
 class Sam2:
     """Masks from boxes. Frames are squeezed to the network's square, 1024x1024.
 
-    folder: config.json and model.safetensors, as published for transformers. Raises DataError for files that do not
-    fit.
+    Args:
+        folder: Folder with config.json and model.safetensors, as published for transformers.
+        device: Device and precision.
+
+    Raises:
+        DataError: The files do not fit.
     """
 
     name = "sam2"
     version = 1
 
-    def __init__(self, folder: Path, place: Place) -> None:
-        self._folder, self._place = folder, place
-        self._video = load_pretrained("Sam2VideoModel", folder, place, what=f"'{self.name}'")
+    def __init__(self, folder: Path, device: ComputeDevice) -> None:
+        self._folder, self._device = folder, device
+        self._video = load_pretrained("Sam2VideoModel", folder, device, what=f"'{self.name}'")
         self._image: Any = None
 
     def track(self, frames: NDArray[np.uint8], box: ArrayLike) -> NDArray[np.bool_]:
-        """Masks (T, H, W) of what `box` holds in the first of `frames` (T, H, W, 3) uint8; empty where it is hidden.
+        """Segment what a box holds in the first frame, and track it through a clip.
 
-        box: (4,) x0, y0, x1, y1 in pixels of the first frame. Frames are prepared one at a time and only what the
-        network looks back to is kept, so memory does not grow with T, but for the masks. Raises ShapeError.
+        Frames are prepared one at a time and only what the network looks back at is kept, so only the masks grow with
+        T.
+
+        Args:
+            frames: (T, H, W, 3) uint8.
+            box: x0, y0, x1, y1 in pixels of the first frame.
+
+        Returns:
+            Masks (T, H, W) bool, empty where the thing is hidden.
+
+        Raises:
+            ShapeError: Not such a clip or box.
         """
         if frames.ndim != 4 or len(frames) == 0:
             raise ShapeError(f"a clip is (T, H, W, 3) uint8, T at least 1, got {frames.shape} {frames.dtype}")
@@ -52,7 +66,7 @@ class Sam2:
         config = self._video.config
         kept = max(config.num_maskmem, config.max_object_pointers_in_encoder)
         masks = np.empty((len(frames), height, width), np.bool_)
-        with inference(self._place):
+        with inference(self._device):
             session = self._session(frames, checked_box(box, height, width))
             for index in range(len(frames)):
                 answer = self._video(inference_session=session, frame_idx=index)
@@ -61,9 +75,17 @@ class Sam2:
         return masks
 
     def segment_boxes(self, rgb: NDArray[np.uint8], boxes: Sequence[ArrayLike]) -> NDArray[np.bool_]:
-        """Masks (n, H, W) of what each of n boxes (x0, y0, x1, y1 in pixels) holds in a frame (H, W, 3) uint8.
+        """Segment what each of n boxes holds in a frame.
 
-        Raises ShapeError.
+        Args:
+            rgb: (H, W, 3) uint8.
+            boxes: x0, y0, x1, y1 in pixels each.
+
+        Returns:
+            Masks (n, H, W) bool.
+
+        Raises:
+            ShapeError: Not such a frame or box.
         """
         height, width = checked_frame(rgb)
         corners = [checked_box(box, height, width) for box in boxes]
@@ -71,9 +93,9 @@ class Sam2:
             return np.zeros((0, height, width), np.bool_)
         if self._image is None:  # the same weights without the memory
             self._image = load_pretrained(
-                "Sam2Model", self._folder, self._place, what=f"'{self.name}'", also=("sam2_video",)
+                "Sam2Model", self._folder, self._device, what=f"'{self.name}'", also=("sam2_video",)
             )
-        with inference(self._place):
+        with inference(self._device):
             scaled = self._scaled(np.stack(corners), height, width)
             answer = self._image(
                 pixel_values=self._shown(rgb), input_boxes=scaled.view(1, -1, 4), multimask_output=False
@@ -87,10 +109,10 @@ class Sam2:
         session = transformers_for(self.name).Sam2VideoInferenceSession(
             video_height=height,
             video_width=width,
-            inference_device=self._place.device,
-            inference_state_device=self._place.device,
-            video_storage_device=self._place.device,
-            dtype=self._place.dtype,
+            inference_device=self._device.name,
+            inference_state_device=self._device.name,
+            video_storage_device=self._device.name,
+            dtype=self._device.dtype,
         )
         session.processed_frames = _Prepared(self, frames)
         corners = self._scaled(box[None], height, width).view(1, 1, 2, 2)
@@ -103,10 +125,10 @@ class Sam2:
         """Boxes in pixels of what the network is shown."""
         rows, columns = pair(self._video.config.image_size)
         factors = np.array([columns / width, rows / height] * 2, np.float32)
-        return torch_for(self.name).from_numpy(boxes * factors).to(self._place.device)
+        return torch_for(self.name).from_numpy(boxes * factors).to(self._device.name)
 
     def _shown(self, rgb: NDArray[np.uint8]) -> Any:
-        return shown(rgb, *pair(self._video.config.image_size), *IMAGENET, self._place)
+        return shown(rgb, *pair(self._video.config.image_size), *IMAGENET, self._device)
 
 
 class _Prepared:

@@ -109,9 +109,19 @@ def grouped_bars(
     *,
     y_label: str,
 ) -> tuple[Markup, float]:
-    """(drawing, its width in px). series: of each subject a bar for each group, None where there is none.
+    """Draw groups of bars; groups that do not fit side by side continue in further rows.
 
-    span: of the axis, which holds 0. Groups that do not fit side by side go on in further rows.
+    Args:
+        ident: Id of the element.
+        title: Title for screen readers.
+        description: Description for screen readers.
+        groups: Names of the groups.
+        series: Per subject its style and a bar for each group, None where there is none.
+        span: Ends of the axis, which includes 0.
+        y_label: Label of the axis.
+
+    Returns:
+        The drawing and its width in px.
     """
     names = [_lines(name) for name in groups]
     text = max((NAME_PX * len(line) for lines in names for line in lines), default=0.0)

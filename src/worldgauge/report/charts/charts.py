@@ -29,7 +29,17 @@ def sharp_yet_wrong(
     shown: Appearance,
     floor: Collection[str],
 ) -> Markup:
-    """Every subject by how good its frames look (x) and by its score (y, with its interval)."""
+    """Plot how good the frames of every subject look (x) against its score (y, with its interval).
+
+    Args:
+        evidence: Scores of all runs.
+        styles: Style by label.
+        metric: The metric.
+        name: Its name on the page.
+        compared: Means and intervals.
+        shown: How good frames look.
+        floor: Labels of floor references.
+    """
     spots = []
     for run in evidence.runs:
         x, standing = shown.mean(run.label), compared.by_label.get(run.label)
@@ -93,7 +103,15 @@ def over_frames(
 
 
 def endless_frames(evidence: Evidence, metric: str) -> list[tuple[str, int, int]]:
-    """Label, number of infinite frame values and number of all, for subjects that have infinite ones."""
+    """Count infinite frame values.
+
+    Args:
+        evidence: Scores of all runs.
+        metric: The metric.
+
+    Returns:
+        Label, number of infinite values and number of all values, of subjects that have infinite ones.
+    """
     found = []
     for run in evidence.runs:
         values = [v for s in run.by_metric.get(metric, {}).values() for _, v in s.series if v is not None]
@@ -104,7 +122,14 @@ def endless_frames(evidence: Evidence, metric: str) -> list[tuple[str, int, int]
 
 
 def ranking(styles: Mapping[str, SeriesStyle], name: str, placed: Sequence[Standing], *, ranked: bool) -> Markup:
-    """All subjects by their overall mean, with intervals; ranks where the data can give them."""
+    """Draw all subjects by their overall mean, with intervals.
+
+    Args:
+        styles: Style by label.
+        name: Name of the metric on the page.
+        placed: Subjects in order.
+        ranked: With ranks, where the data can give them.
+    """
     rows = [
         curves.Level(
             styles[s.label], f"{s.rank}. {s.label}" if ranked and s.places else s.label, s.mean, s.low, s.high, s.flag
@@ -141,7 +166,15 @@ def memory_budget(
     *,
     unit: bool,
 ) -> Markup:
-    """Score against the number of context frames: one tick per length, on a doubling scale, "all" last."""
+    """Draw scores against the number of context frames, on a doubling scale with "all" last.
+
+    Args:
+        styles: Style by label.
+        name: Name of the metric on the page.
+        compared: Means and intervals.
+        found: Number of context frames (None for all) and label of each run, by subject.
+        unit: The metric lies in [0, 1].
+    """
     lengths = sorted({context for runs in found.values() for context, _ in runs}, key=lambda c: (c is None, c or 0))
     drawn = []
     for subject, runs in found.items():

@@ -17,7 +17,7 @@ WIDTH, HEIGHT = 300.0, 240.0
 LEFT, RIGHT, TOP, BOTTOM = 38.0, 76.0, 12.0, 36.0
 LABEL_GAP = 12.5
 TITLE_PX, DIGIT_PX = 22.0, 6.8
-"""Room of the y axis's own name, which is turned, and of a letter beside a tick."""
+"""Room of the y axis's own name, which is turned, and of a letter next to a tick."""
 STRETCHES = 14
 RESAMPLES, SEED = 2_000, 20250522
 """Of the bands: enough for what can be seen of them, and the same page from the same runs."""
@@ -238,9 +238,14 @@ def scatter(
 def whisker(
     style: SeriesStyle, mean: float, low: float | None, high: float | None, scale: tuple[float, float]
 ) -> Markup:
-    """Small picture for a table cell: the mean on a track with its interval.
+    """Draw a mean with its interval for a table cell, as decoration: the cell has the numbers.
 
-    It is decoration, since the cell has the numbers.
+    Args:
+        style: Style of the subject.
+        mean: The mean.
+        low: Lower end of the interval; None without one.
+        high: Upper end.
+        scale: Ends of the axis.
     """
     x = svg.Scale(*scale, 3.0, 93.0)
     clip = [
@@ -266,7 +271,16 @@ def forest(
     x_label: str,
     zero_line: bool = False,
 ) -> Markup:
-    """Means with intervals, one row each."""
+    """Draw means with intervals, one row each.
+
+    Args:
+        ident: Id of the element.
+        title: Title for screen readers.
+        description: Description for screen readers.
+        rows: The rows.
+        x_label: Label of the axis.
+        zero_line: Draw a line at 0.
+    """
     left, width = 150.0, 520.0
     tall = [36.0 if row.remark else 24.0 for row in rows]
     height = sum(tall) + 42
@@ -291,7 +305,13 @@ def forest(
 
 
 def strip(styles: Mapping[str, SeriesStyle], values: Mapping[str, float | None], scale: tuple[float, float]) -> Markup:
-    """All subjects of one trajectory as dots on a line, for its headline. It is decoration, since a table follows."""
+    """Draw all subjects of one trajectory as dots on a line, as decoration: a table follows.
+
+    Args:
+        styles: Style by label.
+        values: Value by label; None is left out.
+        scale: Ends of the axis.
+    """
     x = svg.Scale(*scale, 5.0, 155.0)
     dots = [
         svg.tag("circle", cx=x(min(max(v, scale[0]), scale[1])), cy=8, r=4, class_=styles[name].css)

@@ -84,7 +84,16 @@ class Scale:
 
 
 def spread(values: Iterable[float], *, zero: bool = False, unit_top: bool = False) -> tuple[float, float]:
-    """A range with a margin around all values. `zero` and `unit_top` extend it to 0 and 1 when these are near."""
+    """Choose an axis range with a margin around all values.
+
+    Args:
+        values: The values; infinite ones are ignored.
+        zero: Include 0 if no value is negative.
+        unit_top: End at 1 if the largest value is close to it.
+
+    Returns:
+        Lower and upper end; 0 and 1 without values.
+    """
     known = [v for v in values if math.isfinite(v)]
     if not known:
         return 0.0, 1.0
@@ -103,7 +112,13 @@ def polyline(points: Sequence[tuple[float, float]], **attributes: object) -> Mar
 
 
 def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], **attributes: object) -> Markup:
-    """The area between two lines."""
+    """Draw the area between two lines.
+
+    Args:
+        upper: Points (x, y) in px.
+        lower: Points (x, y) in px.
+        **attributes: Attributes of the element.
+    """
     return tag("polygon", points=coordinates([*upper, *reversed(lower)]), **attributes)
 
 
@@ -115,12 +130,31 @@ def coordinates(points: Iterable[tuple[float, float]]) -> str:
 def label(
     text: str, x: float, y: float, *, anchor: str = "start", class_: str = "tick", **attributes: object
 ) -> Markup:
-    """A piece of text."""
+    """Draw text.
+
+    Args:
+        text: The text.
+        x: Position in px.
+        y: Position of the baseline in px.
+        anchor: text-anchor.
+        class_: CSS class.
+        **attributes: Further attributes of the element.
+    """
     return tag("text", text, x=x, y=y, text_anchor=anchor, class_=class_, **attributes)
 
 
 def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions near `wanted` but at least `gap` from each other, inside [low, high] where they fit."""
+    """Move positions apart.
+
+    Args:
+        wanted: Positions.
+        gap: Smallest distance.
+        low: Smallest position, where they fit.
+        high: Largest position, where they fit.
+
+    Returns:
+        Positions in the same order.
+    """
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     placed = [wanted[i] for i in order]
     for _ in range(60):
@@ -185,7 +219,12 @@ def _text_box(x: float, y: float, anchor: str, size: tuple[float, float]) -> tup
 
 
 def overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
-    """Area that two boxes (left, top, right, bottom) share."""
+    """Return the area that two boxes share.
+
+    Args:
+        a: Left, top, right, bottom.
+        b: Left, top, right, bottom.
+    """
     return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 

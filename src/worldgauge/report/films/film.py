@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ BORROWED = 20
 INK, PAPER, VOID = (236, 234, 228), (24, 26, 30), (52, 54, 60)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Film:
     """One video of tiles in rows, each tile under a strip with its name.
 
@@ -52,6 +53,14 @@ class Film:
     frames: int
     length: int
     broken: tuple[tuple[str, str], ...] = ()
+
+    def _repr_html_(self) -> str:
+        """A player for notebooks, with the video in it."""
+        source = f"data:video/mp4;base64,{base64.b64encode(self.data).decode()}"
+        return f'<video controls loop muted src="{source}" style="max-width: 100%"></video>'
+
+    def __repr__(self) -> str:
+        return f"Film({', '.join(self.names)}: {self.frames} frames, {len(self.data)} bytes)"
 
 
 def make_film(
@@ -110,7 +119,12 @@ def columns_for(count: int) -> int:
 
 
 def same_rate(clip: Clip, fps: float) -> bool:
-    """Whether a clip has the rate `fps`, as exactly as files store it, so that frame k of both has the same time."""
+    """Tell whether a clip has a frame rate, as exactly as files store it.
+
+    Args:
+        clip: The clip; one without a rate has any.
+        fps: Frames per second.
+    """
     return not clip.fps or not fps or abs(clip.fps / fps - 1) < 0.01
 
 
@@ -159,7 +173,7 @@ def _held(
 
 
 def _ended(tile: Image, said: str) -> Image:
-    """A frame that nobody can take for one that goes on."""
+    """A frame that cannot be mistaken for one of a running film."""
     dark: Image = (tile * 0.4).astype(np.uint8)
     cv2.putText(dark, said, (8, dark.shape[0] - 9), cv2.FONT_HERSHEY_SIMPLEX, 0.48, INK, 1, cv2.LINE_AA)
     return dark

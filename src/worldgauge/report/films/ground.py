@@ -71,7 +71,12 @@ class Ground:
 
 
 def draw_ground(picture: TaskView, place: MapFrame) -> Ground:
-    """The place from above where its world can be opened and drawn, else a grid."""
+    """Draw a place from above, or a grid where its world cannot be opened or drawn.
+
+    Args:
+        picture: The task.
+        place: Part of the plane to draw.
+    """
     if picture.world is None:
         return _grid(place, "The place is known only from its recording.")
     try:
@@ -132,7 +137,16 @@ def state_colours() -> NDArray[np.float64]:
 
 
 def floor_view(floor: FloorPlan, low: FloatArray, side: float) -> tuple[NDArray[np.uint8], FloatArray, float]:
-    """Colours (n, n, 3) of the cells that cover a square, north up, with their south-west corner and side in metres."""
+    """Draw the cells of a floor plan that cover a square.
+
+    Args:
+        floor: The floor plan.
+        low: South-west corner (2,), metres.
+        side: Side of the square, metres.
+
+    Returns:
+        Colours (n, n, 3) uint8, north up; their south-west corner (2,) and side in metres.
+    """
     count = int(np.ceil(side / floor.cell_m)) + 1
     step = -(-count // MAX_CELLS)
     first = floor.cells_of(low)

@@ -93,7 +93,7 @@ def draw_map(
     ground = draw_ground(picture, place)
     out = place.points(_thinned(xy[: split + 1]))
     back = place.points(_thinned(xy[split:] if truth is None else truth))
-    # Where nobody knows what follows, the walker stands at the end of what was shown.
+    # Where the future is unknown, the walker stands at the end of what was shown.
     ahead = picture.poses[split:] if split < len(xy) else picture.poses[-1:]
     yaw, _ = yaw_pitch_from_pose(ahead)
     # The screen's y axis points down, so a counter-clockwise heading is a negative turn there.

@@ -25,7 +25,20 @@ def player_data(
     drawn: DrawnMap | None,
     styles: Mapping[str, SeriesStyle],
 ) -> dict[str, Any]:
-    """What the page's script needs, plain JSON values."""
+    """Collect what the page's script needs to play a film.
+
+    Args:
+        evidence: Scores of all runs.
+        task: The task.
+        metrics: Metrics with curves.
+        units: Metrics in [0, 1].
+        film: The film; without one the result is empty.
+        drawn: The map.
+        styles: Style by label.
+
+    Returns:
+        Plain JSON values.
+    """
     if film is None:
         return {}
     curves: list[dict[str, Any]] = []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.video import Writer
-from worldgauge.engine.plan import open_suite
+from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.store import RunFolder, record_entry, write_error
 from worldgauge.engine.suite.contract import Record, Task
 

@@ -49,7 +49,7 @@ class StillsRow:
 
 
 def contact_sheet(
-    clips: Mapping[str, Clip], stills: Mapping[str, Sequence[int]], *, budget: int
+    clips: Mapping[str, Clip], stills: Mapping[str, Sequence[int]], *, budget: int, width: int = STEPS[0][0]
 ) -> tuple[list[StillsRow], list[tuple[str, str]]]:
     """Stills of several clips.
 
@@ -57,6 +57,7 @@ def contact_sheet(
         clips: Clips by name.
         stills: Indices of frames by name. A clip without any gets as many as the others, evenly spread.
         budget: Approximate largest size of a row in bytes.
+        width: Width of a frame in pixels, where the budget allows it.
 
     Returns:
         One row per clip, and name and reason of each broken clip.
@@ -72,15 +73,16 @@ def contact_sheet(
         except WorldgaugeError as error:
             broken.append((name, str(error)))
             continue
-        data, size = _picture(frames, budget)
+        data, size = _picture(frames, budget, width)
         times = tuple(i / clip.fps if clip.fps else 0.0 for i in shown)
         rows.append(StillsRow(name, data, size, shown, times, len(indices), len(clip)))
     return rows, broken
 
 
-def _picture(frames: Sequence[NDArray[np.uint8]], budget: int) -> tuple[bytes, tuple[int, int]]:
+def _picture(frames: Sequence[NDArray[np.uint8]], budget: int, most: int) -> tuple[bytes, tuple[int, int]]:
     """The frames in a row as WebP, as fine as the budget lets it be."""
-    for width, quality in STEPS:
+    for step, quality in STEPS:
+        width = step * most // STEPS[0][0]
         tall = max(1, round(width * frames[0].shape[0] / frames[0].shape[1]))
         sheet = np.full((tall, len(frames) * (width + GAP_PX) - GAP_PX, 3), 255, np.uint8)
         for k, frame in enumerate(frames):

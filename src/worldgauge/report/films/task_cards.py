@@ -42,7 +42,7 @@ REPLAY_PX, REPLAY_BYTES = 384, 110_000
 """Of a tile that holds pictures side by side, and words, which fewer bytes would blur."""
 TRUTH = SeriesStyle("truth", "k0", "hidden truth")
 START = SeriesStyle("truth", "k0", "start image")
-"""In place of a truth that nobody knows."""
+"""In place of an unknown truth."""
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ def make_task_cards(
     if suite.shows_answers:
         return _answered(evidence, suite, tasks, chosen, styles, metrics, units)
     drawn = [
-        _gather_footage(f"walk-{k}", name, evidence, suite, tasks.get(name), styles, words)
+        gather_footage(f"walk-{k}", name, evidence, suite, tasks.get(name), styles, words)
         for k, name in enumerate(chosen, 1)
     ]
     rows = sum(len(found.clips) for found in drawn if found.stills)
@@ -143,7 +143,7 @@ def make_task_cards(
     budget = min(ONE_FILM_BYTES, left // max(len(chosen), 1))
     still = min(ONE_STILLS_BYTES, PAGE_STILLS_BYTES // max(rows, 1))
     with ThreadPoolExecutor() as pool:  # decoding and encoding leave Python's lock alone
-        films = list(pool.map(lambda found: _film(found, budget), drawn))
+        films = list(pool.map(lambda found: film_of(found, budget), drawn))
         sheets = list(pool.map(lambda found: _sheet(found, still), drawn))
     return [
         _make_card(name, found, film, sheet, evidence, styles, metrics, units)
@@ -174,7 +174,16 @@ def _answered(
     return cards
 
 
-def _film(drawn: _Footage, budget: int) -> Film | None:
+def film_of(drawn: _Footage, budget: int) -> Film | None:
+    """Make the film of a task.
+
+    Args:
+        drawn: What there is to see, from `gather_footage`.
+        budget: Approximate largest size in bytes.
+
+    Returns:
+        The film. None where there is no clip.
+    """
     if not drawn.clips:
         return None
     if drawn.replays:
@@ -183,7 +192,13 @@ def _film(drawn: _Footage, budget: int) -> Film | None:
 
 
 def room_for(suite: Suite, subjects: int, films: int) -> int:
-    """Number of `films` cards that fit on a page. Films that a suite makes itself need more space for their text."""
+    """Return how many films fit on a page. Films that a suite makes itself need more space for their text.
+
+    Args:
+        suite: The suite.
+        subjects: Number of subjects.
+        films: Number wanted.
+    """
     if not suite.shows_films:
         return films
     return min(films, max(1, PAGE_FILM_BYTES // (REPLAY_BYTES * max(subjects, 1))))
@@ -213,7 +228,7 @@ class _Footage:
         return self.shown.stills if self.shown is not None and self.clips else {}
 
 
-def _gather_footage(
+def gather_footage(
     ident: str,
     name: str,
     evidence: Evidence,
@@ -222,11 +237,25 @@ def _gather_footage(
     styles: Mapping[str, SeriesStyle],
     words: Vocabulary,
 ) -> _Footage:
+    """What there is to see of a task.
+
+    Args:
+        ident: Id of its card on the page.
+        name: Id of the task.
+        evidence: The compared runs.
+        suite: The suite.
+        task: The task. None where no record can be read.
+        styles: Style by subject.
+        words: Words of the page.
+
+    Returns:
+        Clips, map and details; what is missing is said in its notes.
+    """
     details = view_details(evidence, suite, task, styles) if task is not None else None
     shown, problem = None, ""
     try:
         if task is None:
-            raise WorldgaugeError("no record of this task can be read; run again to make it anew")
+            raise WorldgaugeError("no record of this task can be read; run again to make it")
         shown = suite.task_view(task)
     except WorldgaugeError as error:
         log.warning("%s: no truth (%s)", name, error)

@@ -1,8 +1,7 @@
-"""Collecting a data set of the build suite: structures with their tasks, figures to turn in the mind, furnished rooms.
+"""Collecting a data set of the build suite: structures with their tasks, figures for mental rotation, furnished rooms.
 
-One item is one structure, one figure or one room, with its pictures; what a picture shows comes from
-(seed, kind, number) alone. An item is done when its pictures are there. The rows are written at the end, in the
-published layout.
+One item is one structure, one figure or one room, with its images; what an image shows comes from (seed, kind, number)
+alone. An item is done when its images are there. The rows are written at the end, in the published layout.
 """
 
 from __future__ import annotations
@@ -46,16 +45,19 @@ CAMERA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What a collection of builds, figures and rooms holds."""
+    """Options of a collection of builds, figures and rooms."""
 
-    structures: int = option(66, "Builds, each with six tasks: 22 types in three tiers.", low=0, high=2000)
-    stimuli: int = option(48, "Figures to turn in the mind, each with 36 questions.", low=0, high=500)
-    commonsense: int = option(50, "Questions about furnished rooms.", low=0, high=2000)
-    views: Literal["yaw", "full"] = option(
-        "full", 'Figures turned about the vertical only, as published ("yaw"), or in any way ("full").'
+    structures: int = option(
+        66, "Number of builds, each with six tasks. There are 22 types in three tiers.", low=0, high=2000
     )
-    size_px: int = option(512, "Side of the pictures of builds in pixels.", low=64, high=2048, flag="size")
-    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    stimuli: int = option(48, "Number of figures for mental rotation, each with 36 questions.", low=0, high=500)
+    commonsense: int = option(50, "Number of questions about furnished rooms.", low=0, high=2000)
+    views: Literal["yaw", "full"] = option(
+        "full",
+        'How figures are turned: about the vertical axis only, as published ("yaw"), or about any axis ("full").',
+    )
+    size_px: int = option(512, "Width and height of the pictures of builds in pixels.", low=64, high=2048, flag="size")
+    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
 
 
 @collections.register("build")
@@ -63,14 +65,14 @@ class BuildCollection(Collection):
     """Builds, figures and rooms of our own with their tasks, in MineAnyBuild's layout."""
 
     name = "build"
-    format = "worldgauge-build"
+    manifest_format = "worldgauge-build"
     items_noun = "structures, figures and rooms"
     frames_noun = "pictures"
     Options = BuildOptions
     fixed = ("seed", "stimuli", "views", "size_px")
     growing = ("structures", "commonsense")
     first_subject = "--agent reader"
-    # Pictures of a run that was stopped must not be taken for those of another.
+    # Images of an interrupted run must not be mistaken for those of another.
     settings_first = True
     options: BuildOptions
 
@@ -78,21 +80,21 @@ class BuildCollection(Collection):
         """Check that something is to be collected.
 
         Raises:
-            UsageError: When all counts are 0.
+            UsageError: If all counts are 0.
         """
         if not any((self.options.structures, self.options.stimuli, self.options.commonsense)):
             raise UsageError("structures, stimuli and commonsense are 0 all three: give at least one of them")
 
     def camera(self) -> Mapping[str, Any]:
-        """How pictures of structures are taken."""
+        """Return how images of structures are taken."""
         return CAMERA
 
     def write_manifest(self, worlds: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> None:
-        """Write the options alone: there are no worlds, and nothing is discarded."""
+        """Write the options alone: there are no worlds, and nothing is discarded. See `Collection.write_manifest`."""
         super().write_manifest({}, self.settings())
 
     def items(self) -> Iterator[Item]:
-        """Structures, then figures, then rooms."""
+        """Return structures, then figures, then rooms."""
         counts = {
             "structure": self.options.structures,
             "figure": self.options.stimuli,
@@ -107,14 +109,14 @@ class BuildCollection(Collection):
         return all(image_path(self.out, name).exists() for name, _ in _pictures(item, self.options))
 
     def done(self) -> int:
-        """Number of items done.
+        """Return the number of items done.
 
-        It is 0 where the folder does not record its options, as its pictures are then not ours.
+        It is 0 if the folder does not record its options, as its images are then not ours.
         """
         return 0 if self.manifest() is None else super().done()
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """Draw the pictures that are not there yet."""
+        """Render the images that are missing; see `Collection.make`."""
         pictures = dict(_pictures(item, self.options))
         for place, (name, drawn) in enumerate(pictures.items()):
             progress(place, len(pictures))
@@ -129,17 +131,17 @@ class BuildCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts by kind of task next to the published ones.
+        """Count tasks by kind, next to the published ones.
 
         Args:
             root: Folder of the data.
-            decode: Also decode every picture.
+            decode: Also decode every image.
         """
         return check(root, decode=decode).report()
 
 
 def rows_of(options: BuildOptions) -> tuple[list[Architecture], list[BuildTask]]:
-    """All architectures and tasks of a collection with these options."""
+    """Return all architectures and tasks of a collection with these options."""
     entries = [_entry(options, number) for number in range(options.structures)]
     tasks = [task for entry in entries for task in entry.tasks]
     tasks += [_figure_task(question) for question in _figures(options)[1]]

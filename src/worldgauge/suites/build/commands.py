@@ -10,7 +10,7 @@ import typer
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.terminal.commands import Command
-from worldgauge.terminal.options import Json, Out, Seed, Settings, resumable, settings_of
+from worldgauge.terminal.options import Csv, Json, Out, Seed, Settings, resumable, settings_of
 
 if TYPE_CHECKING:
     from worldgauge.suites.build.curation.curate import CurationResult
@@ -21,39 +21,40 @@ _SHOWN = 20
 
 
 def curate(
-    source: Annotated[Path, typer.Argument(help="Folder of structure files; or, with --boxes, a world.")],
+    source: Annotated[Path, typer.Argument(help="Folder of structure files. With --boxes: a world.")],
     out: Out,
     boxes: Annotated[
-        Path | None, typer.Option(help="JSON of marked boxes of a world: {name: {start_pos, end_pos, metadata}}.")
+        Path | None, typer.Option(help="JSON file of boxes marked in a world: {name: {start_pos, end_pos, metadata}}.")
     ] = None,
     chat: Annotated[
-        str | None, typer.Option(help="MODEL@URL of a language model that writes the instructions; else by template.")
+        str | None,
+        typer.Option(
+            help="MODEL@URL of a language model that writes the instructions. By default they come from templates."
+        ),
     ] = None,
-    recording: Annotated[Path | None, typer.Option(help="Folder that keeps all that the model says.")] = None,
-    prices: Annotated[str | None, typer.Option(help="IN,OUT of a million tokens.")] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Most that is spent through the recording, in that money.")
+    recording: Annotated[Path | None, typer.Option(help="Folder in which replies of the model are recorded.")] = None,
+    prices: Annotated[str | None, typer.Option(help="Prices of a million input and output tokens: IN,OUT.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Maximum cost of the language model, by --prices.")] = None,
+    key_env: Annotated[str | None, typer.Option(help="Environment variable with the key of the endpoint.")] = None,
+    prompts: Annotated[
+        Path | None, typer.Option(help="Folder with an instruction-writer.txt that replaces ours.")
     ] = None,
-    key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
-    prompts: Annotated[Path | None, typer.Option(help="Folder whose instruction-writer.txt replaces ours.")] = None,
-    waive: Annotated[
-        list[str] | None, typer.Option(help="A reason for rejection that is overlooked. Can be repeated.")
-    ] = None,
-    size: Annotated[int, typer.Option(help="Side of the pictures in pixels.")] = 512,
+    waive: Annotated[list[str] | None, typer.Option(help="Reason for rejection to ignore. Can be repeated.")] = None,
+    size: Annotated[int, typer.Option(help="Width and height of the pictures in pixels.")] = 512,
     seed: Seed = 42,
     json: Json = False,
 ) -> None:
-    """From structure files, or marked boxes of a world, to a data set: filtered, pictured, with instructions."""
+    """Make a data set from structure files, or from boxes of a world: filtered, with pictures and instructions."""
     from worldgauge.chat.endpoint import open_chat
     from worldgauge.engine.suite.settings import chat_prices
     from worldgauge.suites.build.curation import curate as engine
-    from worldgauge.terminal.progress import Bars
+    from worldgauge.terminal.progress import ProgressBar
 
     given = {"recording": recording, "prices": prices, "budget": budget, "key-env": key_env, "prompts": prompts}
     if chat is None and (lone := [name for name, value in given.items() if value is not None]):
         raise UsageError(f"--{lone[0]} goes with --chat")
     spent_in, spent_out = chat_prices("curate", prices)
-    with resumable(), Bars() as bars:
+    with resumable(), ProgressBar() as bar:
         made = engine.curate(
             source,
             out,
@@ -67,26 +68,26 @@ def curate(
             seed=seed,
             size_px=size,
             waive=[_reason(name) for name in waive or ()],
-            progress=lambda done, total, name: bars.bar("structures", done, total),
+            progress=lambda done, total, name: bar.show("structures", done, total),
         )
     _show_curated(made, json)
 
 
 def structure(
-    file: Annotated[Path, typer.Argument(help=".nbt, .schem or .litematic; with --box a world.")],
+    file: Annotated[Path, typer.Argument(help="Structure file: .nbt, .schem or .litematic. With --box: a world.")],
     box: Annotated[
-        str | None, typer.Option(help="Corners of a box of a world, both included: x,y,z:x,y,z in blocks.")
+        str | None, typer.Option(help="Box of a world, by two corners, both included: x,y,z:x,y,z in blocks.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Also write it: .nbt or .schem opens in the game, .png is a picture.")
+        Path | None, typer.Option(help="File to write: .nbt or .schem opens in the game, .png is a picture.")
     ] = None,
     pack: Annotated[
-        Path | None, typer.Option(help="A resource pack, folder or zip, whose mean colours the picture takes.")
+        Path | None, typer.Option(help="Resource pack, folder or zip, for the mean colours of the picture.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """What a structure file holds: size, blocks, difficulty; and written in another format, or as a picture."""
-    from worldgauge.worlds.blocks.structures.describe import MOST_SIDE_NBT, facts_of, look, save
+    """Show what a structure file holds: size, blocks, difficulty. Can also write another format, or a picture."""
+    from worldgauge.worlds.blocks.structure_files.describe import MOST_SIDE_NBT, facts_of, look, save
 
     found = look(file, box)
     if out is not None:
@@ -106,7 +107,7 @@ def structure(
     for warning in facts["warnings"]:
         print(f"  warning: {warning}")
     if out is not None:
-        print(f"written {out}")
+        print(f"wrote {out}")
         if out.suffix.lower() == ".nbt" and max(width, height, depth) > MOST_SIDE_NBT:
             print(
                 f"  note: structure blocks of the game load {MOST_SIDE_NBT} blocks a side at most; .schem has no limit"
@@ -114,35 +115,44 @@ def structure(
 
 
 def vote(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders of two agents or more, or folders of run folders.")],
-    out: Annotated[Path, typer.Option(help="File of the ballots, a line a brief.")] = Path("votes.jsonl"),
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of at least two agents, or folders of run folders.")],
+    out: Annotated[Path, typer.Option(help="File to write, with one line per brief.")] = Path("votes.jsonl"),
     rounds: Annotated[int, typer.Option(help="Rounds of each tournament.", min=1)] = 3,
     settings: Settings = None,
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
-    """Let the builds of several agents for the same briefs meet (creativity), in a Swiss tournament; --set critic=chat
-    to have a language model choose."""
+    """Compare the builds of several agents for the same briefs (creativity) in a Swiss tournament.
+
+    --set critic=chat lets a language model choose.
+    """
     from dataclasses import asdict
 
     from worldgauge.suites.build.voting.vote import vote as hold
-    from worldgauge.terminal.progress import Bars
-    from worldgauge.terminal.tables import headline
+    from worldgauge.terminal.output import SCORE_COLUMNS, beside_csv, form_of, print_csv, score_rows
+    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.terminal.tables import headline, print_text
 
-    with resumable(), Bars() as bars:
+    form = form_of(json, csv)
+    with resumable(), ProgressBar() as bar:
         table = hold(
             runs,
             out=out,
             rounds=rounds,
             settings=settings_of(settings),
-            progress=lambda done, total: bars.bar("briefs", done, total),
+            progress=lambda done, total: bar.show("briefs", done, total),
         )
-    if json:
+    if form == "json":
         _object({"ballots": str(out), "table": asdict(table)})
         return
-    headline(table)
-    for note in table.notes:
-        print(note)
-    print(f"ballots {out}")
+    if form == "csv":
+        print_csv(SCORE_COLUMNS, score_rows("build", [table]))
+    else:
+        headline(table)
+    with beside_csv(form):
+        for note in table.notes:
+            print_text(note)
+        print(f"ballots {out}")
 
 
 def _show_curated(made: CurationResult, json: bool) -> None:
@@ -182,3 +192,6 @@ COMMANDS = (
     Command(vote, "Tools", "worldgauge vote runs/build --out votes.jsonl"),
 )
 """What the command line offers beside running the suite."""
+
+LISTED: dict[str, str] = {"critics": "suites.build.critics"}
+"""Kinds of components that `worldgauge list` shows, and the module of each registry."""

@@ -13,9 +13,9 @@ from worldgauge.suites.build.metrics.scores import overall
 from worldgauge.suites.build.scoring import HEADLINE
 
 SEED = 20250522
-"""Of the resampling: the same runs give the same tables, and the intervals of the report's own comparison."""
+"""Of the bootstrap: the same runs give the same tables, and the intervals of the report's own comparison."""
 RATES = ("build_executable", "build_strict", "reasoning_accuracy", "build_commonsense_success")
-"""Scores that are 0 or 100 by nature, and their mean a rate."""
+"""Scores that are 0 or 100, so that their mean is a rate."""
 
 
 class BuildScores(SubjectScores):
@@ -26,7 +26,7 @@ class BuildScores(SubjectScores):
         return metric.rpartition("/")[2] in RATES or (metric == HEADLINE and task == "reasoning")
 
     def flag(self, kinds: Iterable[str]) -> str:
-        """Why its row wins nothing: a mean over part of the list is no mean of the list."""
+        """Return why its row wins nothing: a mean over part of the tasks is not a mean over all."""
         wanted = list(kinds)
         if missing := [kind for kind in wanted if not self.expected(kind)]:
             return f"not asked {', '.join(missing)}"
@@ -41,7 +41,7 @@ class BuildScores(SubjectScores):
         return f"no score of {', '.join(unknown)}: {why[:80]}"
 
     def overall(self, kinds: Sequence[str]) -> Cell:
-        """Mean of the kinds' means, each of which counts alike (the paper's overall score)."""
+        """Return the mean of the kinds' means, equally weighted (the paper's overall score)."""
         # In the order of the report's own comparison, so that one page shows one interval.
         parts = [
             [score.value for score in sorted(self.of(HEADLINE, kind), key=lambda one: one.task)]

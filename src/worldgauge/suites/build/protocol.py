@@ -18,7 +18,7 @@ from worldgauge.suites.build.tasks import row_of, truth_of
 
 ANSWER = "answer.txt"
 MOST_BYTES = 8_000_000
-"""Of an answer that is kept: more than any that can be read."""
+"""Most bytes of an answer that are stored: more than any that can be read."""
 LETTERS = ("A", "B", "C", "D")
 WORDS = ("True", "False")
 
@@ -26,9 +26,15 @@ WORDS = ("True", "False")
 def perform(task: Task, subject: Agent, task_context: TaskContext, settings: BuildSettings) -> Record:
     """Ask the question and store the whole answer.
 
+    Args:
+        task: The task.
+        subject: The agent.
+        task_context: Seed, folder and progress.
+        settings: Settings of the run.
+
     Raises:
-        SubjectError: When the agent breaks its contract.
-        WorldgaugeError: Ours, such as of an endpoint that does not answer; an outage fails the task and is no wrong
+        SubjectError: If the agent breaks its contract.
+        WorldgaugeError: Ours, such as of an endpoint that does not answer; an outage fails the task and is not a wrong
             answer.
     """
     task_context.progress(0, 1)
@@ -48,7 +54,7 @@ def perform(task: Task, subject: Agent, task_context: TaskContext, settings: Bui
 
 
 def problem_of(task: Task, settings: BuildSettings, *, seed: int, privileged: bool) -> Problem:
-    """The question as the agent gets it.
+    """Return the question as the agent gets it.
 
     Args:
         task: The task.
@@ -57,7 +63,7 @@ def problem_of(task: Task, settings: BuildSettings, *, seed: int, privileged: bo
         privileged: Include the right answer.
 
     Raises:
-        DataError: As `row_of`, and for pictures that cannot be read.
+        DataError: As `row_of`, and if images cannot be read.
     """
     row = row_of(task)
     shown = shown_with(task)
@@ -90,15 +96,20 @@ def shown_with(task: Task) -> tuple[tuple[str, Image], ...]:
 
 
 def choices_of(kind: str, variant: str) -> tuple[str, ...]:
-    """The choices of a reasoning question; only those that fit it."""
+    """Return the choices of a reasoning question; empty for other kinds.
+
+    Args:
+        kind: Kind of task.
+        variant: Kind of question.
+    """
     return () if kind != "reasoning" else WORDS if variant == "judge" else LETTERS
 
 
 def expected_text(task: Task) -> str | None:
-    """The right answer as an agent would give it; for builds the true matrix in a fenced block.
+    """Return the right answer as an agent would give it; for builds the true matrix in a fenced block.
 
     Returns:
-        The text; None where there is none, as for creativity without an architecture.
+        The text; None if there is none, as for creativity without an architecture.
     """
     truth = truth_of(task)
     if truth is not None:
@@ -107,10 +118,10 @@ def expected_text(task: Task) -> str | None:
 
 
 def answer_of(record: Record) -> str:
-    """The agent's answer, with its original line ends.
+    """Return the agent's answer, with its original line ends.
 
     Raises:
-        DataError: When the file is gone.
+        DataError: If the file is missing.
     """
     try:
         return (record.directory / ANSWER).read_bytes().decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What a report shows of a task: the question, the true build, and every answer with why it got what it got."""
+"""What a report shows of a task: the question, the true build, and every answer with the reasons of its score."""
 
 from __future__ import annotations
 
@@ -24,10 +24,16 @@ EXPECTED = "expected"
 def answer_card(
     task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]], settings: BuildSettings
 ) -> AnswerCard:
-    """The task and every subject's answer.
+    """Return the task and every subject's answer.
+
+    Args:
+        task: The task.
+        records: By subject.
+        scores: By subject.
+        settings: Settings of the run.
 
     Raises:
-        DataError: When the data are gone.
+        DataError: If the data are missing.
     """
     row, truth = row_of(task), truth_of(task)
     plates = {}

@@ -19,16 +19,22 @@ GUESSES = ("Yes, it is.", "No, it is not.")
 _SEED = 20251202
 
 Bounds = Mapping[str, float | None]
-"""chance, ceiling: what guessing comes to and what the right answer gets, in percent of full marks."""
+"""chance, ceiling: scores of guessing and of the right answer, in percent of full marks."""
 
 
 def choice_bounds(count: int) -> Bounds:
-    """Of a question with so many choices."""
+    """Return the bounds of a question with so many choices."""
     return {"chance": 100.0 / count, "ceiling": 100.0}
 
 
 def answer_bounds(critic: Critic, question: str, expected: str) -> Bounds:
-    """Of a question that is answered in words, by a critic that is free to ask: yes and no, each as likely."""
+    """Return the bounds of a question answered in words; guesses are yes and no.
+
+    Args:
+        critic: One that is free to ask.
+        question: The question.
+        expected: The right answer.
+    """
     guessed = [full_marks(commonsense(critic.mark(question, expected, said, 0).mark)) for said in GUESSES]
     return {
         "chance": mean_of_known(guessed),
@@ -37,7 +43,14 @@ def answer_bounds(critic: Critic, question: str, expected: str) -> Bounds:
 
 
 def build_bounds(critic: Critic, truth: Submission, materials: Sequence[str], weights: Weighting) -> Bounds:
-    """Of a build, by a critic that is free to ask: a draw of `random`, and `truth`, as work to be graded."""
+    """Return the bounds of a build: of a draw of `random`, and of the truth.
+
+    Args:
+        critic: One that is free to ask.
+        truth: The true build as a submission.
+        materials: The given materials.
+        weights: Of the dimensions.
+    """
     rng = np.random.default_rng([_SEED, *truth.task.encode()])
     drawn = Blueprint(random_cells(len(materials), RANDOM_SIZE, rng), tuple(materials))
     guessed = Submission(
@@ -53,10 +66,17 @@ def build_bounds(critic: Critic, truth: Submission, materials: Sequence[str], we
 def random_matching(
     truth: Blueprint, materials: Sequence[str], size: tuple[int, int, int] = RANDOM_SIZE
 ) -> float | None:
-    """Expected matching score, of 10, of a matrix drawn evenly from air and `materials`.
+    """Return the expected matching score, of 10, of a matrix drawn uniformly from air and materials.
 
-    size: its height, depth and width. A block of the truth within the matrix is met with the share of materials that
-    have its base name. None for a truth without blocks.
+    A block of the truth within the matrix is matched with the share of materials that have its base name.
+
+    Args:
+        truth: The true build.
+        materials: The given materials.
+        size: Height, depth and width of the matrix.
+
+    Returns:
+        The score; None for a truth without blocks.
     """
     if not truth.blocks:
         return None

@@ -51,7 +51,7 @@ from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.views import contact_sheet
 
 HEADLINE = "task/full_marks"
-"""What a task came to, in percent of full marks."""
+"""The main score of a task, in percent of full marks."""
 MATCHED = {
     "build_matching": matching_score,
     "build_precision": matching_precision,
@@ -79,7 +79,13 @@ _NO_GRADE = "ungraded: "
 
 
 def score(record: Record, task_context: TaskContext, settings: BuildSettings) -> list[Score]:
-    """All scores of one record; what cannot be known has no value, with the reason."""
+    """Return all scores of one record; what cannot be known has no value, with the reason.
+
+    Args:
+        record: The record.
+        task_context: Its seed is the critic's.
+        settings: Settings of the run.
+    """
     row = row_of(record.task)
     text = answer_of(record)
     if row.kind == "reasoning":
@@ -92,17 +98,23 @@ def score(record: Record, task_context: TaskContext, settings: BuildSettings) ->
 
 
 def reading_of(row: BuildTask, text: str, settings: BuildSettings) -> Reading:
-    """The build in an answer, read as the settings demand."""
+    """Read the build in an answer as the settings demand.
+
+    Args:
+        row: The task.
+        text: The answer.
+        settings: Settings of the run.
+    """
     return read_blueprint(text, row.materials, most=settings.limits, parser=settings.parser)
 
 
 def critic_of(settings: BuildSettings) -> Critic:
-    """The critic of the settings."""
+    """Return the critic of the settings."""
     return _critic(settings)
 
 
 def submission_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint | None) -> Submission:
-    """What a critic sees of a build, with the true build except where imagination is free.
+    """Return what a critic sees of a build, with the true build except for creativity.
 
     Args:
         record_task: Id of the task.
@@ -283,8 +295,7 @@ def _asked(record: Record) -> Mapping[str, Any]:
 
 
 def critic_tokens(facts: Mapping[str, Any]) -> float | None:
-    """Tokens that a critic used for an answer, in and out, by the facts of its score; None where it does not report
-    them."""
+    """Return the tokens that a critic used for an answer, in and out; None if the facts of its score do not say."""
     notes = [*facts.get("gradings", ()), *([facts["marking"]] if "marking" in facts else [])]
     asked = [one for note in notes for one in note.get("asked", ())]
     found = [one[name] for one in asked for name in ("input_tokens", "output_tokens") if _is_amount(one.get(name))]

@@ -11,7 +11,7 @@ from worldgauge.chat.endpoint import check_extra, model_and_url
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.options import option, options_of
-from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, with_parity
+from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, naming_setting, with_parity
 from worldgauge.suites.build.critics import critics
 from worldgauge.suites.build.kinds import LIMITS, Kind
 
@@ -36,49 +36,57 @@ RELEASED = {
 class BuildSettings:
     """All settings of the suite. The two digests are computed from the others."""
 
-    task: Kind | None = option(None, "Only this kind of task; all where it is not given.")
-    most: str = option("x".join(map(str, LIMITS)), "Height x depth x width in blocks that an answer may have.")
-    critic: str = option("rules", 'Who grades builds and marks answers in words; "rules" is free, "chat" asks `chat`.')
-    chat: str | None = option(None, "The critic's language model, MODEL@URL.")
-    chat_recording: str | None = option(None, "Folder that keeps all that the model says.")
-    chat_replay: Literal["use", "only", "off"] = option("use", "Whether the recording answers in the model's place.")
-    chat_budget: float | None = option(
-        None, "Most that is spent through the recording, in the money of the prices.", above=0, rule="more than 0"
+    task: Kind | None = option(None, "Run only this kind of task. By default all.")
+    most: str = option("x".join(map(str, LIMITS)), "Maximum height x depth x width of an answer, in blocks.")
+    critic: str = option(
+        "rules",
+        'What grades builds and marks answers in words: "rules" is free, "chat" asks the language model of `chat`.',
     )
-    chat_prices: str | None = option(None, "IN,OUT: prices of a million tokens.")
-    chat_key_env: str | None = option(None, "Environment variable that holds the key.")
-    prompts: str | None = option(None, "Folder whose files replace our prompts for critics.")
+    chat: str | None = option(None, "Language model of the critic: MODEL@URL.")
+    chat_recording: str | None = option(None, "Folder in which replies of the model are recorded.")
+    chat_replay: Literal["use", "only", "off"] = option(
+        "use", "Whether recorded replies are used: where there are any, exclusively, or not at all."
+    )
+    chat_budget: float | None = option(
+        None, "Maximum cost of the language model, by chat_prices.", above=0, rule="more than 0"
+    )
+    chat_prices: str | None = option(None, "Prices of a million input and output tokens: IN,OUT.")
+    chat_key_env: str | None = option(None, "Environment variable with the key of the endpoint.")
+    prompts: str | None = option(None, "Folder of prompts for critics that replace ours with the same file names.")
     prompts_digest: str = ""
     critic_digest: str = ""
-    critic_tokens: int = option(1024, "Most tokens of a reply of the critic's model.", low=1)
-    gradings: int = option(1, "How often each build is graded; the median counts.", low=1)
+    critic_tokens: int = option(1024, "Maximum number of tokens in a reply of the critic's model.", low=1)
+    gradings: int = option(1, "How often each build is graded. The median counts.", low=1)
     parser: Literal["ours", "released"] = option("ours", "How answers are read.")
     weights: Literal["paper", "released"] = option("paper", "Weights of the dimensions of a grade.")
     choices: Literal["read", "exact"] = option(
-        "read", 'How a chosen option is found in an answer; "exact": the answer is that very word.'
+        "read", 'How the chosen option is found in an answer. "exact": the answer must be that word.'
     )
     failed_plans: FailedPlans = option(
         "zero", "Whether plans that cannot be built count as 0, as in the paper, or are left out, as in its code."
     )
     labels: Literal["right", "released"] = option(
-        "right", 'Labels of judged statements; the released ones misspell "True", so that no answer is equal to it.'
+        "right", 'Labels of judged statements. The released ones misspell "True", so that no answer matches it.'
     )
-    parity: Literal["released"] | None = option(None, "As the released code: a name for five of these settings.")
+    parity: Literal["released"] | None = option(
+        None, "Sets parser, weights, choices, failed_plans and labels as in the released code."
+    )
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> BuildSettings:
         """Settings made of plain values.
 
         Raises:
-            UnknownNameError: For a setting, or a critic, that is not known.
-            UsageError: For a value out of range, or settings that do not go together.
+            UnknownNameError: For a setting that is not known.
+            UsageError: For a value out of range or a critic that is not known, or settings that do not go together.
             MissingExtraError: For a language model without its extra.
         """
         settings = with_parity(options_of(cls, SUITE, given), given, RELEASED)
         settings.limits  # noqa: B018 - raises where they are none
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none
-        talks = critics.entry(settings.critic).facts["chat"]
+        with naming_setting(SUITE, "critic"):
+            talks = critics.entry(settings.critic).facts["chat"]
         if talks and settings.chat is None:
             raise UsageError(
                 f"the critic '{settings.critic}' asks a language model: say which with --set chat=MODEL@URL"

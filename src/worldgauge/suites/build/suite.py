@@ -11,6 +11,7 @@ from worldgauge.core.errors import DataError, NotApplicableError
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import AnswerCard, Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.engine.suite.demo_set import DemoSet
 from worldgauge.suites.build import format as data
 from worldgauge.suites.build import protocol, published, report_view, scoring, summary, tasks
 from worldgauge.suites.build.settings import ACCESS, RELEASED, SUITE, BuildSettings
@@ -47,11 +48,23 @@ class Build(Suite):
 
     def missing_data(self, source: Path) -> list[str]:
         """Files of tasks that the folder does not have, and a language model that is named but not used."""
-        idle = self.options.chat is not None and self.options.critic == scoring.FREE
-        note = (
-            [f"{self.options.chat} is named, but the critic is '{scoring.FREE}': say --set critic=chat"] if idle else []
+        notes = [f"{name} is not in {source}" for name in data.missing(Path(source))]
+        if self.options.chat is not None and self.options.critic == scoring.FREE:
+            notes.append(f"chat={self.options.chat} changes nothing: the critic is '{scoring.FREE}'; set critic=chat")
+        return notes
+
+    @classmethod
+    def demo_set(cls, *, full: bool = False) -> DemoSet:
+        """See `Suite.demo_set`."""
+        place, question = (
+            5,
+            "Can an agent plan in space, build what it is told and judge rooms?",
         )
-        return [*data.missing(Path(source)), *note]
+        if full:
+            options = {"structures": 12, "stimuli": 2, "commonsense": 16}
+            return DemoSet(place, question, options, cls.references, core_seconds=120, megabytes=100)
+        options = {"structures": 12, "stimuli": 0, "commonsense": 8, "size_px": 128}
+        return DemoSet(place, question, options, ("truth", "reader", "empty"), core_seconds=20)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per row of the data set; rows that cannot be used fail with the reason."""
@@ -99,3 +112,9 @@ class Build(Suite):
     ) -> AnswerCard:
         """The question, what was expected, and every answer."""
         return report_view.answer_card(task, records, scores, self.options)
+
+    def vote_table(self, votes: Path, runs: Sequence[Path]) -> Table:
+        """Creativity with the votes that `worldgauge vote` has held."""
+        from worldgauge.suites.build.voting.vote import voted  # it imports this module
+
+        return voted(votes, runs)

@@ -42,7 +42,7 @@ def summarize(
     failed: Mapping[str, Sequence[Failure]],
     failed_plans: FailedPlans = "zero",
 ) -> list[Table]:
-    """All tables, full marks first.
+    """Return all tables, full marks first.
 
     Args:
         scores: Scores by subject.

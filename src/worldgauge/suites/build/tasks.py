@@ -1,4 +1,4 @@
-"""Tasks: one per row of the data set, and how a task finds its row and its build again."""
+"""Tasks: one per row of the data set; and how a task finds its row and its build again."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from worldgauge.worlds.blocks.blueprint import Blueprint, tier_of
 
 
 def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
-    """All tasks of a data folder, kind by kind; the files are read again.
+    """Yield all tasks of a data folder, kind by kind; the files are read again.
 
     Rows that cannot be used become tasks that fail with their reason.
 
+    Args:
+        source: Folder of the data set.
+        settings: Settings of the run.
+
     Raises:
-        DataError: When the folder holds none.
+        DataError: If the folder holds none.
     """
     _loaded.cache_clear()
     _rows.cache_clear()
@@ -52,10 +56,10 @@ def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
 
 
 def row_of(task: Task) -> BuildTask:
-    """The row of a task.
+    """Return the row of a task.
 
     Raises:
-        DataError: When it is faulty or gone.
+        DataError: If it is invalid or missing.
     """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
@@ -67,7 +71,7 @@ def row_of(task: Task) -> BuildTask:
 
 
 def truth_of(task: Task) -> Blueprint | None:
-    """The build that a task is about; None for questions."""
+    """Return the build that a task is about; None for questions."""
     row = row_of(task)
     if row.architecture is None:
         return None

@@ -1,6 +1,6 @@
 """Collecting episodes of the closed loop: recognition, image-goal navigation, questions in homes, trials at a table.
 
-One item is one home, or one table task. All its randomness comes from (seed, split, home or task, kind). It is
+One item is one home, or one part of a task elsewhere. All its randomness comes from (seed, split, home, task). It is
 done when its file lies in the folder `parts`, which is written last; the published files are made from all parts at the
 end.
 """
@@ -8,7 +8,7 @@ end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,45 +17,44 @@ from worldgauge.core.errors import UsageError
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
 from worldgauge.engine.collection.kernel import SEEDS
 from worldgauge.engine.collection.report import DataReport
-from worldgauge.engine.options import option
-from worldgauge.suites.closedloop.episodes.home import find_episodes
-from worldgauge.suites.closedloop.episodes.parts import found_in, publish, read_part, write_part
-from worldgauge.suites.closedloop.episodes.plan import SCENES, TableShare, all_shares
-from worldgauge.suites.closedloop.episodes.table import find_trials
+from worldgauge.engine.options import merged, option
 from worldgauge.suites.closedloop.format import check as checking
-from worldgauge.suites.closedloop.format.check import PUBLISHED
-from worldgauge.suites.closedloop.format.episode import KINDS
 from worldgauge.suites.closedloop.format.load import MANIFEST_FORMAT
+from worldgauge.suites.closedloop.sampling.contract import Share
+from worldgauge.suites.closedloop.sampling.parts import (
+    all_shares,
+    found_in,
+    pictures_in,
+    publish,
+    read_part,
+    samplers,
+    write_part,
+)
+from worldgauge.suites.closedloop.task import task_names
 
 # What the suite's agents and models are trained on is collected, too: importing registers it.
 from worldgauge.suites.closedloop.training_data.coverage import collection as _coverage  # noqa: F401
 from worldgauge.suites.closedloop.training_data.demonstrations import collection as _demonstrations  # noqa: F401
 from worldgauge.worlds.indoor.splits import SPLITS
-from worldgauge.worlds.tabletop.world import check_engine
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M
 
 PANORAMA = (1024, 576)
 """Width and height of a goal image (specification, section 4)."""
 
-_MAX_SCENES, _MAX_COUNT = 1000, 20_000
-
 
 @dataclass(frozen=True)
 class EpisodeOptions:
-    """What a collection of closed-loop episodes holds."""
+    """What a collection of closed-loop episodes holds, beside the options of each task (`EpisodeSampler.Options`)."""
 
-    scenes: int = option(SCENES, "Homes, over which episodes are spread evenly.", low=1, high=_MAX_SCENES)
-    recognition: int = option(PUBLISHED["recognition"], "Episodes: what is in the red box?", low=0, high=_MAX_COUNT)
-    navigation: int = option(
-        PUBLISHED["navigation"], "Episodes: go to where this picture was taken.", low=0, high=_MAX_COUNT
+    scenes: int = option(60, "Number of homes. Episodes are spread evenly over them.", low=1, high=1000)
+    split: str = option(
+        "test", 'Which homes: those of "train", "val" or "test". No home is in two of them.', choices=SPLITS
     )
-    questions: int = option(PUBLISHED["questions"], "Episodes: walk about and answer.", low=0, high=_MAX_COUNT)
-    manipulation: int = option(
-        PUBLISHED["manipulation"], "Trials with an arm at a table (extra manipulation).", low=0, high=_MAX_COUNT
-    )
-    split: str = option("test", 'Which homes: "train", "val" or "test", which share none.', choices=SPLITS)
-    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option(PANORAMA, "Width and height of a goal panorama in pixels.", low=16, high=8192)
+
+
+_TASKS = task_names()
 
 
 @collections.register("closedloop")
@@ -67,20 +66,23 @@ class EpisodeCollection(Collection):
 
     name = MANIFEST_FORMAT
     items_noun = "episodes"
-    Options = EpisodeOptions
-    fixed = ("seed", "split", "scenes", "size")
-    growing = KINDS
+    Options = merged(EpisodeOptions, *(one.Options for one in samplers()))
+    fixed = (
+        *("seed", "split", "scenes", "size"),
+        *(field.name for one in samplers() for field in fields(one.Options) if field.name != one.kind),
+    )
+    growing = _TASKS
     settings_first = True
     options: EpisodeOptions
 
     def check_options(self) -> None:
-        """Check that at least one kind of episode is to be collected.
+        """Check that at least one task is to be collected.
 
         Raises:
             UsageError: When all counts are 0.
         """
-        if not any(self.settings()[kind] for kind in KINDS):
-            raise UsageError(f"{' and '.join(KINDS)} are all 0: give a number for at least one of them")
+        if not any(self.settings()[name] for name in _TASKS):
+            raise UsageError(f"{' and '.join(_TASKS)} are all 0: give a number for at least one of them")
 
     def camera(self) -> Mapping[str, Any]:
         """Height of the eyes, and what a goal image is."""
@@ -88,18 +90,19 @@ class EpisodeCollection(Collection):
         return {"height_m": EYE_HEIGHT_M, "goal_image": goal_image}
 
     def begin(self, *, local: bool) -> None:
-        """Check that the physics engine is here if there are trials at a table."""
-        if self.options.manipulation:
-            check_engine("leave it out with --manipulation 0")
+        """Check that what the tasks need is installed."""
+        for sampler in samplers():
+            if self.settings()[sampler.kind]:
+                sampler.check_installed()
 
     def items(self) -> Iterator[Item]:
-        """One item per home, then one per table task."""
+        """One item per home, then one per part of a task elsewhere."""
         for share in all_shares(self.settings()):
             yield Item(share.scene, place=share.scene)
 
     def expected(self) -> int:
-        """Episodes of all kinds."""
-        return sum(self.settings()[kind] for kind in KINDS)
+        """Episodes of all tasks."""
+        return sum(self.settings()[name] for name in _TASKS)
 
     def done(self) -> int:
         """Episodes of the parts that are in place."""
@@ -111,21 +114,18 @@ class EpisodeCollection(Collection):
         return read_part(self.out, self._share_of(item)) is not None
 
     def count_of(self, made: Made) -> int:
-        """Episodes of a home or table task, also where fewer were found than asked for."""
+        """Episodes of an item, also where fewer were found than asked for."""
         return int(made.facts.get("episodes", 0))
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """All episodes of one home, or all trials of one table task."""
+        """All episodes of one home, or of one part of a task elsewhere."""
         share = self._share_of(item)
         part = read_part(self.out, share)
         if part is None:
-            if isinstance(share, TableShare):
-                part = find_trials(share, progress)
-            else:
-                part = find_episodes(self.out, share, self.options.size, progress)
+            part = share.find(self.out, self.settings(), progress)
             write_part(self.out, share, part)
         return Made(
-            frames=len(part["episodes"].get("navigation", ())),
+            frames=pictures_in(part),
             world=WorldFacts(**part["world"]) if "world" in part else None,
             worlds={name: WorldFacts(**facts) for name, facts in part.get("worlds", {}).items()},
             discards=[reason for reason, times in part["discards"].items() for _ in range(times)],
@@ -139,8 +139,8 @@ class EpisodeCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts by kind next to the published ones."""
+        """Counts by task next to the published ones."""
         return checking.check(root, decode=decode).report()
 
-    def _share_of(self, item: Item) -> Any:
+    def _share_of(self, item: Item) -> Share:
         return next(share for share in all_shares(self.settings()) if share.scene == item.id)

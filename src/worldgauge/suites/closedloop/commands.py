@@ -13,6 +13,7 @@ import typer
 from worldgauge.core.errors import UsageError
 from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import (
+    Csv,
     Data,
     Deadline,
     Json,
@@ -20,6 +21,7 @@ from worldgauge.terminal.options import (
     Models,
     Seed,
     Settings,
+    Verbose,
     Workers,
     resumable,
     settings_of,
@@ -27,31 +29,39 @@ from worldgauge.terminal.options import (
 
 if TYPE_CHECKING:
     from worldgauge.suites.closedloop.studies.definitions import StudyResult
+    from worldgauge.terminal.output import Form
 
 
 def study(
-    name: Annotated[str, typer.Argument(help="quality, controllability, calls, revision or context.")],
+    name: Annotated[str, typer.Argument(help="Analysis: quality, controllability, calls, revision or context.")],
     data: Data,
-    out: Annotated[Path, typer.Option(help="Folder of the page and of the runs it is made from.")],
+    out: Annotated[Path, typer.Option(help="Folder for the page and the runs that it is made from.")],
     model: Models = None,
     candidates: Annotated[
-        list[int] | None, typer.Option(help="With calls: also sweep how many plans are compared. Can be repeated.")
+        list[int] | None, typer.Option(help="With calls: number of plans compared, to sweep as well. Can be repeated.")
     ] = None,
     settings: Settings = None,
     workers: Workers = 1,
     seed: Seed = 0,
     limit: Limit = None,
     deadline: Deadline = 1800.0,
+    verbose: Verbose = False,
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
-    """What makes a world model of use to an agent? Runs what an analysis of the paper compares, with a table, a plot
-    and what can be concluded; started again, it goes on where it stopped."""
+    """Repeat an analysis of the paper: what makes a world model useful to an agent?
+
+    Runs all models and settings that it compares, and writes a page with a table, a plot and conclusions. A stopped
+    study continues where it stopped.
+    """
     from worldgauge.suites.closedloop.report.study_page import write_study
     from worldgauge.suites.closedloop.studies.run import run_study
-    from worldgauge.terminal.progress import Running
+    from worldgauge.terminal.output import form_of
+    from worldgauge.terminal.progress import RunProgress
 
+    form = form_of(json, csv)
     given: dict[str, Any] = settings_of(settings)
-    with resumable(), Running() as progress:
+    with resumable(), RunProgress(verbose=verbose) as progress:
         found = run_study(
             name,
             data=data,
@@ -71,36 +81,38 @@ def study(
     words += [word for pair in settings or () for word in ("--set", pair)]
     words += [] if limit is None else ["--limit", str(limit)]
     path = write_study(found, out / f"{name}.html", shlex.join(words))
-    _print_study(found, path, json)
+    _print_study(found, path, form)
 
 
 def train_recogniser(
-    homes: Annotated[int, typer.Option(help="Homes of the training split that it is trained on.", min=1)] = 100,
+    homes: Annotated[int, typer.Option(help="Number of homes of the training split to train on.", min=1)] = 100,
     out: Annotated[
-        Path | None, typer.Option(help="File to write; by default the cache, where runs look for it.")
+        Path | None, typer.Option(help="File to write. By default in the cache, where runs look for it.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Train the recogniser that agents of the closed loop see with; runs that need it do so themselves, once. Takes one
-    to two minutes."""
+    """Train the recogniser of the closed loop's agents. Takes one to two minutes.
+
+    Runs that need it train it by themselves.
+    """
     from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, cached_file, save
-    from worldgauge.suites.closedloop.recognition.recogniser.training import train
-    from worldgauge.terminal.progress import Bars
+    from worldgauge.suites.closedloop.recognition.recogniser.train import train
+    from worldgauge.terminal.progress import ProgressBar
 
     path = out or cached_file(homes)
     if path is None:
         raise UsageError("nothing is cached (WORLDGAUGE_CACHE=off): say where to with --out")
-    with Bars() as bars:
-        made = train(homes, progress=lambda done, of: bars.bar("homes looked at", done, of))
+    with ProgressBar() as bar:
+        made = train(homes, progress=lambda done, of: bar.show("homes looked at", done, of))
     save(made, path)
     _print_recogniser(path, made.facts, "" if out is None else f"{FILE_VARIABLE}={path}", json)
 
 
-def _print_study(finding: StudyResult, page: Path, json: bool) -> None:
-    from worldgauge.terminal.output import print_json, written
-    from worldgauge.terminal.tables import headline, out
+def _print_study(finding: StudyResult, page: Path, form: Form) -> None:
+    from worldgauge.terminal.output import SCORE_COLUMNS, beside_csv, print_csv, print_json, score_rows, written
+    from worldgauge.terminal.tables import headline, print_text
 
-    if json:
+    if form == "json":
         print_json(
             page=str(page),
             study=finding.study.name,
@@ -111,13 +123,17 @@ def _print_study(finding: StudyResult, page: Path, json: bool) -> None:
             words=list(finding.words),
         )
         return
-    for table in finding.tables:
-        headline(table)
-        for note in table.notes:
-            out.print(note, style="dim", markup=False)
-    for sentence in finding.words:
-        out.print(sentence, markup=False)
-    written(page, json)
+    if form == "csv":
+        print_csv(SCORE_COLUMNS, score_rows("closedloop", finding.tables))
+    with beside_csv(form):
+        for table in finding.tables:
+            if form == "text":
+                headline(table)
+            for note in table.notes:
+                print_text(note, style="dim")
+        for sentence in finding.words:
+            print_text(sentence)
+        written(page, json=False)
 
 
 def _print_recogniser(path: Path, facts: Mapping[str, Any], use: str, json: bool) -> None:
@@ -143,3 +159,6 @@ COMMANDS = (
     Command(train_recogniser, "Tools", "worldgauge train-recogniser", name="train-recogniser"),
 )
 """What the command line offers beside running the suite."""
+
+LISTED: dict[str, str] = {}
+"""Kinds of components that `worldgauge list` shows, and the module of each registry."""

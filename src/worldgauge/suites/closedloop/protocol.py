@@ -14,7 +14,7 @@ from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.suites.closedloop.loop import LoopStep, run_episode
 from worldgauge.suites.closedloop.policies.contract import queries_of
 from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import TaskEnv
+from worldgauge.suites.closedloop.task import TaskEnv, noted_settings
 from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import SEEN, Tracer
 
@@ -58,8 +58,7 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
         "view": subject.spec.view,
         "proposer": task.parameters.proposer,
         "reviser": task.parameters.reviser,
-        "track": settings.track,
-        "leading_turns": settings.leading_turns,
+        **{name: getattr(settings, name) for name in noted_settings()},
         "decisions": tracer.decisions,
         "steps": rules.count_steps(len(way) - 1, end),
         "metres": round(polyline.length(way), 9),

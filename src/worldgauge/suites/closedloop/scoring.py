@@ -18,18 +18,20 @@ from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.metrics import controllability
 from worldgauge.suites.closedloop.metrics.success import model_calls
 from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskEnv
+from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskEnv, closed_loop_tasks, task_names
 from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import COMPARED, read_trace
 
 HEADLINE = "task/success"
 """What an episode came to, in percent: success, or the answer score."""
 QUALITY = ("controllability_psnr", "controllability_ssim", "visual_quality")
-METRICS = (
-    *("success", "trajectory_steps", "trajectory_m", "spl", "answer_score", "answer_spl"),
-    *("task_progress", "decision_regret", "model_calls", *QUALITY, *LEARNED.values()),
-)
 NOTHING_IMAGINED = "nothing was imagined"
+
+
+def metric_names() -> frozenset[str]:
+    """Metrics of all scores: of every episode, and in the tables of the tasks."""
+    own = (column.rpartition("/")[2] for name in task_names() for column in closed_loop_tasks.get(name).columns)
+    return frozenset({"success", "decision_regret", "model_calls", *QUALITY, *LEARNED.values(), *own})
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:

@@ -10,13 +10,17 @@ from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
+from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.closedloop import protocol, published, scoring, summary, task_index
-from worldgauge.suites.closedloop.recognition.recogniser.recognition import at_hand
+from worldgauge.suites.closedloop.recognition.recogniser.recognition import ensure_trained
 from worldgauge.suites.closedloop.report import replay
 from worldgauge.suites.closedloop.report.view import task_details, task_view
-from worldgauge.suites.closedloop.settings import REACHING, SUITE
+from worldgauge.suites.closedloop.settings import REACHING, SUITE, settings_type
 from worldgauge.suites.closedloop.settings import Settings as ClosedLoopSettings
-from worldgauge.suites.closedloop.task import closed_loop_tasks
+from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
+from worldgauge.suites.closedloop.trial_questions import StepQuestions
+from worldgauge.worlds.tabletop.canvas import can_draw
 
 
 @suites.register(SUITE)
@@ -24,7 +28,7 @@ class ClosedLoop(Suite):
     """Let an agent act with a world model in the loop: its success is what the model's predictions are worth."""
 
     name = SUITE
-    Settings = ClosedLoopSettings
+    Settings = settings_type()
     version = 1
     references = ("oracle", "warp", "degraded", "forgetful", "roll", "freeze", "noise", "none")
     default_references = ("none",)
@@ -32,7 +36,7 @@ class ClosedLoop(Suite):
     floor_references = ("none", "freeze", "noise")
     claim = "helps an agent succeed"
     choosing_settings = frozenset({"task"}) | REACHING
-    metrics = frozenset(scoring.METRICS)
+    metrics = scoring.metric_names()
     vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "episode",
         "tasks": "episodes",
@@ -45,6 +49,11 @@ class ClosedLoop(Suite):
     }
 
     @classmethod
+    def trial_questions(cls) -> TrialQuestions:
+        """Questions about a walk of the suite's own kind."""
+        return StepQuestions()
+
+    @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> ClosedLoopSettings:
         """Settings made of plain values, with the digests of the files they name."""
         return ClosedLoopSettings.of(given)
@@ -53,13 +62,36 @@ class ClosedLoop(Suite):
     def scoring_settings(self) -> frozenset[str]:
         """Settings that only `score` reads.
 
-        These are the judge and its language model where no policy asks one, and networks likewise.
+        These are those of tasks, such as the judge, its language model where no policy asks one, and networks likewise.
         """
         asked = frozenset() if self.options.talks else frozenset({"chat", "prompts_digest"})
         seen = frozenset() if self.options.sees_by_network else frozenset({"lpips"})
         acting = self.options.sees_by_network or any(map(self.options.networks, self.options.asked))
         weights = frozenset() if acting else frozenset({"networks_digest"})
-        return frozenset({"judge", "aesthetic", "imaging"}) | asked | seen | weights
+        own = frozenset[str]().union(*(closed_loop_tasks.get(name).scoring_settings for name in task_names()))
+        return frozenset({"aesthetic", "imaging"}) | own | asked | seen | weights
+
+    @classmethod
+    def demo_set(cls, *, full: bool = False) -> DemoSet:
+        """See `Suite.demo_set`."""
+        place, question = 4, "Does an agent that looks ahead with the model succeed more often?"
+        manipulation = 4 if can_draw() else 0
+        if full:
+            options = {"scenes": 2, "recognition": 4, "navigation": 4, "questions": 4, "manipulation": manipulation}
+            settings = {"view_px": 160, "panorama_px": 512}
+            subjects = ("oracle", "warp", "freeze", "none")
+            return DemoSet(place, question, {**options, "size": (512, 288)}, subjects, settings, core_seconds=400)
+        options = {"scenes": 5, "recognition": 0, "navigation": 20, "questions": 0, "manipulation": manipulation}
+        settings = {"candidates": 10, "view_px": 64, "panorama_px": 256}
+        return DemoSet(
+            place,
+            question,
+            {**options, "size": (256, 144)},
+            ("oracle", "degraded?level=0.35", "none"),
+            settings,
+            column="navigation",
+            core_seconds=100,
+        )
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per episode; those whose scenes are not available are skipped with the reason."""
@@ -79,7 +111,7 @@ class ClosedLoop(Suite):
         for kind in sorted({task.sample["kind"] for task in tasks if task.skip is None}):
             closed_loop_tasks.get(kind).check_installed(self.options)
         if any(self.options.sees(task.sample["kind"]) for task in tasks):
-            at_hand(lambda done, of: tell("training the recogniser", done, of))
+            ensure_trained(lambda done, of: tell("training the recogniser", done, of))
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
         """Act out the episode and store its trace, what was seen and what was imagined."""

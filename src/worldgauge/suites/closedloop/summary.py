@@ -90,11 +90,8 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
         f"{name.replace('_', ' ')} {score.facts[name]}"
         for entry in entries
         for score in entry.of(HEADLINE)
-        for name, told in (
-            ("leading_turns", score.group["task"] != "manipulation"),
-            ("track", score.group["task"] == "navigation"),
-        )
-        if told and name in score.facts
+        for name in _kind(str(score.group["task"])).noted_settings
+        if name in score.facts
     }
     notes = [
         "Success in percent: 0 or 100 an episode, of questions the answer score of 0 to 100. "
@@ -211,7 +208,8 @@ def _flags_note(entries: Sequence[_Entry], task: str) -> Iterator[str]:
 def _by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
     """The success of one task by a key of its group."""
     found = {str(s.group[key]) for e in entries for s in e.of(HEADLINE, task) if key in s.group}
-    names = sorted(found, key=lambda name: (_ORDER.get(name, 0), name))
+    order = _kind(task).parts[key]
+    names = sorted(found, key=lambda name: (order.index(name) if name in order else -1, name))
     if len(names) < 2:
         return
     rows = [
@@ -237,9 +235,6 @@ def _gain_by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Ta
     table = _gain_by(entries, columns, f"{task}/gain", title)
     if table is not None:
         yield table
-
-
-_ORDER = {"easy": 1, "medium": 2, "hard": 3}
 
 
 def _imagined(entries: Sequence[_Entry]) -> Table:

@@ -1,13 +1,14 @@
 """A task of the suite: where it happens, what the agent is asked, the rules, the outcome and how it is shown.
 
-A task is a folder of the suite with a `task.py` in it, whose class registers itself; its episodes, policies and metrics
-may lie in the same folder. Nothing else in the suite knows a task by name, except the format, which reads the paper's.
+A task is a folder of the suite with a `task.py` in it, whose class registers itself. The format of its episodes, how
+they are collected, its settings, policies and metrics lie in the same folder. Nothing else in the suite knows a task by
+name.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -23,6 +24,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, TaskView
 from worldgauge.engine.suite.scores import make_score
 from worldgauge.perception.networks import networks
+from worldgauge.suites.closedloop.format.contract import EpisodeFormat
 from worldgauge.suites.closedloop.format.episode import ClosedLoop
 from worldgauge.suites.closedloop.loop import Env, RemembersViews, Rules
 from worldgauge.suites.closedloop.metrics.success import Term
@@ -37,6 +39,7 @@ from worldgauge.suites.closedloop.policies.contract import (
     revisers,
 )
 from worldgauge.suites.closedloop.policies.lpips import NETWORK
+from worldgauge.suites.closedloop.sampling.contract import EpisodeSampler
 
 if TYPE_CHECKING:
     from worldgauge.suites.closedloop.settings import Settings
@@ -49,7 +52,7 @@ FPS = 3.0
 """Of films of an episode: slow enough to read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TaskParameters:
     """How a task is asked.
 
@@ -62,8 +65,8 @@ class TaskParameters:
         aspect: Width of the views over their height.
         hfov_deg: Horizontal field of view of the views, degrees.
         view_px: Height of the views, pixels.
-        proposer: Registered policy.
-        reviser: Registered policy.
+        proposer: Registered policy that proposes plans; in `ClosedLoopTask.defaults`, the default one.
+        reviser: Registered policy that chooses among them; in `ClosedLoopTask.defaults`, the default one.
     """
 
     decisions: int
@@ -75,6 +78,19 @@ class TaskParameters:
     view_px: int
     proposer: str
     reviser: str
+
+
+class TaskSettings(Protocol):
+    """A dataclass of options."""
+
+    RELEASED: ClassVar[Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """Settings of a task that has none."""
+
+    RELEASED: ClassVar[Mapping[str, str]] = {}
 
 
 class TaskEnv(Env[Any], Protocol):
@@ -121,16 +137,25 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     Attributes:
         name: The registered name: `--set task=NAME`, the episodes' group, the prefix of its scores.
-        order: Its place among the tasks in tables; the paper's.
+        order: Its place among the tasks in tables; the paper's. It is also part of the seeds of its episodes.
+        format: The files of its episodes.
+        sampler: How its episodes are collected.
         defaults: How it is asked unless settings differ.
         columns: Columns of its table by name of the score, the paper's first.
         is_rate: Whether success is yes or no.
         regret_unit: Unit of `Rules.true_value`.
-        parts: Keys of the episodes' groups by which success has tables of its own.
+        parts: Keys of the episodes' groups by which success has tables of its own, each with the order of its values;
+            those not named come first, by name.
         gain_parts: Those of them by which the gain over no world model has one too, with their words in the title.
         ends: Words for every reason why episodes end.
         fps: Frames a second of videos of an episode.
-        own_settings: Settings that only some tasks have, this one among them.
+        OwnSettings: Dataclass of the settings that only some tasks have, this one among them. Its `RELEASED` holds the
+            values that parity=released stands for.
+        noted_settings: Those of them that records keep and the table of success tells.
+        scoring_settings: Those of them that only its scores depend on.
+        shared_proposers: Proposers of several tasks that serve it: what makes its own of that name, or None for the
+            registered one.
+        shared_revisers: Revisers likewise.
         policy_options: Setting by name of the policy option (`PolicyKit.options`) that is taken from it.
 
     Args:
@@ -141,15 +166,21 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     name: ClassVar[str]
     order: ClassVar[int]
+    format: ClassVar[EpisodeFormat[Any]]
+    sampler: ClassVar[EpisodeSampler]
     defaults: ClassVar[TaskParameters]
     columns: ClassVar[Mapping[str, str]]
     is_rate: ClassVar[bool] = True
     regret_unit: ClassVar[str] = ""
-    parts: ClassVar[tuple[str, ...]] = ()
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     gain_parts: ClassVar[Mapping[str, str]] = {}
     ends: ClassVar[Mapping[str, str]] = {}
     fps: ClassVar[float] = FPS
-    own_settings: ClassVar[tuple[str, ...]] = ()
+    OwnSettings: ClassVar[type[TaskSettings]] = NoSettings
+    noted_settings: ClassVar[tuple[str, ...]] = ()
+    scoring_settings: ClassVar[frozenset[str]] = frozenset()
+    shared_proposers: ClassVar[Mapping[str, Callable[[PolicyKit], Proposer[Any]] | None]] = {}
+    shared_revisers: ClassVar[Mapping[str, Callable[[PolicyKit], Reviser[Any]] | None]] = {}
     policy_options: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, episode: EpisodeT, world: WorldFacts, settings: Settings) -> None:
@@ -161,8 +192,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     @classmethod
     def episodes(cls, data: ClosedLoop) -> Sequence[Any]:
         """Its episodes in a folder, in order."""
-        found: Sequence[Any] = getattr(data, cls.name, ())
-        return found
+        return data.episodes.get(cls.name, ())
 
     @classmethod
     def group(cls, episode: Any) -> dict[str, object]:
@@ -173,6 +203,17 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     def clip_frames(cls, length: int) -> int:
         """Frames of a clip after the first, for plans of `length`; it shows all steps of a walker."""
         return max(cls.defaults.clip, length) if cls.defaults.clip else 0
+
+    @classmethod
+    def found_settings(cls, settings: Settings) -> dict[str, Any]:
+        """Those of its settings that are computed from others, such as digests of files.
+
+        It is called for every task, also where its episodes are not asked.
+
+        Raises:
+            UsageError: For a setting that names nothing.
+        """
+        return {}
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
@@ -216,7 +257,11 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     def policies(self) -> tuple[Proposer[Any], Reviser[Any]]:
         """Proposer and reviser."""
         kit = self.kit(self.settings)
-        return proposers.get(self.parameters.proposer)(kit), revisers.get(self.parameters.reviser)(kit)
+        proposer, reviser = self.parameters.proposer, self.parameters.reviser
+        return (
+            (self.shared_proposers.get(proposer) or proposers.get(proposer))(kit),
+            (self.shared_revisers.get(reviser) or revisers.get(reviser))(kit),
+        )
 
     @abstractmethod
     def make_env(self) -> EnvT:
@@ -321,6 +366,18 @@ def task_names() -> tuple[str, ...]:
     return tuple(sorted(closed_loop_tasks.names(), key=lambda name: closed_loop_tasks.get(name).order))
 
 
+def noted_settings() -> tuple[str, ...]:
+    """Settings that records keep, of all tasks."""
+    return tuple(dict.fromkeys(one for name in task_names() for one in closed_loop_tasks.get(name).noted_settings))
+
+
+def serves(registry: Registry[Any], name: str, task: str) -> bool:
+    """Whether a proposer or reviser serves a task: it says so, or the task does."""
+    kind = closed_loop_tasks.get(task)
+    shared = kind.shared_proposers if registry is proposers else kind.shared_revisers
+    return name in shared or task in registry.entry(name).facts["tasks"]
+
+
 def score_of_term(record: Record, metric: str, term: Term, reason: str = "", *, prefix: str) -> Score:
     """The score of a term, with its flags.
 
@@ -337,10 +394,10 @@ def score_of_term(record: Record, metric: str, term: Term, reason: str = "", *, 
 
 def walked_facts(record: Record) -> dict[str, Any]:
     """How an episode ended and where the agent went, for tables and pictures."""
-    return {name: record.facts[name] for name in ("end", "xy", "leading_turns", "track")}
+    return {name: record.facts[name] for name in ("end", "xy", *noted_settings()) if name in record.facts}
 
 
-_SHARED: Mapping[str, str] = {"seeds": "heuristic_seeds", "kind": "kind", "lpips": "lpips"}
+_SHARED: Mapping[str, str] = {"kind": "kind", "lpips": "lpips"}
 """Options of policies that serve several tasks."""
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task
-from worldgauge.suites.closedloop.format import layout as closedloop
-from worldgauge.suites.closedloop.format.layout import ClosedLoop
+from worldgauge.suites.closedloop.format.episode import ClosedLoop
+from worldgauge.suites.closedloop.format.files import fingerprint_of
+from worldgauge.suites.closedloop.format.load import load, scene_missing
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import identity
 from worldgauge.suites.closedloop.settings import SUITE, Settings
 from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks
@@ -25,7 +26,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
     Raises:
         DataError: When the folder holds none.
     """
-    data = closedloop.load(Path(source))
+    data = load(Path(source))
     kinds = settings.asked
     found = [(kind, episode) for kind in kinds for episode in closed_loop_tasks.get(kind).episodes(data)]
     if not found and not data.faults:
@@ -44,9 +45,9 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             suite=SUITE,
             id=f"{kind}/{episode.id}",
             sample={"source": str(Path(source).resolve()), "kind": kind, "episode": episode.id},
-            fingerprint=closedloop.fingerprint_of(episode, world) + eyes[kind],
+            fingerprint=fingerprint_of(episode, world) + eyes[kind],
             group={"task": kind, **closed_loop_tasks.get(kind).group(episode)},
-            skip=closedloop.scene_missing(episode.scene) if world is None else None,
+            skip=scene_missing(episode.scene) if world is None else None,
         )
 
 
@@ -54,7 +55,7 @@ def unused_settings(source: Path, settings: Settings) -> list[str]:
     """Settings without any effect, since their tasks are not in the run or have no episodes here; one line each."""
     if not settings.unused(()):
         return []
-    data = closedloop.load(Path(source))
+    data = load(Path(source))
     held = [kind for kind in settings.asked if closed_loop_tasks.get(kind).episodes(data)]
     return [
         f"the setting '{name}' changes nothing: it is for {' and '.join(owners)}, of which no episode is asked"
@@ -76,11 +77,11 @@ def open_task(task: Task, settings: Settings) -> ClosedLoopTask[Any, Any, Any]:
         if episode.id == task.sample["episode"]:
             world = data.scenes[episode.scene]
             if world is None:
-                raise DataError(f"{task.id}: {closedloop.scene_missing(episode.scene)}")
+                raise DataError(f"{task.id}: {scene_missing(episode.scene)}")
             return kind(episode, world, settings)
     raise DataError(f"{task.sample['source']}: episode '{task.id}' is gone; plan the run again")
 
 
 @lru_cache(maxsize=2)
 def _loaded(source: str) -> ClosedLoop:
-    return closedloop.load(Path(source))
+    return load(Path(source))

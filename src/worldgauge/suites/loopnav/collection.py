@@ -26,6 +26,7 @@ from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
 from worldgauge.suites.loopnav.format import check as checking
 from worldgauge.suites.loopnav.format.records import read_bytes, read_records
+from worldgauge.suites.loopnav.format.trajectories import TYPES
 from worldgauge.suites.loopnav.format.write import MANIFEST, worlds_of, write_manifest, write_trajectory
 from worldgauge.suites.loopnav.walks.game import Game, Mode, Pictures
 from worldgauge.suites.loopnav.walks.locations import close_locations, kept_facts, open_location
@@ -34,14 +35,13 @@ from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.servers.java import address
 from worldgauge.worlds.minecraft.viewer import MOST_PIXELS
+from worldgauge.worlds.voxel.eye import VERTICAL_FOV_DEG
 from worldgauge.worlds.voxel.world import KINDS
 from worldgauge.worlds.walking.floor import check_walkable
 from worldgauge.worlds.walking.sampling import Rule
 from worldgauge.worlds.walking.walk import LoopKind
 
-TYPES: tuple[LoopKind, ...] = ("ABA", "ABCA")
 RANGES = (5, 15, 30, 50)
-VERTICAL_FOV_DEG = 75.0
 
 # A file name is a moment of a made-up year, so that names sort as the loops were made: this many a combination.
 _MAX_PER_COMBINATION = 1000
@@ -55,26 +55,32 @@ _GAME_DEADLINE_S = 3600.0
 class LoopNavOptions:
     """What a collection of loops holds."""
 
-    settlements: int = option(
-        12, "Villages, or homes and the like, each a world of its own.", low=1, high=_MAX_SETTLEMENTS
-    )
-    ranges: tuple[int, ...] = option(RANGES, "Distances of the goals in blocks.", low=1, high=_MAX_RADIUS)
-    types: tuple[LoopKind, ...] = option(TYPES, "Forms of the loop.")
-    per_combination: int = option(20, "Loops for each village, type and range.", low=1, high=_MAX_PER_COMBINATION)
-    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    settlements: int = option(12, "Number of worlds: villages, or what --world builds.", low=1, high=_MAX_SETTLEMENTS)
+    ranges: tuple[int, ...] = option(RANGES, "Distances of the goals, in blocks.", low=1, high=_MAX_RADIUS)
+    types: tuple[LoopKind, ...] = option(TYPES, "Kinds of loop.")
+    per_combination: int = option(20, "Loops for each world, type and range.", low=1, high=_MAX_PER_COMBINATION)
+    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=2)
-    sampling: Rule = option("released", 'How goals are drawn: "released" or "continuous".')
+    sampling: Rule = option("released", 'How goals are sampled: "released" or "continuous".')
     world: str = option(
-        "voxel", '"voxel", villages; "minecraft", the real game; or any world with a floor, such as "indoor", homes.'
+        "voxel",
+        'World to walk in: "voxel" (villages), "minecraft" (the real game), "indoor" (homes), or any '
+        "other with a floor.",
     )
     mode: Mode | None = option(
         None,
-        'Of the game: "js-server", ours (the default); "offline", no server; "java", --server (the default there).',
+        'With --world minecraft, where the game runs: "js-server" (a server that is started here), "offline" (its '
+        'physics without a server) or "java" (the server that --server names). By default "java" with --server, else '
+        '"js-server".',
     )
-    server: str | None = option(None, "Of the game: HOST:PORT of a server that you run.")
-    places: str | None = option(None, "On that server: published names, or NAME@X,Y,Z, separated by spaces.")
+    server: str | None = option(None, "With --world minecraft: HOST:PORT of a server that you run.")
+    places: str | None = option(
+        None, "With --server: places to walk in, published names or NAME@X,Y,Z, separated by spaces."
+    )
     pictures: Pictures | None = option(
-        None, 'Of the game: "ours" (the default), "viewer" (as published), "released" (no stairs).'
+        None,
+        'With --world minecraft, how frames are drawn: "ours" (the default), "viewer" (the published renderer) or '
+        '"released" (the same, with its missing stairs).',
     )
 
     @property
@@ -95,7 +101,7 @@ class LoopNavOptions:
 
 @collections.register("loopnav")
 class LoopNavCollection(Collection):
-    """Loops in generated villages, in the real game or in homes, in LoopNav's layout."""
+    """Loops in generated villages, homes or the real game, in LoopNav's layout."""
 
     name = "loopnav"
     items_noun = "loops"
@@ -187,7 +193,11 @@ class LoopNavCollection(Collection):
     def make(self, item: Item, progress: Tell) -> Made:
         """Make one trajectory. What is on disk already is walked again (cheap) but not rendered again.
 
-        What was walked on an external server is not walked again; `Made.discards` then counts those of this call only.
+        A walk on an external server is not repeated; `Made.discards` then counts those of this call only.
+
+        Args:
+            item: The trajectory.
+            progress: Reports progress.
         """
         args, game = item.args, self.options.game
         video, records = self._files(item)
@@ -238,7 +248,12 @@ class LoopNavCollection(Collection):
         return settings
 
     def write_manifest(self, worlds: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> None:
-        """Write the manifest in the format's own form. It names all modes in which the loops were walked."""
+        """Write the manifest in the format's own form. It names all modes in which the loops were walked.
+
+        Args:
+            worlds: Worlds by name.
+            settings: Settings of the collection.
+        """
         settings = dict(settings)
         if "discarded" in settings:
             settings["discarded"] = dict(sorted((self._discarded + Counter(settings["discarded"])).items()))

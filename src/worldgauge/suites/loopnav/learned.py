@@ -16,7 +16,7 @@ from worldgauge.core.statistics import jackknife_interval
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Cell, Record, Score
 from worldgauge.engine.suite.scores import make_mean_score, make_score
-from worldgauge.metrics.frechet import fvd, fvd_pair
+from worldgauge.metrics.fvd import fvd, fvd_pair
 from worldgauge.perception.loading import BATCH, AskedLpips, LocalLpips, Unavailable, VideoFeatures, load_network
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 
@@ -73,7 +73,7 @@ def _lpips(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings
         yield from (make_score(record, metric, None, reason=network.reason) for metric in LPIPS)
         return
     assert isinstance(network, AskedLpips | LocalLpips)
-    told = dict(network.settings)
+    network_facts = dict(network.settings)
     sides = {"lpips": (rollout, truth), "lpips_320x180": (rollout.resized(*COMMON_SIZE), truth.resized(*COMMON_SIZE))}
     for metric, clips in sides.items():
         series: list[tuple[int, float | None]] = []
@@ -83,9 +83,9 @@ def _lpips(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings
                 x, y = (np.stack(list(clip.take(part))).astype(np.float32) / np.float32(255) for clip in clips)
                 series += zip(part, network.distances(x, y).tolist(), strict=True)
         except WorldgaugeError as error:
-            yield make_score(record, metric, None, reason=_line(error), facts={"network": told})
+            yield make_score(record, metric, None, reason=_line(error), facts={"network": network_facts})
             continue
-        yield make_mean_score(record, metric, series, network=told)
+        yield make_mean_score(record, metric, series, network=network_facts)
 
 
 def _fvd(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:

@@ -17,11 +17,17 @@ from worldgauge.suites.loopnav.tasks import episode_of
 
 
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: LoopNavSettings) -> Record:
-    """Run `subject` on one loop and store its frames lossless in the record's folder.
+    """Run a model on one loop and store its frames lossless in the record's folder.
+
+    Args:
+        task: The loop.
+        subject: The model.
+        task_context: Folder, seed and progress.
+        settings: Settings of the suite.
 
     Raises:
-        SubjectError: When the model breaks its contract.
-        NotApplicableError: When the model needs what this recording does not have.
+        SubjectError: The model breaks its contract.
+        NotApplicableError: The model needs what this recording does not have.
     """
     episode, start = episode_of(task)
     request = replace(make_request(episode, start, subject.spec, settings, seed=task_context.seed), task=task.id)

@@ -13,7 +13,7 @@ from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, mean_of_known
 from worldgauge.engine.suite.scores import make_mean_score, make_score
-from worldgauge.metrics.sgcs import FrameScore, Scene, sample_pairs, sgcs
+from worldgauge.perception.instances import SceneGraph
 from worldgauge.suites.loopnav.metrics.scene_relations import match_by_look, match_by_place, relation_score
 from worldgauge.suites.loopnav.metrics.scene_variants import (
     chance_corrected,
@@ -27,6 +27,7 @@ from worldgauge.suites.loopnav.metrics.scene_variants import (
     sgcs_by_coverage,
     unseen_sgcs,
 )
+from worldgauge.suites.loopnav.metrics.sgcs import FrameScore, sample_pairs, sgcs
 from worldgauge.suites.loopnav.segmentation import (
     SegmentedFrame,
     coverage_of,
@@ -46,7 +47,7 @@ NO_SEGMENTER = "the colour segmenter knows our own pictures of known worlds; reg
 OTHER_CATEGORIES = "SGCS counts ten outdoor categories, and this world has other ones"
 
 ACCURACY_STRIDE = 4
-"""Every so many sampled frames one measures the segmenter: rendering its exact labels costs as much as all the rest."""
+"""One in this many sampled frames measures the segmenter: rendering exact labels costs as much as all the rest."""
 
 CLOSING_FRAMES = 5
 STILL_M = 0.05
@@ -195,7 +196,7 @@ def _closure(
     record: Record,
     episode: Episode,
     start: int,
-    scenes: Sequence[Scene],
+    scenes: Sequence[SceneGraph],
     at: Sequence[int],
     size: dict[str, Any],
     segmenter: str,

@@ -18,10 +18,18 @@ from worldgauge.suites.loopnav.tasks import episode_of
 
 
 def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) -> list[Score]:
-    """All scores of one record, sorted by name.
+    """Score one record.
+
+    Args:
+        record: The record.
+        task_context: Folder and progress.
+        settings: Settings of the suite.
+
+    Returns:
+        Scores, sorted by name.
 
     Raises:
-        DataError: When the stored rollout does not fit its facts.
+        DataError: The stored rollout does not fit its facts.
     """
     episode, start = episode_of(record.task)
     rollout = open_rollout(record)
@@ -36,7 +44,11 @@ def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) 
 
 
 def compared_clips(record: Record, settings: LoopNavSettings) -> tuple[Clip, Clip]:
-    """The frames that pixel metrics compare, at the rollout's size.
+    """Return the frames that pixel metrics compare, at the rollout's size.
+
+    Args:
+        record: The record.
+        settings: Settings of the suite.
 
     Returns:
         Those of the recording and those of the rollout.

@@ -17,11 +17,12 @@ from worldgauge.core.errors import MissingExtraError, NotApplicableError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import Task
-from worldgauge.metrics.sgcs import CATEGORIES, Scene
 from worldgauge.perception import estimators
-from worldgauge.perception.segment import Accuracy, Colour, Exact, Labels, Segmenter, accuracy_against_exact, min_area
+from worldgauge.perception.instances import CATEGORIES, SceneGraph
+from worldgauge.perception.segment import Colour, Exact, Labels, Segmenter, min_area
 from worldgauge.suites.loopnav.metrics.coverage import coverage, seen_surfaces
 from worldgauge.suites.loopnav.metrics.scene_relations import mean_colours
+from worldgauge.suites.loopnav.metrics.segmenter_accuracy import Accuracy, accuracy_against_exact
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View, open_world
@@ -41,7 +42,7 @@ class SegmentedFrame(NamedTuple):
         looks: Mean colour of each instance, by category; None from a segmenter without labels.
     """
 
-    scene: Scene
+    scene: SceneGraph
     looks: dict[str, FloatArray] | None
 
 
@@ -172,7 +173,15 @@ def _coverage_cached(key: _Key, frames_shown: tuple[int, ...]) -> list[float | N
 
 
 def segmenter_accuracy(task: Task, indices: tuple[int, ...]) -> Accuracy | None:
-    """Accuracy of the colour segmenter against exact masks on frames of the recording; None where there are none."""
+    """Compare the colour segmenter with exact masks.
+
+    Args:
+        task: The loop.
+        indices: Frames of the recording.
+
+    Returns:
+        The accuracy; None where there are no exact masks.
+    """
     return _accuracy(_Key(task), indices)
 
 

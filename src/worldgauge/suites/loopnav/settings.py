@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import UnknownNameError
 from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.network_settings import networks_digest
-from worldgauge.engine.suite.settings import with_parity
+from worldgauge.engine.suite.settings import naming_setting, with_parity
 from worldgauge.perception import estimators
 from worldgauge.perception.naming import What
 from worldgauge.perception.networks import networks
@@ -27,41 +27,39 @@ class LoopNavSettings:
 
     context: int | None = option(
         None,
-        "Frames shown before the way back, at most; all of them by default, of which a model keeps what it can hold. "
+        "Maximum number of frames shown before the way back. By default all, of which a model keeps what it can hold. "
         "The paper's baselines saw 32.",
         low=1,
     )
     selection: Literal["all", "paper"] | None = option(
         None,
-        "Which loops are asked: all, or the paper's first three of each village with index 20. By default all of data "
-        "collected here, and the paper's of the published set.",
+        "Which loops are used: all, or the paper's (the first three of each village with index 20). By default all of "
+        "your own data, and the paper's of the published set.",
     )
     segment: Literal["released", "exact"] = option(
-        "released", "Where the way back begins: by the released rule, or exactly, where the goal changes."
+        "released", "Where the way back begins: by the released rule, or exactly where the goal changes."
     )
-    stride: int = option(5, "Frames from one that SGCS scores to the next.", low=1)
-    tau: float = option(0.1, "Distance limit of SGCS as a share of the diagonal.", above=0, high=1)
+    stride: int = option(5, "Score every Nth frame with SGCS.", low=1)
+    tau: float = option(0.1, "Distance limit of SGCS, as a fraction of the diagonal.", above=0, high=1)
     segmenter: str | None = option(
         None,
-        'A registered segmenter for both sides, or "exact" for exact masks of the truth (embedded worlds only). By '
-        'default "colour" where it knows the world, and no scene scores elsewhere.',
+        'Segmenter of truth and rollout: a registered name. "exact" uses exact masks for the truth (embedded worlds '
+        'only). By default "colour" for worlds that it knows, and no scene scores for others.',
     )
     empty: Literal["null", "zero"] = option(
-        "null", "A frame without any category is left out (null), or counts zero as in the release (zero)."
+        "null", "A frame without any category is left out (null), or counts as 0 as in the release (zero)."
     )
     matching: Literal["maximum", "padded_cost"] = option(
         "maximum", "How instances are matched: as many pairs as possible, or by the release's padded assignment."
     )
     alignment: Literal["end", "start"] = option(
         "end",
-        "Which frames of the truth pixel metrics compare: the way back (end), or the look-around, a fault of the "
-        "release's table script (start).",
+        "Which frames of the truth pixel metrics use: the way back (end), or the look-around (start), as the release's "
+        "table script does by mistake.",
     )
-    parity: Literal["released"] | None = option(
-        None, "Sets empty, matching and alignment as the released scripts have them."
-    )
-    lpips: str | None = option(None, "Where LPIPS gets its network; left out by default.")
-    fvd: str | None = option(None, "Where FVD gets its network; left out by default.")
+    parity: Literal["released"] | None = option(None, "Sets empty, matching and alignment as in the released scripts.")
+    lpips: str | None = option(None, "Network of LPIPS. By default LPIPS is not computed.")
+    fvd: str | None = option(None, "Network of FVD. By default FVD is not computed.")
     networks_digest: str | None = None
     """Of the weights that lpips, fvd and segmenter name, computed each time: other weights are another setting."""
 
@@ -75,13 +73,22 @@ class LoopNavSettings:
         """
         settings = options_of(cls, "loopnav", options)
         if settings.segmenter is not None:
-            _check_segmenter(settings.segmenter)
+            with naming_setting("loopnav", "segmenter"):
+                _check_segmenter(settings.segmenter)
         segmenting = [name for name in (settings.segmenter,) if name is not None and name in networks]
         digest = networks_digest("loopnav", settings, LEARNED, segmenting)
         return with_parity(replace(settings, networks_digest=digest), options, RELEASED)
 
 
 def _check_segmenter(name: str) -> None:
-    found = estimators.get(name)
-    if not hasattr(found if isinstance(found, type) else found(), "segment"):
-        raise UsageError(f"loopnav setting 'segmenter' must name one, and '{name}' segments nothing")
+    if name not in estimators or not _segments(name):
+        raise UnknownNameError("segmenter", name, filter(_segments, estimators.names()))
+
+
+def _segments(name: str) -> bool:
+    """Whether an estimator segments; one that cannot be had does not."""
+    try:
+        found = estimators.get(name)
+        return hasattr(found if isinstance(found, type) else found(), "segment")
+    except Exception:  # of any package
+        return False

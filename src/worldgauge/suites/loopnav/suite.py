@@ -10,8 +10,11 @@ from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.loopnav import protocol, scoring, summary, tasks
 from worldgauge.suites.loopnav.settings import LoopNavSettings
+from worldgauge.suites.loopnav.trial_questions import LoopQuestions
 
 
 @suites.register("loopnav")
@@ -47,20 +50,51 @@ class LoopNav(Suite):
     )
 
     @classmethod
+    def trial_questions(cls) -> TrialQuestions:
+        """Questions about a walk of the suite's own kind."""
+        return LoopQuestions()
+
+    @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> LoopNavSettings:
         """Settings made of plain values, with the digests of the files they name."""
         return LoopNavSettings.of(given)
+
+    @classmethod
+    def probe_options(cls, tasks: int) -> Mapping[str, Any]:
+        """Short loops, of both forms in each village."""
+        return {"settlements": -(-tasks // 2), "ranges": (5,), "per_combination": 1, "size": (256, 144)}
+
+    @classmethod
+    def demo_set(cls, *, full: bool = False) -> DemoSet:
+        """See `Suite.demo_set`."""
+        place, question = 1, "Does the model redraw the same place on the way back?"
+        options = {"settlements": 2, "ranges": (5,), "per_combination": 2, "size": (192, 108)}
+        if full:
+            options = {"settlements": 2, "ranges": (5, 15), "per_combination": 1, "size": (256, 144)}
+            return DemoSet(place, question, options, cls.references, core_seconds=300, megabytes=300)
+        return DemoSet(place, question, options, ("truth", "memory", "forgetful"), core_seconds=70)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per recorded loop; invalid recordings become skipped tasks with the reason."""
         return tasks.tasks(source, self.options)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the way out, ask for the way back, and store the rollout lossless."""
+        """Show the way out, ask for the way back, and store the rollout lossless.
+
+        Args:
+            task: The loop.
+            subject: The model.
+            task_context: Folder, seed and progress.
+        """
         return protocol.perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        """Compare the rollout with the recorded way back, frame by frame."""
+        """Compare the rollout with the recorded way back, frame by frame.
+
+        Args:
+            record: The record.
+            task_context: Folder and progress.
+        """
         return scoring.score(record, task_context, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
@@ -73,7 +107,13 @@ class LoopNav(Suite):
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """One table per metric, by type and range; SGCS first. Failed tasks are counted separately."""
+        """Make one table per metric, by type and range; SGCS first. Failed tasks are counted separately.
+
+        Args:
+            scores: Scores by subject.
+            kinds: Kind of each subject.
+            failed: Failed tasks by subject.
+        """
         return summary.summarize(scores, kinds)
 
     def published(self) -> list[Table]:

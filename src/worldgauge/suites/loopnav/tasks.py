@@ -21,10 +21,14 @@ MIN_CONTEXT = 32
 
 
 def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
-    """All tasks of a data folder, in file order.
+    """Yield all tasks of a data folder, in file order.
+
+    Args:
+        source: The folder.
+        settings: Settings of the suite.
 
     Raises:
-        DataError: When the folder holds no recording, or none that the selection takes.
+        DataError: It holds no recording, or none that the selection takes.
     """
     found = loopnav.discover(source)
     if not found:
@@ -60,7 +64,12 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
 
 
 def generated_from(trajectory: Trajectory, settings: LoopNavSettings) -> int | None:
-    """First frame that the model must imagine, by the rule in force; None where the walk never left its start."""
+    """Return the first frame that the model must imagine; None where the walk never left its start.
+
+    Args:
+        trajectory: The recording.
+        settings: Settings of the suite, which choose the rule.
+    """
     return trajectory.exact_return_index if settings.segment == "exact" else trajectory.return_index
 
 

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.geometry import FloatArray
+from worldgauge.core.io import digest_of_file
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score
-from worldgauge.engine.suite.rollout import crop_camera, file_sha256, read_poses
+from worldgauge.engine.suite.rollout import crop_camera, read_poses
 from worldgauge.engine.suite.scores import make_score
 from worldgauge.perception.pose_track import PoseTrack, recover_poses
 from worldgauge.suites.mind import format as mind
@@ -83,7 +84,7 @@ def _judged(
     facts["truth_poses"] = truth.source
     shown = rollout[:frames]
     known = read_poses(record)
-    content = file_sha256(record.directory / str(record.rollout))
+    content = digest_of_file(record.directory / str(record.rollout))
     name = f"{record.subject}/{record.task.id}"
     track = _track(shown, content, name, None if known is None else known[: len(shown)], question, settings)
     facts |= {"status": track.status, "diagnostics": dict(track.diagnostics)}
@@ -114,7 +115,7 @@ def _true_poses(record: Record, clip: MindClip, question: ClipQuestion, frames: 
     if rule in ("decoded", "released"):
         assert question.truth is not None
         shown = question.truth[:frames]
-        content = f"{file_sha256(mind.video_path(clip))}-{clip.mark_time}"
+        content = f"{digest_of_file(mind.video_path(clip))}-{clip.mark_time}"
         track = _track(shown, content, f"truth/{record.task.id}", question.poses[:frames], question, settings)
         if track.poses is None:
             raise DataError(f"no camera path in the real video: {track.reason}")

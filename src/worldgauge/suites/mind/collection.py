@@ -21,9 +21,10 @@ from worldgauge.engine.collection.collection import Collection, Item, Made, Tell
 from worldgauge.engine.collection.kernel import SEEDS, render
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
+from worldgauge.suites.mind.actions import space_of
 from worldgauge.suites.mind.format.check import check as check_folder
 from worldgauge.suites.mind.format.files import read_sidecar
-from worldgauge.suites.mind.format.layout import ACTIONS, IMAGES, PERSPECTIVES, SIDECAR, VIDEO, part_folder, space_of
+from worldgauge.suites.mind.format.layout import ACTIONS, IMAGES, PERSPECTIVES, SIDECAR, VIDEO, part_folder
 from worldgauge.suites.mind.format.read import HORIZONTAL_FOV_DEG
 from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
 from worldgauge.suites.mind.walks.captions import caption
@@ -43,16 +44,16 @@ _MAX_COUNT = 10_000
 class MindOptions:
     """What a collection of MIND data holds; the default counts are the published ones."""
 
-    families: tuple[str, ...] = option(FAMILIES, "Where scenes are, by turns.", choices=FAMILIES)
+    families: tuple[str, ...] = option(FAMILIES, "Kinds of scene, used in turn.", choices=FAMILIES)
     perspectives: tuple[str, ...] = option(
-        PERSPECTIVES, "Through the walker's eyes, and over its shoulder.", choices=PERSPECTIVES
+        PERSPECTIVES, "Perspectives: through the walker's eyes, over its shoulder.", choices=PERSPECTIVES
     )
-    train: int = option(50, "Clips to train on, for each perspective.", low=0, high=_MAX_COUNT)
-    mem: int = option(50, "Clips of the memory test, for each perspective.", low=0, high=_MAX_COUNT)
-    action_space: int = option(25, "Clips in five action spaces, for each perspective.", low=0, high=_MAX_COUNT)
-    mirror: int = option(50, "Start images of the ten mirrored paths, for each perspective.", low=0, high=_MAX_COUNT)
-    frames: int = option(FRAMES, "Frames of a clip, 24 a second; the first third is context.", low=6, high=20_000)
-    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    train: int = option(50, "Training clips for each perspective.", low=0, high=_MAX_COUNT)
+    mem: int = option(50, "Clips of the memory test for each perspective.", low=0, high=_MAX_COUNT)
+    action_space: int = option(25, "Clips in five action spaces for each perspective.", low=0, high=_MAX_COUNT)
+    mirror: int = option(50, "Start images of the ten mirrored paths for each perspective.", low=0, high=_MAX_COUNT)
+    frames: int = option(FRAMES, "Frames of each clip, at 24 a second. The first third is context.", low=6, high=20_000)
+    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=16, high=8192)
 
 
@@ -103,7 +104,12 @@ class MindCollection(Collection):
                 write_mirror_actions(self.out, cast(Perspective, perspective))
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """Make one item; what is done already is only read."""
+        """Make one item; one that is done already is only read.
+
+        Args:
+            item: The clip or start image.
+            progress: Reports progress.
+        """
         clip = PlannedClip(**item.args)
         frames = 1 if clip.part == "mirror_test" else self.options.frames
         if self.is_done(item):
@@ -122,7 +128,12 @@ class MindCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts, speeds and turns of the clips, compared with what their keys say."""
+        """Check a folder: counts, speeds and turns of the clips, compared with what their keys say.
+
+        Args:
+            root: The folder.
+            decode: Also decode every video.
+        """
         return check_folder(root, decode=decode).report()
 
     def _make_start(self, clip: PlannedClip, world: Walkable, rng: np.random.Generator, progress: Tell) -> None:

@@ -92,7 +92,13 @@ class LearnedScores:
 
 
 def missing_learned(record: Record, prefix: str, why: str) -> Iterator[Score]:
-    """The same scores for a record without any frame to compare; `why` is their reason."""
+    """Yield the learned scores of a record without any frame to compare.
+
+    Args:
+        record: The record.
+        prefix: Prefix of the metrics.
+        why: The reason.
+    """
     return (make_score(record, metric, None, reason=why, prefix=prefix) for metric in METRICS.values())
 
 

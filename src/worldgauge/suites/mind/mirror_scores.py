@@ -24,9 +24,16 @@ BATCH = 10
 def mirror_scores(
     record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings
 ) -> Iterator[Score]:
-    """Scores of both pairings, and whether there was any motion that could be undone.
+    """Score a mirrored path by both pairings, and whether there was any motion to be undone.
 
-    The start image is compared as the model was shown it: with as many pixels, and in the shape of `rollout`.
+    The start image is compared as the model was shown it: with as many pixels, and in the shape of the rollout.
+
+    Args:
+        record: The record.
+        clip: The recording.
+        question: What was asked.
+        rollout: The imagined frames.
+        settings: Settings of the suite.
     """
     seen = question.episode.clip.cropped(rollout.width, rollout.height)[0]
     start = resize(resize(seen, *record.facts["resolution"]), rollout.width, rollout.height)

@@ -55,10 +55,14 @@ class MotionMeter:
 
 @lru_cache(maxsize=8)
 def real_motion(source: str, perspective: Perspective) -> float | None:
-    """Median change of real clips over one leg (specification, section 4.4).
+    """Compute the median change of real clips over one leg (specification, section 4.4).
 
     It uses the first clips of the memory test in their order, else of those to train on, else of those in other action
     spaces, so that it is the same for every subject.
+
+    Args:
+        source: The data folder.
+        perspective: First or third person.
 
     Returns:
         The median; None where no clip can be read.

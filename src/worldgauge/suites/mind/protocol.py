@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from worldgauge.core.actions import Actions, describe
 from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import NotApplicableError, SubjectError
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.core.image import Image
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
@@ -50,11 +48,17 @@ class ClipQuestion:
 
 
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
-    """Ask `subject` one question and store its frames lossless; a finished video is copied as it is.
+    """Ask a model one question and store its frames lossless; a finished video is copied as it is.
+
+    Args:
+        task: The question's task.
+        subject: The model.
+        task_context: Folder, seed and progress.
+        settings: Settings of the suite.
 
     Raises:
-        SubjectError: When the model breaks its contract.
-        NotApplicableError: When the model needs what the clip does not have.
+        SubjectError: The model breaks its contract.
+        NotApplicableError: The model needs what the clip does not have.
     """
     clip = clip_of(task)
     question = question_of(clip, settings)
@@ -90,10 +94,14 @@ def _refuse_context(video: Path, clip: MindClip) -> None:
 
 
 def question_of(clip: MindClip, settings: Settings) -> ClipQuestion:
-    """What is asked about a clip.
+    """Make the question about a clip.
+
+    Args:
+        clip: The clip.
+        settings: Settings of the suite.
 
     Raises:
-        DataError: When the clip cannot be read.
+        DataError: The clip cannot be read.
     """
     episode = episode_of(clip)
     if clip.part == "mirror_test":
@@ -115,10 +123,17 @@ def question_of(clip: MindClip, settings: Settings) -> ClipQuestion:
 def request_of(
     question: ClipQuestion, spec: ModelSpec, settings: Settings, *, task: str = "", seed: int = 0
 ) -> RolloutRequest:
-    """The question in the form that a model of `spec` takes.
+    """Put a question in the form that a model takes.
+
+    Args:
+        question: The question.
+        spec: What the model takes.
+        settings: Settings of the suite.
+        task: Id of the task.
+        seed: Seed of the model.
 
     Raises:
-        NotApplicableError: When the model draws panoramas or runs at another frame rate.
+        NotApplicableError: The model draws panoramas or runs at another frame rate.
     """
     episode = question.episode
     if spec.view != "perspective":
@@ -143,17 +158,6 @@ def request_of(
 
 def _rendered(world: WorldFacts, poses: FloatArray, camera: Camera, fps: float) -> Clip:
     """What a perfect model would draw: frames of the world, rendered when they are read."""
-    return Clip(_Views(world, poses, camera), range(len(poses)), fps, (camera.width, camera.height))
-
-
-class _Views:
-    def __init__(self, world: WorldFacts, poses: FloatArray, camera: Camera) -> None:
-        self._world = world
-        self._poses = np.asarray(poses, np.float64)
-        self._camera = camera
-
-    def frame(self, index: int) -> Image:
-        return open_world(self._world).view(self._poses[index], self._camera).rgb
-
-    def read(self, indices: Iterable[int]) -> Iterator[Image]:
-        return (self.frame(index) for index in indices)
+    poses = np.asarray(poses, np.float64)
+    size = (camera.width, camera.height)
+    return Clip.rendered(lambda index: open_world(world).view(poses[index], camera).rgb, len(poses), fps, size)

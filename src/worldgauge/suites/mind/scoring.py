@@ -27,10 +27,18 @@ PIXEL = {"mse": "mse_720p", "psnr": "psnr_720p", "ssim": "ssim_720p"}
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
-    """All scores of one record, sorted by name.
+    """Score one record.
+
+    Args:
+        record: The record.
+        task_context: Folder and progress.
+        settings: Settings of the suite.
+
+    Returns:
+        Scores, sorted by name.
 
     Raises:
-        DataError: When the stored rollout does not fit its facts.
+        DataError: The stored rollout does not fit its facts.
     """
     clip = clip_of(record.task)
     question = question_of(clip, settings)
@@ -46,11 +54,14 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
 
 
 def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
-    """The frames of the recording and of the rollout that are compared, at the rollout's size.
+    """Return the frames of the recording and of the rollout that are compared, at the rollout's size.
+
+    Args:
+        record: The record.
+        settings: Settings of the suite.
 
     Raises:
-        NotApplicableError: For a mirrored path, whose frames are compared with each other, and where there is no frame
-            to compare.
+        NotApplicableError: A mirrored path, whose frames are compared with each other, or no frame to compare.
     """
     clip = clip_of(record.task)
     if clip.part == "mirror_test":
@@ -97,7 +108,7 @@ def _in_shape(rollout: Clip, record: Record, question: ClipQuestion) -> Clip:
 def _frame_scores(
     record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, task_context: TaskContext
 ) -> Iterator[Score]:
-    """Every frame that is there beside the recorded one, at 720p; what the learned metrics see goes by on the way."""
+    """Pair every frame with the recorded one, at 720p; the learned metrics take theirs on the way."""
     prefix = prefix_of(record)
     present = min(len(rollout), len(question))
     count = scored_frames(present, settings.window)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.network_settings import networks_digest
-from worldgauge.engine.suite.settings import with_parity
+from worldgauge.engine.suite.settings import naming_setting, with_parity
 from worldgauge.perception.decoders.opening import digest_of
 from worldgauge.perception.naming import What
 from worldgauge.suites.mind.format import PERSPECTIVES, Perspective
@@ -30,7 +30,7 @@ RELEASED: dict[str, Any] = {
     "lone_frame": "error",
     "frame_count": "header",
 }
-"""Settings under which the scorer behaves as the released one does (README.md beside this file has a line on each)."""
+"""Settings under which the scorer behaves as the released one does (README.md next to this file has a line on each)."""
 
 
 def _parts_rule(known: tuple[str, ...]) -> str:
@@ -41,45 +41,50 @@ def _parts_rule(known: tuple[str, ...]) -> str:
 class Settings:
     """Options of MIND; those from `window` on switch between known behaviour of the released scorer and ours."""
 
-    tests: str = option(",".join(TESTS), "Which tests are run, separated by commas.", rule=_parts_rule(TESTS))
+    tests: str = option(",".join(TESTS), "Tests to run, separated by commas.", rule=_parts_rule(TESTS))
     perspectives: str = option(
-        ",".join(PERSPECTIVES), "Which perspectives, separated by commas.", rule=_parts_rule(PERSPECTIVES)
+        ",".join(PERSPECTIVES), "Perspectives to use, separated by commas.", rule=_parts_rule(PERSPECTIVES)
     )
     horizon: int | None = option(
         None,
-        "Frames asked for at most after the context; None asks for all that were recorded. Runs of different horizons "
-        "are never compared.",
+        "Maximum number of frames to imagine. By default all that were recorded. Runs with different horizons are "
+        "never compared.",
         low=2,
     )
-    context: int | None = option(None, "Frames shown at most, 1 for the test without memory; None shows all.", low=1)
+    context: int | None = option(
+        None, "Maximum number of frames shown; 1 is the test without memory. By default all.", low=1
+    )
     poses: str = option(
         "klt-vo",
-        "How the camera of a generated video is found: a registered decoder, with settings, the address of a served "
-        'one, or "exact" (embedded worlds, models that know their path).',
+        "Decoder that finds the camera path of a generated video: a registered name, with settings if any, or the "
+        'address of a served one. "exact" is for embedded worlds, and models that know their path.',
         rule="a name, a file or an address",
     )
-    action_frames: int = option(97, "Frames that action accuracy looks at; the released scorer takes 97.", low=3)
+    action_frames: int = option(97, "Number of frames for action accuracy. The released scorer uses 97.", low=3)
     truth_poses: Literal["engine", "images_txt", "decoded", "released"] = option(
         "engine",
-        'Where the true camera path comes from: the engine, images.txt, the real video decoded, or "released": '
-        "images.txt where it has enough poses, else decoded.",
+        'Source of the true camera path: the engine, images.txt, the decoded real video, or "released" (images.txt '
+        "where it has enough poses, else decoded).",
     )
-    lpips: str | None = option(None, "Network of LPIPS; None leaves the metric out.")
-    dino: str | None = option(None, "Network of the DINO features; None leaves the metric out.")
-    aesthetic: str | None = option(None, "Network of aesthetic quality; None leaves the metric out.")
-    imaging: str | None = option(None, "Network of imaging quality; None leaves the metric out.")
+    lpips: str | None = option(None, "Network of LPIPS. By default the metric is not computed.")
+    dino: str | None = option(None, "Network of the DINO features. By default the metric is not computed.")
+    aesthetic: str | None = option(None, "Network of aesthetic quality. By default the metric is not computed.")
+    imaging: str | None = option(None, "Network of imaging quality. By default the metric is not computed.")
     window: Literal["all", "released"] = option(
         "all", "Frames that are scored: all, or as released, 100 floor((n - 1) / 100)."
     )
     pairing: Literal["aligned", "released"] = option(
         "aligned",
-        "Pairs of frames on the way out and back that the headline takes: aligned, or as released, one action apart. "
-        "Both are always computed.",
+        "Pairs of frames, on the way out and on the way back, in the headline: aligned, or one action apart as "
+        "released. Both are always computed.",
     )
-    dino_input: Literal["once", "twice"] = option("once", "How often frames are scaled for DINO; released: twice.")
+    dino_input: Literal["once", "twice"] = option(
+        "once", "How often frames are scaled for DINO. The release does it twice."
+    )
     action_rows: Literal["after", "before"] = option(
         "after",
-        "Which row of keys names a step: that after its first frame, which causes it, or that before it (released).",
+        "Which row of keys belongs to a step: the one after its first frame, which causes it, or the one "
+        "before (released).",
     )
     action_groups: Literal["keys", "released"] = option(
         "keys", "How steps are grouped: by keys, or as released, where looking is never a rotation."
@@ -88,16 +93,18 @@ class Settings:
         "all_lines", "How images.txt is read: all lines, or as released, without the line after each pose."
     )
     nan_poses: Literal["drop", "raise"] = option(
-        "drop", "Frames whose decoded pose is not a number: drop them, or raise an error (released)."
+        "drop", "Frames whose decoded pose is not a number: drop them, or fail (released)."
     )
-    lone_frame: Literal["kept", "error"] = option("kept", "A last batch of one frame: kept, or an error (released).")
+    lone_frame: Literal["kept", "error"] = option(
+        "kept", "A last batch of only one frame: keep it, or fail (released)."
+    )
     frame_count: Literal["decoding", "header"] = option(
         "decoding", "How frames of a video are counted: by decoding, or from its header (released)."
     )
     # Digests of what the settings name: another version or an edited file counts as another setting.
     poses_digest: str | None = None
     networks_digest: str | None = None
-    parity: Literal["released"] | None = option(None, "Sets all switches to what the released scorer does.")
+    parity: Literal["released"] | None = option(None, "Sets all switches as in the released scorer.")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
@@ -107,17 +114,18 @@ class Settings:
             options: Values by name; what is left out keeps its default.
 
         Raises:
-            UnknownNameError: For a setting, decoder or network that is not known.
-            UsageError: For a value that is not allowed, naming the setting.
+            UnknownNameError: For a setting that is not known.
+            UsageError: For a value that is not allowed; names the setting.
         """
         settings = options_of(cls, "mind", options)
         _check_list("tests", settings.tests, TESTS)
         _check_list("perspectives", settings.perspectives, PERSPECTIVES)
         if not settings.poses:
             raise UsageError("mind setting 'poses' must be a name, a file or an address, got ''")
-        settings = replace(
-            settings, poses_digest=digest_of(settings.poses), networks_digest=networks_digest("mind", settings, LEARNED)
-        )
+        with naming_setting("mind", "poses"):
+            poses_digest = digest_of(settings.poses)
+        networks = networks_digest("mind", settings, LEARNED)
+        settings = replace(settings, poses_digest=poses_digest, networks_digest=networks)
         return with_parity(settings, options, RELEASED)
 
     @property

@@ -11,10 +11,13 @@ from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind import protocol, published, scoring, summary, tasks
 from worldgauge.suites.mind.format.results import results_of, write_results
 from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.mind.trial_questions import KeyQuestions
 
 
 @suites.register("mind")
@@ -38,7 +41,7 @@ class Mind(Suite):
         "noise",
     )
     default_references = ("reencoded", "late", "freeze", "mean")
-    """A file of the truth, the truth a frame late, a still picture and an average: what every row is read beside."""
+    """A file of the truth, the truth a frame late, a still picture and an average: what every row is compared with."""
     floor_references = ("forgetful", "freeze", "mean", "noise")
     claim = "keeps what it has seen"
     vocabulary: ClassVar[Mapping[str, str]] = {
@@ -56,9 +59,33 @@ class Mind(Suite):
     scoring_settings = frozenset(field.name for field in fields(Settings)) - choosing_settings - {"horizon", "context"}
 
     @classmethod
+    def trial_questions(cls) -> TrialQuestions:
+        """Questions about a walk of the suite's own kind."""
+        return KeyQuestions()
+
+    @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> Any:
         """Settings made of plain values, with the digests of the files they name."""
         return Settings.of(given)
+
+    @classmethod
+    def probe_options(cls, tasks: int) -> Mapping[str, Any]:
+        """Short clips of the memory test in first person: 1 s of context, 2 s to be imagined."""
+        others = {"train": 0, "action_space": 0, "mirror": 0}
+        return {**others, "mem": tasks, "perspectives": ("1st",), "frames": 72, "size": (256, 144)}
+
+    @classmethod
+    def demo_set(cls, *, full: bool = False) -> DemoSet:
+        """See `Suite.demo_set`."""
+        place, question = 2, "Does it keep what it has seen and obey its keys?"
+        if full:
+            options = {"mem": 3, "action_space": 1, "mirror": 1, "train": 0, "frames": 108, "size": (256, 144)}
+            subjects = ("truth", "reencoded", "late", "memory", "mean", "freeze", "noise")
+            return DemoSet(place, question, options, subjects, {"poses": "exact"}, core_seconds=250, megabytes=300)
+        others = {"action_space": 0, "mirror": 0, "train": 0}
+        options = {**others, "mem": 12, "perspectives": ("1st",), "frames": 48, "size": (192, 108)}
+        settings = {"tests": "mem", "poses": "exact"}
+        return DemoSet(place, question, options, ("truth", "memory", "freeze"), settings, core_seconds=60)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per clip or mirrored path; faulty ones become tasks that fail with the reason.
@@ -69,11 +96,22 @@ class Mind(Suite):
         return tasks.tasks(source, self.options)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the context, give the keys, store the video lossless; finished videos are copied."""
+        """Show the context, give the keys, store the video lossless; finished videos are copied.
+
+        Args:
+            task: The clip's task.
+            subject: The model.
+            task_context: Folder, seed and progress.
+        """
         return protocol.perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        """Compare frame by frame, state by state on the way back, step by step of the camera."""
+        """Compare frame by frame, place by place on the way back, and step by step of the camera.
+
+        Args:
+            record: The record.
+            task_context: Folder and progress.
+        """
         return scoring.score(record, task_context, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
@@ -86,7 +124,15 @@ class Mind(Suite):
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """Long context memory first, then the paper's columns by perspective, then each measure on its own."""
+        """Make the tables.
+
+        Long context memory comes first, then the paper's columns by perspective, then each measure on its own.
+
+        Args:
+            scores: Scores by subject.
+            kinds: Kind of each subject.
+            failed: Failed tasks by subject.
+        """
         return summary.summarize(scores, kinds, failed, self.options)
 
     def published(self) -> list[Table]:
@@ -106,5 +152,11 @@ class Mind(Suite):
         return mind.absent(source, tuple(tasks.PARTS[test] for test in self.options.parts), self.options.views)
 
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
-        """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers."""
+        """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers.
+
+        Args:
+            scores: The scores.
+            failed: Its failed tasks.
+            path: The file.
+        """
         write_results(path, results_of(scores, failed, self.options.horizon))

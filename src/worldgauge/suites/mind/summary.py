@@ -116,7 +116,7 @@ class _SubjectScores:
         return _cell(metric, self.of(metric, view), len(self.failures(metric, view)))
 
     def failures(self, metric: str, view: str | None = None) -> Sequence[Failure]:
-        """Of the test that a score is of; told by the task's id, since a damaged record has no group."""
+        """Of the test that a score is of; known by the task's id, since a damaged record has no group."""
         places = [(f, _place(f.task)) for f in self.failed]
         return [f for f, (test, where) in places if test == _test_of(metric) and view in (None, where)]
 
@@ -141,7 +141,7 @@ class _SubjectScores:
             said.append(f"{scored / asked:.0%} {SHORT}")
         if any(facts.get("is_longer") for facts in videos):
             said.append(LONGER)
-        # Frames are put one by one beside the recording's, whatever their rate.
+        # Frames are compared one by one with the recording's, whatever their rate.
         rates = {facts["fps"] for facts in videos if abs(facts["fps"] - facts["recorded_fps"]) > 0.01}
         said += [f"{rate:g} frames/s" for rate in sorted(rates)]
         return ", ".join(said)
@@ -266,11 +266,11 @@ def _by_fact(
         return
     rows = []
     for entry in entries:
-        told = [s.facts.get(key, {}) for s in entry.of(metric, view)]
+        all_facts = [s.facts.get(key, {}) for s in entry.of(metric, view)]
         cells = tuple(
-            make_cell([facts[label][name] for facts in told if label in facts], (0.0, np.inf)) for label in labels
+            make_cell([facts[label][name] for facts in all_facts if label in facts], (0.0, np.inf)) for label in labels
         )
-        if told:
+        if all_facts:
             rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
     unit, better = _declared(metric)
     yield Table(
@@ -286,7 +286,7 @@ def _by_fact(
 
 
 def _yardsticks(entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]:
-    """What an error of action accuracy is to be read beside."""
+    """What an error of action accuracy is to be compared with."""
     metric = "lcm/rpe_trans"
     fields = {
         "scale": "scale of the alignment",
@@ -296,9 +296,9 @@ def _yardsticks(entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]
     }
     rows = []
     for entry in entries:
-        told = [s.facts for s in entry.of(metric, view)]
-        if told:
-            cells = tuple(make_cell([facts.get(name) for facts in told], (0.0, np.inf)) for name in fields)
+        all_facts = [s.facts for s in entry.of(metric, view)]
+        if all_facts:
+            cells = tuple(make_cell([facts.get(name) for facts in all_facts], (0.0, np.inf)) for name in fields)
             rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
     if rows:
         yield Table(
@@ -375,7 +375,7 @@ def _place(task: str) -> tuple[str, str]:
 
 
 def _unitless(table: Table) -> Table:
-    """Errors of translation where the truth is not the engine's: nobody knows how long its unit is."""
+    """Errors of translation where the truth is not the engine's: the length of its unit is unknown."""
     if "rpe_trans" not in table.metric:
         return table
     return replace(table, unit="1", notes=(*table.notes, _UNITS))

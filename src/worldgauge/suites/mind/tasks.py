@@ -22,12 +22,16 @@ VIEWS: dict[str, str] = {"1st": "first person", "3rd": "third person"}
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
-    """All tasks of a data folder, in its order.
+    """Yield all tasks of a data folder, in its order.
 
     A faulty clip becomes a task that fails with its reason, so that nobody gains by leaving it out.
 
+    Args:
+        source: The folder.
+        settings: Settings of the suite.
+
     Raises:
-        DataError: When the folder has none of the clips that are asked for.
+        DataError: It has none of the clips that are asked for.
     """
     parts = tuple(PARTS[test] for test in settings.parts)
     found = mind.discover(Path(source), parts=parts, perspectives=settings.views)

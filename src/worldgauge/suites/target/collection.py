@@ -29,7 +29,7 @@ from worldgauge.suites.target.walks.walks import (
     FPS,
     FUTURE_S,
     HISTORY_S,
-    Place,
+    Surroundings,
     TargetWalkFailedError,
     record_target_walk,
 )
@@ -38,7 +38,7 @@ from worldgauge.worlds import worlds
 from worldgauge.worlds.voxel.world import KINDS
 from worldgauge.worlds.walking.floor import Walkable
 
-PLACES: tuple[Place, ...] = ("outdoors", "indoors")
+PLACES: tuple[Surroundings, ...] = ("outdoors", "indoors")
 SCENES, PER_SCENE = 25, 5
 """125 scenarios, as many as the published benchmark has."""
 HORIZONTAL_FOV_DEG = 80.0
@@ -51,15 +51,15 @@ _EVERYWHERE = {"curtain", "door", "window"}
 class TargetOptions:
     """What a collection of Target-Bench scenarios holds."""
 
-    scenes: int = option(SCENES, "Settlements and homes, each a world of its own.", low=1, high=1000)
+    scenes: int = option(SCENES, "Number of scenes: settlements and homes.", low=1, high=1000)
     per_scene: int = option(PER_SCENE, "Scenarios for each scene.", low=1, high=100)
-    places: tuple[str, ...] = option(PLACES, "Where scenes are, by turns.", choices=PLACES)
-    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    places: tuple[str, ...] = option(PLACES, "Kinds of scene, used in turn.", choices=PLACES)
+    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option(
-        (640, 360), "Width and height of a frame in pixels, even: the video format has no odd ones.", low=16, high=8192
+        (640, 360), "Width and height of a frame in pixels, both even, as the video format needs.", low=16, high=8192
     )
     fov_deg: float = option(HORIZONTAL_FOV_DEG, "Horizontal field of view in degrees.", low=20, high=150)
-    fps: int = option(FPS, "Rows and frames a second.", low=1, high=60)
+    fps: int = option(FPS, "Frames, and rows of the path, a second.", low=1, high=60)
 
 
 @collections.register("target")
@@ -93,7 +93,7 @@ class TargetCollection(Collection):
         """All items, one per scenario, scene by scene."""
         rows, places = (HISTORY_S + FUTURE_S) * self.options.fps, self.options.places
         for scene in range(self.options.scenes):
-            place = cast(Place, places[scene % len(places)])
+            place = cast(Surroundings, places[scene % len(places)])
             world = _world_of(place, scene // len(places), world_seed_of(self.options.seed, scene))
             for number in range(self.options.per_scene):
                 name = scenario_name(f"sample_{scene:03d}", number * rows, (number + 1) * rows - 1)
@@ -105,7 +105,12 @@ class TargetCollection(Collection):
         return (self.out / item.id).is_dir()
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """Make one scenario. What is on disk already is walked again (cheap) but not rendered again."""
+        """Make one scenario. What is on disk already is walked again (cheap) but not rendered again.
+
+        Args:
+            item: The scenario.
+            progress: Reports progress.
+        """
         world, entropy = item.args["world"], item.args["entropy"]
         here = _open(world["name"], tuple(sorted(world["params"].items())))
         camera = Camera.from_horizontal_fov(*self.options.size, self.options.fov_deg)
@@ -132,7 +137,12 @@ class TargetCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts, lengths and horizons next to the published ones."""
+        """Check a folder: counts, lengths and horizons next to the published ones.
+
+        Args:
+            root: The folder.
+            decode: Also decode every video.
+        """
         return check_folder(root, decode=decode).report()
 
 
@@ -152,7 +162,7 @@ def _open(name: str, params: tuple[tuple[str, Any], ...]) -> Walkable:
     return cast(Walkable, worlds.get(name)(**dict(params)))
 
 
-def _world_of(place: Place, number: int, seed: int) -> dict[str, Any]:
+def _world_of(place: Surroundings, number: int, seed: int) -> dict[str, Any]:
     """Name and arguments of the world of scene `number` of its place."""
     if place == "outdoors":
         return {"name": "voxel", "params": {"kind": KINDS[number % len(KINDS)], "seed": seed}}

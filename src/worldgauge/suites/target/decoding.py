@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,9 +10,10 @@ import numpy as np
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image, read_png
+from worldgauge.core.io import digest_of, digest_of_file
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record
-from worldgauge.engine.suite.rollout import file_sha256, open_rollout, read_poses
+from worldgauge.engine.suite.rollout import open_rollout, read_poses
 from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
 from worldgauge.perception.decoders.cache import decode_cached
 from worldgauge.suites.target.format.scenario import Scenario
@@ -26,10 +26,15 @@ SCORED = frozenset({"ok", "stationary", "partial"})
 
 
 def decoded(record: Record, scenario: Scenario, settings: Settings) -> DecodedPath:
-    """The path that the video of `record` shows; taken from the cache where it was decoded before.
+    """Decode the path that the video of a record shows, or take it from the cache.
+
+    Args:
+        record: The record.
+        scenario: Its scenario.
+        settings: Settings of the suite.
 
     Raises:
-        DataError: When the stored video does not fit its facts.
+        DataError: The stored video does not fit its facts.
     """
     open_rollout(record)
     return decode_video(
@@ -69,11 +74,11 @@ def decode_video(
             published ones do.
         crop: Ratio of the centre part that the model draws.
     """
-    clip, content = Clip.open(path), file_sha256(path)
+    clip, content = Clip.open(path), digest_of_file(path)
     distance = float(scenario.anchor_distance_m)
     if follows and settings.parity is None:
         current = current_frame(scenario)
-        content = hashlib.sha256(content.encode() + current.tobytes()).hexdigest()
+        content = digest_of(content.encode() + current.tobytes())
         clip = with_first_frame(_as_drawn(current, clip, crop, follows), clip)
         poses = None if poses is None else np.concatenate([current_pose(scenario)[None], poses])
     request = DecodeRequest(

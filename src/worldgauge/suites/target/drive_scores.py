@@ -35,9 +35,14 @@ that ran into something. Asks: questions to the model."""
 
 
 def driven_path(record: Record, scenario: Scenario, settings: Settings) -> DecodedPath:
-    """What was driven, as a path seen from the scenario's current pose, with points evenly spaced along it.
+    """Return what was driven as a path seen from the scenario's current pose, with evenly spaced points.
 
     Without a single plan it failed: a robot without a plan has not decided to stay.
+
+    Args:
+        record: The record.
+        scenario: Its scenario.
+        settings: Settings of the suite.
     """
     decoder = decoder_of(settings).name
     if record.facts["once"] is None:
@@ -56,7 +61,13 @@ def driven_path(record: Record, scenario: Scenario, settings: Settings) -> Decod
 
 
 def drive_scores(record: Record, scenario: Scenario, settings: Settings) -> Iterator[Score]:
-    """Scores of the drive. `facts["once"]` of each has the result of the first plan alone."""
+    """Yield scores of the drive. `facts["once"]` of each has the result of the first plan alone.
+
+    Args:
+        record: The record.
+        scenario: Its scenario.
+        settings: Settings of the suite.
+    """
     decoder = decoder_of(settings).name
     once, asks = record.facts["once"], record.facts["asks"]
     values: dict[str, float] = {}
@@ -85,7 +96,17 @@ def comparison(
     failed: Mapping[str, Sequence[Failure]],
     decoders: str,
 ) -> Table | None:
-    """Re-planning against the first plan alone, two rows a subject; None where nothing was driven."""
+    """Compare re-planning with the first plan alone, two rows per subject.
+
+    Args:
+        scores: Scores by subject.
+        kinds: Kind of each subject.
+        failed: Failed tasks by subject.
+        decoders: The decoders in words.
+
+    Returns:
+        The table; None where nothing was driven.
+    """
     rows: list[TableRow] = []
     notes = ["Reached: within 1 m of the end of the true path. The first plan alone is driven to its end unseen."]
     for subject, own in scores.items():

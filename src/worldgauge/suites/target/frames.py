@@ -68,18 +68,41 @@ def truth_at(scenario: Scenario, count: int, fps: float) -> Clip:
 
 
 def rows_after(scenario: Scenario, count: int, fps: float) -> NDArray[np.int64]:
-    """Rows of the path (count,), counted from the current one, that are nearest to frames at `fps` after it."""
+    """Find the rows of the path that are nearest to the frames after the current one.
+
+    Args:
+        scenario: The scenario.
+        count: Number of frames.
+        fps: Frames per second.
+
+    Returns:
+        (count,) rows, counted from the current one.
+    """
     rows: NDArray[np.int64] = np.rint(np.arange(1, count + 1) / fps / scenario.dt).astype(np.int64)
     return rows
 
 
 def seconds_after(scenario: Scenario, count: int, fps: float) -> FloatArray:
-    """Times of the frames of `truth_at` (count,), seconds after the current one."""
+    """Return the times of the frames of `truth_at`.
+
+    Args:
+        scenario: The scenario.
+        count: Number of frames.
+        fps: Frames per second.
+
+    Returns:
+        (count,) seconds after the current frame.
+    """
     return np.asarray(rows_after(scenario, count, fps) * scenario.dt, np.float64)
 
 
 def with_first_frame(frame: Image, clip: Clip) -> Clip:
-    """`clip` with `frame` (H, W, 3), of the same size, added before its first one."""
+    """Put a frame before a clip.
+
+    Args:
+        frame: (H, W, 3) uint8.
+        clip: A clip of that size.
+    """
     return Clip(_WithFirstFrame(frame, clip), range(len(clip) + 1), clip.fps, (clip.width, clip.height))
 
 

@@ -88,9 +88,14 @@ def path_poses(scenario: Scenario) -> FloatArray:
 
 
 def poses_at(scenario: Scenario, times: FloatArray) -> FloatArray:
-    """Poses (n, 4, 4) of the real walk at `times` (n,), seconds after the current frame.
+    """Interpolate the poses of the real walk; before and after it, its first and last poses are held.
 
-    Before and after the walk, its first and last poses are held.
+    Args:
+        scenario: The scenario.
+        times: (n,) seconds after the current frame.
+
+    Returns:
+        Camera-to-world (n, 4, 4).
     """
     poses = path_poses(scenario)
     rows = np.clip(scenario.history_rows + times / scenario.dt, 0, len(poses) - 1)
@@ -214,7 +219,7 @@ ARRIVED_M = 0.1
 SMOOTHED = 1.04
 """A way from cell to cell is up to 8 % longer than when it is smoothed."""
 ASIDE = 0.5
-"""Weight of a metre beside the heading against one of length: of 30 walks outdoors 0.35 m (median) off their ends, with
+"""Weight of a metre off the heading against one of length: of 30 walks outdoors 0.35 m (median) off their ends, with
 1 for both 0.49, with the length alone 0.64, with the heading alone 1.61."""
 TURN_IN_S = 1.0
 """Seconds in which the heading of the current frame becomes that of the way."""

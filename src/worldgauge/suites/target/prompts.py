@@ -5,12 +5,12 @@ The prompts of the published videos are not public, so every record keeps its ow
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.io import digest_of
 
 DEFAULT = "robot-v1"
 MAX_CHARACTERS = 20_000
@@ -31,10 +31,15 @@ class Template:
     @property
     def digest(self) -> str:
         """SHA-256 of the text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return digest_of(self.text)
 
     def filled(self, target: str, seconds: float) -> str:
-        """The prompt for one scenario; braces in the sentence are kept as they are."""
+        """Fill in the prompt for one scenario; braces in the sentence stay as they are.
+
+        Args:
+            target: The sentence that names the target.
+            seconds: Length of the video.
+        """
         before, _, after = self.text.partition("{target}")
         length = f"{seconds:g}"
         return before.replace("{seconds}", length) + target + after.replace("{seconds}", length)

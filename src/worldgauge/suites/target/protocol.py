@@ -21,7 +21,7 @@ from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
 
 ASSUMED_HFOV_DEG = 80.0
-"""Across, of the camera that is handed to models where nobody knows the real one."""
+"""Horizontal field of view that models are given where the real one is unknown."""
 FEWEST_FRAMES = 2
 
 
@@ -44,13 +44,19 @@ class ScenarioQuestion(NamedTuple):
 
 
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
-    """Ask `subject` for a video of one scenario, or take its finished one, and store it in the record's folder.
+    """Ask a model for a video of one scenario, or take its finished one, and store it in the record's folder.
 
     New frames are stored lossless; a finished video is copied as it is, whatever its length, rate and size.
 
+    Args:
+        task: The scenario's task.
+        subject: The model.
+        task_context: Folder, seed and progress.
+        settings: Settings of the suite.
+
     Raises:
-        SubjectError: When the model breaks its contract.
-        NotApplicableError: When the model needs what this recording does not have.
+        SubjectError: The model breaks its contract.
+        NotApplicableError: The model needs what this recording does not have.
     """
     scenario = scenario_of(task, settings)
     if isinstance(subject, HoldsVideos):
@@ -73,10 +79,16 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
 
 
 def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, seed: int) -> ScenarioQuestion:
-    """The question to a model of `spec`: the current frame, and the future in the form it takes.
+    """Make the question to a model: the current frame, and the future in the form it takes.
+
+    Args:
+        scenario: The scenario.
+        spec: What the model takes.
+        settings: Settings of the suite.
+        seed: Seed of the model.
 
     Raises:
-        NotApplicableError: When the model draws panoramas or its frame rate does not fit.
+        NotApplicableError: The model draws panoramas or its frame rate does not fit.
     """
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the frames of target are perspective views")
@@ -103,7 +115,7 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
         if wants_truth and scenario.poses is not None
         else None,
     )
-    # Whoever is handed the truth follows nobody.
+    # A model that is given the truth follows no planner.
     planner = planned.planner if planned and "truth" not in spec.inputs else None
     return ScenarioQuestion(request, fps, hfov_deg, planner, prompt)
 
@@ -127,7 +139,13 @@ def _finished(
 
 
 def common_facts(spec: ModelSpec, scenario: Scenario, task_context: TaskContext) -> dict[str, Any]:
-    """What is kept of every answer, whatever the protocol."""
+    """Collect what is stored with every answer, whatever the protocol.
+
+    Args:
+        spec: What the model takes.
+        scenario: The scenario.
+        task_context: Gives the seed.
+    """
     return {
         "control": spec.control,
         "inputs": sorted(spec.inputs),

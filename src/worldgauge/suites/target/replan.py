@@ -79,12 +79,18 @@ class Leg:
 
 
 def perform_replan(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
-    """Drive one scenario with `subject` as the planner; the record holds the drive and what was seen on it.
+    """Drive one scenario with a model as the planner; the record holds the drive and what was seen on it.
+
+    Args:
+        task: The scenario's task.
+        subject: The model.
+        task_context: Folder, seed and progress.
+        settings: Settings of the suite.
 
     Raises:
-        NotApplicableError: For finished videos, for models that need the recorded future, for the planner `recorded`,
-            and for data without a world to drive in.
-        SubjectError: When the model breaks its contract.
+        NotApplicableError: Finished videos, models that need the recorded future, the planner `recorded`, or data
+            without a world to drive in.
+        SubjectError: The model breaks its contract.
     """
     scenario = scenario_of(task, settings)
     floor = _floor_of(scenario, subject, settings)
@@ -95,18 +101,18 @@ def perform_replan(task: Task, subject: WorldModel, task_context: TaskContext, s
     for number in range(settings.asks):
         here = trail.scenario_now(now)
         path, question = _imagine(here, subject, task_context, settings, task, number)
-        told: dict[str, Any] = {
+        ask: dict[str, Any] = {
             "prompt": question.prompt,
             "status": path.status,
             "reason": path.reason,
             "plan": None,
             "contact": False,
         }
-        asks.append(told)
+        asks.append(ask)
         if path.status not in SCORED or path.xy is None:
             continue
         leg = leg_of(path, trail.pose)
-        told["plan"] = leg.xy.tolist()
+        ask["plan"] = leg.xy.tolist()
         if once is None:
             whole = drive_along(floor, leg.xy)
             once = {"xy": whole.xy.tolist(), "contact": whole.contact, "status": path.status}
@@ -114,7 +120,7 @@ def perform_replan(task: Task, subject: WorldModel, task_context: TaskContext, s
             break
         part = leg.beginning(STRIDE_M)
         driven = drive_along(floor, part.xy)
-        told["contact"] = driven.contact
+        ask["contact"] = driven.contact
         trail.go(driven.xy, float(part.heading[-1]))
     shutil.rmtree(now, ignore_errors=True)
     seen = trail.seen
@@ -139,7 +145,12 @@ def perform_replan(task: Task, subject: WorldModel, task_context: TaskContext, s
 
 
 def leg_of(path: DecodedPath, pose: FloatArray) -> Leg:
-    """A decoded path as seen from camera `pose` (4, 4), in the world's plane; it begins where the camera is."""
+    """Convert a decoded path to the world's plane; it begins where the camera is.
+
+    Args:
+        path: The path, seen from the camera.
+        pose: Camera-to-world (4, 4).
+    """
     assert path.xy is not None
     xy = world_of_path(path.xy, pose)
     yaw = float(yaw_pitch_from_pose(pose)[0])
@@ -204,7 +215,15 @@ class Trail:
     """
 
     def __init__(self, scenario: Scenario, floor: FloorPlan) -> None:
-        """Raises DataError where the scenario has no world, no poses or no video."""
+        """Open the world at the scenario's current frame.
+
+        Args:
+            scenario: The scenario.
+            floor: Floor plan of its world.
+
+        Raises:
+            DataError: The scenario has no world, no poses or no video.
+        """
         if scenario.world is None or scenario.poses is None or scenario.camera is None:
             raise DataError(f"{scenario.id}: nothing can be driven without a world")
         self._scenario = scenario

@@ -9,7 +9,8 @@ import numpy as np
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.suite.contract import Score, Task, TaskDetails
 from worldgauge.suites.target.format.coordinates import world_of_path
-from worldgauge.suites.target.metrics.waypoints import PROFILES, corridor
+from worldgauge.suites.target.metrics.profiles import PROFILES
+from worldgauge.suites.target.metrics.waypoints import corridor
 from worldgauge.suites.target.planners import current_pose, path_poses
 from worldgauge.suites.target.scoring import HEADLINE, baselines
 from worldgauge.suites.target.settings import Settings
@@ -19,10 +20,15 @@ SHOWN_DIAGNOSTICS = ("reprojection_px", "points_per_frame", "disagreement", "cro
 
 
 def task_details(task: Task, scores: Mapping[str, Sequence[Score]], settings: Settings) -> TaskDetails:
-    """Paths of all subjects and references in the plane of `TaskView.poses`.
+    """Return paths of all subjects and references in the plane of `TaskView.poses`.
+
+    Args:
+        task: The scenario's task.
+        scores: Scores by subject.
+        settings: Settings of the suite.
 
     Raises:
-        DataError: When data are gone.
+        DataError: Data are gone.
     """
     scenario = scenario_of(task, settings, parity=settings.parity)
     pose = current_pose(scenario)

@@ -20,7 +20,8 @@ from worldgauge.suites.target.drive_scores import drive_scores, driven_path
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.frames import truth_at
 from worldgauge.suites.target.metrics import extra_waypoints as extra
-from worldgauge.suites.target.metrics.waypoints import PROFILES, PathScores, evaluate, resample
+from worldgauge.suites.target.metrics.profiles import PROFILES
+from worldgauge.suites.target.metrics.waypoints import PathScores, evaluate, resample
 from worldgauge.suites.target.planners import speed_of
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
@@ -36,14 +37,18 @@ METRICS = {
 }
 """Field of `PathScores` -> metric, in the order of the tables."""
 SHOWN_PROFILES = ("released", "aligned", "paper_text")
-"""Always computed; another one beside them when it is asked for."""
+"""Always computed; another one in addition when it is asked for."""
 
 
 def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
-    """The real frames at the times of the imagined ones, and the imagined ones, at the rollout's size.
+    """Return the real frames at the times of the imagined ones, and the imagined ones, at the rollout's size.
+
+    Args:
+        record: The record.
+        settings: Settings of the suite.
 
     Raises:
-        NotApplicableError: Where there is no real video, or the robot drove another path than the recording.
+        NotApplicableError: There is no real video, or the robot drove another path than the recording.
     """
     scenario = scenario_of(record.task, settings, parity=settings.parity)
     if "driven" in record.facts:
@@ -56,7 +61,13 @@ def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
-    """All scores of one record. A path that was not found gives scores without a value, with the reason."""
+    """Score one record. A path that was not found gives scores without a value, with the reason.
+
+    Args:
+        record: The record.
+        task_context: Folder and progress.
+        settings: Settings of the suite.
+    """
     scenario = scenario_of(record.task, settings, parity=settings.parity)
     task_context.progress(0, 1)
     is_drive = "driven" in record.facts
@@ -66,11 +77,15 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     values = {} if xy is None else _under_profiles(xy, scenario, settings)
     chosen = values.get(settings.profile)
     why = _reason(path, chosen)
-    told = {"profile": settings.profile, "decoder": path.decoder, "status": path.status}
+    decoder_facts = {"profile": settings.profile, "decoder": path.decoder, "status": path.status}
     found = []
     for field, metric in METRICS.items():
         value = None if chosen is None or not chosen.valid else float(getattr(chosen, field))
-        facts = told if metric != HEADLINE else {**told, **_facts(record, scenario, path, values, settings)}
+        facts = (
+            decoder_facts
+            if metric != HEADLINE
+            else {**decoder_facts, **_facts(record, scenario, path, values, settings)}
+        )
         series: Sequence[tuple[int, float | None]] = ()
         if field == "ade" and value is not None and xy is not None:
             series = _errors(path, xy, scenario, settings, record.facts["fps"])
@@ -79,7 +94,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     if is_drive:
         found += drive_scores(record, scenario, settings)
     if settings.extras:
-        found += _extras(record, scenario, path, None if why else xy, why, told)
+        found += _extras(record, scenario, path, None if why else xy, why, decoder_facts)
     return sorted(found, key=lambda one: one.metric)
 
 
@@ -116,7 +131,7 @@ def _facts(
     values: Mapping[str, PathScores],
     settings: Settings,
 ) -> dict[str, Any]:
-    """All that tables and pictures need beside the number itself."""
+    """All that tables and pictures need besides the number itself."""
     decoder = decoder_of(settings)
     return {
         "decoder_version": decoder.version,
@@ -176,12 +191,12 @@ def _extras(
     path: DecodedPath,
     xy: FloatArray | None,
     why: str | None,
-    told: Mapping[str, Any],
+    decoder_facts: Mapping[str, Any],
 ) -> Iterator[Score]:
     given = {} if xy is None else extra_values(xy, path.frame_indices, record.facts["fps"], scenario)
     for metric in EXTRAS:
         value, reason = given.get(metric, (None, why or "no path"))
-        yield make_score(record, metric, value, reason=None if value is not None else reason, facts=told)
+        yield make_score(record, metric, value, reason=None if value is not None else reason, facts=decoder_facts)
 
 
 TRUTH_PATH, DO_NOTHING, STRAIGHT_LINE = NAMES = ("truth path", "do nothing", "straight line")

@@ -10,6 +10,7 @@ from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
+from worldgauge.engine.suite.demo_set import DemoSet
 from worldgauge.suites.target import protocol, published, replan, report_view, scoring, tables, tasks
 from worldgauge.suites.target.format.read import model_videos, videos_folder
 from worldgauge.suites.target.settings import Settings
@@ -34,6 +35,11 @@ class Target(Suite):
         """Settings made of plain values, with the digests of the files they name."""
         return Settings.of(given)
 
+    @classmethod
+    def probe_options(cls, tasks: int) -> Mapping[str, Any]:
+        """One scenario in each scene, settlements and homes by turns; 80 frames to be imagined."""
+        return {"scenes": tasks, "per_scene": 1, "size": (320, 180), "fps": 10}
+
     @property
     def vocabulary(self) -> Mapping[str, str]:
         """The report's own words; every score is shown with its profile and decoder."""
@@ -57,17 +63,40 @@ class Target(Suite):
         scoring = frozenset({"profile", "labels", "labels_digest", "mode", "extras"})
         return scoring if self.options.protocol == "replan" else scoring | decoding
 
+    @classmethod
+    def demo_set(cls, *, full: bool = False) -> DemoSet:
+        """See `Suite.demo_set`."""
+        place, question = 3, "Does the imagined video hold a usable path to a named target?"
+        if full:
+            options = {"scenes": 2, "per_scene": 1, "size": (480, 270)}
+            subjects = ("truth", "render", "ahead", "freeze")
+            return DemoSet(place, question, options, subjects, {"fps": 12}, core_seconds=150, megabytes=300)
+        options = {"scenes": 6, "per_scene": 1, "size": (256, 144)}
+        settings = {"fps": 6, "planner": "recorded", "decoder": "exact", "profile": "aligned"}
+        return DemoSet(place, question, options, ("truth", "drift?step_m=0.01", "freeze"), settings, core_seconds=45)
+
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per scenario; faulty ones become tasks that fail with the reason."""
         return tasks.tasks(source, self.options)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the current frame, name the target, store the video lossless; finished videos are copied."""
+        """Show the current frame, name the target, store the video lossless; finished videos are copied.
+
+        Args:
+            task: The scenario's task.
+            subject: The model.
+            task_context: Folder, seed and progress.
+        """
         perform = replan.perform_replan if self.options.protocol == "replan" else protocol.perform
         return perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        """Find the camera's path in the video and compare it with the one that was walked."""
+        """Find the camera's path in the video and compare it with the one that was walked.
+
+        Args:
+            record: The record.
+            task_context: Folder and progress.
+        """
         return scoring.score(record, task_context, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
@@ -80,7 +109,15 @@ class Target(Suite):
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """The leaderboard, over the scored and over all; by label, category and profile; what became of the videos."""
+        """Make the tables.
+
+        The leaderboard, over the scored and over all; tables by label, category and profile; what became of videos.
+
+        Args:
+            scores: Scores by subject.
+            kinds: Kind of each subject.
+            failed: Failed tasks by subject.
+        """
         return tables.summarize(scores, kinds, failed)
 
     def published(self) -> list[Table]:
@@ -92,7 +129,12 @@ class Target(Suite):
         return tasks.task_view(task, self.options)
 
     def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails:
-        """All paths on the map, the corridor, and how the paths were found."""
+        """Return all paths on the map, the corridor, and how the paths were found.
+
+        Args:
+            task: The scenario's task.
+            scores: Scores by subject.
+        """
         return report_view.task_details(task, scores, self.options)
 
     def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.metrics import metrics
 from worldgauge.perception.decoders.crosscheck import DOUBTED
 from worldgauge.suites.target.drive_scores import comparison
-from worldgauge.suites.target.metrics.waypoints import PROFILES
+from worldgauge.suites.target.metrics.profiles import PROFILES
 from worldgauge.suites.target.scoring import HEADLINE, METRICS, NAMES, SHOWN_PROFILES
 
 COLUMNS = {
@@ -47,14 +47,14 @@ def summarize(
         failed: See `Suite.summarize`.
     """
     heads = {subject: [s for s in own if s.metric == HEADLINE] for subject, own in scores.items()}
-    told = [score.facts for own in heads.values() for score in own]
-    profiles = sorted({fact["profile"] for fact in told})
-    decoders = listed(fact["decoder"] for fact in told)
+    all_facts = [score.facts for own in heads.values() for score in own]
+    profiles = sorted({fact["profile"] for fact in all_facts})
+    decoders = listed(fact["decoder"] for fact in all_facts)
     chosen = outcomes_of(heads, kinds, failed)
     weights = tuple(weights_notes(profiles))
-    horizons = sorted({float(fact["horizon_s"]) for fact in told})
+    horizons = sorted({float(fact["horizon_s"]) for fact in all_facts})
     asked = "".join(f", {horizon:g} s" for horizon in horizons)
-    asked += ", re-planned" if any(fact["is_driven"] for fact in told) else ""
+    asked += ", re-planned" if any(fact["is_driven"] for fact in all_facts) else ""
     title = f"{{}}profile {listed(profiles)}, decoder {decoders}{asked}"
     tables = [
         _leaderboard(
@@ -299,13 +299,13 @@ def notes_of(
         kinds: See `Suite.summarize`.
     """
     subjects = [entry for entry in entries if entry.label in heads]
-    told = [score.facts for own in heads.values() for score in own]
+    all_facts = [score.facts for own in heads.values() for score in own]
     yield from _lost(subjects)
-    yield from _uncertain(told)
+    yield from _uncertain(all_facts)
     if not any(label.startswith(("truth", "gt_video")) for label in heads):
         yield "The row of the true video is missing, which shows what the decoder costs: add --model truth."
     for what in ("decoder", "profile"):
-        if len({fact[what] for fact in told}) > 1:
+        if len({fact[what] for fact in all_facts}) > 1:
             yield f"These rows were made with different {what}s and must not be compared."
     yield from _lent(heads, kinds)
     yield f"{', '.join(NAMES)} need no video: the true path itself, no motion, and the history's speed straight on."
@@ -350,20 +350,20 @@ def _lost(subjects: Sequence[SubjectOutcomes]) -> Iterator[str]:
         yield f"{len(reasons)} without: {reasons[0]}{', and alike' if len(set(reasons)) > 1 else ''}."
 
 
-def _uncertain(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _uncertain(all_facts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Paths that are scored and may not be what the video shows."""
-    partial = sum(fact["status"] == "partial" for fact in told)
+    partial = sum(fact["status"] == "partial" for fact in all_facts)
     if partial:
         yield f"{partial} scored paths are only a part of what their video shows."
-    doubted = sum(is_doubted(fact) for fact in told)
+    doubted = sum(is_doubted(fact) for fact in all_facts)
     if doubted:
         yield (
             f"{doubted} scored paths are doubted: a second decoder sees another path in the same video, or none. "
             "They count; look at them."
         )
-    fallen = Counter(fact["diagnostics"].get("decoder_used", fact["decoder"]) for fact in told if fact["xy"])
+    fallen = Counter(fact["diagnostics"].get("decoder_used", fact["decoder"]) for fact in all_facts if fact["xy"])
     for name, count in sorted(fallen.items()):
-        if name not in {fact["decoder"] for fact in told}:
+        if name not in {fact["decoder"] for fact in all_facts}:
             yield f"{count} paths were found by the fallback {name}."
 
 

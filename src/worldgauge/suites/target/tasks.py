@@ -15,12 +15,16 @@ from worldgauge.suites.target.settings import Settings
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
-    """All scenarios of a data folder by name.
+    """Yield all scenarios of a data folder by name.
 
     A faulty one becomes a task that fails with its reason, so that nobody gains by leaving it out.
 
+    Args:
+        source: The folder.
+        settings: Settings of the suite.
+
     Raises:
-        DataError: When the folder holds no scenario.
+        DataError: It holds no scenario.
     """
     labels = None if settings.labels is None else Path(settings.labels).expanduser()
     found = target.discover(Path(source), settings.horizon_s, labels=labels)
@@ -64,7 +68,12 @@ def scenario_of(task: Task, settings: Settings, *, parity: target.Compat = None)
 
 
 def task_view(task: Task, settings: Settings) -> TaskView:
-    """The real frames from the current one on, the poses of the whole walk, and where the target stands."""
+    """Return the real frames from the current one on, the poses of the whole walk, and where the target stands.
+
+    Args:
+        task: The scenario's task.
+        settings: Settings of the suite.
+    """
     scenario = scenario_of(task, settings)
     marks = {}
     if scenario.target is not None:

@@ -10,18 +10,19 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UnknownNameError
 from worldgauge.core.model import WorldModel
 from worldgauge.engine.subjects import resolve_cached, resolve_subject
+from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
 from worldgauge.engine.workers.site import open_site
 from worldgauge.engine.workers.worker import Progress, one_line
 from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel
 from worldgauge.tools.check_model import behaviour, form
 from worldgauge.tools.check_model.checks import Check, CheckFinding
-from worldgauge.tools.check_model.trial import CheckedSuite, Trial, longest_horizon
+from worldgauge.tools.check_model.trial import Trial, trial_questions
 
 Status = Literal["ok", "violated", "warning", "not asked"]
 CheckWatcher = Callable[[str, int, int], None]
@@ -94,7 +95,7 @@ class ModelReport:
 def check_model(
     what: str | WorldModel,
     *,
-    suite: CheckedSuite = "loopnav",
+    suite: str | None = None,
     deadline_s: float = 600.0,
     progress: CheckWatcher | None = None,
 ) -> ModelReport:
@@ -104,7 +105,7 @@ def check_model(
         what: Text as for a run, or a live object. A model given as text is made in a worker process, and each check is
             a job there: a check that crashes, or gives nothing for `deadline_s` seconds, affects no other check. A live
             object is asked in this process and cannot be stopped.
-        suite: Suite whose actions control the model.
+        suite: Suite in whose form the model is asked. None for the one that offers itself for this.
         deadline_s: Seconds without a frame before a check is stopped.
         progress: Called with the name of the check, the number of checks done, and the total.
 
@@ -112,13 +113,12 @@ def check_model(
         One verdict per check.
 
     Raises:
-        UnknownNameError: For a suite without such actions.
+        UnknownNameError: For a suite that has no questions without a data set.
         SubjectError: For a model that cannot be made.
         UsageError: For a live object that is not a model.
     """
     check_deadline(deadline_s)
-    if suite not in get_args(CheckedSuite):
-        raise UnknownNameError("suite to check a model for", suite, get_args(CheckedSuite))
+    suite, questions = _questions_of(suite)
     with open_site() as site, site.pool(1) as pool:
         began = time.monotonic()
         if isinstance(what, str):
@@ -127,7 +127,7 @@ def check_model(
         else:
             subject = resolve_subject(what)
             label = subject.label
-            ask = partial(_judge, trial=Trial(cast("WorldModel", subject.model), deadline_s, suite))
+            ask = partial(_judge, trial=Trial(cast("WorldModel", subject.model), suite, questions, deadline_s))
         made_s = time.monotonic() - began
         verdicts: dict[str, CheckVerdict] = {}
         for check in CHECKS.values():
@@ -143,14 +143,31 @@ def check_model(
 
 
 def load_model_job(*, text: str, progress: Progress) -> str:
-    """Job of the pool: make the model that `text` names, and return its label."""
+    """Load the model, as a job of the pool.
+
+    Args:
+        text: Its name or place.
+        progress: Reports progress.
+
+    Returns:
+        Its label.
+    """
     return resolve_cached(text).label
 
 
-def run_check_job(*, text: str, suite: CheckedSuite, check: str, progress: Progress) -> dict[str, Any]:
-    """Job of the pool: the verdict of one check on the model that `text` names."""
+def run_check_job(*, text: str, suite: str, check: str, progress: Progress) -> dict[str, Any]:
+    """Run one check on a model, as a job of the pool.
+
+    Args:
+        text: Name or place of the model.
+        suite: The suite whose questions are asked.
+        check: Name of the check.
+        progress: Reports progress.
+
+    Returns:
+        The verdict as plain values.
+    """
     trial = _trial(text, suite)
-    longest_horizon()
     if isinstance(trial.model, RemoteModel):
         trial.model.on_wait = partial(progress, 0, 0)
         trial.model.exact = False  # so that every fault of its frames is seen here, and not the first on arrival
@@ -159,8 +176,18 @@ def run_check_job(*, text: str, suite: CheckedSuite, check: str, progress: Progr
 
 
 @lru_cache(maxsize=1)
-def _trial(text: str, suite: CheckedSuite) -> Trial:
-    return Trial(cast("WorldModel", resolve_cached(text).model), suite=suite)
+def _trial(text: str, suite: str) -> Trial:
+    return Trial(cast("WorldModel", resolve_cached(text).model), *_questions_of(suite))
+
+
+def _questions_of(suite: str | None) -> tuple[str, TrialQuestions]:
+    """Name and questions of a suite, or of the one that is asked by default."""
+    found = trial_questions()
+    if suite is None:
+        suite = next(name for name, questions in found.items() if questions.by_default)
+    if suite not in found:
+        raise UnknownNameError("suite to check a model for", suite, found)
+    return suite, found[suite]
 
 
 def _load_in_worker(text: str, pool: Pool) -> str:
@@ -170,7 +197,7 @@ def _load_in_worker(text: str, pool: Pool) -> str:
     return str(result.value)
 
 
-def _in_worker(check: Check, text: str, suite: CheckedSuite, pool: Pool, deadline_s: float) -> CheckVerdict:
+def _in_worker(check: Check, text: str, suite: str, pool: Pool, deadline_s: float) -> CheckVerdict:
     arguments = {"text": text, "suite": suite, "check": check.name}
     job = Job(check.name, f"{__name__}:run_check_job", arguments, deadline_s, retries=0, start_s=LOAD_DEADLINE_S)
     (result,) = pool.run([job])

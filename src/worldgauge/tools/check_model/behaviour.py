@@ -6,17 +6,12 @@ import resource
 import sys
 from collections.abc import Iterator
 
-from worldgauge.core.actions import LOOP_WALK
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.model import rollout_batch
 from worldgauge.engine.workers.worker import one_line
 from worldgauge.serving import RemoteModel
 from worldgauge.tools.check_model.checks import CheckFinding, changed, check, complaints, difference
-from worldgauge.tools.check_model.trial import OTHER_START, SEED, Trial, frames_of, longest_horizon
-
-FRAMES_OF_LOOPNAV, WALKS_OF_LOOPNAV = 34_000, 144
-"""Frames to imagine and walks of the standard evaluation: 18 trajectories x 8 cells. Frames from the mean lengths that
-the paper prints: less 60 of look-around, half of an ABA walk is the way back, and a third of an ABCA walk."""
+from worldgauge.tools.check_model.trial import SEED, Trial, frames_of
 
 LONGEST_CONTEXT = 128
 """Frames shown to a model that declares no limit, or a higher one."""
@@ -79,13 +74,13 @@ def part_of_a_chunk(trial: Trial) -> Iterator[CheckFinding]:
     chunk = trial.spec.chunk
     if chunk == 1:
         raise NotApplicableError("its chunks hold one frame, so that any horizon suits them")
-    horizon = _UNSUITED_HORIZON if chunk is None else min(chunk + chunk // 2, longest_horizon())
+    horizon = _UNSUITED_HORIZON if chunk is None else min(chunk + chunk // 2, trial.longest_horizon)
     yield from complaints(trial.ask(horizon=horizon), _CUT)
 
 
 @check("Does it hold out for a long horizon, at the size of the recordings?", after=("shape", "count"))
 def long_horizon(trial: Trial) -> Iterator[CheckFinding]:
-    """Ask for a hundred frames, or as many as take about a minute. Return paths of loopnav have 60 to 380 frames."""
+    """Ask for a hundred frames, or as many as take about a minute. Ways back in LoopNav have 60 to 380 frames."""
     yield from complaints(trial.long(), "Make the rollout in pieces: each goes on from the frames before it.")
 
 
@@ -100,8 +95,8 @@ def short_context(trial: Trial) -> Iterator[CheckFinding]:
 @check("Can it take the longest context that it declares?", after=("shape", "count"))
 def long_context(trial: Trial) -> Iterator[CheckFinding]:
     """Show `max_context` frames, or 128. A suite never sends more than `max_context`."""
-    if trial.suite == "closedloop":
-        raise NotApplicableError("closedloop shows it a single frame")
+    if trial.questions.one_frame:
+        raise NotApplicableError(f"{trial.suite} shows it a single frame")
     longest = min(trial.spec.max_context or LONGEST_CONTEXT, LONGEST_CONTEXT)
     yield from complaints(
         trial.ask(context=longest), "Declare max_context in its ModelSpec: what is longer is cut before it is sent."
@@ -124,7 +119,7 @@ def other_size(trial: Trial) -> Iterator[CheckFinding]:
 def order(trial: Trial) -> Iterator[CheckFinding]:
     """Ask the plain question, another one, and the plain one again."""
     first = trial.plain()
-    trial.ask(start=OTHER_START, seed=SEED + 1)
+    trial.ask(start=trial.other_start, seed=SEED + 1)
     yield from changed(first, trial.ask(), "After another question")
 
 
@@ -132,7 +127,7 @@ def order(trial: Trial) -> Iterator[CheckFinding]:
 def dropped(trial: Trial) -> Iterator[CheckFinding]:
     """Take one chunk of another question, then ask the plain question."""
     first = trial.plain()
-    other = trial.start(start=OTHER_START, seed=SEED + 1)
+    other = trial.begin_answer(start=trial.other_start, seed=SEED + 1)
     other.step()
     other.drop()
     yield from changed(first, trial.ask(), "After a rollout that was dropped half-way")
@@ -143,13 +138,13 @@ def in_turn(trial: Trial) -> Iterator[CheckFinding]:
     """Ask two questions, and take their chunks in turn."""
     if isinstance(trial.model, RemoteModel):
         raise NotApplicableError("it runs in a process of its own, which is asked one question at a time")
-    alone = [trial.plain(), trial.ask(start=OTHER_START)]
-    together = [trial.start(), trial.start(start=OTHER_START)]
+    alone = [trial.plain(), trial.ask(start=trial.other_start)]
+    together = [trial.begin_answer(), trial.begin_answer(start=trial.other_start)]
     going = list(together)
     while going:
         going = [asked for asked in going if asked.step()]
     for first, again in zip(alone, together, strict=True):
-        yield from changed(first, again, "Beside another rollout", grave=False)
+        yield from changed(first, again, "Next to another rollout", grave=False)
 
 
 @check("Does a batch give what its questions give one by one?", after=("same",))
@@ -158,8 +153,8 @@ def batch(trial: Trial) -> Iterator[CheckFinding]:
     model = trial.model
     if not (model.batch if isinstance(model, RemoteModel) else hasattr(model, "rollout_batch")):
         raise NotApplicableError("it has no rollout_batch: batches are asked one by one")
-    alone = [trial.plain(), trial.ask(start=OTHER_START, seed=SEED + 1)]
-    other = trial.question(start=OTHER_START, seed=SEED + 1)
+    alone = [trial.plain(), trial.ask(start=trial.other_start, seed=SEED + 1)]
+    other = trial.question(start=trial.other_start, seed=SEED + 1)
     try:
         found = rollout_batch(model, [trial.question(), other])
     except NotApplicableError:
@@ -192,12 +187,13 @@ def speed(trial: Trial) -> Iterator[CheckFinding]:
         "first chunk after": f"{long.first_s or 0:.2f} s",
         "memory of the process that asked": f"{memory / 1e9:.2f} GB",
     }
-    if trial.suite != "loopnav":
+    workload = trial.questions.workload
+    if workload is None:
         return
-    if trial.spec.fps not in (None, LOOP_WALK.fps):
-        trial.measured["loopnav"] = f"not asked: its recordings run at {LOOP_WALK.fps:g} frames/s"
+    if trial.spec.fps not in (None, workload.fps):
+        trial.measured[trial.suite] = f"not asked: its recordings run at {workload.fps:g} frames/s"
     else:
-        hours = FRAMES_OF_LOOPNAV / rate / 3600
+        hours = workload.frames / rate / 3600
         needed = f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(hours * 60))} min"
-        trial.measured[f"loopnav, {WALKS_OF_LOOPNAV} walks, one worker, about"] = needed
+        trial.measured[f"{trial.suite}, {workload.tasks}, one worker, about"] = needed
     yield from ()

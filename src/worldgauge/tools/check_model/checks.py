@@ -67,7 +67,12 @@ def check(
 
 
 def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
-    """Problems with the form of an answer to a question that is special in one respect, which `advice` is about."""
+    """Find problems with the form of an answer to a special question.
+
+    Args:
+        asked: Question and answer.
+        advice: What to do about it.
+    """
     if asked.error is not None:
         yield CheckFinding(f"Asked for {asked.described}, it {asked.error}.", advice)
         return
@@ -81,7 +86,12 @@ def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
 
 
 def miscounted(asked: ModelAnswer, advice: str | None = None) -> Iterator[CheckFinding]:
-    """Problems with the number of frames. `advice` replaces the general advice."""
+    """Find problems with the number of frames.
+
+    Args:
+        asked: Question and answer.
+        advice: Replaces the general advice.
+    """
     wanted = asked.request.horizon
     if asked.count < wanted:
         ended = "stopped after" if asked.count else "gave nothing, not one of"
@@ -98,8 +108,15 @@ def miscounted(asked: ModelAnswer, advice: str | None = None) -> Iterator[CheckF
 
 
 def changed(first: ModelAnswer, again: ModelAnswer, when: str, *, grave: bool = True) -> Iterator[CheckFinding]:
-    """How the answer to the same question has changed after `when`. Differences within ROUNDING do not count."""
-    advice = "Keep no state between calls of rollout: make caches, generators and hidden states inside it, anew."
+    """Find differences between two answers to the same question. Those within ROUNDING do not count.
+
+    Args:
+        first: The first answer.
+        again: The second one.
+        when: What happened in between.
+        grave: The finding fails the check.
+    """
+    advice = "Keep no state between calls of rollout: make caches, generators and hidden states inside it each time."
     if again.error is not None:
         yield CheckFinding(f"{when}, the same question {again.error}.", advice, grave)
     elif (found := difference(first.frames, again.frames)) and not found.small:
@@ -119,7 +136,15 @@ class Difference(NamedTuple):
 
 
 def difference(first: Sequence[NDArray[Any]], again: Sequence[NDArray[Any]]) -> Difference | None:
-    """The difference between two answers. None when they are equal."""
+    """Compare the frames of two answers.
+
+    Args:
+        first: Frames (H, W, 3).
+        again: Frames of the second answer.
+
+    Returns:
+        The difference; None when they are equal.
+    """
     if len(first) != len(again):
         return Difference(f"it gave {frames_in_words(len(again))} instead of {len(first)}", False)
     worst, differing = 0.0, []

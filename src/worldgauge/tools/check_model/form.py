@@ -19,15 +19,19 @@ from worldgauge.tools.check_model.trial import Trial, array_of
 @check("Does it describe itself fully and plainly?", after=())
 def spec(trial: Trial) -> Iterator[CheckFinding]:
     """Check name, settings and needs. The other fields were checked when the ModelSpec was made."""
-    told = trial.spec
-    size = "any" if told.frame_size is None else "{}x{}".format(*told.frame_size)
-    trial.measured |= {"control": told.control, "frame size": size, "longest context": told.max_context or "any"}
-    if not told.name.isprintable() or told.name != told.name.strip():
+    declared = trial.spec
+    size = "any" if declared.frame_size is None else "{}x{}".format(*declared.frame_size)
+    trial.measured |= {
+        "control": declared.control,
+        "frame size": size,
+        "longest context": declared.max_context or "any",
+    }
+    if not declared.name.isprintable() or declared.name != declared.name.strip():
         yield CheckFinding(
-            f"Its name {told.name!r} holds characters that cannot be shown in a table.",
+            f"Its name {declared.name!r} holds characters that cannot be shown in a table.",
             "Name it with letters, digits, spaces and punctuation on one line.",
         )
-    for key, value in told.settings.items():
+    for key, value in declared.settings.items():
         if not _is_plain(key, value):
             yield CheckFinding(
                 f"Its setting {key!r} is {type(value).__name__} {_short(value)}, which is no plain JSON value.",

@@ -1,4 +1,4 @@
-"""Questions of the conformance checks about one short real walk, and the answers of a model."""
+"""The questions that a model is tried with, and its answers."""
 
 from __future__ import annotations
 
@@ -6,123 +6,26 @@ import math
 import re
 import time
 import traceback
-from collections.abc import Generator, Iterable, Iterator
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import worldgauge
-from worldgauge.core.actions import LOOP_WALK, Actions, camera_path, walk_look
-from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import NotApplicableError, SubjectError, WorldgaugeError
-from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.core.image import Frames
-from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
-from worldgauge.core.video import Clip
+from worldgauge.core.model import RolloutRequest, WorldModel
+from worldgauge.engine.suite.base import suites
+from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.worker import Progress, one_line
-from worldgauge.suites.loopnav.format.trajectories import aligned_actions
-from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import LoopNavSettings
-from worldgauge.suites.loopnav.walks.loops import record_loop
-from worldgauge.suites.loopnav.walks.sites import VoxelSite
-from worldgauge.tools.check_model.steps import SIZES, steps_question
-from worldgauge.worlds import open_world
-from worldgauge.worlds.voxel import Voxel
-from worldgauge.worlds.voxel.eye import VERTICAL_FOV_DEG
 
-SIZE = (160, 90)
-"""Width and height asked of a model that draws any size; also of the recording that smaller models are shown."""
-STANDARD_SIZE = (640, 360)
-"""Of the recordings of loopnav."""
-START, OTHER_START = 203, 227
-"""Frames of the walk at which the future begins, in the plain and in another question: some steps, then a turn."""
 CONTEXT, HORIZON, SEED = 24, 8, 7
 LONG_HORIZON, LONG_S = 100, 60.0
 
-_WORLD = WorldFacts("voxel", {"kind": "plains", "seed": 1, "size": (160, 160, 56)})
-_RADIUS = 15
 _MAX_EMPTY = 20
 _PLACE = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
 _OURS = Path(worldgauge.__file__).parent
-
-
-CheckedSuite = Literal["loopnav", "mind", "closedloop"]
-"""Suites whose actions a model can be asked with."""
-
-
-def longest_horizon(start: int = START) -> int:
-    """Longest horizon that can be asked: the number of frames of the walk from frame `start` on."""
-    return len(_walk()[0]) - start
-
-
-def make_question(
-    spec: ModelSpec,
-    *,
-    start: int = START,
-    context: int = CONTEXT,
-    horizon: int = HORIZON,
-    seed: int = SEED,
-    size: tuple[int, int] | None = None,
-    turn: float | None = None,
-    suite: CheckedSuite = "loopnav",
-) -> RolloutRequest:
-    """A question in the form of loopnav about a walk in an embedded settlement. It shares no data with other questions.
-
-    The walk is labelled with the rate of the model. For closedloop it is a walk in a home with one frame of context,
-    whatever `context` is; see `steps_question`.
-
-    Args:
-        spec: What the model declares.
-        start: First frame to imagine.
-        context: Number of frames shown.
-        horizon: Number of frames to imagine.
-        seed: Seed of the question.
-        size: Width and height of the recording, by default small for models that draw any size.
-        turn: Radians per frame to the left, instead of the recorded future.
-        suite: Suite whose actions are used. With the keys of mind a turn is a held key.
-
-    Returns:
-        The question.
-
-    Raises:
-        NotApplicableError: For models that draw panoramas, which only closedloop has.
-    """
-    if suite == "closedloop":
-        return steps_question(spec, start=start, horizon=horizon, seed=seed, size=size, turn=turn)
-    if spec.view == "panorama":
-        raise NotApplicableError(f"it draws panoramas, and those of {suite} are none; check it with --suite closedloop")
-    walked, keys = _walk()
-    poses = walked[start - context : start + horizon].copy()
-    values = keys[start - context : start + horizon - 1].copy()
-    space = LOOP_WALK
-    if turn is not None:
-        values[context - 1 :] = 0
-        values[context - 1 :, space.column("camera_yaw")] = turn
-    if suite == "mind":
-        space, values = walk_look(), _as_keys(values)
-    if spec.fps is not None:
-        space = replace(space, fps=float(spec.fps))
-    if turn is not None:
-        poses[context:] = camera_path(Actions(space, values[context - 1 :]), poses[context - 1])
-    larger = spec.frame_size is not None and spec.frame_size[0] > SIZE[0]
-    camera = Camera.from_vertical_fov(*(size or (STANDARD_SIZE if larger else SIZE)), VERTICAL_FOV_DEG)
-    clip = Clip(_Scenes(poses, camera), range(len(poses)), space.fps, (camera.width, camera.height))
-    episode = Episode("check", clip, poses, Actions(space, values), camera, _WORLD)
-    request = make_request(episode, context, spec, LoopNavSettings(), seed=seed)
-    frames = Clip.from_array(request.context.clip.to_array(), space.fps)
-    return replace(request, context=replace(request.context, clip=frames), task="check")
-
-
-def _as_keys(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A loop walk (n, 4) as the keys of mind (n, 8): each key that would move in the same direction is held."""
-    forward, _, yaw, pitch = values.T
-    none = np.zeros_like(forward)
-    columns = (forward, none, none, none, pitch > 0, pitch < 0, yaw > 0, yaw < 0)
-    return np.stack(columns, axis=1).astype(np.float32)
 
 
 class ModelAnswer:
@@ -229,14 +132,20 @@ class Trial:
 
     Args:
         model: The model.
+        suite: Name of the suite in whose form it is asked.
+        questions: The questions of that suite.
         deadline_s: Seconds without a chunk after which the model has failed, for models that cannot be stopped from
             outside.
-        suite: Suite whose actions control the model.
     """
 
-    def __init__(self, model: WorldModel, deadline_s: float | None = None, suite: CheckedSuite = "loopnav") -> None:
+    def __init__(
+        self, model: WorldModel, suite: str, questions: TrialQuestions, deadline_s: float | None = None
+    ) -> None:
         self.model = model
         self.suite = suite
+        self.questions = questions
+        self.start, self.other_start = questions.starts
+        self.longest_horizon = questions.frames - self.start
         self.spec = model.spec
         self._deadline_s = deadline_s
         self._kept: dict[str, ModelAnswer] = {}
@@ -249,20 +158,31 @@ class Trial:
         self._report = report
         self._alive = time.monotonic()
 
-    def question(self, **question: Any) -> RolloutRequest:
-        """A question to this model; see `make_question`."""
-        return make_question(self.spec, suite=self.suite, **question)
+    def question(self, **changed: Any) -> RolloutRequest:
+        """A question to this model: the plain one, but for what is `changed` (`TrialQuestions.question`).
 
-    def start(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
-        """Begin a question (see `make_question`). The caller takes the chunks."""
+        Raises:
+            NotApplicableError: For models that draw another kind of image than the suite has.
+        """
+        if self.spec.view not in self.questions.sizes:
+            having = [name for name, other in trial_questions().items() if self.spec.view in other.sizes]
+            raise NotApplicableError(
+                f"it draws {self.spec.view}s, and those of {self.suite} are none; "
+                f"check it with --suite {' or '.join(having)}"
+            )
+        plain = {"start": self.start, "context": CONTEXT, "horizon": HORIZON, "seed": SEED}
+        return self.questions.question(self.spec, **{**plain, **changed})
+
+    def begin_answer(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
+        """Begin a question (see `question`). The caller takes the chunks."""
         asked = ModelAnswer(self.model, self.question(**question), self._heard, keep=keep)
         self.asked.append(asked.described)
         self._heard(0, 0)
         return asked
 
     def ask(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
-        """The complete answer to a question (see `make_question`)."""
-        asked = self.start(keep=keep, **question)
+        """The complete answer to a question (see `question`)."""
+        asked = self.begin_answer(keep=keep, **question)
         while asked.step():
             pass
         asked.drop()
@@ -282,7 +202,7 @@ class Trial:
     def long(self) -> ModelAnswer:
         """The answer to a long question at the size of the suite's recordings, asked once: 100 frames or a minute."""
         plain = self.plain()
-        small, standard = SIZES[self.spec.view] if self.suite == "closedloop" else (SIZE, STANDARD_SIZE)
+        small, standard = self.questions.sizes[self.spec.view]
         size = None if self.spec.frame_size else standard
         larger = 1.0 if size is None else math.prod(standard) / math.prod(small)
         affordable = int(LONG_S * plain.count / max(plain.seconds * larger, 1e-6))
@@ -301,6 +221,12 @@ class Trial:
         if total and self._deadline_s is not None and waited > self._deadline_s:
             raise SubjectError(f"it gave nothing for {waited:.0f} s, and {self._deadline_s:g} s are allowed")
         self._report(done, total)
+
+
+def trial_questions() -> dict[str, TrialQuestions]:
+    """Questions of every suite that has some without a data set, by its name."""
+    offered = {entry.name: entry.load().trial_questions() for entry in suites}
+    return {name: questions for name, questions in offered.items() if questions is not None}
 
 
 def frames_of(chunks: Iterable[Any]) -> list[NDArray[Any]]:
@@ -333,34 +259,6 @@ def frames_in_words(frames: int) -> str:
     return "1 frame" if frames == 1 else f"{frames} frames"
 
 
-@lru_cache(maxsize=1)
-def _walk() -> tuple[FloatArray, NDArray[np.float32]]:
-    """Poses (N, 4, 4) and action values (N - 1, 4) of one loop of 379 frames in a small settlement."""
-    world = open_world(_WORLD)
-    assert isinstance(world, Voxel)
-    walk = record_loop(VoxelSite(world.voxels), kind="ABA", radius=_RADIUS, rng=np.random.default_rng(1))
-    return walk.poses, aligned_actions(walk).values
-
-
-class _Scenes:
-    """Frames of a clip that are drawn on demand, since most futures are never used."""
-
-    def __init__(self, poses: FloatArray, camera: Camera) -> None:
-        self._poses = poses
-        self._camera = camera
-
-    def frame(self, index: int) -> Frames:
-        return _picture(self._poses[index].tobytes(), self._camera).copy()
-
-    def read(self, indices: Iterable[int]) -> Iterator[Frames]:
-        return (self.frame(index) for index in indices)
-
-
-@lru_cache(maxsize=192)
-def _picture(pose: bytes, camera: Camera) -> Frames:
-    return open_world(_WORLD).view(np.frombuffer(pose).reshape(4, 4), camera).rgb
-
-
 def _contents(request: RolloutRequest) -> dict[str, NDArray[Any]]:
     """Copies of all arrays that a model could write to."""
     context = request.context
@@ -378,8 +276,8 @@ def _contents(request: RolloutRequest) -> dict[str, NDArray[Any]]:
 
 def _place(error: BaseException) -> str:
     """Place in the model's own code where an error was raised. Empty when it is not known."""
-    told = _PLACE.findall("\n".join(getattr(error, "__notes__", ())))  # by a model's own process
-    lines = told or [(each.filename, each.lineno, each.name) for each in traceback.extract_tb(error.__traceback__)]
+    notes = _PLACE.findall("\n".join(getattr(error, "__notes__", ())))  # by a model's own process
+    lines = notes or [(each.filename, each.lineno, each.name) for each in traceback.extract_tb(error.__traceback__)]
     own = [(Path(file), line, function) for file, line, function in lines if not _is_library(Path(file))]
     if not own:
         return ""

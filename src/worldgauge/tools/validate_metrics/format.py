@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 
-from worldgauge.tools.validate_metrics.results import Curve, Estimate, MetricStudy, PerturbationColumn, Selectivity
+from worldgauge.terminal.layout import Cell, Column, lay_out_numbers, terminal_width, wrap
+from worldgauge.tools.validate_metrics.results import Curve, MetricStudy, PerturbationColumn, Selectivity
 
 MOST_TIMES = 100.0
-"""Ratios beyond are not told apart."""
+"""Ratios beyond are not distinguished."""
 FAINT = 0.02
 """A response of less than this share of what another scene does is hardly one, however certain it is."""
 
@@ -19,25 +20,56 @@ def tables(found: MetricStudy) -> str:
     skipped = [_span({row.curves[c.name].usual.skipped for row in measured}) for c in applied]
     absent = [(row.metric, row.reason) for row in found.rows if row.reason]
     absent += [(column.name, column.reason) for column in found.columns if column.reason]
-    lines = [
-        f"{found.source}, n = {found.units}, seed {found.seed}",
-        "",
-        "Response at the usual strength: 0 the truth, 1 another scene; +- half of the 95 % interval, * if without 0",
-        *_grid(found, lambda curve: "blind" if curve.blind else _response(curve.usual.response)),
-        _line("n", counts),
-        _line("skipped frames", skipped),
-        "",
-        "Weakest strength that differs from the truth, in usual ones, and Spearman's rho of strength and response",
-        *_grid(found, _first_and_rho),
-        "",
-        "Response to deletion and swap over that to colour, translation, rotation and scaling (95 % interval)",
-        f"{'':18}{'largest masks':>26}{'buildings, trees, flowers':>28}",
+    width = terminal_width()
+    metrics = [row.metric for row in measured]
+    extra = [[(text,) for text in texts] for texts in (counts, skipped)]
+    responses = [
+        Column(c.name, [*(_response(row.curves[c.name]) for row in measured), *(texts[k] for texts in extra)])
+        for k, c in enumerate(applied)
     ]
-    for row in measured:
-        lines.append(f"{row.metric:18}{ratio_words(row.selectivity):>26}{ratio_words(row.selectivity_of_things):>28}")
+    growth = [Column(c.name, [_first_and_rho(row.curves[c.name]) for row in measured]) for c in applied]
+    ratios = [
+        Column("largest masks", [(ratio_words(row.selectivity),) for row in measured]),
+        Column("buildings, trees, flowers", [(ratio_words(row.selectivity_of_things),) for row in measured]),
+    ]
+
+    def block(title: str, names: Sequence[str], columns: Sequence[Column]) -> Iterator[str]:
+        yield ""
+        yield from wrap(title, width)
+        yield from (line.text for line in lay_out_numbers([(name,) for name in names], columns, width))
+
+    lines = wrap(f"{found.source}, n = {found.units}, seed {found.seed}", width)
+    lines += block(
+        "Response at the usual strength: 0 the truth, 1 another scene; 95 % interval, * if without 0",
+        [*metrics, "n", "skipped frames"],
+        responses,
+    )
+    lines += block(
+        "Weakest strength that differs from the truth, in usual ones, and Spearman's rho of strength and response",
+        metrics,
+        growth,
+    )
+    lines += block(
+        "Response to deletion and swap over that to colour, translation, rotation and scaling, 95 % interval",
+        metrics,
+        ratios,
+    )
     if absent:
-        lines += ["", "Not measured", *(f"{name:18}{reason}" for name, reason in absent)]
+        lines += ["", "Not measured", *(f"{name}: {reason}" for name, reason in absent)]
     return "\n".join(lines)
+
+
+STUDY_COLUMNS = ("metric", "perturbation", "strength", "n", "mean", "low", "high")
+"""Columns of the study as CSV: a response per row."""
+
+
+def study_rows(found: MetricStudy) -> Iterator[tuple[str, str, float, int, float | None, float | None, float | None]]:
+    """Rows of `STUDY_COLUMNS`, with all digits."""
+    for row in found.measured:
+        for column in found.applied:
+            for dose in row.curves[column.name].doses:
+                mean, low, high, n = dose.response
+                yield row.metric, column.name, dose.strength, n, mean, low, high
 
 
 def conclusions(found: MetricStudy) -> tuple[str, ...]:
@@ -73,11 +105,11 @@ def conclusions(found: MetricStudy) -> tuple[str, ...]:
 
 
 def ratio_words(found: Selectivity | None) -> str:
-    """The ratio in words, such as "0.5 (0.4 to 0.6)"; a dash where there is none."""
+    """The ratio in words, such as "0.5 [0.4, 0.6]"; a dash where there is none."""
     if found is None:
         return "-"
     middle, low, high = (_times(Selectivity.ratio(share)) for share in found[:3])
-    return middle if found.low is None or low == middle == high else f"{middle} ({low} to {high})"
+    return middle if found.low is None or low == middle == high else f"{middle} [{low}, {high}]"
 
 
 def _named(found: MetricStudy, holds: Callable[[PerturbationColumn, Curve], bool]) -> str:
@@ -106,29 +138,21 @@ def _is_praised(curve: Curve) -> bool:
     return high is not None and high < 0
 
 
-def _grid(found: MetricStudy, cell: Callable[[Curve], str]) -> list[str]:
-    head = _line("", [column.name for column in found.applied])
-    return [head, *(_line(row.metric, [cell(row.curves[c.name]) for c in found.applied]) for row in found.measured)]
-
-
-def _line(name: str, cells: Iterable[str]) -> str:
-    return f"{name:18}" + "".join(f"{cell:>15}" for cell in cells)
-
-
-def _response(response: Estimate) -> str:
-    if response.mean is None:
-        return "-"
+def _response(curve: Curve) -> Cell:
+    response = curve.usual.response
+    if curve.blind or response.mean is None:
+        return ("blind" if curve.blind else "-",)
     if response.low is None or response.high is None:
-        return f"{response.mean:.2f}"
-    return f"{response.mean:.2f}+-{(response.high - response.low) / 2:.2f}{'*' if response.is_not_zero else ' '}"
+        return (f"{response.mean:.2f}",)
+    return f"{response.mean:.2f}{'*' if response.is_not_zero else ''}", f"[{response.low:.2f}, {response.high:.2f}]"
 
 
-def _first_and_rho(curve: Curve) -> str:
+def _first_and_rho(curve: Curve) -> Cell:
     if curve.blind:
-        return "blind"
+        return ("blind",)
     rho = curve.monotonicity.mean
     first = "never" if curve.first_seen is None else f"x{curve.first_seen:g}"
-    return first if rho is None else f"{first} {rho:+.2f}"
+    return (first,) if rho is None else (f"{first} {rho:+.2f}",)
 
 
 def _span(counts: set[int]) -> str:

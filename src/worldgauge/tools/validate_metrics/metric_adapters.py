@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.image import Image
 from worldgauge.metrics.frame_pairs import Prepared, pair_error, prepared
-from worldgauge.metrics.perturbation import Labels
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_perturbation, ssim_table, ssim_uniform
-from worldgauge.metrics.sgcs import CATEGORIES, Scene, frame_sgcs, instances_from_labels
+from worldgauge.perception.instances import CATEGORIES, SceneGraph, instances_from_labels
 from worldgauge.perception.segment import Colour
 from worldgauge.suites.loopnav.metrics.scene_relations import match_by_look, mean_colours, relation_score
 from worldgauge.suites.loopnav.metrics.scene_variants import macro_sgcs, object_sgcs
-from worldgauge.tools.validate_metrics.published_curves import MIN_AREA
+from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs
+from worldgauge.tools.validate_metrics.perturbations import Labels
 from worldgauge.tools.validate_metrics.samples import Samples, Shot
+
+MIN_AREA = 30
+"""Pixels; smaller instances of exact labels are ignored."""
 
 PSNR_MOST_DB = 48.1308
 """Of one grey level of error. Equal frames have no finite PSNR, so in a study this is the most."""
@@ -45,7 +48,12 @@ class MetricAdapter:
 
 
 def score_each(function: Callable[[Image, Image], float], name: str) -> Callable[[Samples], Score]:
-    """Wrap a function of (frame, truth) for `MetricAdapter.open`."""
+    """Wrap a function of two frames for `MetricAdapter.open`.
+
+    Args:
+        function: Scores a frame against the truth.
+        name: Name of the metric.
+    """
 
     def score(truth: Shot, others: Sequence[Shot]) -> Values:
         return {name: [float(function(other.rgb, truth.rgb)) for other in others]}
@@ -72,7 +80,7 @@ def _sharpness(truth: Shot, others: Sequence[Shot]) -> Values:
 
 
 class _Seen(NamedTuple):
-    scene: Scene
+    scene: SceneGraph
     looks: Mapping[str, Any]
 
 
@@ -103,8 +111,13 @@ def _exact(samples: Samples) -> Score:
     return _by_labels
 
 
-def segmented(name: str, scene_of: Callable[[Image], Scene]) -> Score:
-    """SGCS of the scenes that a segmenter finds in the pictures."""
+def segmented(name: str, scene_of: Callable[[Image], SceneGraph]) -> Score:
+    """Score scenes that a segmenter finds in pictures by SGCS.
+
+    Args:
+        name: Name of the metric.
+        scene_of: The segmenter.
+    """
 
     def score(truth: Shot, others: Sequence[Shot]) -> Values:
         height, width = truth.rgb.shape[:2]

@@ -18,8 +18,8 @@ from worldgauge.report.charts.curves import Level, SeriesStyle
 from worldgauge.report.page import asset, environment
 from worldgauge.report.wording import number
 from worldgauge.tools.validate_metrics.format import conclusions, ratio_words
-from worldgauge.tools.validate_metrics.perturbations import STRENGTHS
 from worldgauge.tools.validate_metrics.results import Curve, Estimate, MetricRow, MetricStudy, PerturbationColumn
+from worldgauge.tools.validate_metrics.severities import STRENGTHS
 
 KINDS = {
     "keeps": ("k2", "keep the scene"),
@@ -90,7 +90,15 @@ def write_metric_study(found: MetricStudy, out: Path, command: str = "") -> Path
 
 
 def render_metric_study(found: MetricStudy, command: str = "") -> str:
-    """The page as text."""
+    """Render the page of a metric study.
+
+    Args:
+        found: The results.
+        command: Command that made them, to be shown.
+
+    Returns:
+        HTML.
+    """
     return (
         environment(__package__)
         .get_template("metric_study.html.j2")
@@ -148,13 +156,18 @@ def plot(found: MetricStudy, metrics: Sequence[str] = (), across: int = 3) -> st
 
 
 def panel(row: MetricRow, columns: Sequence[PerturbationColumn]) -> Markup:
-    """Response of one metric against strength, with one line per perturbation. All metrics have the same axis."""
+    """Draw the response of one metric against strength, one line per perturbation. All metrics have the same axis.
+
+    Args:
+        row: The metric.
+        columns: The perturbations.
+    """
     lines = [curves.Curve(look_of(column), _points(row.curves[column.name])) for column in columns]
-    told = "; ".join(f"{_title(c.name)} {number(row.curves[c.name].usual.response.mean)}" for c in columns)
+    description = "; ".join(f"{_title(c.name)} {number(row.curves[c.name].usual.response.mean)}" for c in columns)
     return curves.line_chart(
         f"curve-{row.metric}",
         f"{row.metric}: response against strength",
-        f"At the usual strength: {told}.",
+        f"At the usual strength: {description}.",
         lines,
         x_label="strength (usual = 1)",
         y_label="response",
@@ -202,8 +215,10 @@ def _forests(rows: Sequence[MetricRow]) -> list[tuple[str, Markup]]:
             for row, s in zip(rows, answers, strict=True)
             if s is not None
         ]
-        told = "; ".join(f"{level.name}: {level.mean:.2f}" for level in levels)
-        drawn = curves.forest(f"selective-{place}", title, told, levels, x_label="changes / (changes + harmless)")
+        description = "; ".join(f"{level.name}: {level.mean:.2f}" for level in levels)
+        drawn = curves.forest(
+            f"selective-{place}", title, description, levels, x_label="changes / (changes + harmless)"
+        )
         found.append((title, drawn))
     return found
 

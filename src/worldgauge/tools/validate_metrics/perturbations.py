@@ -1,224 +1,447 @@
-"""Changes of a frame at several strengths, each a multiple of the usual one.
+"""Known changes to a frame and its labels, used to test a metric (LoopNav, figure 3a; section 5 of the specification).
 
-The usual strength of the first six is that of the paper (LoopNav, figure 3a). For the others it is one that a viewer
-would notice if it is pointed out.
+Colour, translation, rotation and scaling keep the scene; deletion and swap do not. Every change is one bar of the
+figure and has the signature
+
+    bar(rgb, labels) -> (rgb', labels') | None          None: the frame is skipped for that bar
+
+with `rgb` (H, W, 3) uint8 and `labels` a `Labels`, or None when only the picture is needed. Deletion and swap need
+labels and raise ShapeError without them. `PERTURBATIONS` holds the seven bars in the order of the figure. Each bar
+takes its strength as a keyword. Inputs are not changed, and everything is deterministic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
+from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
-from worldgauge.metrics import perturbation
-from worldgauge.metrics.perturbation import Labels, Perturbed
-from worldgauge.metrics.sgcs import CATEGORIES
-from worldgauge.suites.loopnav.metrics.scene_variants import STUFF
-from worldgauge.tools.validate_metrics.samples import Sample, Shot
 
-STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
-USUAL = 1.0
+Mask = NDArray[np.bool_]
+Pixels = TypeVar("Pixels", NDArray[np.uint8], NDArray[np.uint16])
 
-NOISE_LEVELS, BLUR_PX, STEP_M = 10.0, 1.0, 0.5
-"""Usual doses: standard deviations of noise and blur, and a step to the right."""
-JPEG_QUALITY = {0.25: 90, 0.5: 75, 1.0: 50, 2.0: 25, 4.0: 10}
+CONTRAST, BRIGHTNESS, SATURATION = 1.12, 18.0, 1.15
+SHIFT = 0.04
+"""Share of width and height by which translation moves the frame, right and down."""
+TURN_DEG = 5.0
+"""Counter-clockwise as displayed."""
+CROP = 0.9
+"""Share of width and height that scaling keeps."""
+MIN_AREA, MAX_AREA = 0.002, 0.4
+"""Shares of the frame between which a mask is an object."""
+SAME_IOU = 0.85
+"""Masks that overlap this much are one object."""
+INPAINT_RADIUS = 3
+DILATION = 5
 
-Kind = Literal["keeps", "changes", "degrades", "moves"]
 
-THINGS = tuple(i for i, name in enumerate(CATEGORIES, start=1) if name not in STUFF)
-"""Category numbers of what can be counted: building, tree, flower."""
-
-
-@dataclass(frozen=True)
-class SeverityScale:
-    """One kind of change of a frame.
+class Labels(NamedTuple):
+    """Label images of one frame; every pair of category and instance number is one mask.
 
     Attributes:
-        name: Name of the perturbation.
-        kind: What it does to the scene.
-        what: The change in words.
-        strengths: Its strengths, multiples of the usual one.
-        amount: Gives a strength in words.
-        apply: Changes a sample; None where that is not possible.
-        keeps_labels: Whether every pixel still shows the same object.
+        category: (H, W) uint16 category, 0 for none.
+        instance: (H, W) uint16 instance number.
     """
 
-    name: str
-    kind: Kind
-    what: str
-    strengths: tuple[float, ...]
-    amount: Callable[[float], str]
-    apply: Callable[[Sample, float], Shot | None]
-    keeps_labels: bool = False
+    category: NDArray[np.uint16]
+    instance: NDArray[np.uint16]
 
 
-def steps_m() -> tuple[float, ...]:
-    """Distances in metres by which the camera moves, one per strength."""
-    return tuple(STEP_M * strength for strength in STRENGTHS)
+Perturbed = tuple[Image, "Labels | None"]
 
 
-def severity_scales(seed: int) -> tuple[SeverityScale, ...]:
-    """All perturbations, in the order of the tables.
+class Parameters(NamedTuple):
+    """The numbers of the bars for one frame size.
+
+    Attributes:
+        dx: Shift to the right in pixels.
+        dy: Shift down in pixels.
+        crop_height: Height of the centre crop in pixels.
+        crop_width: Width of the centre crop in pixels.
+        crop_y0: First row of the crop.
+        crop_x0: First column of the crop.
+        rotation: (2, 3) matrix from source to destination.
+        min_area: Smallest area in pixels at which a mask is an object.
+        max_area: Largest area in pixels at which a mask is an object.
+    """
+
+    dx: int
+    dy: int
+    crop_height: int
+    crop_width: int
+    crop_y0: int
+    crop_x0: int
+    rotation: NDArray[np.float64]
+    min_area: float
+    max_area: float
+
+
+def parameters(
+    height: int, width: int, *, shift: float = SHIFT, turn_deg: float = TURN_DEG, crop: float = CROP
+) -> Parameters:
+    """Parameters of all bars for one frame size; halves are rounded to even.
 
     Args:
-        seed: Seed of the noise.
+        height: Frame height in pixels.
+        width: Frame width in pixels.
+        shift: Shift as a share of the frame size.
+        turn_deg: Rotation in degrees.
+        crop: Size of the centre crop as a share of the frame size.
 
     Returns:
-        The perturbations. Each gives None for a frame that it cannot change.
+        The parameters.
+
+    Raises:
+        ShapeError: The frame has no pixels.
     """
-    whole = tuple(s for s in STRENGTHS if s >= 1)
-    p = perturbation
-    return (
-        SeverityScale(
-            "colour",
-            "keeps",
-            "contrast, light and saturation up",
-            STRENGTHS,
-            lambda s: f"contrast +{12 * s:g} %, light +{p.BRIGHTNESS * s:g}",
-            _of(
-                lambda rgb, labels, s: p.colour(
-                    rgb,
-                    labels,
-                    contrast=1 + (p.CONTRAST - 1) * s,
-                    brightness=p.BRIGHTNESS * s,
-                    saturation=1 + (p.SATURATION - 1) * s,
-                )
-            ),
-            keeps_labels=True,
-        ),
-        SeverityScale(
-            "translation",
-            "keeps",
-            "the picture moved right and down",
-            STRENGTHS,
-            lambda s: f"{100 * p.SHIFT * s:g} % of its size",
-            _of(lambda rgb, labels, s: p.translation(rgb, labels, shift=p.SHIFT * s)),
-        ),
-        SeverityScale(
-            "rotation",
-            "keeps",
-            "the picture turned",
-            STRENGTHS,
-            lambda s: f"{p.TURN_DEG * s:g}°",
-            _of(lambda rgb, labels, s: p.rotation(rgb, labels, turn_deg=p.TURN_DEG * s)),
-        ),
-        SeverityScale(
-            "scaling",
-            "keeps",
-            "its centre blown up",
-            STRENGTHS,
-            lambda s: f"centre {100 * (1 - (1 - p.CROP) * s):g} %",
-            _of(lambda rgb, labels, s: p.scaling(rgb, labels, crop=1 - (1 - p.CROP) * s)),
-        ),
-        SeverityScale(
-            "deletion",
-            "changes",
-            "the largest objects painted over, sky and ground among them",
-            whole,
-            _objects,
-            _of(lambda rgb, labels, s: p.deletion(rgb, labels, count=int(s))),
-        ),
-        SeverityScale(
-            "swap",
-            "changes",
-            "the largest objects in each other's place, sky and ground among them",
-            whole,
-            _pairs,
-            _of(lambda rgb, labels, s: p.swap(rgb, labels, pairs=int(s))),
-        ),
-        SeverityScale(
-            "thing_loss",
-            "changes",
-            "the largest buildings, trees or flowers painted over",
-            whole,
-            _objects,
-            _of(lambda rgb, labels, s: p.deletion(rgb, labels, count=int(s), among=THINGS)),
-        ),
-        SeverityScale(
-            "thing_swap",
-            "changes",
-            "the largest buildings, trees or flowers in each other's place",
-            whole,
-            _pairs,
-            _of(lambda rgb, labels, s: p.swap(rgb, labels, pairs=int(s), among=THINGS)),
-        ),
-        SeverityScale(
-            "noise",
-            "degrades",
-            "Gaussian noise",
-            STRENGTHS,
-            lambda s: f"σ {NOISE_LEVELS * s:g} grey levels",
-            lambda sample, s: _repainted(sample, _noisy(sample.shot.rgb, NOISE_LEVELS * s, (seed, sample.number))),
-            keeps_labels=True,
-        ),
-        SeverityScale(
-            "blur",
-            "degrades",
-            "Gaussian blur",
-            STRENGTHS,
-            lambda s: f"σ {BLUR_PX * s:g} px",
-            lambda sample, s: _repainted(sample, _blurred(sample.shot.rgb, BLUR_PX * s)),
-            keeps_labels=True,
-        ),
-        SeverityScale(
-            "jpeg",
-            "degrades",
-            "stored as JPEG",
-            STRENGTHS,
-            lambda s: f"quality {JPEG_QUALITY[s]}",
-            lambda sample, s: _repainted(sample, _compressed(sample.shot.rgb, JPEG_QUALITY[s])),
-            keeps_labels=True,
-        ),
-        SeverityScale(
-            "step_aside",
-            "moves",
-            "the same place seen from a step to the right",
-            STRENGTHS,
-            lambda s: f"{STEP_M * s:g} m",
-            lambda sample, s: sample.aside.get(STEP_M * s),
-        ),
+    if min(height, width) < 1:
+        raise ShapeError(f"a frame needs at least one pixel, got {height} x {width}")
+    crop_height, crop_width = max(1, round(crop * height)), max(1, round(crop * width))
+    rotation = cv2.getRotationMatrix2D((width / 2, height / 2), turn_deg, 1.0)
+    return Parameters(
+        dx=max(1, round(shift * width)),
+        dy=max(1, round(shift * height)),
+        crop_height=crop_height,
+        crop_width=crop_width,
+        crop_y0=(height - crop_height) // 2,
+        crop_x0=(width - crop_width) // 2,
+        rotation=np.asarray(rotation, np.float64),
+        min_area=max(1.0, MIN_AREA * height * width),
+        max_area=MAX_AREA * height * width,
     )
 
 
-def _of(change: Callable[[Image, Labels, float], Perturbed | None]) -> Callable[[Sample, float], Shot | None]:
-    def apply(sample: Sample, strength: float) -> Shot | None:
-        found = change(*sample.shot, strength)
-        if found is None:
-            return None
-        rgb, labels = found
-        assert labels is not None
-        return Shot(rgb, labels)
+def truth(rgb: Image, labels: Labels | None = None) -> Perturbed:
+    """Bar 0: the frame unchanged.
 
-    return apply
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
 
+    Returns:
+        The frame and its labels.
 
-def _objects(strength: float) -> str:
-    return "1 object" if strength == 1 else f"{strength:g} objects"
-
-
-def _pairs(strength: float) -> str:
-    return "1 pair" if strength == 1 else f"{strength:g} pairs"
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
+    _check(rgb, labels)
+    return rgb, labels
 
 
-def _repainted(sample: Sample, rgb: Image) -> Shot:
-    return Shot(rgb, sample.shot.labels)
+def colour(
+    rgb: Image,
+    labels: Labels | None = None,
+    *,
+    contrast: float = CONTRAST,
+    brightness: float = BRIGHTNESS,
+    saturation: float = SATURATION,
+) -> Perturbed:
+    """Bar 1: more contrast, brightness and saturation; the labels stay the same.
+
+    Each step clips and truncates to uint8.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
+        contrast: Factor on the values.
+        brightness: Added to the values, in grey levels of 0 to 255.
+        saturation: Factor on the saturation (HSV).
+
+    Returns:
+        The changed frame and the same labels.
+
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
+    _check(rgb, labels)
+    lit = np.clip(rgb.astype(np.float64) * contrast + brightness, 0, 255).astype(np.uint8)
+    hsv = cv2.cvtColor(lit, cv2.COLOR_RGB2HSV)
+    hsv[..., 1] = np.clip(hsv[..., 1].astype(np.float64) * saturation, 0, 255).astype(np.uint8)
+    return _bytes(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB)), labels
 
 
-def _noisy(rgb: Image, levels: float, seed: tuple[int, int]) -> Image:
-    """Noise with the same pattern at every strength, so that a curve does not depend on chance."""
-    pattern = np.random.default_rng(seed).standard_normal(rgb.shape, np.float32)
-    return np.clip(np.rint(rgb + levels * pattern), 0, 255).astype(np.uint8)
+def translation(rgb: Image, labels: Labels | None = None, *, shift: float = SHIFT) -> Perturbed:
+    """Bar 2: shifted right and down by a share of the frame size, with a mirrored border.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
+        shift: Shift as a share of the frame size.
+
+    Returns:
+        The changed frame and its labels.
+
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
+    _check(rgb, labels)
+    p = parameters(*rgb.shape[:2], shift=shift)
+    matrix = np.array([[1, 0, p.dx], [0, 1, p.dy]], np.float64)
+    return _warp(rgb, matrix, cv2.INTER_LINEAR), warp_labels(labels, matrix)
 
 
-def _blurred(rgb: Image, sigma_px: float) -> Image:
-    return np.asarray(cv2.GaussianBlur(rgb, (0, 0), sigma_px), np.uint8)
+def rotation(rgb: Image, labels: Labels | None = None, *, turn_deg: float = TURN_DEG) -> Perturbed:
+    """Bar 3: rotated counter-clockwise, as displayed, about (W/2, H/2), with a mirrored border.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
+        turn_deg: Angle in degrees.
+
+    Returns:
+        The changed frame and its labels.
+
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
+    _check(rgb, labels)
+    matrix = parameters(*rgb.shape[:2], turn_deg=turn_deg).rotation
+    return _warp(rgb, matrix, cv2.INTER_LINEAR), warp_labels(labels, matrix)
 
 
-def _compressed(rgb: Image, quality: int) -> Image:
-    _, coded = cv2.imencode(".jpg", rgb[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])
-    decoded = np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)
-    return np.ascontiguousarray(decoded[:, :, ::-1])
+def scaling(rgb: Image, labels: Labels | None = None, *, crop: float = CROP) -> Perturbed:
+    """Bar 4: the centre of the frame, enlarged to the full frame with area interpolation.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
+        crop: Size of the centre as a share of the frame size.
+
+    Returns:
+        The changed frame and its labels.
+
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
+    _check(rgb, labels)
+    height, width = rgb.shape[:2]
+    p = parameters(height, width, crop=crop)
+    window = np.s_[p.crop_y0 : p.crop_y0 + p.crop_height, p.crop_x0 : p.crop_x0 + p.crop_width]
+    blown = _bytes(cv2.resize(rgb[window], (width, height), interpolation=cv2.INTER_AREA))
+    if labels is None:
+        return blown, None
+    return blown, Labels(*(_resized_labels(image[window], height, width) for image in labels))
+
+
+def deletion(
+    rgb: Image, labels: Labels | None = None, *, count: int = 1, among: Collection[int] | None = None
+) -> Perturbed | None:
+    """Bar 5: the largest objects are painted over (Telea); their labels become the nearest label outside.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame; required.
+        count: Objects to delete.
+        among: Category numbers that an object may have; any when None.
+
+    Returns:
+        The changed frame and its labels. None when there are fewer than `count` objects, or when nothing of the frame
+        would be left to fill them from.
+
+    Raises:
+        ShapeError: There are no labels, or shapes or dtypes do not fit.
+    """
+    labels = _needed(rgb, labels)
+    objects = _largest(labels, among, count)
+    if objects is None:
+        return None
+    hole = _dilated(np.logical_or.reduce(objects))
+    if hole.all():
+        return None
+    return _inpainted(rgb, hole), _filled(labels, hole)
+
+
+def swap(
+    rgb: Image, labels: Labels | None = None, *, pairs: int = 1, among: Collection[int] | None = None
+) -> Perturbed | None:
+    """Bar 6: the two largest objects change places, each stretched to the other's box.
+
+    With more pairs, the next two objects change places as well.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame; required.
+        pairs: Pairs of objects to swap.
+        among: Category numbers that an object may have; any when None.
+
+    Returns:
+        The changed frame and its labels. None when there are fewer than two objects for each pair, or when nothing of
+        the frame would be left outside them.
+
+    Raises:
+        ShapeError: There are no labels, or shapes or dtypes do not fit.
+    """
+    labels = _needed(rgb, labels)
+    objects = _largest(labels, among, 2 * pairs)
+    if objects is None:
+        return None
+    hole = _dilated(np.logical_or.reduce(objects))
+    if hole.all():
+        return None
+    picture, filled = _inpainted(rgb, hole), _filled(labels, hole)
+    for a, b in zip(objects[::2], objects[1::2], strict=True):
+        box_a, box_b = _box(a), _box(b)
+        for mask, source, target in ((a, box_a, box_b), (b, box_b, box_a)):
+            _paste(rgb, labels, mask, source, picture, filled, target)
+    return picture, filled
+
+
+Perturbation = Callable[[Image, Labels | None], "Perturbed | None"]
+
+PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType(
+    {
+        "truth": truth,
+        "colour": colour,
+        "translation": translation,
+        "rotation": rotation,
+        "scaling": scaling,
+        "deletion": deletion,
+        "swap": swap,
+    }
+)
+"""The seven bars in the order of figure 3a."""
+
+
+def select_objects(masks: Sequence[Mask], height: int, width: int) -> list[int]:
+    """Indices of the masks that count as objects, largest first.
+
+    Deletion takes the first one, swap the first two. Masks that are too small or too large are left out, then those
+    with IoU >= 0.85 with a mask that was kept. Masks of equal area keep their order.
+
+    Args:
+        masks: (H, W) masks.
+        height: Frame height in pixels.
+        width: Frame width in pixels.
+
+    Returns:
+        Indices into `masks`.
+
+    Raises:
+        ShapeError: A mask does not have the size of the frame.
+    """
+    for mask in masks:
+        if mask.shape != (height, width):
+            raise ShapeError(f"expected masks of {height} x {width}, got {mask.shape}")
+    p = parameters(height, width)
+    areas = [int(np.count_nonzero(mask)) for mask in masks]
+    fitting = [i for i, area in enumerate(areas) if p.min_area <= area <= p.max_area]
+    kept: list[int] = []
+    for i in sorted(fitting, key=lambda i: -areas[i]):
+        if all(_iou(masks[i], masks[j]) < SAME_IOU for j in kept):
+            kept.append(i)
+    return kept
+
+
+def label_masks(labels: Labels) -> list[Mask]:
+    """One mask for every pair of category and instance number that occurs, ordered by both; category 0 is left out."""
+    code = _codes(labels)
+    present = np.unique(code[labels.category > 0])
+    return [code == value for value in present]
+
+
+def warp_labels(labels: Labels | None, matrix: NDArray[np.float64]) -> Labels | None:
+    """Move labels the way an image is moved: nearest neighbour, mirrored border.
+
+    Args:
+        labels: Labels, or None.
+        matrix: (2, 3) matrix from source to destination.
+
+    Returns:
+        The moved labels; None when there were none.
+    """
+    return None if labels is None else Labels(*(_warp(image, matrix, cv2.INTER_NEAREST) for image in labels))
+
+
+def _warp(image: Pixels, matrix: NDArray[np.float64], interpolation: int) -> Pixels:
+    height, width = image.shape[:2]
+    warped = cv2.warpAffine(image, matrix, (width, height), flags=interpolation, borderMode=cv2.BORDER_REFLECT_101)
+    return warped.astype(image.dtype, copy=False)
+
+
+def _resized_labels(image: NDArray[np.uint16], height: int, width: int) -> NDArray[np.uint16]:
+    return np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_NEAREST), np.uint16)
+
+
+def _largest(labels: Labels, among: Collection[int] | None, count: int) -> list[Mask] | None:
+    """Masks of the `count` largest objects; None when there are fewer."""
+    if count < 1:
+        raise ShapeError(f"at least one object has to be touched, got {count}")
+    if among is not None:
+        labels = Labels(np.where(np.isin(labels.category, list(among)), labels.category, 0), labels.instance)
+    masks = label_masks(labels)
+    kept = select_objects(masks, *labels.category.shape)
+    return [masks[i] for i in kept[:count]] if len(kept) >= count else None
+
+
+def _dilated(mask: Mask) -> Mask:
+    return cv2.dilate(mask.astype(np.uint8), np.ones((DILATION, DILATION), np.uint8)).astype(bool)
+
+
+def _inpainted(rgb: Image, hole: Mask) -> Image:
+    return _bytes(cv2.inpaint(rgb, hole.astype(np.uint8), INPAINT_RADIUS, cv2.INPAINT_TELEA))
+
+
+def _filled(labels: Labels, hole: Mask) -> Labels:
+    """Every pixel of `hole` takes the labels of the nearest pixel outside."""
+    _, nearest = cv2.distanceTransformWithLabels(
+        hole.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5, labelType=cv2.DIST_LABEL_PIXEL
+    )
+    where = np.zeros(int(nearest.max()) + 1, np.int64)
+    where[nearest[~hole]] = np.flatnonzero(~hole)
+    return Labels(*(image.ravel()[where[nearest]] for image in labels))
+
+
+def _paste(
+    rgb: Image,
+    labels: Labels,
+    mask: Mask,
+    source: tuple[slice, slice],
+    picture: Image,
+    filled: Labels,
+    target: tuple[slice, slice],
+) -> None:
+    """Stretch the object in box `source` over box `target` of `picture` and `filled`, inside its mask."""
+    height, width = (side.stop - side.start for side in target)
+    stencil = cv2.resize(mask[source].astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST).astype(bool)
+    patch = cv2.resize(rgb[source], (width, height), interpolation=cv2.INTER_AREA)
+    picture[target][stencil] = patch[stencil]
+    for image, out in zip(labels, filled, strict=True):
+        out[target][stencil] = image[mask][0]
+
+
+def _box(mask: Mask) -> tuple[slice, slice]:
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
+
+
+def _iou(a: Mask, b: Mask) -> float:
+    return float(np.count_nonzero(a & b) / np.count_nonzero(a | b))
+
+
+def _codes(labels: Labels) -> NDArray[np.uint32]:
+    return labels.category.astype(np.uint32) * np.uint32(1 << 16) + labels.instance
+
+
+def _bytes(image: NDArray[Any]) -> Image:
+    return np.asarray(image, np.uint8)
+
+
+def _needed(rgb: Image, labels: Labels | None) -> Labels:
+    _check(rgb, labels)
+    if labels is None:
+        raise ShapeError("deletion and swap need labels to know the objects; got None")
+    return labels
+
+
+def _check(rgb: Image, labels: Labels | None) -> None:
+    if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or rgb.size == 0:
+        raise ShapeError(f"expected an RGB image (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
+    for image in labels or ():
+        if image.shape != rgb.shape[:2] or image.dtype != np.uint16:
+            raise ShapeError(f"expected label images {rgb.shape[:2]} uint16, got {image.shape} {image.dtype}")

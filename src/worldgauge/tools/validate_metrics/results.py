@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.statistics import FEWEST_RESAMPLED, LEVEL, bootstrap_interval
-from worldgauge.tools.validate_metrics.perturbations import USUAL, Kind
-from worldgauge.tools.validate_metrics.published_curves import CHANGE, KEEP
+from worldgauge.tools.validate_metrics.severities import CHANGE, KEEP, USUAL, Kind
 
 THINGS_CHANGE = ("thing_loss", "thing_swap")
 """What `CHANGE` does to the largest masks, which are sky and ground as a rule, done to buildings, trees and flowers."""

@@ -12,10 +12,10 @@ import numpy as np
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.image import Image
-from worldgauge.metrics.perturbation import Labels
 from worldgauge.perception.segment import Colour, Exact
 from worldgauge.suites.loopnav.format import trajectories as loopnav
 from worldgauge.suites.loopnav.format.write import worlds_of
+from worldgauge.tools.validate_metrics.perturbations import Labels
 from worldgauge.tools.validate_metrics.synthetic_scenes import draw_scene
 from worldgauge.worlds import open_world
 
@@ -75,13 +75,23 @@ class Samples:
         return self._shot(number)
 
     def sample(self, number: int, steps_m: tuple[float, ...]) -> Sample:
-        """Frame `number`, with the view after each of the steps to the right in metres."""
+        """Return a frame with the views from places to its right.
+
+        Args:
+            number: Number of the frame.
+            steps_m: Steps to the right, metres.
+        """
         aside = {step: self._aside(number, step) for step in steps_m} if self.moves else {}
         return Sample(number, self.shot(number), aside)
 
 
 def draw_samples(count: int, seed: int) -> Samples:
-    """`count` drawn scenes, each a unit of its own."""
+    """Draw scenes, each a unit of its own.
+
+    Args:
+        count: Number of scenes.
+        seed: Seed of the first; the others follow.
+    """
 
     def shot(number: int) -> Shot:
         scene = draw_scene(seed + number)

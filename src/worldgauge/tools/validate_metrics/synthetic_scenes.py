@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.metrics.sgcs import CATEGORIES
+from worldgauge.perception.instances import CATEGORIES
 
 HEIGHT, WIDTH = 360, 640
 BLOCK = 4

@@ -6,7 +6,6 @@ corner with the smallest x, y and z. Air is -1; block k is the k-th of the mater
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import Counter
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
+from worldgauge.core.io import digest_of
 
 AIR = -1
 AIR_NAMES = frozenset({"air", "cave_air", "void_air", "structure_void"})
@@ -136,7 +136,7 @@ class Blueprint:
     def digest(self) -> str:
         """SHA-256 of cells and materials."""
         head = json.dumps([list(self.cells.shape), list(self.materials)]).encode()
-        return hashlib.sha256(head + self.cells.astype("<i4").tobytes()).hexdigest()
+        return digest_of(head + self.cells.astype("<i4").tobytes())
 
     def rows(self) -> list[list[list[int]]]:
         """Nested lists [y][z][x]."""
@@ -235,9 +235,11 @@ def base_name(text: str) -> str:
 
 
 def shared_blocks(truth: Blueprint, built: Blueprint) -> int:
-    """M, the number of blocks of `truth` with the same base name at the same place in `built` (section 3.3).
+    """Count blocks with the same base name at the same place: M of MineAnyBuild, section 3.3.
 
-    Places are counted from the pivot.
+    Args:
+        truth: The reference.
+        built: What was built; places are counted from the pivot of each.
     """
     box = tuple(slice(0, min(a, b)) for a, b in zip(truth.cells.shape, built.cells.shape, strict=True))
     names = {name: number for number, name in enumerate(dict.fromkeys(map(base_name, truth.materials)), 1)}

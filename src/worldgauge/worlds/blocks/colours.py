@@ -57,7 +57,13 @@ def has_colour(name: str) -> bool:
 
 
 def mixed(one: RGB, other: RGB, share: float) -> RGB:
-    """`one` mixed with a `share` of `other`, from 0 to 1."""
+    """Mix two colours.
+
+    Args:
+        one: RGB.
+        other: RGB.
+        share: Share of `other`, 0 to 1.
+    """
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 

@@ -188,7 +188,7 @@ def _corners(grid: _Grid, number: int) -> Values:
     """Of every cell the shape that stairs of material `number` would have there, as an index into _CORNERS.
 
     The stairs behind decide about an outer corner first, those in front about an inner one; neither does when the
-    stairs beside go on straight.
+    stairs next to it continue straight.
     """
     states = grid.blocks[number][1]
     facing, half = states["facing"], states["half"]

@@ -14,7 +14,12 @@ _COMPASS = ("south", "west", "north", "east")
 
 
 def fitting_shape_of(name: str, states: States) -> Shape | None:
-    """The shape of a fitting; None for other blocks."""
+    """Return the shape of a fitting, or None for other blocks.
+
+    Args:
+        name: Name of the block.
+        states: Values by key.
+    """
     if name in _BY_NAME:
         return _BY_NAME[name](name, states)
     for ending, draw in _BY_ENDING:
@@ -312,7 +317,12 @@ _SIDES = ("north", "east", "south", "west")
 
 
 def plant_shape_of(name: str, states: States) -> Shape | None:
-    """The shape of a plant; None for other blocks."""
+    """Return the shape of a plant, or None for other blocks.
+
+    Args:
+        name: Name of the block.
+        states: Values by key.
+    """
     if name.startswith("potted_"):
         return _potted(name)
     if name in FLOWERS:

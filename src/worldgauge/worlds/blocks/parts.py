@@ -13,7 +13,12 @@ QUARTERS = {"north": 0, "east": 1, "south": 2, "west": 3}
 
 
 class Part(NamedTuple):
-    """A box of a block. paint: name of a colour in `colours.PAINTS`, the block's own where None."""
+    """A box of a block.
+
+    Attributes:
+        box: x0, y0, z0, x1, y1, z1 in sixteenths of a cell.
+        paint: Name of a colour in `colours.PAINTS`; None for the block's own.
+    """
 
     box: Box
     paint: str | None = None
@@ -52,7 +57,12 @@ def solid(*boxes: Box, paint: str | None = None) -> Shape:
 
 
 def turned(shape: Shape, facing: str) -> Shape:
-    """A shape made for a block that faces north, turned to face another way of the compass."""
+    """Turn a shape that faces north.
+
+    Args:
+        shape: The shape.
+        facing: Where it is to face; up and down leave it.
+    """
     for _ in range(QUARTERS.get(facing, 0)):
         shape = Shape(
             tuple(Part((16 - z1, y0, x0, 16 - z0, y1, x1), paint) for (x0, y0, z0, x1, y1, z1), paint in shape.parts),
@@ -62,7 +72,12 @@ def turned(shape: Shape, facing: str) -> Shape:
 
 
 def along(shape: Shape, axis: str) -> Shape:
-    """A shape made upright, laid along x or z."""
+    """Lay down an upright shape.
+
+    Args:
+        shape: The shape.
+        axis: "x" or "z"; "y" leaves it.
+    """
     if axis == "y":
         return shape
     order = (1, 0, 2) if axis == "x" else (0, 2, 1)
@@ -80,7 +95,14 @@ def flipped(shape: Shape) -> Shape:
 
 
 def cross(low: int, high: int, *, wide: int = 14, paint: str | None = None) -> Shape:
-    """Two upright quads through the cell's middle at 45 degrees, from height `low` to `high`."""
+    """Make two upright quads through the middle of the cell at 45 degrees.
+
+    Args:
+        low: Lower end, sixteenths of a cell.
+        high: Upper end.
+        wide: Width.
+        paint: Name of the colour; None for the block's own.
+    """
     a, b = 8 - wide // 2, 8 + wide // 2
     return Shape(
         (),
@@ -92,7 +114,14 @@ def cross(low: int, high: int, *, wide: int = 14, paint: str | None = None) -> S
 
 
 def flat(height: int, low: int = 0, high: int = 16, paint: str | None = None) -> Shape:
-    """One level quad."""
+    """Make one level quad.
+
+    Args:
+        height: Sixteenths of a cell.
+        low: Smallest x and z.
+        high: Largest x and z.
+        paint: Name of the colour; None for the block's own.
+    """
     corners = ((low, height, low), (low, height, high), (high, height, high), (high, height, low))
     return Shape((), (Sheet(corners, paint),))
 
@@ -108,7 +137,15 @@ def _box(*sides: int) -> Box:
 
 
 def squares_of(box: Box, side: int) -> int:
-    """Bits of the 16 x 16 squares on a side of the cell that `box` fills; 0 when it does not reach that side."""
+    """Return which of the 16 x 16 squares on a side of the cell a box covers.
+
+    Args:
+        box: x0, y0, z0, x1, y1, z1 in sixteenths of a cell.
+        side: 2 * axis, plus 1 for the lower side.
+
+    Returns:
+        A bit per square; 0 when the box does not reach that side.
+    """
     axis, high = side // 2, side % 2 == 0
     if box[axis + 3 * high] != (UNITS if high else 0):
         return 0

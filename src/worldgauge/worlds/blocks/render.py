@@ -103,10 +103,19 @@ def shades_of(mesh: Mesh) -> FloatArray:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def face_planes(corners, two_sided, lens, width, height, near_m):  # type: ignore[no-untyped-def]
-    """Equations (n, 5, 3) of faces whose corners (n, 4, 3) are in the camera's frame, and the part of the picture
-    (n, 4) as left, top, right, bottom in pixels that they can touch; right < left for those that are not seen.
+    """Compute the edge and depth equations of faces, and the part of the picture that each can touch.
 
-    Rows 0 to 3 are the edges, row 4 is the inverse depth: value = row[0] u + row[1] v + row[2].
+    Args:
+        corners: (n, 4, 3) in the camera's frame.
+        two_sided: (n,) bool.
+        lens: fx, fy, cx, cy in pixels.
+        width: Width of the picture in pixels.
+        height: Height of the picture in pixels.
+        near_m: Depth of the near plane, metres.
+
+    Returns:
+        Equations (n, 5, 3), value = row[0] u + row[1] v + row[2], rows 0 to 3 for the edges and row 4 for the inverse
+        depth; and boxes (n, 4) as left, top, right, bottom in pixels, right < left for hidden faces.
     """
     n = len(corners)
     out = np.zeros((n, 5, 3))
@@ -155,10 +164,19 @@ def face_planes(corners, two_sided, lens, width, height, near_m):  # type: ignor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def rasterise(planes, boxes, colours, opacity, lines, ground, most, top, samples, picture):  # type: ignore[no-untyped-def]
-    """Draw the rows from `top` on of the picture into `picture` (rows, width, 3) uint8.
+    """Draw rows of a picture in place.
 
-    colours: (n, 3) shaded, 0 to 255. opacity: (n,) 0 to 1. lines: half their width, their strength, and the sizes of
-    faces between which they come in, pixels. ground: (3,). most: inverse of the nearest depth.
+    Args:
+        planes: Equations (n, 5, 3) from `face_planes`.
+        boxes: (n, 4) from `face_planes`.
+        colours: (n, 3), shaded, 0 to 255.
+        opacity: (n,), 0 to 1.
+        lines: Half the width of edge lines, their strength, and the face sizes between which they fade in, pixels.
+        ground: Background colour (3,).
+        most: Inverse of the nearest depth.
+        top: First row.
+        samples: Points per pixel along each axis.
+        picture: Output (rows, width, 3) uint8.
     """
     rows, width = picture.shape[0] * samples, picture.shape[1] * samples
     inverse = np.zeros((rows, width))

@@ -74,7 +74,12 @@ def complete(text: str) -> str:
 
 
 def boxes(name: str, states: dict[str, str]) -> tuple[Box, ...]:
-    """Collision boxes of a block in given states, with defaults for missing ones. A full cube for unknown names."""
+    """Return the collision boxes of a block.
+
+    Args:
+        name: Name of the block; an unknown one gives a full cube.
+        states: Values by key; missing ones have their defaults.
+    """
     name = plain(name)
     if not known(name):
         return ((0, 0, 0, 16, 16, 16),)

@@ -113,7 +113,15 @@ def contact_sheet(blueprint: Blueprint, *, tile_px: int = 256, pack: ResourcePac
 
 
 def standard_poses(blueprint: Blueprint, *, top: bool = False) -> dict[str, tuple[FloatArray, float]]:
-    """Camera-to-world poses (4, 4) of the standard views by name, each with its field of view in degrees."""
+    """Return the cameras of the standard views.
+
+    Args:
+        blueprint: The build.
+        top: Also the view from above.
+
+    Returns:
+        Camera-to-world pose (4, 4) and field of view in degrees, by name.
+    """
     width, _, depth = blueprint.size
     poses = {}
     for name, azimuth_deg in STOPS_DEG.items():

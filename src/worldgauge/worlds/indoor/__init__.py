@@ -15,7 +15,7 @@ from worldgauge.worlds.indoor.textured_rooms import Room as TestRoom
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
-    from worldgauge.worlds.indoor.camera import Scene
+    from worldgauge.worlds.indoor.camera import BoxScene
     from worldgauge.worlds.indoor.homes import HomeObject, HomePlan
 
 __all__ = ["Home", "TestRoom"]
@@ -116,7 +116,15 @@ class Home:
         return render(self._scene, pose, camera, position=position)
 
     def view_into(self, pose: FloatArray, camera: Camera | Panorama) -> View:
-        """The view without ceilings, for maps and pictures from above."""
+        """Render a view without ceilings, for maps and pictures from above.
+
+        Args:
+            pose: Camera-to-world pose (4, 4).
+            camera: The camera.
+
+        Returns:
+            The view.
+        """
         from worldgauge.worlds.indoor.camera import render
 
         return render(self._open_scene, pose, camera)
@@ -126,16 +134,16 @@ class Home:
         return self.plan.boxes.digest()
 
     @cached_property
-    def _scene(self) -> Scene:
-        from worldgauge.worlds.indoor.camera import Scene, light_of
+    def _scene(self) -> BoxScene:
+        from worldgauge.worlds.indoor.camera import BoxScene, light_of
         from worldgauge.worlds.indoor.plan import HEIGHT_M
 
-        return Scene.of(self.plan.boxes, (0.0, HEIGHT_M), light_of(self.plan.occupied))
+        return BoxScene.of(self.plan.boxes, (0.0, HEIGHT_M), light_of(self.plan.occupied))
 
     @cached_property
-    def _open_scene(self) -> Scene:
-        from worldgauge.worlds.indoor.camera import Scene, light_of
+    def _open_scene(self) -> BoxScene:
+        from worldgauge.worlds.indoor.camera import BoxScene, light_of
         from worldgauge.worlds.indoor.plan import HEIGHT_M
 
         lower = self.plan.boxes.kept(self.plan.boxes.bounds[:, 2] < HEIGHT_M - 0.2)
-        return Scene.of(lower, None, light_of(self.plan.occupied))
+        return BoxScene.of(lower, None, light_of(self.plan.occupied))

@@ -15,11 +15,21 @@ from numpy.typing import NDArray
 
 
 class Cells(NamedTuple):
-    """Boxes (n, 6) float64 as x0 y0 z0 x1 y1 z1 metres, and the grid over them.
+    """Boxes and the grid over them.
 
-    group g is boxes[group_first[g]:group_first[g + 1]], all within group_bounds[g] (6,). Groups of cell c are
-    items[first[c]:first[c + 1]]; outer_first, outer_items: those outside the air. tallest: highest top in a cell's
-    first list. origin, cell_m, shape: of the grid, cell (i, j) is i * shape[1] + j. air: z of floor and ceiling.
+    Attributes:
+        boxes: (n, 6), x0 y0 z0 x1 y1 z1 in metres.
+        group_first: Group g is boxes[group_first[g]:group_first[g + 1]].
+        group_bounds: (g, 6) bounds of the groups, metres.
+        first: Groups of cell c are items[first[c]:first[c + 1]].
+        items: See `first`.
+        outer_first: The same for groups outside the air.
+        outer_items: See `outer_first`.
+        tallest: Highest top among the groups of a cell, metres.
+        origin: Lower corner of the grid, metres.
+        cell_m: Side of a cell, metres.
+        shape: Cells along x and y; cell (i, j) is i * shape[1] + j.
+        air: z of floor and ceiling, metres.
     """
 
     boxes: NDArray[np.float64]
@@ -54,11 +64,20 @@ def _slab(boxes, n, ox, oy, oz, ix, iy, iz):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def meet(cells, origin, rotation, rays, limit, depth, box, face):  # type: ignore[no-untyped-def]
-    """What `rays` (N, 3), turned by `rotation` (3, 3) and starting at `origin`, meet first.
+    """Find what rays meet first.
 
-    depth (N,) float64: parameter of the hit, infinite where nothing is met within `limit`; box (N,) int32, -1 for
-    none; face (N,) uint8: 0 to 5 by outward normal +x -x +y -y +z -z. Of two boxes met at the same place the one with
-    the lower index counts; one that a ray starts inside of is not met.
+    Of two boxes met at the same place the one with the lower index counts; a box that a ray starts inside of is not
+    met.
+
+    Args:
+        cells: The boxes sorted into a grid of cells.
+        origin: (3,) metres.
+        rotation: (3, 3), camera to world.
+        rays: Directions (N, 3) in the camera's frame.
+        limit: Largest ray parameter.
+        depth: Output (N,) float64: ray parameter of the hit, infinite for none.
+        box: Output (N,) int32: index of the box, -1 for none.
+        face: Output (N,) uint8: 0 to 5 by outward normal +x -x +y -y +z -z.
     """
     boxes, group_first, group_bounds, first, items, outer_first, outer_items, tallest, corner, cell_m, shape, air = (
         cells

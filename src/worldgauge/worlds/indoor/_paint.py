@@ -26,9 +26,11 @@ LIGHT_M = 0.05
 
 
 class Looks(NamedTuple):
-    """What the kernel knows of boxes: the arrays of `Boxes`, the air between floor and ceiling, light on the floor.
+    """What the kernel needs to know of boxes: the arrays of `Boxes`, the air, and the light on the floor.
 
-    light: (X, Y) float32 brightness at LIGHT_M from `light_origin`; one cell means the same everywhere.
+    Attributes:
+        air: z of floor and ceiling, metres.
+        light: (X, Y) float32 brightness at LIGHT_M from `light_origin`; one cell means the same everywhere.
     """
 
     bounds: NDArray[np.float64]
@@ -45,9 +47,20 @@ class Looks(NamedTuple):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def paint(looks, origin, rotation, rays, pixel, depth, box, face, rgb, category, instance):  # type: ignore[no-untyped-def]
-    """Fill `rgb` (N, 3) uint8 and `category`, `instance` (N,) uint16 of `rays` (N, 3), turned by `rotation`.
+    """Paint what rays have met; see `_hits.meet`.
 
-    They met `face` (N,) of `box` (N,) at `depth` (N,), see `_hits.meet`. pixel: size of a pixel at depth 1.
+    Args:
+        looks: Patterns, colours and labels of the boxes, and the light.
+        origin: (3,) metres.
+        rotation: (3, 3), camera to world.
+        rays: Directions (N, 3) in the camera's frame.
+        pixel: Size of a pixel at depth 1.
+        depth: (N,) float64, ray parameters of the hits.
+        box: (N,) int32, boxes that were met, -1 for none.
+        face: (N,) uint8, their faces.
+        rgb: Output (N, 3) uint8.
+        category: Output (N,) uint16.
+        instance: Output (N,) uint16.
     """
     bounds, categories, instances, pattern, colours, details, face_seeds, air, light, light_origin = looks
     for k in range(len(rays)):

@@ -24,7 +24,15 @@ PATTERNS = (
 
 
 class Paint(NamedTuple):
-    """How a surface looks. colour, second: RGB 0 to 255. size_m: of its tiles, planks, ... contrast: of its details."""
+    """The look of a surface.
+
+    Attributes:
+        pattern: One of PATTERNS.
+        colour: RGB, 0 to 255.
+        second: Second colour of the pattern.
+        size_m: Size of its tiles, planks and the like, metres.
+        contrast: Contrast of its details; 1 as designed.
+    """
 
     pattern: str
     colour: Colour
@@ -47,9 +55,14 @@ class Box(NamedTuple):
 class Boxes:
     """Many boxes as arrays of N rows.
 
-    bounds: (N, 6) float64 metres, x0 y0 z0 x1 y1 z1. category, instance: (N,) uint16. pattern: (N,) uint8, indices of
-    PATTERNS. colours: (N, 2, 3) float32. details: (N, 2) float32, size in metres and contrast. face_seeds: (N, 6)
-    uint64, one a face (+x -x +y -y +z -z): no two faces look alike unless these are made equal.
+    Attributes:
+        bounds: (N, 6) float64 metres, x0 y0 z0 x1 y1 z1.
+        category: (N,) uint16.
+        instance: (N,) uint16.
+        pattern: (N,) uint8, indices of PATTERNS.
+        colours: (N, 2, 3) float32.
+        details: (N, 2) float32, size in metres and contrast.
+        face_seeds: (N, 6) uint64, one per face (+x -x +y -y +z -z): faces with equal seeds look alike.
     """
 
     bounds: FloatArray
@@ -62,7 +75,18 @@ class Boxes:
 
     @classmethod
     def of(cls, boxes: list[Box], seed: int) -> Boxes:
-        """Pack `boxes`; textures follow from `seed` and a box's place in the list. Raises WorldError on a flat box."""
+        """Pack boxes into arrays.
+
+        Args:
+            boxes: The boxes.
+            seed: Seed of the textures, with a box's place in the list.
+
+        Returns:
+            The packed boxes.
+
+        Raises:
+            WorldError: A box is flat or not finite.
+        """
         bounds = np.array([[*box.low, *box.high] for box in boxes], np.float64).reshape(-1, 6)
         flat = np.flatnonzero(~(bounds[:, 3:] > bounds[:, :3]).all(1) | ~np.isfinite(bounds).all(1))
         if len(flat):
@@ -86,7 +110,15 @@ class Boxes:
         return replace(self, **{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
     def moved(self, row: int, offset: Point) -> Boxes:
-        """Box `row` shifted by `offset` metres; its texture goes with it."""
+        """Shift one box, with its texture.
+
+        Args:
+            row: Its index.
+            offset: x, y, z in metres.
+
+        Returns:
+            The boxes with this one moved.
+        """
         bounds = self.bounds.copy()
         bounds[row] += np.tile(np.asarray(offset, np.float64), 2)
         return replace(self, bounds=bounds)

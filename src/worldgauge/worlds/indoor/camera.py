@@ -31,7 +31,7 @@ _EDGE_OFFSETS = ((-0.33, 0.33), (0.33, -0.33))
 
 
 @dataclass(frozen=True)
-class Scene:
+class BoxScene:
     """Boxes laid out for the kernels; build it once a world, share it between threads."""
 
     boxes: Boxes
@@ -41,19 +41,36 @@ class Scene:
     @classmethod
     def of(
         cls, boxes: Boxes, air: tuple[float, float] | None = None, light: NDArray[np.float32] | None = None
-    ) -> Scene:
-        """Lay out `boxes`. air: z of the floor and the ceiling where all have the same; it speeds things up.
+    ) -> BoxScene:
+        """Prepare boxes for rendering.
 
-        light: (X, Y) brightness of floors at 5 cm from the lower corner of all boxes, 1 everywhere if left out.
+        Args:
+            boxes: The boxes.
+            air: z of floor and ceiling in metres where all rooms have the same; makes rendering faster.
+            light: Brightness of floors (X, Y) at 5 cm from the lower corner of all boxes; 1 everywhere if left out.
+
+        Returns:
+            The scene.
         """
         return cls(boxes, _cells(boxes, air), _looks(boxes, air, light))
 
 
-def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position: bool = False) -> View:
-    """What `camera` sees from camera-to-world `pose` (4, 4).
+def render(scene: BoxScene, pose: ArrayLike, camera: Camera | Panorama, *, position: bool = False) -> View:
+    """Render a view. A box that the camera is inside of is not drawn.
 
-    A box that the camera is inside of is not drawn. Where nothing is met colour is black, depth infinite, category
-    and instance 0. Raises ShapeError on a pose that is not a finite (4, 4).
+    Where nothing is met the colour is black, depth infinite, category and instance 0.
+
+    Args:
+        scene: The scene.
+        pose: Camera-to-world pose (4, 4).
+        camera: The camera.
+        position: Also the world position of every pixel, metres.
+
+    Returns:
+        The view.
+
+    Raises:
+        ShapeError: The pose is not a finite (4, 4).
     """
     pose = np.asarray(pose, np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
@@ -101,7 +118,7 @@ class _Seen(NamedTuple):
     instance: NDArray[np.uint16]
 
 
-def _seen(scene: Scene, origin: FloatArray, rotation: FloatArray, rays: FloatArray, pixel: float) -> _Seen:
+def _seen(scene: BoxScene, origin: FloatArray, rotation: FloatArray, rays: FloatArray, pixel: float) -> _Seen:
     n = len(rays)
     seen = _Seen(
         *(np.empty(n, np.float64), np.empty(n, np.int32), np.empty(n, np.uint8)),

@@ -25,7 +25,7 @@ from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, stands, walke
 
 ENV_ID = "worldgauge/Home-v0"
 SENSORS = ("depth", "instance", "panorama")
-"""What an observation can hold beside "rgb"."""
+"""What an observation can hold besides "rgb"."""
 
 Observation = dict[str, Any]
 """Arrays by sensor."""
@@ -100,7 +100,18 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Put the walker anywhere that it can walk to the other rooms from; or where `options` say."""
+        """Put the walker at a random place from which it can walk to the other rooms, or where `options` say.
+
+        Args:
+            seed: Seed of the environment's generator, as in gymnasium.
+            options: May hold 'position' (x, y in metres) and 'yaw' (radians).
+
+        Returns:
+            Observation and info.
+
+        Raises:
+            UsageError: Unknown options, or a position without room to stand.
+        """
         super().reset(seed=seed)
         options = options or {}
         if unknown := set(options) - {"position", "yaw"}:
@@ -114,7 +125,11 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
         return self._observe(collided=False)
 
     def step(self, action: np.int64 | int) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """One primitive. Raises UsageError before the first reset and on actions outside the space."""
+        """Carry out one primitive.
+
+        Raises:
+            UsageError: Before the first reset, or an action outside the space.
+        """
         if self._stance is None:
             raise UsageError("call reset() before step()")
         if not self.action_space.contains(action):
@@ -130,7 +145,11 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
 
     @property
     def stance(self) -> Stance:
-        """Where the walker stands. Raises UsageError before the first reset."""
+        """Where the walker stands.
+
+        Raises:
+            UsageError: Before the first reset.
+        """
         if self._stance is None:
             raise UsageError("call reset() first")
         return self._stance

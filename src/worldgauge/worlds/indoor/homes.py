@@ -52,7 +52,7 @@ LABELS = (
 CATEGORIES = ("void", "floor", "ceiling", "wall", *LABELS, "basket", "bookcase", "books", "bowl", "lamp", "rug")
 
 _TRIES = 10
-"""Times that a room is furnished anew when something it needs found no place."""
+"""How often a room is furnished again when something it needs does not fit."""
 _HOMES = 20
 """Homes that are made for a seed when one lacks something; 1 is enough for 29 of 30."""
 _WAY_CELLS = 3
@@ -65,8 +65,15 @@ _FLOOR_M2 = 1.0
 class HomeObject:
     """An object of a home.
 
-    instance: its number in `View.instance`. low, high: corners in metres. room: a kind. state: one of `STATES` that a
-    picture shows, "" where it has none.
+    Attributes:
+        instance: Its number in `View.instance`.
+        category: Its category.
+        name: Its name.
+        colour: Its colour in words.
+        room: Kind of its room.
+        low: Lower corner, metres.
+        high: Upper corner, metres.
+        state: One of `STATES` that a picture shows; "" where it has none.
     """
 
     instance: int
@@ -86,7 +93,15 @@ class HomeObject:
 
 @dataclass(frozen=True)
 class HomePlan:
-    """All of a home. occupied: (X, Y) bool cells of 5 cm from `origin` that a walker cannot stand in."""
+    """A whole home.
+
+    Attributes:
+        rooms: Its rooms.
+        boxes: Its boxes.
+        objects: Its objects.
+        occupied: (X, Y) bool, cells of 5 cm that a walker cannot stand in.
+        origin: Lower corner of the cells, metres.
+    """
 
     rooms: tuple[Room, ...]
     boxes: Boxes
@@ -154,7 +169,7 @@ def _object(placed: Placed, of: int, thing: Thing, instance: int, room: str) -> 
 
 
 def _fix_openings(furnisher: Furnisher) -> None:
-    """Doors beside their doorways or, shut, in them; the front door, shut; windows with their curtains."""
+    """Hang doors next to their doorways or, shut, in them; the front door, shut; and windows with curtains."""
     rng = furnisher.rng
     for n, room in enumerate(furnisher.rooms):
         for opening in room.openings:
@@ -262,7 +277,7 @@ def _bathroom(f: Furnisher, n: int) -> int:
 
 def _corridor(f: Furnisher, n: int) -> int:
     missing = f.hang(fit.coat_rack(f.rng), n, 0.85) is None
-    _line(f, n, [stores.narrow_chest, made.side_table, made.task_context, made.plant])
+    _line(f, n, [stores.narrow_chest, made.side_table, made.bench, made.plant])
     f.hang(fit.wall_mirror(f.rng), n, 0.5)
     return missing + _pictures(f, n, 4)
 
@@ -276,7 +291,7 @@ def _study(f: Furnisher, n: int) -> int:
 
 def _gym(f: Furnisher, n: int) -> int:
     missing = _line(f, n, [gym.treadmill, gym.weight_bench])
-    _line(f, n, [gym.exercise_bike, made.task_context, made.stool, made.plant])
+    _line(f, n, [gym.exercise_bike, made.bench, made.stool, made.plant])
     f.hang(fit.wall_mirror(f.rng), n, 0.4)
     f.hang(fit.towel_rail(f.rng), n, 0.7)
     return missing + _pictures(f, n, 1)
@@ -296,7 +311,7 @@ _SPARE: dict[str, tuple[Maker, ...]] = {
     "gym equipment": (gym.exercise_bike, gym.treadmill),
     "stool": (made.stool,),
     "plant": (made.plant,),
-    "seating": (made.ottoman, made.task_context, made.armchair),
+    "seating": (made.ottoman, made.bench, made.armchair),
     "chair": (made.chair,),
     "table": (made.side_table,),
     "fireplace": (made.fireplace,),

@@ -60,25 +60,49 @@ TRIM = Paint("plain", (232, 228, 220), contrast=0.6)
 
 
 def pick(rng: np.random.Generator, colours: dict[str, Colour]) -> tuple[str, Colour]:
-    """A name and its colour, varied a little."""
+    """Draw a colour and vary it a little.
+
+    Args:
+        rng: Generator.
+        colours: RGB, 0 to 255, by name.
+
+    Returns:
+        Name and RGB.
+    """
     name = list(colours)[int(rng.integers(len(colours)))]
     return name, varied(rng, colours[name], 9)
 
 
 def varied(rng: np.random.Generator, colour: Colour, by: int) -> Colour:
-    """`colour` with each channel moved by up to `by`."""
+    """Vary each channel of a colour.
+
+    Args:
+        rng: Generator.
+        colour: RGB, 0 to 255.
+        by: Largest change.
+    """
     r, g, b = (int(np.clip(c + rng.integers(-by, by + 1), 0, 255)) for c in colour)
     return r, g, b
 
 
 def shaded(colour: Colour, factor: float) -> Colour:
-    """`colour` made darker or lighter."""
+    """Make a colour darker or lighter.
+
+    Args:
+        colour: RGB, 0 to 255.
+        factor: Brightness; 1 leaves it.
+    """
     r, g, b = (int(np.clip(c * factor, 0, 255)) for c in colour)
     return r, g, b
 
 
 def floor_paint(room: str, rng: np.random.Generator) -> Paint:
-    """The floor of a room."""
+    """Draw the material of a room's floor.
+
+    Args:
+        room: Kind of the room.
+        rng: Generator.
+    """
     if room in ("kitchen", "bathroom"):
         colour = ((196, 188, 176), (170, 176, 180), (150, 132, 116), (208, 204, 196))[int(rng.integers(4))]
         size = float(rng.choice([0.2, 0.3, 0.4]))
@@ -91,7 +115,12 @@ def floor_paint(room: str, rng: np.random.Generator) -> Paint:
 
 
 def wall_paint(room: str, rng: np.random.Generator) -> Paint:
-    """The walls of a room."""
+    """Draw the material of a room's walls.
+
+    Args:
+        room: Kind of the room.
+        rng: Generator.
+    """
     if room == "bathroom":
         colour = ((214, 222, 222), (190, 210, 216), (222, 216, 204))[int(rng.integers(3))]
         return Paint("tiles", varied(rng, colour, 6), shaded(colour, 0.78), float(rng.choice([0.15, 0.2, 0.25])))

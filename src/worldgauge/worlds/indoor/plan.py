@@ -39,9 +39,15 @@ WEST, SOUTH, EAST, NORTH = range(4)
 
 
 class Opening(NamedTuple):
-    """A gap from `start` to `stop` metres along one side of a room, from the floor up to `top`.
+    """A gap in a wall of a room, from the floor up.
 
-    leaf: has a door, hung in this room. shut: the door is closed (in both rooms' openings).
+    Attributes:
+        side: The wall.
+        start: First place along it, metres.
+        stop: Last place along it, metres.
+        top: Height, metres.
+        leaf: Has a door, hung in this room.
+        shut: The door is closed (in both rooms' openings).
     """
 
     side: int
@@ -77,7 +83,18 @@ class Room:
         return self.low[axis], self.high[axis]
 
     def along(self, side: int, start: float, stop: float, near: float, far: float) -> tuple[float, float, float, float]:
-        """x0 y0 x1 y1 of the strip `start` to `stop` along a side, `near` to `far` metres into the room."""
+        """Return the rectangle of a strip along a wall.
+
+        Args:
+            side: The wall.
+            start: First place along it, metres.
+            stop: Last place along it, metres.
+            near: Smallest distance from it into the room, metres.
+            far: Largest distance, metres.
+
+        Returns:
+            x0, y0, x1, y1 in metres.
+        """
         if side == WEST:
             return self.low[0] + near, start, self.low[0] + far, stop
         if side == EAST:
@@ -149,7 +166,12 @@ def _programme(rng: np.random.Generator, size: int) -> tuple[list[str], list[str
 
 
 def shell_of(rooms: tuple[Room, ...], rng: np.random.Generator) -> Iterator[ShellBox]:
-    """Floors, ceilings and walls of `rooms`."""
+    """Yield floors, ceilings and walls.
+
+    Args:
+        rooms: The rooms.
+        rng: Draws the materials.
+    """
     for room in rooms:
         floor, wall = floor_paint(room.kind, rng), wall_paint(room.kind, rng)
         thick = [OUTER_M if side in room.outer else HALF_WALL_M for side in range(4)]

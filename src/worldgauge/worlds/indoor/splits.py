@@ -15,9 +15,15 @@ _NAME = re.compile(r"home-([a-z]+)-([0-9]{4,6})")
 
 
 def scene_seed(split: str, number: int) -> int:
-    """Seed of home `number`, 0 to SPLIT_SIZE - 1, of a split.
+    """Return the seed of a home.
 
-    Raises UnknownNameError on another split, UsageError on another number.
+    Args:
+        split: One of SPLITS.
+        number: 0 to SPLIT_SIZE - 1.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        UsageError: There is no such number.
     """
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
@@ -27,13 +33,26 @@ def scene_seed(split: str, number: int) -> int:
 
 
 def scene_name(split: str, number: int) -> str:
-    """Such as "home-test-0007". Raises as `scene_seed`."""
+    """Name a home, such as "home-test-0007".
+
+    Args:
+        split: One of SPLITS.
+        number: 0 to SPLIT_SIZE - 1.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        UsageError: There is no such number.
+    """
     scene_seed(split, number)
     return f"home-{split}-{number:04d}"
 
 
 def world_of(scene: str) -> WorldFacts:
-    """The world of a scene's name, without a digest. Raises UsageError on a name that `scene_name` does not give."""
+    """Return the world of a scene's name, without a digest.
+
+    Raises:
+        UsageError: `scene_name` does not give this name.
+    """
     found = _NAME.fullmatch(scene)
     if found is None or found[1] not in SPLITS or scene_name(found[1], int(found[2])) != scene:
         raise UsageError(f"no home is called '{scene[:60]}'; names are like 'home-test-0007'")

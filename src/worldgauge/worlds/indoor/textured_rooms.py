@@ -31,7 +31,7 @@ from worldgauge.worlds.indoor.boxes import Box, Boxes, Paint, Point
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
-    from worldgauge.worlds.indoor.camera import Scene
+    from worldgauge.worlds.indoor.camera import BoxScene
 
 ROOM_M = (12.0, 16.0, 3.0)
 """The room along x, y, z; its lower corner is the origin."""
@@ -79,11 +79,17 @@ class RoomClip:
 
 @worlds.register("room", walkable=True, example={"walk": "curve", "seed": 1})
 class Room:
-    """A textured room of 12 x 16 x 3 m with boxes beside one path, for measuring decoders.
+    """A textured room of 12 x 16 x 3 m with boxes along a path, for measuring decoders.
 
-    walk: the path of WALKS that its boxes keep 1.2 m off. seed: 0 or more. contrast: of all textures, 1 as designed.
-    repeat: the same texture on many surfaces. box_offset: metres that the extra box, there when this is given, has
-    moved from the place beside the path where it starts. Raises WorldError on an unknown walk or a negative seed.
+    Args:
+        walk: Path of WALKS from which its boxes keep 1.2 m.
+        seed: 0 or more.
+        contrast: Factor on the contrast of all textures.
+        repeat: The same texture on many surfaces.
+        box_offset: How far an extra box has moved from its start next to the path, metres; None for no such box.
+
+    Raises:
+        WorldError: An unknown walk or a negative seed.
     """
 
     categories: tuple[str, ...] = ("void", "floor", "ceiling", "wall", "box")
@@ -136,23 +142,39 @@ class Room:
         return ()
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What `camera` sees from camera-to-world `pose` (4, 4); safe to call from several threads."""
+        """Render a view. Safe to call from several threads.
+
+        Args:
+            pose: Camera-to-world pose (4, 4).
+            camera: The camera.
+            position: Also the world position of every pixel, metres.
+        """
         from worldgauge.worlds.indoor.camera import render
 
         return render(self._scene, pose, camera, position=position)
 
     @cached_property
-    def _scene(self) -> Scene:
-        from worldgauge.worlds.indoor.camera import Scene
+    def _scene(self) -> BoxScene:
+        from worldgauge.worlds.indoor.camera import BoxScene
 
-        return Scene.of(self.boxes, (0.0, ROOM_M[2]))
+        return BoxScene.of(self.boxes, (0.0, ROOM_M[2]))
 
 
 def room_walk(kind: str, frames: int = 97, seed: int = 0) -> RoomWalk:
-    """The walk `kind` of WALKS: 4.34 m in 8 s at an even speed, at 0.45 m, with a step's bob and jitter.
+    """Make a walk through the room: 4.34 m in 8 s at even speed, camera at 0.45 m, with bob and jitter of steps.
 
-    still: nothing moves after the history. spin: 80 degrees to the left in place. Bob is 1 cm at 1.8 Hz, jitter of
-    yaw, pitch and roll 0.5 degrees (standard deviation) below 2.5 Hz. Raises WorldError on an unknown kind.
+    Bob is 1 cm at 1.8 Hz; jitter of yaw, pitch and roll is 0.5 degrees (standard deviation) below 2.5 Hz.
+
+    Args:
+        kind: One of WALKS. 'still' stops after the history; 'spin' turns 80 degrees to the left in place.
+        frames: Number of frames.
+        seed: Seed of the jitter.
+
+    Returns:
+        The walk.
+
+    Raises:
+        WorldError: There is no such walk.
     """
     share = np.linspace(0, 1, frames)
     history_s = SECONDS * HISTORY_M / PATH_M
@@ -183,9 +205,22 @@ def room_clip(
     contrast: float = 1.0,
     repeat: bool = False,
 ) -> RoomClip:
-    """Render clip `name` of CLIPS. size: width, height. noise: standard deviation of every pixel, in grey levels.
+    """Render a clip of the room.
 
-    contrast multiplies that of the clip. Raises WorldError on an unknown name.
+    Args:
+        name: One of CLIPS.
+        seed: Seed of textures, jitter and noise.
+        frames: Number of frames.
+        size: Width and height in pixels.
+        noise: Standard deviation of the noise, grey levels.
+        contrast: Factor on the clip's own contrast.
+        repeat: With textures that repeat.
+
+    Returns:
+        The clip.
+
+    Raises:
+        WorldError: There is no such clip.
     """
     if name not in CLIPS:
         raise WorldError(f"no room clip '{name}'; known: {', '.join(CLIPS)}")
@@ -210,7 +245,16 @@ def room_clip(
 
 
 def with_noise(frames: NDArray[np.uint8], sigma: float, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Frames (T, H, W, 3) uint8 with normal noise of standard deviation `sigma` grey levels on every value."""
+    """Add normal noise to frames.
+
+    Args:
+        frames: (T, H, W, 3) uint8.
+        sigma: Standard deviation, grey levels; 0 returns the frames themselves.
+        rng: Generator.
+
+    Returns:
+        (T, H, W, 3) uint8.
+    """
     if sigma == 0:
         return frames
     noisy = np.empty_like(frames)

@@ -29,7 +29,16 @@ class Mode(Protocol):
     cells: Cells
 
     def teleport(self, position: tuple[float, float, float], yaw: float = 0.0, pitch: float = 0.0) -> PlayerState:
-        """Put the body at rest at `position`, metres, middle of the feet; what became of it."""
+        """Put the body at rest at a place.
+
+        Args:
+            position: Middle of the feet, metres.
+            yaw: Radians.
+            pitch: Radians.
+
+        Returns:
+            The state afterwards.
+        """
         ...
 
     def step(self, actions: Sequence[Action]) -> tuple[PlayerState, ...]:

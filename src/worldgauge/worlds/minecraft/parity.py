@@ -21,7 +21,7 @@ EQUAL_M = 1e-6
 CAUSES = ("rounding", "other")
 """Where the embedded world differs, and why.
 
-rounding: the game's physics works a body's box out anew in every tick. Where a wall ends in the last quarter of a metre
+rounding: the game's physics computes a body's box again in every tick. Where a wall ends in the last quarter of a metre
 before 2 or 32 m of its coordinates, rounding then puts a body that stands against it 1e-15 m into it; what a body is
 in does not stop it: it goes on into the wall. Ours is stopped. other: nothing known.
 """
@@ -35,11 +35,15 @@ _HELD_TICKS = 12
 
 @dataclass(frozen=True)
 class Deviation:
-    """Embedded against the game, tick by tick, each from the game's body of the tick before.
+    """The embedded physics against the game's, tick by tick, each from the game's body of the tick before.
 
-    ticks: how many. worst: largest difference of position (metres) or velocity (metres a tick) in one tick. equal:
-    share of ticks below EQUAL_M. causes: of the others, how many are due to each of CAUSES. walked: largest distance of
-    the two bodies, metres, over whole walks from one start, of the walks whose every tick is equal.
+    Attributes:
+        ticks: How many.
+        worst: Largest difference of position (metres) or velocity (metres per tick) in one tick.
+        equal: Share of ticks below EQUAL_M.
+        causes: How many of the others are due to each of CAUSES.
+        walked: Largest distance of the two bodies in metres over whole walks from one start, of walks whose every tick
+            is equal.
     """
 
     ticks: int
@@ -50,10 +54,21 @@ class Deviation:
 
 
 def deviation(world: VoxelWorld, offline: Offline, *, seed: int = 0, walks: int = 10, ticks: int = 200) -> Deviation:
-    """Compare the two physics over random `walks` of `ticks` each near the centre of `world`.
+    """Compare the embedded physics with the game's over random walks near the centre of a world.
 
-    offline: opened on the cells of `world`. The same seed gives the same walks. Raises WorldError where nobody can
-    stand.
+    Args:
+        world: The world.
+        offline: The game's physics, opened on the cells of `world`.
+        seed: The same seed gives the same walks.
+        walks: Number of walks.
+        ticks: Ticks of each.
+
+    Returns:
+        How far the two are apart, and why.
+
+    Raises:
+        UsageError: Less than one walk or tick.
+        WorldError: There is no place to stand.
     """
     if walks < 1 or ticks < 1:
         raise UsageError(f"{walks} walks of {ticks} ticks compare nothing: give 1 or more of each")
@@ -80,7 +95,12 @@ def deviation(world: VoxelWorld, offline: Offline, *, seed: int = 0, walks: int 
 
 
 def random_actions(rng: np.random.Generator, ticks: int) -> list[Action]:
-    """Keys that are held for a while, mostly forward, and a view that wanders."""
+    """Draw keys that are held for a while, mostly forward, and a wandering view.
+
+    Args:
+        rng: Generator.
+        ticks: Number of actions.
+    """
     actions = []
     held: NDArray[np.bool_] = np.zeros(7, np.bool_)
     for tick in range(ticks):

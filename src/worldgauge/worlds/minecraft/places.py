@@ -26,11 +26,13 @@ _CORNER = re.compile(r"-?\d{1,8},-?\d{1,4},-?\d{1,8}")
 
 
 class Place(NamedTuple):
-    """A point that the published walks start around, in game coordinates: a cell for the feet.
+    """A point around which the published walks start, in game coordinates: a cell for the feet.
 
-    kind: of a village "desert", "plains", "savanna", "snowy", "taiga" or "zombie"; else "biome" or "structure".
-    dimension: as commands spell it. loose: a goal there is reached within one block in the plane, and is not refused
-    for its height or its ground. split: "train", "val" or "test" of a village, None of the others.
+    Attributes:
+        kind: Of a village "desert", "plains", "savanna", "snowy", "taiga" or "zombie"; else "biome" or "structure".
+        dimension: As commands spell it.
+        loose: A goal there is reached within one block in the plane, and is not refused for its height or its ground.
+        split: "train", "val" or "test" of a village; None of the others.
     """
 
     name: str
@@ -56,7 +58,11 @@ def places() -> MappingProxyType[str, Place]:
 
 
 def place(name: str) -> Place:
-    """The place of that name. Raises UsageError with the nearest."""
+    """Return the published place of a name.
+
+    Raises:
+        UsageError: There is none; the message suggests the nearest name.
+    """
     known = places()
     if name not in known:
         near = get_close_matches(name, known, n=1, cutoff=0.5)
@@ -66,9 +72,10 @@ def place(name: str) -> Place:
 
 
 def place_of(text: str) -> Place:
-    """The place that `text` means: the name of a published one, or NAME@X,Y,Z, a cell for the feet in the overworld.
+    """Parse a place: the name of a published one, or NAME@X,Y,Z, a cell for the feet in the overworld.
 
-    Raises UsageError for an unknown name, and for a name or numbers out of range.
+    Raises:
+        UsageError: The name is unknown, or a name or number is out of range.
     """
     name, mark, numbers = text.partition("@")
     if not mark:

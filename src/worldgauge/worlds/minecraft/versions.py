@@ -25,9 +25,11 @@ _LATER_INSTRUMENTS = ("zombie", "skeleton", "creeper", "dragon", "wither_skeleto
 
 
 def spelled(text: str, version: str) -> str:
-    """A state in the words of 1.16.5 or 1.20.4 in those of `version`, one of the two; else as it is.
+    """Translate a block state to the names of a version. What 1.16.5 cannot express is left out where it is false.
 
-    What 1.16.5 cannot say is left out where it is false, as it is there always.
+    Args:
+        text: A state in the names of 1.16.5 or 1.20.4.
+        version: Version to translate to; any but these two leaves the state unchanged.
     """
     if version not in ("1.16.5", "1.20.4"):
         return text
@@ -42,9 +44,17 @@ def spelled(text: str, version: str) -> str:
 
 
 def full_states(texts: Sequence[str], version: str) -> list[str]:
-    """Each state as `version` (1.16.5 or 1.20.4) writes it, keys left out at their default; either's names are taken.
+    """Complete block states with the defaults of a version.
 
-    Raises WorldError for a block, a key or a value that the version has not.
+    Args:
+        texts: States in the names of 1.16.5 or 1.20.4.
+        version: 1.16.5 or 1.20.4.
+
+    Returns:
+        Complete states in the names of that version.
+
+    Raises:
+        WorldError: The version lacks a block, a key or a value.
     """
     return [_full(text, version) for text in texts]
 

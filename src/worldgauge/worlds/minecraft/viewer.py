@@ -30,11 +30,19 @@ _GAME = np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]], np.float64)
 
 
 class Viewer(Closing):
-    """The viewer with `cells` in it; a context manager, for one thread.
+    """A renderer of cells with the game's textures; a context manager, for one thread.
 
-    released: leave out all stairs, as the published frames do. version: of the game whose blocks the cells hold, one
-    that the viewer draws exactly. packages: the folder of its Node packages, by default the installed ones. Raises
-    WorldError when Node, its packages or Xvfb are missing, or where it cannot draw the version or the cells.
+    Args:
+        cells: The cells.
+        width: Width of pictures in pixels.
+        height: Height of pictures in pixels.
+        released: Leave out all stairs, as the published frames do.
+        version: Version of the game whose blocks the cells hold, one that the viewer draws exactly.
+        packages: Folder of its Node packages; the installed ones by default.
+
+    Raises:
+        UsageError: The size is out of range.
+        WorldError: Node, its packages or Xvfb are missing, or it cannot draw the version or the cells.
     """
 
     def __init__(
@@ -65,10 +73,17 @@ class Viewer(Closing):
             raise
 
     def frame(self, pose: ArrayLike) -> NDArray[np.uint8]:
-        """The picture (height, width, 3), RGB, of camera-to-world `pose` (4, 4) in the frame of `Cells.ours`.
+        """Render a picture. The same pose gives the same bytes, whatever was drawn before.
 
-        The same bytes for the same pose whatever was drawn before. Raises ShapeError on a pose that is not a finite
-        (4, 4), BridgeLostError when the viewer has ended or takes minutes.
+        Args:
+            pose: Camera-to-world pose (4, 4) in the frame of `Cells.ours`.
+
+        Returns:
+            (height, width, 3) uint8.
+
+        Raises:
+            ShapeError: The pose is not a finite (4, 4).
+            BridgeLostError: The viewer has ended or takes minutes.
         """
         pose = np.asarray(pose, np.float64)
         if pose.shape != (4, 4) or not np.isfinite(pose).all():

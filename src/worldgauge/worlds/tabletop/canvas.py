@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.errors import UsageError, WorldError
-from worldgauge.worlds.tabletop.world import mujoco
+from worldgauge.core.errors import MissingExtraError, UsageError, WorldError
+from worldgauge.worlds.tabletop.engine import GRAPHICS, mujoco
 
 LARGEST_PX = 4096
-PACKAGES = "the Debian packages libegl1 and libgl1-mesa-dri, or libosmesa6 with MUJOCO_GL=osmesa"
 Arrange = Callable[[Any], None]
 """Changes a scene (mujoco.MjvScene) before it is drawn: puts its eyes where they belong, colours its geoms."""
 
@@ -45,9 +44,20 @@ _DRAWINGS: OrderedDict[int, _Drawing] = OrderedDict()
 
 
 def drawn(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) -> NDArray[np.uint8]:
-    """Colours (H, W, 3) of a model (mujoco.MjModel) in the state `data`; size_px is width and height.
+    """Render the colours of a physics model.
 
-    Raises UsageError for more than LARGEST_PX, WorldError where nothing can be drawn.
+    Args:
+        model: The model (mujoco.MjModel).
+        data: Its state (mujoco.MjData).
+        size_px: Width and height in pixels.
+        arrange: Sets up the scene before it is drawn.
+
+    Returns:
+        (H, W, 3) uint8.
+
+    Raises:
+        UsageError: More than LARGEST_PX pixels.
+        WorldError: Nothing can be drawn on this machine.
     """
     with _ready(model, data, size_px, arrange) as drawing:
         return _pixels(drawing, size_px)
@@ -56,9 +66,21 @@ def drawn(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) -> 
 def measured(
     model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Depth (H, W) as the graphics keep it, 1 at the near plane and 0 at the far one, and geoms (H, W), -1 for none.
+    """Render the depth buffer of a physics model, and the geom in each pixel.
 
-    Raises what `drawn` does.
+    Args:
+        model: The model (mujoco.MjModel).
+        data: Its state (mujoco.MjData).
+        size_px: Width and height in pixels.
+        arrange: Sets up the scene before it is drawn.
+
+    Returns:
+        Depth (H, W) float32 as the graphics card keeps it, 1 at the near plane and 0 at the far one; and numbers of
+        geoms (H, W) int64, -1 for none.
+
+    Raises:
+        UsageError: More than LARGEST_PX pixels.
+        WorldError: Nothing can be drawn on this machine.
     """
     mj = mujoco()
     by_number = [int(mj.mjtRndFlag.mjRND_SEGMENT), int(mj.mjtRndFlag.mjRND_IDCOLOR)]
@@ -117,7 +139,7 @@ def _started(model: Any, data: Any) -> _Drawing:
             if seen.min() < seen.max():
                 return drawing
     _free(drawing)
-    raise WorldError(f"the table is drawn as one flat colour: the graphics do not work; install {PACKAGES}")
+    raise WorldError(f"the table is drawn as one flat colour: the graphics do not work; install {GRAPHICS}")
 
 
 def _fit(drawing: _Drawing, size_px: tuple[int, int]) -> None:
@@ -145,6 +167,16 @@ def _pixels(drawing: _Drawing, size_px: tuple[int, int], depth: NDArray[np.float
     return np.ascontiguousarray(np.flipud(colours))
 
 
+def can_draw() -> bool:
+    """Whether tables can be simulated and drawn here: the physics engine is installed, and EGL works."""
+    try:
+        mujoco()
+        _graphics().free()
+    except (MissingExtraError, WorldError):
+        return False
+    return True
+
+
 def _graphics() -> Any:
     """A new context to draw in."""
     # Read by Mesa's software renderer: threads of its own cost more than they bring for pictures this small (measured).
@@ -156,7 +188,7 @@ def _graphics() -> Any:
             from mujoco.egl import GLContext
         made = GLContext(8, 8)  # pictures go to buffers of their own
     except Exception as error:
-        raise WorldError(f"the table cannot be drawn ({' '.join(str(error).split())}): install {PACKAGES}") from error
+        raise WorldError(f"the table cannot be drawn ({' '.join(str(error).split())}): install {GRAPHICS}") from error
     _own_process()
     return made
 

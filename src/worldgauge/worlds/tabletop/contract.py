@@ -42,7 +42,7 @@ class Thing:
     middle_m: float = 0.0
 
 
-class Scene(Protocol):
+class TableScene(Protocol):
     """What a task sees of the table: the present state of a `simulation.Simulation`.
 
     Attributes:
@@ -73,7 +73,12 @@ class Scene(Protocol):
         ...
 
     def touching(self, one: str, other: str) -> bool:
-        """Whether two bodies touch."""
+        """Tell whether two bodies touch.
+
+        Args:
+            one: Name of a body.
+            other: Name of another.
+        """
         ...
 
     def put(self, body: str, place: FloatArray, yaw_rad: float = 0.0) -> None:
@@ -87,7 +92,12 @@ class Scene(Protocol):
         ...
 
     def slide(self, joint: str, value: float) -> None:
-        """Set a joint with one axis to a value, in metres or radians, at rest."""
+        """Set a joint with one axis, at rest.
+
+        Args:
+            joint: Its name.
+            value: Metres for a slide, radians for a hinge.
+        """
         ...
 
 
@@ -108,7 +118,7 @@ class TableTask(Protocol):
         """Add the things to a mujoco.MjSpec of the table."""
         ...
 
-    def noted(self, scene: Scene, memory: Memory) -> Memory:
+    def noted(self, scene: TableScene, memory: Memory) -> Memory:
         """Update the memory of the task. Called a hundred times per simulated second.
 
         Args:
@@ -120,7 +130,7 @@ class TableTask(Protocol):
         """
         ...
 
-    def progress(self, scene: Scene) -> float:
+    def progress(self, scene: TableScene) -> float:
         """Progress in [0, 1]; exactly 1 when the task is solved."""
         ...
 
@@ -128,11 +138,11 @@ class TableTask(Protocol):
         """Geoms that are drawn in another colour than their original one, such as a button that was pressed."""
         ...
 
-    def finish(self, scene: Scene) -> None:
+    def finish(self, scene: TableScene) -> None:
         """Put all things where a solved task leaves them, and update `scene.memory`."""
         ...
 
-    def plan(self, scene: Scene) -> list[HandPose]:
+    def plan(self, scene: TableScene) -> list[HandPose]:
         """Poses that an expert would go through from the present state. Empty when the task is solved."""
         ...
 
@@ -144,5 +154,11 @@ table_tasks: Registry[Callable[[int, np.random.Generator], TableTask]] = Registr
 
 
 def near(one: HandPose, other: HandPose, *, far_m: float = 0.015) -> bool:
-    """Whether two hand poses are nearly the same: within `far_m` metres, with the same gripper command."""
+    """Tell whether two hand poses are nearly the same, with the same gripper command.
+
+    Args:
+        one: A pose.
+        other: Another.
+        far_m: Largest distance of the positions, metres. Rotations are not compared.
+    """
     return bool(np.linalg.norm(np.subtract(one[:3], other[:3])) <= far_m) and one.gripper == other.gripper

@@ -1,4 +1,4 @@
-"""The table as a gymnasium environment: an arm that is told where its hand is to be, `worldgauge/Tabletop-v0`.
+"""The table as a gymnasium environment: an arm that is told where to move its hand, `worldgauge/Tabletop-v0`.
 
 gymnasium knows the id once this module is imported; the long form of the id imports it by itself:
 
@@ -41,7 +41,7 @@ from worldgauge.worlds.tabletop.world import Tabletop
 
 ENV_ID = "worldgauge/Tabletop-v0"
 SENSORS = ("depth", "instance")
-"""What an observation can hold beside front, hand and instruction."""
+"""What an observation can hold besides front, hand and instruction."""
 
 Observation = dict[str, Any]
 
@@ -137,7 +137,18 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """A table before anything has moved."""
+        """Start an episode on a new table.
+
+        Args:
+            seed: Seed of the environment's generator, as in gymnasium.
+            options: May hold 'task' and 'variation'; what is left out is drawn.
+
+        Returns:
+            Observation and info.
+
+        Raises:
+            UsageError: Unknown options.
+        """
         super().reset(seed=seed)
         options = options or {}
         if unknown := set(options) - {"task", "variation"}:
@@ -152,7 +163,11 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
         return self._observe()
 
     def step(self, action: NDArray[Any]) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """One pose. Raises UsageError before a reset, after the end, and on actions outside the space."""
+        """Carry out one pose.
+
+        Raises:
+            UsageError: Before a reset, after the end, or an action outside the space.
+        """
         simulation = self.simulation
         if self._over:
             raise UsageError("call reset() before step()")
@@ -181,7 +196,11 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
 
     @property
     def simulation(self) -> Simulation:
-        """The table as it is. Raises UsageError before the first reset."""
+        """The table as it is.
+
+        Raises:
+            UsageError: Before the first reset.
+        """
         if self._simulation is None:
             raise UsageError("call reset() first")
         return self._simulation

@@ -14,7 +14,13 @@ MOST_POSES = 15
 
 @dataclass(frozen=True)
 class Done:
-    """What the expert did. moves: one a pose. reason: why it is not solved, None where it is."""
+    """What the expert did.
+
+    Attributes:
+        poses: The poses it asked for.
+        moves: The move to each pose.
+        reason: Why the task is not solved; None if it is.
+    """
 
     poses: Poses
     moves: tuple[Move, ...]
@@ -27,7 +33,15 @@ class Done:
 
 
 def carried_out(table: Tabletop, most: int = MOST_POSES) -> Done:
-    """Let the expert solve a table from its start, in at most `most` poses."""
+    """Let the expert solve a table from its start.
+
+    Args:
+        table: The table.
+        most: Largest number of poses.
+
+    Returns:
+        Poses, moves, and why it ended early, if it did.
+    """
     simulation = Simulation(table)
     poses: list[HandPose] = []
     moves: list[Move] = []

@@ -13,8 +13,8 @@ import numpy as np
 
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.arm import FINGERS, HAND, joint_names
-from worldgauge.worlds.tabletop.world import mujoco
+from worldgauge.worlds.tabletop.engine import mujoco
+from worldgauge.worlds.tabletop.franka_arm import FINGERS, HAND, joint_names
 
 MOST_TRIANGLES = 50_000
 """Of one mesh; robosuite's largest has 12,516."""
@@ -25,9 +25,14 @@ _WHITE, _GREY = (0.93, 0.93, 0.95, 1), (0.5, 0.52, 0.56, 1)
 
 
 def dress(spec: Any, folder: Path) -> None:
-    """Draw the arm of `spec` (mujoco.MjSpec) with the meshes of `folder`. Raises WorldError for one that is not right.
+    """Draw the arm with meshes. Its capsules and boxes stay in the physics but are hidden.
 
-    Its capsules and boxes stay in the physics and are not drawn.
+    Args:
+        spec: The model to change (mujoco.MjSpec).
+        folder: Folder with meshes/*.stl, laid out as the module describes.
+
+    Raises:
+        WorldError: A mesh is missing or malformed.
     """
     mj = mujoco()
     links = {"base": "link0", **{name: f"link{n}" for n, name in enumerate(joint_names(), start=1)}, HAND: "hand"}

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.arm import ARM_BIT, BASE_M, FINGERS, HAND, HOME_RAD, JOINTS, TIP, joint_names
 from worldgauge.worlds.tabletop.contract import TABLE_M
-from worldgauge.worlds.tabletop.world import mujoco
+from worldgauge.worlds.tabletop.engine import mujoco
+from worldgauge.worlds.tabletop.franka_arm import ARM_BIT, BASE_M, FINGERS, HAND, HOME_RAD, JOINTS, TIP, joint_names
 
 REACHED_M, REACHED_RAD = 5e-4, 4e-3
 STEP_M, STEP_RAD = 0.02, math.radians(6)
@@ -40,7 +40,7 @@ class UnreachableError(Exception):
 
 
 class Motion:
-    """Finds joints for poses of the hand, in a copy of the physics that nobody sees."""
+    """Finds joints for poses of the hand, in a private copy of the physics."""
 
     def __init__(self, model: Any) -> None:
         mj = mujoco()
@@ -58,10 +58,20 @@ class Motion:
         self._columns = [int(model.joint(name).dofadr[0]) for name in joint_names()]
 
     def way(self, state: FloatArray, goal: FloatArray) -> list[FloatArray]:
-        """Joints (7,) on the way from physics positions `state` (nq,) to tip pose `goal` (4, 4), the start left out.
+        """Plan a collision-free path of the arm.
 
-        Straight, else up, over and down, else straight for the joints, by way of home if need be; the same from the
-        same start. Raises UnreachableError.
+        Tries a straight line of the hand, then up, across and down, then a straight line in joint space, by way of the
+        home position if needed. Deterministic.
+
+        Args:
+            state: Physics positions (nq,) at the start.
+            goal: Pose (4, 4) of the tip.
+
+        Returns:
+            Joint positions (7,) in radians along the path, without the start.
+
+        Raises:
+            UnreachableError: No path was found.
         """
         self._data.qpos[:] = state
         start = np.array(self._data.qpos[self._at])
@@ -86,10 +96,16 @@ class Motion:
         raise UnreachableError(reason)
 
     def solve(self, goal: FloatArray, start: FloatArray) -> FloatArray | None:
-        """Joints (7,) near `start` that bring the tip to `goal` (4, 4); None where none were found.
+        """Solve inverse kinematics by damped least squares on the site's Jacobian.
 
-        Damped least squares on the site's Jacobian; what the goal leaves free draws the arm towards home, so that it
-        does not wind up.
+        The redundant axis is drawn towards home, so that the arm does not wind up.
+
+        Args:
+            goal: Pose (4, 4) of the tip.
+            start: Joint positions (7,) to start from, radians.
+
+        Returns:
+            Joint positions (7,) near `start`; None if none were found.
         """
         mj = mujoco()
         joints = np.clip(start, _LOW, _HIGH)

@@ -12,7 +12,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
 from worldgauge.worlds.tabletop.canvas import drawn, measured
-from worldgauge.worlds.tabletop.world import mujoco
+from worldgauge.worlds.tabletop.engine import mujoco
 
 if TYPE_CHECKING:
     from worldgauge.worlds.tabletop.simulation import Simulation
@@ -39,13 +39,39 @@ def front_pose() -> FloatArray:
 
 
 def coloured(simulation: Simulation, pose: FloatArray, camera: Camera) -> NDArray[np.uint8]:
-    """Colours (H, W, 3) from camera-to-world `pose` (4, 4). Raises WorldError where nothing can be drawn."""
+    """Render the colours of a simulation.
+
+    Args:
+        simulation: The simulation.
+        pose: Camera-to-world pose (4, 4).
+        camera: The camera.
+
+    Returns:
+        (H, W, 3) uint8.
+
+    Raises:
+        WorldError: Nothing can be drawn on this machine.
+    """
     size = (camera.width, camera.height)
     return drawn(simulation.model, simulation.data, size, partial(_arranged, simulation, pose, camera))
 
 
 def taken(simulation: Simulation, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-    """What `camera` sees of a simulation. Raises UsageError for panoramas, WorldError where nothing can be drawn."""
+    """Render a view of a simulation: colours, depth and labels.
+
+    Args:
+        simulation: The simulation.
+        pose: Camera-to-world pose (4, 4).
+        camera: The camera.
+        position: Also the world position of every pixel, metres.
+
+    Returns:
+        The view.
+
+    Raises:
+        UsageError: The camera is a panorama.
+        WorldError: Nothing can be drawn on this machine.
+    """
     if isinstance(camera, Panorama):
         raise UsageError("the table is looked at with a camera, not all around")
     rgb = coloured(simulation, pose, camera)

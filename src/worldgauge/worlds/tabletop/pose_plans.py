@@ -35,10 +35,20 @@ Indices = NDArray[np.int64]
 
 
 class HandPose(NamedTuple):
-    """Where a robot's hand is to be: the point between its finger tips in metres, its rotation, its gripper.
+    """Where a robot's hand is to be: the point between its finger tips, its rotation and its gripper.
 
-    The hand's z axis points out between the fingers, y across them. A hand that reaches straight down is
-    (qx, qy, qz, qw) = (1, 0, 0, 0). gripper: 0 closed, 1 open.
+    The hand's z axis points out between the fingers, y across them. A hand that points straight down is (qx, qy, qz,
+    qw) = (1, 0, 0, 0).
+
+    Attributes:
+        x: Metres.
+        y: Metres.
+        z: Metres.
+        qx: Unit quaternion.
+        qy: Unit quaternion.
+        qz: Unit quaternion.
+        qw: Unit quaternion.
+        gripper: 0 closed, 1 open.
     """
 
     x: float
@@ -55,7 +65,15 @@ Poses = tuple[HandPose, ...]
 
 
 def reaching_down(x: float, y: float, z: float, gripper: float, *, yaw_rad: float = 0.0) -> HandPose:
-    """A hand that reaches straight down to a place in metres, turned about the vertical."""
+    """Make the pose of a hand that points straight down.
+
+    Args:
+        x: Position, metres.
+        y: Position, metres.
+        z: Position, metres.
+        gripper: 0 closed to 1 open.
+        yaw_rad: Rotation about the vertical, radians.
+    """
     half = math.remainder(yaw_rad, 2 * math.pi) / 2
     return HandPose(float(x), float(y), float(z), math.cos(half), math.sin(half), 0.0, 0.0, float(gripper))
 
@@ -66,8 +84,13 @@ def inside_workspace(points: ArrayLike) -> FloatArray:
 
 
 class SubGoals(NamedTuple):
-    """poses: (frames, 8), one a frame. per_segment: frames of the way to each sub-goal. anchors: the frame in which
-    each of them is reached, for whoever judges the clip."""
+    """Poses that lead through sub-goals.
+
+    Attributes:
+        poses: (frames, 8), one per frame.
+        per_segment: Number of frames up to each sub-goal.
+        anchors: Frame in which each sub-goal is reached.
+    """
 
     poses: FloatArray
     per_segment: tuple[int, ...]
@@ -77,9 +100,11 @@ class SubGoals(NamedTuple):
 class ClipPlan(NamedTuple):
     """A plan of poses spread over the frames of a clip.
 
-    poses: (frames, 8), where the hand is to be in each, row 0 where it is now. step: (frames,) the pose of the plan
-    that is under way or reached, from 1; 0 for frame 0. share: (frames,) of the way from the pose before it, 1 where it
-    is reached. anchors: the frame in which each pose is reached; of a longer plan, the last one that is not beyond it.
+    Attributes:
+        poses: (frames, 8), where the hand is to be in each; row 0 where it is now.
+        step: (frames,) pose of the plan that is under way or reached, from 1; 0 for frame 0.
+        share: (frames,) share of the way from the pose before it; 1 where it is reached.
+        anchors: Frame in which each pose is reached; of a longer plan, the last frame that is not beyond it.
     """
 
     poses: FloatArray
@@ -89,10 +114,19 @@ class ClipPlan(NamedTuple):
 
 
 def poses_from_bins(actions: ArrayLike) -> FloatArray:
-    """Poses (n, 8) of discrete actions (n, 7): bins of x, y, z, of roll, pitch, yaw, and the gripper, 0 or 1.
+    """Convert discrete actions to poses.
 
     A position is the centre of its bin; an angle is 3 degrees times its bin less 180, about fixed axes x, y, z in this
-    order. Raises UsageError for a bin that lies outside (100 and 120 do, although the release allows them).
+    order.
+
+    Args:
+        actions: (n, 7), bins of x, y, z, of roll, pitch, yaw, and the gripper, 0 or 1.
+
+    Returns:
+        Poses (n, 8).
+
+    Raises:
+        UsageError: A bin is out of range (100 and 120 are, although the release allows them).
     """
     given = np.asarray(actions)
     if given.ndim != 2 or given.shape[1] != 7:
@@ -117,7 +151,11 @@ def random_pose(rng: np.random.Generator) -> HandPose:
 
 
 def bins_from_points(points: ArrayLike) -> Indices:
-    """Bins (n, 3) of points (n, 3) in metres. Raises UsageError for a point outside the workspace."""
+    """Convert points (n, 3) in metres to bins (n, 3).
+
+    Raises:
+        UsageError: A point lies outside the workspace.
+    """
     places = np.asarray(points, np.float64)
     if places.ndim != 2 or places.shape[1] != 3:
         raise ShapeError(f"points have shape (n, 3), got {places.shape}")
@@ -139,11 +177,22 @@ def bins_from_poses(poses: ArrayLike) -> Indices:
 
 
 def through_sub_goals(current: ArrayLike, goals: ArrayLike, frames: int) -> SubGoals:
-    """A pose (8,) led through sub-goals (n, 8) in `frames` frames, frame 0 being the pose itself.
+    """Interpolate a pose through sub-goals in `frames` frames; frame 0 is the pose itself.
 
-    Every sub-goal gets frames // n of them and the last ones get what remains. A segment leaves its end to the next
-    one, but the last; places go straight, rotations the shortest way (slerp); the gripper holds until the sub-goal is
-    reached. Raises UsageError for no sub-goal, and for more than frames - 1.
+    Every sub-goal gets frames // n of them, and the last ones share the remainder. Each segment but the last leaves its
+    end to the next. Positions are interpolated linearly and rotations by slerp; the gripper holds until the sub-goal is
+    reached.
+
+    Args:
+        current: Pose (8,).
+        goals: Sub-goals (n, 8).
+        frames: Number of frames.
+
+    Returns:
+        Poses (frames, 8), where the sub-goals are reached, and frames per segment.
+
+    Raises:
+        UsageError: No sub-goal, or more than frames - 1.
     """
     stops = np.concatenate([_poses(np.asarray(current)[None]), _poses(goals)])
     n = len(stops) - 1
@@ -164,10 +213,19 @@ def through_sub_goals(current: ArrayLike, goals: ArrayLike, frames: int) -> SubG
 
 
 def match_length(poses: ArrayLike, frames: int) -> FloatArray:
-    """A plan (n, 8) as `frames` poses: evenly spaced ones of a longer plan, a shorter one interpolated.
+    """Resample a plan to a number of poses: a longer plan is thinned out, a shorter one interpolated.
 
-    Both by `grid`; in between, places go straight, rotations the shortest way, and the gripper holds what it had.
-    Raises UsageError for an empty plan.
+    Indices come from `grid`. Positions are interpolated linearly, rotations by slerp; the gripper holds its last value.
+
+    Args:
+        poses: Plan (n, 8).
+        frames: Number of poses wanted.
+
+    Returns:
+        (frames, 8) float64.
+
+    Raises:
+        UsageError: The plan is empty.
     """
     known = _poses(poses)
     if len(known) > frames:
@@ -180,9 +238,19 @@ def match_length(poses: ArrayLike, frames: int) -> FloatArray:
 
 
 def grid(n: int, count: int) -> Indices:
-    """`count` indices spread over 0 to n - 1, both ends among them: j (n - 1) // (count - 1), in whole numbers.
+    """Spread `count` indices over 0 to n - 1, both ends included: j (n - 1) // (count - 1).
 
-    Floats end on a wrong index for some pairs, such as 31 and 23. One index is 0.
+    In whole numbers, since floats give a wrong index for some pairs, such as 31 and 23.
+
+    Args:
+        n: Number of things to choose from.
+        count: Number of indices; 1 gives index 0.
+
+    Returns:
+        (count,) int64.
+
+    Raises:
+        UsageError: One of the two is below 1.
     """
     if n < 1 or count < 1:
         raise UsageError(f"a grid of {count} indices over {n} has nothing in it")
@@ -191,19 +259,36 @@ def grid(n: int, count: int) -> Indices:
 
 
 def clip_indices(n: int, frames: int) -> Indices:
-    """Which of the n frames of a generated clip stand for `frames` steps: `grid`, or all and the last one repeated.
+    """Choose which of the n frames of a generated clip stand for `frames` steps.
 
-    Frames of a longer clip that ran freely belong to no one action any more: mark such a rollout as not aligned.
+    Frames of a longer clip that ran freely belong to no single action: mark such a rollout as not aligned.
+
+    Args:
+        n: Length of the clip.
+        frames: Number of steps.
+
+    Returns:
+        (frames,) int64: a `grid`, or all frames and the last one repeated.
     """
     spread = grid(n, min(n, frames))
     return np.concatenate([spread, np.full(frames - len(spread), n - 1)])
 
 
 def clip_plan(current: ArrayLike, poses: ArrayLike, frames: int) -> ClipPlan:
-    """A plan (n, 8) of a hand that is at `current` (8,), over `frames` frames, frame 0 being now.
+    """Fit a plan of the hand to the frames of a clip; frame 0 is now.
 
-    Up to frames - 1 poses are sub-goals (`through_sub_goals`); of more, those on the grid are shown (`match_length`).
-    Raises UsageError for an empty plan.
+    Up to frames - 1 poses become sub-goals (`through_sub_goals`); a longer plan is thinned out (`match_length`).
+
+    Args:
+        current: Pose (8,) of the hand.
+        poses: Plan (n, 8).
+        frames: Number of frames.
+
+    Returns:
+        The pose of each frame, the step and the share of it that the frame shows, and the frame that ends each step.
+
+    Raises:
+        UsageError: The plan is empty.
     """
     if len(np.asarray(poses)) == 0:
         raise UsageError("a plan without poses leads nowhere")
@@ -213,16 +298,16 @@ def clip_plan(current: ArrayLike, poses: ArrayLike, frames: int) -> ClipPlan:
         step = grid(n + 1, frames)
         ends = tuple(int(np.searchsorted(step, k, side="right")) - 1 for k in range(1, n + 1))
         return ClipPlan(match_length(np.vstack([current, known]), frames), step, np.minimum(step, 1.0), ends)
-    told = through_sub_goals(current, known, frames)
+    sub_goals = through_sub_goals(current, known, frames)
     steps: list[int] = []
     shares: list[float] = []
-    for segment, count in enumerate(told.per_segment):
+    for segment, count in enumerate(sub_goals.per_segment):
         whole = count - 1 if segment == n - 1 else count
         for k in range(count):
             # The first frame of a segment is the last one of the way before it.
             steps.append(segment + 1 if k else segment)
             shares.append(k / whole if k else float(segment > 0))
-    return ClipPlan(told.poses, np.array(steps, np.int64), np.array(shares), told.anchors)
+    return ClipPlan(sub_goals.poses, np.array(steps, np.int64), np.array(shares), sub_goals.anchors)
 
 
 def as_actions(poses: ArrayLike) -> Actions:
@@ -233,7 +318,11 @@ def as_actions(poses: ArrayLike) -> Actions:
 
 
 def from_actions(actions: Actions) -> FloatArray:
-    """Poses (n, 8) of rows of `actions.HAND_POSES`. Raises ShapeError for those of another space."""
+    """Convert rows of `actions.HAND_POSES` to poses (n, 8).
+
+    Raises:
+        ShapeError: The actions are of another space.
+    """
     if actions.space != HAND_POSES:
         raise ShapeError(f"these are actions of '{actions.space.name}', not of '{HAND_POSES.name}'")
     values = actions.values.astype(np.float64)
@@ -253,7 +342,16 @@ def pose_channels(poses: ArrayLike) -> FloatArray:
 
 
 def slerp(one: ArrayLike, other: ArrayLike, share: ArrayLike) -> FloatArray:
-    """Rotations (n, 4) on the shortest way from `one` to `other` (n, 4), at `share` (n,) of it. qx, qy, qz, qw."""
+    """Interpolate rotations on the shortest way, as quaternions qx, qy, qz, qw.
+
+    Args:
+        one: (n, 4).
+        other: (n, 4).
+        share: (n,) from 0 at `one` to 1 at `other`.
+
+    Returns:
+        Unit quaternions (n, 4) float64.
+    """
     a, b, t = _unit(np.asarray(one)), _unit(np.asarray(other)), np.asarray(share, np.float64)[:, None]
     cosine = np.sum(a * b, -1, keepdims=True)
     b, cosine = np.where(cosine < 0, -b, b), np.abs(cosine)

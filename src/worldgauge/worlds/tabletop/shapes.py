@@ -10,9 +10,9 @@ import numpy as np
 
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.arm import ARM_BIT, THING_BIT
 from worldgauge.worlds.tabletop.contract import Colour
-from worldgauge.worlds.tabletop.world import mujoco
+from worldgauge.worlds.tabletop.engine import mujoco
+from worldgauge.worlds.tabletop.franka_arm import ARM_BIT, THING_BIT
 
 COLOURS: Mapping[str, Colour] = {
     "red": (0.86, 0.12, 0.12),
@@ -36,7 +36,7 @@ COLOURS: Mapping[str, Colour] = {
     "azure": (0.4, 0.7, 0.98),
     "violet": (0.72, 0.5, 0.95),
 }
-"""Twenty colours that can be told apart on the table."""
+"""Twenty colours that can be distinguished on the table."""
 DISTINCT = 0.4
 """Between the colours of two things of a kind on one table, at least."""
 
@@ -44,7 +44,19 @@ DISTINCT = 0.4
 def box(
     body: Any, half_m: Sequence[float], colour: Colour, *, at: Sequence[float] = (0, 0, 0), name: str = "", **more: Any
 ) -> Any:
-    """A box that things meet. half_m: half its sides."""
+    """Add a solid box to a body.
+
+    Args:
+        body: Body of the model (mujoco).
+        half_m: Half its sides, metres.
+        colour: RGB, 0 to 1.
+        at: Centre in the body's frame, metres.
+        name: Name of the geom.
+        **more: Further fields of the geom.
+
+    Returns:
+        The geom.
+    """
     return body.add_geom(
         type=mujoco().mjtGeom.mjGEOM_BOX, size=half_m, pos=at, **_solid(colour), **_named(name), **more
     )
@@ -60,7 +72,20 @@ def cylinder(
     name: str = "",
     **more: Any,
 ) -> Any:
-    """An upright cylinder that things meet. half_m: half its height."""
+    """Add a solid upright cylinder to a body.
+
+    Args:
+        body: Body of the model (mujoco).
+        radius_m: Radius, metres.
+        half_m: Half its height, metres.
+        colour: RGB, 0 to 1.
+        at: Centre in the body's frame, metres.
+        name: Name of the geom.
+        **more: Further fields of the geom.
+
+    Returns:
+        The geom.
+    """
     return body.add_geom(
         type=mujoco().mjtGeom.mjGEOM_CYLINDER,
         size=(radius_m, half_m, 0),
@@ -72,7 +97,18 @@ def cylinder(
 
 
 def mark(body: Any, half_m: Sequence[float], colour: Colour, *, at: Sequence[float] = (0, 0, 0), name: str = "") -> Any:
-    """A coloured field on the table, a box that nothing meets."""
+    """Add a coloured box without collisions, such as a target area on the table.
+
+    Args:
+        body: Body of the model (mujoco).
+        half_m: Half its sides, metres.
+        colour: RGB, 0 to 1.
+        at: Centre in the body's frame, metres.
+        name: Name of the geom.
+
+    Returns:
+        The geom.
+    """
     return body.add_geom(
         type=mujoco().mjtGeom.mjGEOM_BOX,
         size=half_m,
@@ -86,7 +122,16 @@ def mark(body: Any, half_m: Sequence[float], colour: Colour, *, at: Sequence[flo
 
 
 def differing(rng: np.random.Generator, *, first: Sequence[str] = (), among: Iterable[str] = COLOURS) -> list[str]:
-    """Names of colours no two of which look alike: `first`, then all others that can be had, in a random order."""
+    """List colours of which no two look alike.
+
+    Args:
+        rng: Draws the order.
+        first: Names that come first in any case.
+        among: Names of COLOURS to choose from.
+
+    Returns:
+        Names: `first`, then all others that differ enough, in random order.
+    """
     names = list(first)
     for name in map(str, rng.permutation(list(among))):
         if all(math.dist(COLOURS[name], COLOURS[one]) >= DISTINCT for one in names):
@@ -102,9 +147,20 @@ def places(
     low: tuple[float, float] = (0.05, -0.28),
     high: tuple[float, float] = (0.42, 0.28),
 ) -> FloatArray:
-    """(count, 2) places on the table at least `apart_m` from each other, drawn one after the other.
+    """Draw places on the table by rejection.
 
-    Raises WorldError when so many do not fit.
+    Args:
+        rng: Generator.
+        count: Number of places.
+        apart_m: Smallest distance of any two, metres.
+        low: Smallest x and y, metres.
+        high: Largest x and y, metres.
+
+    Returns:
+        (count, 2) float64, metres.
+
+    Raises:
+        WorldError: So many do not fit.
     """
     for _ in range(200):
         found: list[FloatArray] = []

@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.errors import WorldError, WorldgaugeError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
-from worldgauge.worlds.tabletop.arm import FINGER_M, FINGERS, GRIPPER, JOINTS, TIP, joint_names
 from worldgauge.worlds.tabletop.contract import Memory, Thing
+from worldgauge.worlds.tabletop.engine import mujoco
+from worldgauge.worlds.tabletop.franka_arm import FINGER_M, FINGERS, GRIPPER, JOINTS, TIP, joint_names
 from worldgauge.worlds.tabletop.motion import Motion, UnreachableError
 from worldgauge.worlds.tabletop.pose_plans import WORKSPACE_HIGH_M, WORKSPACE_LOW_M, HandPose
-from worldgauge.worlds.tabletop.world import TICK_S, Tabletop, mujoco, start_data
+from worldgauge.worlds.tabletop.world import TICK_S, Tabletop, start_data
 
 CONTROL_S = 0.01
 RECORD_S = 0.02
@@ -141,7 +142,12 @@ class Simulation:
         return float(self.data.joint(name).qpos[0])
 
     def touching(self, one: str, other: str) -> bool:
-        """Whether two bodies touch."""
+        """Tell whether two bodies touch.
+
+        Args:
+            one: Name of a body.
+            other: Name of another.
+        """
         pairs = self.model.geom_bodyid[np.asarray(self.data.contact.geom, int)].reshape(-1, 2)
         a, b = self.model.body(one).id, self.model.body(other).id
         return bool((((pairs == (a, b)) | (pairs == (b, a))).all(1)).any())
@@ -165,7 +171,12 @@ class Simulation:
         mujoco().mj_forward(self.model, self.data)
 
     def slide(self, joint: str, value: float) -> None:
-        """Set a joint with one axis to a value, in metres or radians, at rest."""
+        """Set a joint with one axis, at rest.
+
+        Args:
+            joint: Its name.
+            value: Metres for a slide, radians for a hinge.
+        """
         self.data.joint(joint).qpos[0] = value
         self.data.joint(joint).qvel[0] = 0
         mujoco().mj_forward(self.model, self.data)
@@ -272,7 +283,15 @@ class Simulation:
         return taken(self, pose, camera, position=position)
 
     def rgb(self, pose: FloatArray, camera: Camera) -> NDArray[np.uint8]:
-        """Only the colours of `view`, (H, W, 3) uint8, which takes less time."""
+        """Render only the colours of `view`, which takes less time.
+
+        Args:
+            pose: Camera-to-world pose (4, 4).
+            camera: The camera.
+
+        Returns:
+            (H, W, 3) uint8.
+        """
         from worldgauge.worlds.tabletop.picture import coloured
 
         return coloured(self, pose, camera)

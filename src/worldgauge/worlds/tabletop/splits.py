@@ -13,5 +13,11 @@ SEEDS: Mapping[str, range] = {
 
 
 def table_name(task: str, variation: int, seed: int) -> str:
-    """Name of a table as a scene."""
+    """Name a table as a scene.
+
+    Args:
+        task: Name of the task.
+        variation: Its variation.
+        seed: Seed of the table.
+    """
     return f"{task}-{variation}-{seed}"

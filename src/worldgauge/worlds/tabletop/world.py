@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import os
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,9 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import MissingExtraError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.tabletop.arm import (
+from worldgauge.worlds.tabletop.contract import TABLE_M, table_tasks
+from worldgauge.worlds.tabletop.engine import mujoco
+from worldgauge.worlds.tabletop.franka_arm import (
     ARM_BIT,
     FINGER_M,
     FINGERS,
@@ -27,9 +27,7 @@ from worldgauge.worlds.tabletop.arm import (
     add_arm,
     joint_names,
 )
-from worldgauge.worlds.tabletop.contract import TABLE_M, table_tasks
 
-_LOG = logging.getLogger(__name__)
 TICK_S = 0.002
 BEHAVIOUR = 1
 """Raised with whatever makes tables behave otherwise than the shapes in their digest tell: motors, friction, ticks."""
@@ -197,22 +195,15 @@ def start_data(model: Any) -> Any:
 
 
 def check_engine(otherwise: str) -> None:
-    """Raises MissingExtraError where the physics engine is not installed; otherwise: how to do without it, in words."""
+    """Check that the physics engine is installed.
+
+    Args:
+        otherwise: How to do without it, in words.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
     try:
         mujoco()
     except MissingExtraError:
         raise MissingExtraError(f"manipulation ({otherwise})", "manipulation") from None
-
-
-@cache
-def mujoco() -> Any:
-    """The physics engine. Raises MissingExtraError where it is not installed."""
-    # Read by the engine when it is first imported: pictures without a screen.
-    os.environ.setdefault("MUJOCO_GL", "egl")
-    try:
-        import mujoco as engine
-    except ImportError as error:
-        raise MissingExtraError("the physics engine of the tabletop", "manipulation") from error
-    # Else it writes MUJOCO_LOG.TXT where the process runs. What is unstable ends in an UnstableError.
-    engine.set_mju_user_warning(_LOG.debug)
-    return engine

@@ -67,7 +67,13 @@ class ThirdPerson(Voxel):
         return seen
 
     def still(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """The same view without the figure: everything that does not move with the camera."""
+        """Render the view without the figure: everything that does not move with the camera.
+
+        Args:
+            pose: Camera-to-world pose (4, 4).
+            camera: The camera.
+            position: Also the world position of every pixel, metres.
+        """
         return super().view(pose, camera, position=position)
 
 

@@ -19,9 +19,14 @@ _SUN = np.array([-0.35, 0.45, 0.82]) / np.linalg.norm([-0.35, 0.45, 0.82])
 def draw_figure(
     view: View, pose: FloatArray, camera: Camera | Panorama, feet: FloatArray, label: tuple[int, int]
 ) -> None:
-    """Draw the figure into `view` in place, standing at `feet` (3,) and turned as the camera at `pose` (4, 4) is.
+    """Draw the figure into a view, in place. Pixels nearer than the figure stay.
 
-    label: its category and instance. Pixels whose depth is less than the figure's stay as they are.
+    Args:
+        view: The view.
+        pose: Camera-to-world pose (4, 4); the figure has its heading.
+        camera: The camera.
+        feet: (3,) metres.
+        label: Category and instance of the figure.
     """
     heading = math.atan2(pose[1, 2], pose[0, 2])
     c, s = math.cos(heading), math.sin(heading)

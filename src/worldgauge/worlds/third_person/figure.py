@@ -25,10 +25,15 @@ _TROUSERS, _SHOE, _BELT = (58, 60, 74), (150, 112, 78), (36, 30, 28)
 
 
 class Capsule(NamedTuple):
-    """A stretched capsule: all points within the radii of the segment from `start` to `end`, body frame, metres.
+    """A stretched capsule: all points within the radii of a segment. A segment of no length gives an ellipsoid.
 
-    width: half of it across, along y as far as the segment allows. flat: depth over width. A segment of no length is an
-    ellipsoid, whose half height is `width` times `tall`. colour: RGB in full light.
+    Attributes:
+        start: End of the segment in the body frame, metres.
+        end: Other end.
+        width: Radius across, along y as far as the segment allows, metres.
+        colour: RGB in full light.
+        flat: Depth over width.
+        tall: Half height of an ellipsoid over width.
     """
 
     start: tuple[float, float, float]

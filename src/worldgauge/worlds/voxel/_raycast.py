@@ -40,11 +40,19 @@ class Scene(NamedTuple):
 
 
 class Materials(NamedTuple):
-    """What the kernel knows of each of the 256 states.
+    """Tables of the 256 states.
 
-    role: AIR to LIQUID. cutout: has clear texels. fused: hides faces it shares with its own state. joins:
-    panes reach out to it. category. box_range: (256, 2) rows of boxes (n, 6): x0 y0 z0 x1 y1 z1. page:
-    (256, 7) first texel of a face; texels: pages of five sizes, lit, red in the low byte, clear 0 on top.
+    Attributes:
+        role: AIR to LIQUID.
+        cutout: Has clear texels.
+        fused: Hides faces it shares with its own state.
+        joins: Panes connect to it.
+        category: Label of the category.
+        box_range: (256, 2) rows of `boxes`.
+        boxes: (n, 6), x0 y0 z0 x1 y1 z1 in the cell.
+        page: (256, 7) first texel of each face.
+        texels: Pages of five sizes, lit, red in the low byte, clear 0 on top.
+        sky: Colours of the sky from bottom to top.
     """
 
     role: NDArray[np.uint8]
@@ -60,10 +68,17 @@ class Materials(NamedTuple):
 
 
 class Rays(NamedTuple):
-    """Ray of pixel (v, u): columns[u] * scale[v] + rows[v], world frame; depth is its parameter.
+    """Rays of pixels (v, u): columns[u] * scale[v] + rows[v], world frame; depth is their parameter.
 
-    cell: the cell of the camera; within: where in it, [0, 1). view_m: rays end there. pixel_texels: size
-    of a pixel at depth 1, in texels. sky_category: label of what ends in the sky.
+    Attributes:
+        columns: By column.
+        rows: By row.
+        scale: By row.
+        cell: Cell of the camera.
+        within: Place of the camera in its cell, [0, 1).
+        view_m: Where rays end, metres.
+        pixel_texels: Size of a pixel at depth 1, in texels.
+        sky_category: Label of rays that end in the sky.
     """
 
     columns: NDArray[np.float32]
@@ -88,7 +103,16 @@ class Frame(NamedTuple):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cast(scene, materials, rays, frame, first_row, last_row):  # type: ignore[no-untyped-def]
-    """Paint rows [first_row, last_row) of `frame`. Rows do not depend on each other."""
+    """Paint rows [first_row, last_row) of a frame in place. Rows do not depend on each other.
+
+    Args:
+        scene: States and instances of the padded cells, and the size without padding.
+        materials: Tables by state: role, shape, category and texture, and the sky.
+        rays: Ray directions, and where and how far they are cast.
+        frame: The arrays to fill: colour, depth, category, instance, and position or an empty array.
+        first_row: First row.
+        last_row: Row after the last one.
+    """
     states, instances, size = scene
     role, cutout, fused, joins, category, box_range, boxes, page, texels, sky = materials
     columns, rows, scale, cell, within, view_m, pixel_texels, sky_category = rays

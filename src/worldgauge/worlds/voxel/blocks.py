@@ -24,7 +24,7 @@ SHAPES = (
 )
 """empty: nothing. cube: full cell. slab: lower half. top_slab: upper half. stairs: slab and a half cube on
 the high side. cross: two diagonal planes of a plant. post: centred pillar of a quarter cell. pane: thin wall
-(fence, window) towards the full blocks and panes beside it. layer: an eighth of a cell high. liquid: lower
+(fence, window) towards the full blocks and panes next to it. layer: an eighth of a cell high. liquid: lower
 7/8, not solid. carpet: 1/16. quarter, three_quarter: that much of the cell from below."""
 
 FACINGS = ("east", "north", "west", "south")
@@ -194,7 +194,11 @@ LIQUID: NDArray[np.bool_] = np.array([KINDS[s.kind].shape == "liquid" for s in S
 
 
 def block(name: str) -> int:
-    """State index of `name`, such as "stone" or "oak_stairs[facing=east]". Raises UnknownNameError."""
+    """Return the state index of a name, such as "stone" or "oak_stairs[facing=east]".
+
+    Raises:
+        UnknownNameError: There is no such block state.
+    """
     try:
         return _INDEX[name]
     except KeyError:

@@ -83,7 +83,18 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Put the walker on open ground near the centre, looking somewhere; or where `options` say."""
+        """Put the walker on open ground near the centre with a random heading, or where `options` say.
+
+        Args:
+            seed: Seed of the environment's generator, as in gymnasium.
+            options: May hold 'position' (x, y, z in metres) and 'yaw' (radians).
+
+        Returns:
+            Observation and info.
+
+        Raises:
+            UsageError: Unknown options, or a position that is not three numbers.
+        """
         super().reset(seed=seed)
         options = options or {}
         if unknown := set(options) - {"position", "yaw"}:
@@ -97,7 +108,11 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
         return self._observe()
 
     def step(self, action: dict[str, Any]) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """One tick. Raises UsageError before the first reset and on actions outside the space."""
+        """Advance by one tick.
+
+        Raises:
+            UsageError: Before the first reset, or an action outside the space.
+        """
         if self._state is None:
             raise UsageError("call reset() before step()")
         if not self.action_space.contains(action):

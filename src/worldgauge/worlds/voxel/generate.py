@@ -26,10 +26,18 @@ _WIDEST_RADIUS = 62
 
 
 def generate(kind: str, seed: int, size: tuple[int, int, int] = (320, 320, 64)) -> VoxelWorld:
-    """The settlement or scene of `kind` (of world.KINDS, world.FAMILIES) that `seed` gives, `size` cells (x, y, z).
+    """Generate a settlement or scene. Equal arguments give equal cells on every machine.
 
-    Equal arguments give equal cells on every machine. Raises WorldError for an unknown kind, a negative
-    seed, or a size below SMALLEST.
+    Args:
+        kind: One of world.KINDS or world.FAMILIES.
+        seed: Seed of the world, 0 or more.
+        size: Cells along x, y, z; at least SMALLEST.
+
+    Returns:
+        The world.
+
+    Raises:
+        WorldError: An unknown kind, a negative seed, or too small a size.
     """
     _check(kind, seed, size)
     if kind in FAMILIES:

@@ -51,7 +51,15 @@ _BOOK_COLOURS: dict[str, Colour] = {
 
 
 def texture_of(state: int | str, face: str) -> Tile:
-    """(16, 16, 4) uint8 RGBA of a block state on one of FACES, before light; row 0 is the upper edge."""
+    """Return the texture of a block's face, before light.
+
+    Args:
+        state: Index or name of a block state.
+        face: One of FACES.
+
+    Returns:
+        (16, 16, 4) uint8 RGBA; row 0 is the upper edge.
+    """
     index = block(state) if isinstance(state, str) else state
     tile: Tile = TEXELS[TEXTURE_OF[index, FACE_GROUP[FACES.index(face)]]]
     return tile

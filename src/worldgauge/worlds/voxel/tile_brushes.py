@@ -1,7 +1,8 @@
 """Brushes for 16x16 tiles: each returns (16, 16, 4) uint8 RGBA that repeats without a seam.
 
-All noise is an integer hash of texel and seed, so a tile has the same bytes on every machine and with
-every version of numpy.
+`colour` is the base colour, RGB 0 to 255, `seed` that of the noise, and `contrast` the share by which brightness
+varies. All noise is an integer hash of texel and seed, so a tile has the same bytes on every machine and with every
+version of numpy.
 """
 
 from __future__ import annotations
@@ -19,12 +20,19 @@ ROW, COLUMN = np.mgrid[0:SIZE, 0:SIZE]
 
 
 def speckle(colour: Colour, seed: int, contrast: float = 0.12, blotch: float = 0.5) -> Tile:
-    """Grainy matter such as earth or sand; `blotch` is the share of coarse against fine grain."""
+    """Draw grainy matter such as earth or sand.
+
+    Args:
+        colour: RGB, 0 to 255.
+        seed: Seed of the noise.
+        contrast: Strength of the noise.
+        blotch: Share of coarse against fine grain.
+    """
     return tint(colour, blotch * clouds(seed, 4) + (1 - blotch) * grain(seed + 1), contrast)
 
 
 def blades(colour: Colour, seed: int) -> Tile:
-    """Turf from above: mottled, with short bright and dark blades."""
+    """Draw turf from above: mottled, with short bright and dark blades."""
     tile = speckle(colour, seed, 0.13, 0.45)
     for n, (row, column) in enumerate(_scatter(seed + 2, 22)):
         factor = 1.2 if n % 2 else 0.8
@@ -34,13 +42,28 @@ def blades(colour: Colour, seed: int) -> Tile:
 
 
 def fringe(over: Tile, under: Tile, depth: int, seed: int) -> Tile:
-    """`under` with the upper rows of `over` hanging over it, `depth` rows give or take two."""
+    """Let the upper rows of one tile hang over another.
+
+    Args:
+        over: Tile that hangs over.
+        under: Tile below.
+        depth: Rows it hangs down, give or take two.
+        seed: Seed of the noise.
+    """
     hang = depth + np.floor(5 * grain(seed)[0]).astype(int) - 2
     return np.where((hang[None, :] > ROW)[..., None], over, under)
 
 
 def stones(colour: Colour, seed: int, count: int = 11, contrast: float = 0.16, joint: float = 0.55) -> Tile:
-    """Round stones with dark joints: cobbles and gravel."""
+    """Draw round stones with dark joints: cobbles and gravel.
+
+    Args:
+        colour: RGB, 0 to 255.
+        seed: Seed of the noise.
+        count: Number of stones.
+        contrast: Strength of the noise.
+        joint: Brightness of the joints.
+    """
     centres = np.array(_scatter(seed, count), float) + 0.5
     away = np.abs(np.stack([ROW, COLUMN], -1)[:, :, None] + 0.5 - centres)
     away = np.minimum(away, SIZE - away)
@@ -53,7 +76,15 @@ def stones(colour: Colour, seed: int, count: int = 11, contrast: float = 0.16, j
 
 
 def courses(colour: Colour, mortar: Colour, seed: int, height: int = 4, width: int = 8) -> Tile:
-    """Masonry in running bond: bricks of `width` x `height` texels, mortar included."""
+    """Draw masonry in running bond.
+
+    Args:
+        colour: Colour of the bricks, RGB, 0 to 255.
+        mortar: Colour of the mortar.
+        seed: Seed of the noise.
+        height: Height of a brick in texels, mortar included.
+        width: Width of a brick in texels, mortar included.
+    """
     course = ROW // height
     offset = (COLUMN + (course % 2) * (width // 2)) % SIZE
     brick = course * SIZE + offset // width
@@ -66,7 +97,7 @@ def courses(colour: Colour, mortar: Colour, seed: int, height: int = 4, width: i
 
 
 def planks(colour: Colour, seed: int) -> Tile:
-    """Four boards with long grain, dark gaps and one butt joint a board."""
+    """Draw four boards with long grain, dark gaps and one butt joint per board."""
     tile = tint(colour, 0.35 * grain(seed).ravel()[ROW // 4 * 5] + 0.65 * streaks(seed + 1), 0.13)
     joint = np.array([3, 11, 7, 14])[ROW // 4]
     tile[(ROW % 4 == 3) | (joint == COLUMN), :3] = shade(colour, 0.68)
@@ -76,7 +107,7 @@ def planks(colour: Colour, seed: int) -> Tile:
 
 
 def bark(colour: Colour, seed: int, contrast: float = 0.2) -> Tile:
-    """Tree bark: long upright ridges."""
+    """Draw tree bark: long upright ridges."""
     tile = tint(colour, 0.8 * streaks(seed).T + 0.2 * grain(seed + 1), contrast)
     furrow = (grain(seed + 2)[:1] < 0.28) & (grain(seed + 3) < 0.8)
     tile[furrow, :3] = shade(colour, 0.68)
@@ -84,7 +115,7 @@ def bark(colour: Colour, seed: int, contrast: float = 0.2) -> Tile:
 
 
 def rings(wood: Colour, rim: Colour, seed: int) -> Tile:
-    """A sawn trunk end: year rings inside a rim of bark."""
+    """Draw the end of a sawn trunk: annual rings inside a rim of bark."""
     radius = np.maximum(np.abs(ROW - 7.5), np.abs(COLUMN - 7.5))
     tile = tint(wood, np.where(np.floor(radius) % 2 == 0, 0.85, 0.25) * 0.8 + 0.2 * grain(seed), 0.12)
     tile[radius > 7, :3] = tint(rim, grain(seed + 1), 0.15)[radius > 7, :3]
@@ -92,14 +123,20 @@ def rings(wood: Colour, rim: Colour, seed: int) -> Tile:
 
 
 def timber(colour: Colour, seed: int) -> Tile:
-    """A squared beam: upright grain between darker edges."""
+    """Draw a squared beam: upright grain between darker edges."""
     tile = tint(colour, 0.75 * streaks(seed).T + 0.25 * grain(seed + 1), 0.11)
     tile[:, [0, 15], :3] = shade(colour, 0.8)
     return tile
 
 
 def foliage(colour: Colour, seed: int, gap: float = 0.2) -> Tile:
-    """Dense leaves: clumps of light and shade; the gaps are dark, not clear."""
+    """Draw dense leaves.
+
+    Args:
+        colour: RGB, 0 to 255.
+        seed: Seed of the noise.
+        gap: Share of dark gaps.
+    """
     field = 0.5 * clouds(seed, 8) + 0.5 * grain(seed + 1)
     tile = tint(colour, field, 0.3)
     tile[field < np.quantile(field, gap), :3] = shade(colour, 0.52)
@@ -107,12 +144,18 @@ def foliage(colour: Colour, seed: int, gap: float = 0.2) -> Tile:
 
 
 def weave(colour: Colour, seed: int) -> Tile:
-    """Cloth: a checked weave."""
+    """Draw cloth: a checked weave."""
     return tint(colour, 0.6 * ((ROW // 2 + COLUMN // 2) % 2) + 0.4 * grain(seed), 0.09)
 
 
 def panel(colour: Colour, seed: int, border: float = 0.84) -> Tile:
-    """A dressed block: nearly plain, with a chiselled border."""
+    """Draw a dressed block: nearly plain, with a chiselled border.
+
+    Args:
+        colour: RGB, 0 to 255.
+        seed: Seed of the noise.
+        border: Brightness of the border.
+    """
     tile = tint(colour, 0.5 * clouds(seed, 4) + 0.5 * grain(seed + 1), 0.045)
     edge = (ROW % 15 == 0) | (COLUMN % 15 == 0)
     tile[edge, :3] = shade(colour, border)
@@ -120,7 +163,7 @@ def panel(colour: Colour, seed: int, border: float = 0.84) -> Tile:
 
 
 def strata(colour: Colour, seed: int) -> Tile:
-    """Layered rock: level bands, a bright one on top."""
+    """Draw layered rock: level bands, a bright one on top."""
     tile = tint(colour, 0.7 * grain(seed)[:, :1] + 0.3 * streaks(seed + 1), 0.08)
     tile[0, :, :3] = shade(colour, 1.06)
     tile[15, :, :3] = shade(colour, 0.86)
@@ -128,7 +171,7 @@ def strata(colour: Colour, seed: int) -> Tile:
 
 
 def ripples(colour: Colour, seed: int) -> Tile:
-    """Water: soft bands that lean, with few bright crests."""
+    """Draw water: soft slanting bands with few bright crests."""
     wave = np.sin((ROW + 1.6 * np.sin(COLUMN * np.pi / 8)) * np.pi / 4)
     field = 0.45 + 0.28 * wave + 0.35 * (clouds(seed, 4) - 0.5)
     tile = tint(colour, field, 0.16)
@@ -143,7 +186,17 @@ def clear() -> Tile:
 
 
 def sketch(rows: str, colours: dict[str, Colour], seed: int = 0, contrast: float = 0.08) -> Tile:
-    """A tile drawn by hand: 16 lines of 16 letters, each letter a colour, `.` transparent."""
+    """Draw a tile from letters.
+
+    Args:
+        rows: 16 lines of 16 letters; `.` is transparent.
+        colours: RGB by letter.
+        seed: Seed of the noise.
+        contrast: Strength of the noise.
+
+    Raises:
+        ValueError: Not 16 lines of 16 letters.
+    """
     lines = rows.split()
     if [len(line) for line in lines] != [SIZE] * SIZE:
         raise ValueError("a sketch has 16 lines of 16 letters")
@@ -156,7 +209,15 @@ def sketch(rows: str, colours: dict[str, Colour], seed: int = 0, contrast: float
 
 
 def stalks(colour: Colour, seed: int, count: int, lowest: int, highest: int) -> Tile:
-    """Grass blades on a clear ground: `count` leaning stalks between two heights, in texels."""
+    """Draw leaning blades of grass on a clear ground.
+
+    Args:
+        colour: RGB, 0 to 255.
+        seed: Seed of the noise.
+        count: Number of stalks.
+        lowest: Smallest height in texels.
+        highest: Largest height in texels.
+    """
     tile = clear()
     noise = grain(seed)
     for n in range(count):
@@ -172,7 +233,13 @@ def stalks(colour: Colour, seed: int, count: int, lowest: int, highest: int) -> 
 
 
 def tint(colour: Colour, field: Field, contrast: float) -> Tile:
-    """Opaque tile of `colour` whose brightness follows `field` in [0, 1], in six tones."""
+    """Draw an opaque tile of one colour in six tones.
+
+    Args:
+        colour: RGB, 0 to 255.
+        field: Brightness (16, 16), 0 to 1.
+        contrast: Share by which brightness varies.
+    """
     tone = np.floor(np.clip(field, 0, 0.999) * 6) / 5
     rgb = np.asarray(colour, float) * (1 + contrast * (2 * np.broadcast_to(tone, (SIZE, SIZE)) - 1))[..., None]
     tile = np.full((SIZE, SIZE, 4), 255, np.uint8)
@@ -181,7 +248,7 @@ def tint(colour: Colour, field: Field, contrast: float) -> Tile:
 
 
 def shade(colour: ArrayLike, factor: float) -> NDArray[np.uint8]:
-    """A colour made brighter or darker."""
+    """Make a colour brighter or darker by a factor."""
     return np.clip(np.rint(np.asarray(colour, float) * factor), 0, 255).astype(np.uint8)
 
 
@@ -195,7 +262,7 @@ def grain(seed: int) -> Field:
 
 
 def clouds(seed: int, cells: int) -> Field:
-    """Smooth noise in [0, 1], (16, 16), with `cells` waves a side; wraps round."""
+    """Return smooth noise (16, 16) in [0, 1] that repeats without a seam, with `cells` waves per side."""
     knots = grain(seed)[:cells, :cells]
     at = np.arange(SIZE) * cells / SIZE
     low = at.astype(int)

@@ -16,11 +16,16 @@ KINDS = ("plains", "desert", "snowy", "taiga", "savanna", "zombie")
 """The six settlement kinds; zombie is an abandoned plains settlement, overgrown and broken."""
 
 FAMILIES = ("landscape", "scifi", "stylized", "ancient", "urban", "industrial", "interior", "aquatic")
-"""Eight families of scenes beside the settlements, for walks in first and third person; see voxel.families."""
+"""Eight families of scenes besides the settlements, for walks in first and third person; see voxel.families."""
 
 
 class Drawn(NamedTuple):
-    """What an object was drawn as: a design or a species. ground: z of the ground cell that it stands on."""
+    """What an object was drawn as.
+
+    Attributes:
+        kind: A design or a species.
+        ground: z of the ground cell that it stands on.
+    """
 
     kind: str
     ground: int
@@ -60,11 +65,28 @@ class VoxelWorld:
         return x, y, z
 
     def inside(self, x: int, y: int, z: int = 0) -> bool:
-        """Whether cell (x, y, z) exists."""
+        """Tell whether cell (x, y, z) exists.
+
+        Args:
+            x: Cell.
+            y: Cell.
+            z: Cell.
+        """
         return 0 <= x < self.shape[0] and 0 <= y < self.shape[1] and 0 <= z < self.shape[2]
 
     def surface(self, x: int, y: int) -> int:
-        """z of the highest solid or liquid cell of column (x, y); roofs and leaves count."""
+        """Find the highest solid or liquid cell of a column; roofs and leaves count.
+
+        Args:
+            x: Column.
+            y: Column.
+
+        Returns:
+            Its z.
+
+        Raises:
+            WorldError: The column is empty.
+        """
         column = self.states[x, y]
         filled = np.flatnonzero(SOLID[column] | LIQUID[column])
         if len(filled) == 0:

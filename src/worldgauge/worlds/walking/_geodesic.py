@@ -32,7 +32,7 @@ def sees(free, ax, ay, bx, by):  # type: ignore[no-untyped-def]
     ty = ((y + 1 - ay) if dy > 0 else (ay - y)) * wide_y if dy != 0 else np.inf
     while x != last_x or y != last_y:
         if abs(tx - ty) < 1e-9:
-            # Through a corner: the cells beside it are touched too.
+            # Through a corner: the cells next to it are touched too.
             u, v = x + step_x, y + step_y
             if u < 0 or v < 0 or u >= nx or v >= ny or not (free[u, y] and free[x, v]):
                 return False

@@ -145,7 +145,15 @@ def straightened(floor: FloorPlan, way: ArrayLike, *, comfort_m: float = COMFORT
 
 
 def least_clearance(floor: FloorPlan, way: ArrayLike) -> float:
-    """Least clearance in metres along the polyline `way` (N, 2), sampled ten times per cell."""
+    """Return the least clearance along a path, sampled ten times per cell.
+
+    Args:
+        floor: The floor plan.
+        way: (N, 2) metres.
+
+    Returns:
+        Metres.
+    """
     points = np.asarray(way, np.float64)
     steps = max(1, math.ceil(polyline.length(points) / (floor.cell_m / 10)))
     return float(floor.clearance_at(resampled(points, steps + 1)).min())

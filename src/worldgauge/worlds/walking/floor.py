@@ -9,7 +9,7 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.errors import ShapeError, UsageError
+from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds import World, worlds
 
@@ -113,8 +113,11 @@ class Walkable(World, Protocol):
 
 
 def walkable_worlds() -> tuple[str, ...]:
-    """Names of the registered worlds that declare a floor (`walkable=True`), sorted."""
-    return tuple(entry.name for entry in worlds if entry.facts.get("walkable"))
+    """Names of the registered worlds that declare a floor (`walkable=True`), sorted.
+
+    Worlds of other packages are imported for that; one that cannot be imported is left out.
+    """
+    return tuple(name for name in worlds.names() if _declares_floor(name))
 
 
 def check_walkable(name: str) -> None:
@@ -124,14 +127,15 @@ def check_walkable(name: str) -> None:
         name: Registered name.
 
     Raises:
-        UsageError: When it does not; the message lists the worlds that do.
+        UnknownNameError: When it is not registered; the message suggests the nearest walkable world.
+        UsageError: When it declares no floor; the message lists the worlds that do.
     """
-    if name in worlds:
-        worlds.get(name)
-        if worlds.entry(name).facts.get("walkable"):
-            return
-    known = ", ".join(walkable_worlds())
-    raise UsageError(f"world '{name}' is not one that can be walked in; these can: {known}")
+    if name not in worlds:
+        raise UnknownNameError("walkable world", name, walkable_worlds())
+    worlds.get(name)
+    if not worlds.entry(name).facts.get("walkable"):
+        known = ", ".join(walkable_worlds())
+        raise UsageError(f"world '{name}' is not one that can be walked in; these can: {known}")
 
 
 def build_walkable(name: str, seed: int) -> Walkable:
@@ -150,6 +154,15 @@ def build_walkable(name: str, seed: int) -> Walkable:
     check_walkable(name)
     built = worlds.get(name)(**{**worlds.entry(name).facts["example"], "seed": seed})
     return cast(Walkable, built)
+
+
+def _declares_floor(name: str) -> bool:
+    """Whether a world declares a floor. What a world of another package declares is known once it is imported."""
+    try:
+        worlds.get(name)
+    except Exception:  # any package may be broken, and is not what was asked for
+        return False
+    return bool(worlds.entry(name).facts.get("walkable"))
 
 
 def distance_from_box(landmark: Landmark, xy: FloatArray) -> FloatArray:

@@ -48,15 +48,24 @@ class FloorWalker:
         return tuple((x, y, self._level(point)) for (x, y), point in self._points.items())
 
     def cell_at(self, x: int, y: int) -> Cell | None:
-        """The cell of column (x, y). None where it cannot stand."""
+        """Return the cell of column (x, y), or None where the walker cannot stand.
+
+        Args:
+            x: Column.
+            y: Column.
+        """
         point = self._points.get((x, y))
         return None if point is None else (x, y, self._level(point))
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """See `Walker.stand`.
+        """Put the walker into a cell; see `Walker.stand`.
+
+        Args:
+            cell: The cell.
+            yaw: Heading, radians.
 
         Raises:
-            WorldError: Where it cannot stand.
+            WorldError: It cannot stand there.
         """
         if cell[:2] not in self._points:
             raise WorldError(f"no room to stand in cell ({cell[0]}, {cell[1]})")

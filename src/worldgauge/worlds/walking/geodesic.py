@@ -106,7 +106,15 @@ class Geodesic:
         return math.inf if path is None else float(np.hypot(*np.diff(path, axis=0).T).sum())
 
     def path(self, a_xy: ArrayLike, b_xy: ArrayLike) -> FloatArray | None:
-        """The shortest way (n, 2) in metres from a to b, these two included, pulled taut; None where there is none."""
+        """Find the shortest path between two places, with straight lines around corners.
+
+        Args:
+            a_xy: Start (2,), metres.
+            b_xy: End (2,), metres.
+
+        Returns:
+            (n, 2) metres, both places included; None if there is no path.
+        """
         from worldgauge.worlds.walking import _geodesic as kernel
 
         a, b = _point(a_xy), _point(b_xy)

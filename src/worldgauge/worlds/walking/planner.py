@@ -43,7 +43,7 @@ _FULL_SHAPES = {"cube", "top_slab", "stairs"}
 _NAMES = [SHAPES[shape] for shape in SHAPE_OF]
 _LOW = np.array([float(boxes_of(state)[0][5]) if name in _LOW_SHAPES else 0.0 for state, name in enumerate(_NAMES)])
 _FULL = np.array([name in _FULL_SHAPES for name in _NAMES])
-# Cells that nobody walks through, although nothing in them stops a body.
+# Cells that the planner avoids, although nothing in them stops a body.
 _AVOIDED = np.array([state == block("cobweb") for state in range(len(_NAMES))])
 _SWIM_LIFT = 0.5
 
@@ -68,7 +68,13 @@ class Planner:
         self._low = _LOW[states] > 0
 
     def standable(self, x: int, y: int, z: int) -> bool:
-        """Whether a body can stand or swim with its feet in cell (x, y, z)."""
+        """Tell whether a body can stand or swim with its feet in a cell.
+
+        Args:
+            x: Cell.
+            y: Cell.
+            z: Cell.
+        """
         return self.world.inside(x, y, z) and bool(self._index[x, y, z] >= 0)
 
     def feet(self, x: int, y: int, z: int) -> tuple[float, float, float]:
@@ -144,7 +150,16 @@ class Planner:
 
 
 def footing(world: VoxelWorld, x: int, y: int) -> int | None:
-    """z of the surface cell of column (x, y) in which a body stands. None on water, fences and the like."""
+    """Find the surface cell of a column in which a body can stand.
+
+    Args:
+        world: The world.
+        x: Column.
+        y: Column.
+
+    Returns:
+        Its z; None on water, fences and the like.
+    """
     states = world.states[x : x + 1, y : y + 1]
     blocked, liquid = (SOLID | _AVOIDED)[states], LIQUID[states]
     standable, _ = _standable(states, blocked, liquid)

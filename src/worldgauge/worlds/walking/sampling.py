@@ -69,15 +69,27 @@ class Ground:
     level: int | None = None
 
     def inside(self, x: int, y: int) -> bool:
-        """Whether column (x, y) exists and has a ground."""
+        """Tell whether column (x, y) exists and has a ground.
+
+        Args:
+            x: Column.
+            y: Column.
+        """
         nx, ny, _ = self.values.shape
         return 0 <= x < nx and 0 <= y < ny and not self.open[self.values[x, y]].all()
 
     def surface(self, x: int, y: int) -> int:
-        """z of the surface cell of column (x, y).
+        """Find the surface cell of a column.
+
+        Args:
+            x: Column.
+            y: Column.
+
+        Returns:
+            Its z.
 
         Raises:
-            WorldError: For a column without a surface.
+            WorldError: The column has no surface.
         """
         opened = self.open[self.values[x, y]]
         filled = np.flatnonzero(~opened)
@@ -93,12 +105,22 @@ class Ground:
         return level + int(above[0]) - 1 if len(above) else len(opened) - 1
 
     def is_natural(self, x: int, y: int) -> bool:
-        """Whether the surface of column (x, y) and the cell under it are natural ground: no roof, no water."""
+        """Tell whether the surface of a column and the cell below it are natural ground: no roof, no water.
+
+        Args:
+            x: Column.
+            y: Column.
+        """
         surface = self.surface(x, y)
         return surface > 0 and bool(self.natural[self.values[x, y, surface - 1 : surface + 1]].all())
 
     def standing_level(self, x: int, y: int) -> int:
-        """z of the cell that holds the feet of a body on the surface of column (x, y)."""
+        """Return z of the cell that holds the feet of a body on the surface of a column.
+
+        Args:
+            x: Column.
+            y: Column.
+        """
         surface = self.surface(x, y)
         return surface if self.flat[self.values[x, y, surface]] else surface + 1
 

@@ -51,9 +51,14 @@ class Stance(NamedTuple):
 
 
 def stands(clearance_m: ArrayLike, radius_m: ArrayLike = RADIUS_M) -> NDArray[np.bool_]:
-    """Whether a walker of radius `radius_m` can stand where the floor has clearance `clearance_m`.
+    """Tell where a walker has room to stand.
 
-    Arrays of any shape.
+    Args:
+        clearance_m: Clearance of the floor in metres, any shape.
+        radius_m: Radius of the walker in metres, a shape that broadcasts.
+
+    Returns:
+        Booleans of that shape.
     """
     return np.asarray(np.asarray(clearance_m) >= np.asarray(radius_m) - _ROUNDING_M)
 

@@ -91,10 +91,14 @@ class EmbeddedWalker:
         self._stuck = 0
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Put the feet on the floor of the cell.
+        """Put the feet on the floor of a cell.
+
+        Args:
+            cell: The cell.
+            yaw: Heading, radians.
 
         Raises:
-            WorldError: Where no body can stand.
+            WorldError: No body can stand there.
         """
         self._body = pack(PlayerState.standing(self._planner.feet(*cell), yaw=yaw))
         self._control = IDLE
@@ -144,9 +148,11 @@ class GameWalker:
         self._game = game
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Put the body half a block above the cell.
+        """Put the body half a block above the floor of a cell, since the ground may reach into it; the body then falls.
 
-        The ground may reach into the cell, and the body falls to its place.
+        Args:
+            cell: The cell.
+            yaw: Heading, radians.
         """
         x, y, z = cell
         self._game.teleport((x + 0.5, y + 0.5, z + 0.5), yaw)

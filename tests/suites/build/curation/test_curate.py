@@ -21,7 +21,7 @@ from worldgauge.suites.build.curation.curate import curate
 from worldgauge.suites.build.curation.marked_boxes import box_to_blueprint
 from worldgauge.suites.build.curation.structure_tasks import MAX_WORDS, structure_json
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor, material
-from worldgauge.worlds.blocks.structures import read_region_box, write_nbt, write_schem
+from worldgauge.worlds.blocks.structure_files import read_region_box, write_nbt, write_schem
 from worldgauge.worlds.blocks.views import picture
 
 SIZE_PX = 64

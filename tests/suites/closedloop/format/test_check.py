@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.closedloop_fixture import SCENE, home_episodes, make_closedloop_data, make_published_data
-from worldgauge.suites.closedloop.format import layout as cl
+from suites.closedloop.closedloop_data import SCENE, home_episodes, make_closedloop_data, make_published_data
+from worldgauge.suites.closedloop.format.check import check
+from worldgauge.suites.closedloop.navigation.format import write_navigation
+from worldgauge.suites.closedloop.recognition.format import write_recognition
 from worldgauge.worlds.walking.stance import Stance
 
 
@@ -25,17 +27,17 @@ def data(original: Path, tmp_path: Path) -> Path:
 
 
 def texts(root: Path, severity: str, *, decode: bool = False) -> list[str]:
-    return [one.text for one in cl.check(root, decode=decode).findings if one.severity == severity]
+    return [one.text for one in check(root, decode=decode).findings if one.severity == severity]
 
 
 @pytest.mark.parametrize("decode", [False, True])
 def test_good_data(original: Path, decode: bool) -> None:
-    report = cl.check(original, decode=decode)
+    report = check(original, decode=decode)
     assert report.findings == ()
     assert (report.n_episodes, report.n_valid, report.n_frames) == (9, 9, 3)
-    assert report.difficulties == {"0": 1, "1": 1, "2": 1}
-    assert report.labels == {"chair": 3}
-    assert report.categories == {"attribute recognition": 3}
+    assert report.tallies["difficulties"] == {"0": 1, "1": 1, "2": 1}
+    assert report.tallies["labels"] == {"chair": 3}
+    assert report.tallies["categories"] == {"attribute recognition": 3}
     recognition, navigation, questions = report.rows
     assert (recognition.kind, recognition.published, recognition.scenes, recognition.known) == (
         "recognition",
@@ -43,16 +45,18 @@ def test_good_data(original: Path, decode: bool) -> None:
         1,
         1,
     )
-    assert navigation.steps is not None
-    assert (navigation.steps.n, navigation.steps.mean) == (3, 61.0)
-    assert questions.reference_m is not None
-    assert questions.reference_m.mean == 6.0
-    assert recognition.steps is recognition.reference_m is None
-    json.dumps(report.to_dict(), allow_nan=False)
+    assert navigation.means["steps"] is not None
+    assert (navigation.means["steps"].n, navigation.means["steps"].mean) == (3, 61.0)
+    assert questions.means["reference_m"] is not None
+    assert questions.means["reference_m"].mean == 6.0
+    assert recognition.means["steps"] is recognition.means["reference_m"] is None
+    facts = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert not {"tallies", "means"} & {*facts, *facts["rows"][0]}, "names of before stand at the top"
+    assert (facts["labels"], facts["rows"][1]["steps"]["mean"]) == ({"chair": 3}, 61.0)
 
 
 def test_published_data_can_be_read_and_not_be_run(tmp_path: Path) -> None:
-    report = cl.check(make_published_data(tmp_path))
+    report = check(make_published_data(tmp_path))
     assert report.n_valid == 9
     assert not [one for one in report.findings if one.severity == "error"]
     warnings = [one.text for one in report.findings if one.severity == "warning"]
@@ -72,7 +76,7 @@ def test_odd_pairs(data: Path) -> None:
     )
     enough = replace(short, id="0009", step_to_goal=13)
     images = {one: np.zeros((4, 8, 3), np.uint8) for one in ("0000", "0001", "0009")}
-    cl.write_navigation(data, [near, short, enough], images)
+    write_navigation(data, [near, short, enough], images)
     assert texts(data, "warning") == [
         "1 episode, odd (first: 0000): the start is 0.00 m from the goal, within its radius: nothing is to be done",
         "1 episode, odd (first: 0001): 12 steps cannot lead over 3.00 m to the goal",
@@ -82,7 +86,7 @@ def test_odd_pairs(data: Path) -> None:
 def test_images_that_are_none(data: Path) -> None:
     _, navigation, _ = home_episodes(2)
     image = np.random.default_rng(0).integers(0, 255, (36, 64, 3), dtype=np.uint8)
-    cl.write_navigation(data, navigation, {navigation[0].id: image, navigation[1].id: image[:, :20].copy()})
+    write_navigation(data, navigation, {navigation[0].id: image, navigation[1].id: image[:, :20].copy()})
     assert texts(data, "error") == [
         "1 episode, not usable (first: 0001): the goal image is 20x36, which cannot be a panorama"
     ]
@@ -90,7 +94,7 @@ def test_images_that_are_none(data: Path) -> None:
 
 def test_worlds_are_built_and_stood_in_when_asked(data: Path) -> None:
     recognition, _, _ = home_episodes(3)
-    cl.write_recognition(data, [replace(recognition[0], start=Stance(-50.0, 0.0, 0.0)), *recognition[1:]])
+    write_recognition(data, [replace(recognition[0], start=Stance(-50.0, 0.0, 0.0)), *recognition[1:]])
     assert texts(data, "error") == []
     assert texts(data, "error", decode=True) == [
         "1 episode, cannot be entered (first: 0): the start at (-50.00, 0.00) is no place to stand"

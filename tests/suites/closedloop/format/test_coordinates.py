@@ -10,8 +10,17 @@ from scipy.spatial.transform import Rotation
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch
-from worldgauge.suites.closedloop.format import layout as cl
-from worldgauge.suites.closedloop.format.coordinates import habitat_camera, our_camera
+from worldgauge.suites.closedloop.format.coordinates import (
+    as_stored,
+    habitat_camera,
+    habitat_point,
+    habitat_rotation,
+    habitat_stance,
+    our_camera,
+    our_point,
+    our_stance,
+    our_yaw,
+)
 from worldgauge.worlds.walking.primitives import Primitive, world_trajectory
 from worldgauge.worlds.walking.stance import Stance
 
@@ -20,7 +29,7 @@ HABITAT = [case for case in cases("wiw_camera", "cases") if case.values[0]["kind
 
 @pytest.mark.parametrize("case", HABITAT)
 def test_walks_are_those_of_the_simulator(case: dict[str, Any]) -> None:
-    start, floor = cl.our_stance(case["start_position"], case["start_rotation_wxyz"])
+    start, floor = our_stance(case["start_position"], case["start_rotation_wxyz"])
     steps = [Primitive[name.upper()] for name in case["actions"]]
     path = world_trajectory(
         steps,
@@ -30,39 +39,39 @@ def test_walks_are_those_of_the_simulator(case: dict[str, Any]) -> None:
     )[1:]
     assert len(path) == len(case["expected"])
     for (x, y, phi), expected in zip(path, case["expected"], strict=True):
-        position, rotation = cl.habitat_stance(Stance(x, y, math.radians(phi)), floor)
+        position, rotation = habitat_stance(Stance(x, y, math.radians(phi)), floor)
         np.testing.assert_allclose(position, expected["position"], atol=1e-5)
         np.testing.assert_allclose(rotation, expected["rotation_wxyz"], atol=1e-5)
 
 
 def test_by_hand() -> None:
-    assert cl.our_stance([0.0, 0.5, -2.0], [1.0, 0.0, 0.0, 0.0]) == (Stance(2.0, 0.0, 0.0), 0.5), "-z is ahead"
+    assert our_stance([0.0, 0.5, -2.0], [1.0, 0.0, 0.0, 0.0]) == (Stance(2.0, 0.0, 0.0), 0.5), "-z is ahead"
     half = math.sqrt(0.5)
-    stance, _ = cl.our_stance([-1.0, 0.0, 0.0], [half, 0.0, half, 0.0])
+    stance, _ = our_stance([-1.0, 0.0, 0.0], [half, 0.0, half, 0.0])
     assert stance.y == 1.0, "-x is left"
     assert stance.yaw == pytest.approx(math.pi / 2), "turns to the left are positive"
-    assert cl.our_yaw([-half, 0.0, -half, 0.0]) == pytest.approx(math.pi / 2), "both signs are one rotation"
-    assert cl.our_yaw([2.0, 0.0, 0.0, 0.0]) == 0.0, "of any length"
+    assert our_yaw([-half, 0.0, -half, 0.0]) == pytest.approx(math.pi / 2), "both signs are one rotation"
+    assert our_yaw([2.0, 0.0, 0.0, 0.0]) == 0.0, "of any length"
 
 
 def test_there_and_back() -> None:
     rng = np.random.default_rng(1)
     for _ in range(50):
         stance = Stance(*rng.uniform(-5, 5, 2).tolist(), float(rng.uniform(-math.pi, math.pi)))
-        again, floor = cl.our_stance(*cl.habitat_stance(stance, 1.25))
+        again, floor = our_stance(*habitat_stance(stance, 1.25))
         np.testing.assert_allclose(again, stance, atol=1e-12)
         assert floor == 1.25
     points = rng.normal(size=(7, 3))
-    np.testing.assert_array_equal(cl.habitat_point(cl.our_point(points)), points)
+    np.testing.assert_array_equal(habitat_point(our_point(points)), points)
 
 
 def test_what_is_stored_comes_back_to_the_bit() -> None:
     rng = np.random.default_rng(2)
     yaws = [*rng.uniform(-10, 10, 500), math.pi, -math.pi, math.nextafter(-math.pi, 0), 0.0, -1e-12, 3.1415926536]
     for yaw in yaws:
-        stance = cl.as_stored(Stance(*rng.normal(size=2).tolist(), float(yaw)))
-        assert cl.as_stored(stance) == stance
-        assert cl.as_stored(cl.our_stance(*cl.habitat_stance(stance))[0]) == stance
+        stance = as_stored(Stance(*rng.normal(size=2).tolist(), float(yaw)))
+        assert as_stored(stance) == stance
+        assert as_stored(our_stance(*habitat_stance(stance))[0]) == stance
         assert -math.pi <= stance.yaw < math.pi
         assert abs(math.remainder(stance.yaw - yaw, math.tau)) < 1e-9
 
@@ -79,14 +88,14 @@ def test_cameras_against_another_library() -> None:
         np.testing.assert_allclose(our_camera(position, [w, x, y, z]), pose, atol=1e-12)
         np.testing.assert_allclose(our_camera(position, [-w, -x, -y, -z]), pose, atol=1e-12)
     level = Stance(1.0, 2.0, 0.7).eye()
-    np.testing.assert_allclose(habitat_camera(level)[1], cl.habitat_rotation(0.7), atol=1e-12)
+    np.testing.assert_allclose(habitat_camera(level)[1], habitat_rotation(0.7), atol=1e-12)
 
 
 @pytest.mark.parametrize("rotation", [[0.0] * 4, [0.7, 0.7, 0.0, 0.0], [math.nan, 0, 0, 0], [0.0, 0.0, 0.0, 1.0]])
 def test_tilted_and_empty_rotations(rotation: list[float]) -> None:
     with pytest.raises(ShapeError, match="no turn about the vertical"):
-        cl.our_yaw(rotation)
+        our_yaw(rotation)
     with pytest.raises(ShapeError, match="shape"):
-        cl.our_yaw([1.0, 0.0])
+        our_yaw([1.0, 0.0])
     with pytest.raises(ShapeError, match="length"):
         our_camera([0, 0, 0], [0.0] * 4)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.closedloop_fixture import (
+from suites.closedloop.closedloop_data import (
     make_published_data,
     navigation_rows,
     question_rows,
@@ -21,7 +21,10 @@ from support.closedloop_fixture import (
 )
 from worldgauge.core.errors import DataError
 from worldgauge.suites.closedloop.format import files
-from worldgauge.suites.closedloop.format import layout as cl
+from worldgauge.suites.closedloop.format.check import check
+from worldgauge.suites.closedloop.format.files import fingerprint_of
+from worldgauge.suites.closedloop.format.load import load
+from worldgauge.suites.closedloop.navigation.format import goal_image
 
 TILTED = [0.7, 0.7, 0.0, 0.0]
 FIELDS: list[tuple[str, Callable[[], list[dict[str, Any]]], dict[str, Any], str]] = [
@@ -75,7 +78,7 @@ def test_a_broken_row_is_a_fault_of_its_own(
     tmp_path: Path, kind: str, rows: Callable[[], list[dict[str, Any]]], changes: dict[str, Any], words: str
 ) -> None:
     publish(tmp_path, kind, spoilt(rows(), 1, **changes))
-    found = cl.load(tmp_path)
+    found = load(tmp_path)
     assert len(found) == 8, "the others are not touched"
     (fault,) = found.faults
     assert fault.kind == {"AR": "recognition", "IGNav": "navigation", "AEQA": "questions"}[kind]
@@ -83,7 +86,7 @@ def test_a_broken_row_is_a_fault_of_its_own(
     assert f"episodes_{kind}.json.gz" in fault.text
     assert fault.text.isprintable(), "one line, without control characters"
     assert len(fault.text) < 250
-    report = cl.check(tmp_path)
+    report = check(tmp_path)
     assert (report.n_episodes, report.n_valid) == (9, 8)
     assert words in report.findings[0].text
     assert report.findings[0].severity == "error"
@@ -92,7 +95,7 @@ def test_a_broken_row_is_a_fault_of_its_own(
 @pytest.mark.parametrize("row", [None, 7, "text", [], math.pi])
 def test_rows_that_are_none(tmp_path: Path, row: Any) -> None:
     publish(tmp_path, "AR", [row, *recognition_rows()])
-    (fault,) = cl.load(tmp_path).faults
+    (fault,) = load(tmp_path).faults
     assert fault.id == "row-0"
     assert "is no object; give one an episode" in fault.text
 
@@ -100,7 +103,7 @@ def test_rows_that_are_none(tmp_path: Path, row: Any) -> None:
 def test_rotations_in_the_order_of_the_simulator_are_understood(tmp_path: Path) -> None:
     w, x, y, z = recognition_rows()[0]["start_rotation"]
     publish(tmp_path, "AR", spoilt(recognition_rows(), 1, start_rotation=[x, y, z, w]))
-    first, second, _ = cl.load(tmp_path).recognition
+    first, second, _ = load(tmp_path).episodes["recognition"]
     assert first.start == second.start
 
 
@@ -126,7 +129,7 @@ FILES: list[tuple[str, bytes, str]] = [
 def test_broken_files(tmp_path: Path, name: str, data: bytes, words: str) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(DataError) as error:
-        cl.load(tmp_path)
+        load(tmp_path)
     assert words in str(error.value)
     assert str(tmp_path) in str(error.value)
     assert "\n" not in str(error.value)
@@ -138,33 +141,33 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(bomb) < 2**20
     (tmp_path / "a.json.gz").write_bytes(bomb)
     with pytest.raises(DataError, match="passes the limit of 1048576 bytes"):
-        cl.load(tmp_path)
+        load(tmp_path)
     (tmp_path / "a.json.gz").write_bytes(b"\x1f\x8b" + bytes(2**20))
     with pytest.raises(DataError, match="passes the limit"):
-        cl.load(tmp_path)
+        load(tmp_path)
 
 
 def test_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(tmp_path, "AR", [None] * 100_001)
     with pytest.raises(DataError, match="100001 episodes pass the limit of 100000; split the file"):
-        cl.load(tmp_path)
+        load(tmp_path)
     for k in range(65):
         (tmp_path / "AR" / f"{k}.json").write_text("{}")
     with pytest.raises(DataError, match="JSON files pass the limit of 64"):
-        cl.load(tmp_path)
+        load(tmp_path)
 
 
 def test_two_files_of_a_kind_and_strangers(tmp_path: Path) -> None:
     make_published_data(tmp_path)
     (tmp_path / "AR" / "notes.json").write_text('{"made by": 1, "and": "us"}')
-    found = cl.load(tmp_path)
+    found = load(tmp_path)
     assert found.notes == ("notes.json holds neither episodes nor anything that belongs to them: not used",)
-    assert [finding.text for finding in cl.check(tmp_path).findings if "notes.json" in finding.text]
+    assert [finding.text for finding in check(tmp_path).findings if "notes.json" in finding.text]
     write_json(tmp_path / "loose.json", question_rows(), False)
-    assert "loose.json lies beside the folders of episodes" in cl.load(tmp_path).notes[0]
+    assert "loose.json lies beside the folders of episodes" in load(tmp_path).notes[0]
     write_json(tmp_path / "recognition" / "more.json", {"episodes": []}, False)
     with pytest.raises(DataError, match=r"holds recognition episodes, as .*; leave one of the two"):
-        cl.load(tmp_path)
+        load(tmp_path)
 
 
 def test_links_out_of_the_data(tmp_path: Path) -> None:
@@ -174,7 +177,7 @@ def test_links_out_of_the_data(tmp_path: Path) -> None:
     inside.unlink()
     os.symlink(outside, inside.with_suffix(""))
     with pytest.raises(DataError, match="a link that leads out"):
-        cl.load(tmp_path / "data")
+        load(tmp_path / "data")
 
 
 def zipped(path: Path, write: Callable[[zipfile.ZipFile], None]) -> None:
@@ -187,27 +190,27 @@ def test_broken_zips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = path.read_bytes()
     path.write_bytes(good[:-40])
     with pytest.raises(DataError, match="not a readable zip"):
-        cl.load(tmp_path)
+        load(tmp_path)
     spot = good.index(b"\x89PNG") if b"\x89PNG" in good else 60
     path.write_bytes(good[:spot] + b"\x00" * 8 + good[spot + 8 :])
     with pytest.raises(DataError, match=r"damaged|cannot be read|not a PNG"):
-        cl.goal_image(cl.load(tmp_path).navigation[0])
-    assert len(cl.fingerprint_of(cl.load(tmp_path).navigation[0])) == 64, "a fault of this episode alone"
+        goal_image(load(tmp_path).episodes["navigation"][0])
+    assert len(fingerprint_of(load(tmp_path).episodes["navigation"][0])) == 64, "a fault of this episode alone"
     zipped(path, lambda packed: packed.writestr("images/1.png", b"no picture"))
-    found = cl.load(tmp_path)
-    assert [one.goal_image is None for one in found.navigation] == [True, False, True]
+    found = load(tmp_path)
+    assert [one.goal_image is None for one in found.episodes["navigation"]] == [True, False, True]
     assert "2 navigation episodes have no goal image" in found.notes[0]
     with pytest.raises(DataError, match="not a PNG picture"):
-        cl.goal_image(found.navigation[1])
-    assert [f.text for f in cl.check(tmp_path).findings if f.severity == "error" and "not a PNG" in f.text]
+        goal_image(found.episodes["navigation"][1])
+    assert [f.text for f in check(tmp_path).findings if f.severity == "error" and "not a PNG" in f.text]
     head = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + (2**16).to_bytes(4, "big") * 2
     zipped(path, lambda packed: packed.writestr("images/1.png", head + bytes(99)))
     with pytest.raises(DataError, match="pass the limit"):
-        cl.goal_image(cl.load(tmp_path).navigation[1])
+        goal_image(load(tmp_path).episodes["navigation"][1])
     monkeypatch.setattr(files, "MAX_IMAGE_BYTES", 1000)
     zipped(path, lambda packed: packed.writestr("images/1.png", head + bytes(10**6)))
     with pytest.raises(DataError, match="passes the limit of 1000 bytes for a picture"):
-        cl.goal_image(cl.load(tmp_path).navigation[1])
+        goal_image(load(tmp_path).episodes["navigation"][1])
 
 
 def test_names_in_zips_never_become_paths(tmp_path: Path) -> None:
@@ -218,7 +221,7 @@ def test_names_in_zips_never_become_paths(tmp_path: Path) -> None:
             packed.writestr(name, b"x")
 
     zipped(path, hostile)
-    assert [one.goal_image for one in cl.load(tmp_path).navigation] == [None] * 3
+    assert [one.goal_image for one in load(tmp_path).episodes["navigation"]] == [None] * 3
 
 
 MANIFESTS: list[tuple[Any, str]] = [
@@ -237,7 +240,7 @@ def test_broken_manifests(tmp_path: Path, content: Any, words: str) -> None:
     make_published_data(tmp_path)
     (tmp_path / "worldgauge.json").write_text(json.dumps(content))
     with pytest.raises(DataError) as error:
-        cl.load(tmp_path)
+        load(tmp_path)
     assert words in str(error.value)
     assert "worldgauge.json" in str(error.value)
 
@@ -247,8 +250,8 @@ def test_broken_answers_beside_the_questions(tmp_path: Path) -> None:
     write_json(tmp_path / "questions.json", question_rows(), False)
     write_json(tmp_path / "lengths.json", {ids[0]: -1.0, ids[1]: 1e9}, False)
     write_json(tmp_path / "evidence.json", {ids[2]: ["one"]}, False)
-    found = cl.load(tmp_path)
-    assert not found.questions
+    found = load(tmp_path)
+    assert not found.episodes["questions"]
     assert [fault.id for fault in found.faults] == ids
     assert "is -1.0; give a number from 0" in found.faults[0].text
     assert "is 'one'; give a whole number" in found.faults[2].text
@@ -256,6 +259,6 @@ def test_broken_answers_beside_the_questions(tmp_path: Path) -> None:
 
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such folder"):
-        cl.load(tmp_path / "nowhere")
+        load(tmp_path / "nowhere")
     with pytest.raises(DataError, match="no JSON file is there"):
-        cl.load(tmp_path)
+        load(tmp_path)

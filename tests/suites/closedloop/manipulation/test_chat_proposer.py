@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.table_sight import table_sight
+from suites.closedloop.manipulation.table_sight import table_sight
 from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import Goal
@@ -23,6 +23,7 @@ from worldgauge.suites.closedloop.policies.contract import (
     TableObservation,
     proposers,
 )
+from worldgauge.suites.closedloop.task import serves
 from worldgauge.worlds.tabletop.pose_plans import bins_from_points, bins_from_poses, poses_from_bins
 
 GOAL = Goal(text="push the blue button")
@@ -182,4 +183,4 @@ def test_it_needs_an_instruction_and_a_model() -> None:
         propose([], goal=Goal())
     with pytest.raises(UsageError, match="asks a language model"):
         proposers.get("chat")(PolicyKit("manipulation", 5))
-    assert "manipulation" in proposers.entry("chat").facts["tasks"]
+    assert serves(proposers, "chat", "manipulation")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.table_sight import table_sight
+from suites.closedloop.manipulation.table_sight import table_sight
 from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import Goal
@@ -179,7 +179,7 @@ def test_long_plans_are_described_unless_it_is_said_otherwise() -> None:
         assert [question.prompt_version.split("/")[0].split("-")[1] for question in asked] == names
     silent = decide(Asked(describe="  "), length=50, asks=2)
     assert (silent.chosen, "2 times asked" in silent.notes["fallback"]) == (0, True)
-    with pytest.raises(UsageError, match="frames or described, got 'guess'"):
+    with pytest.raises(UsageError, match="must be 'frames' or 'described', got 'guess'"):
         decide(Asked(), revision="guess")
     with pytest.raises(UsageError, match="select or rewrite"):
         decide(Asked(), kind="guess")

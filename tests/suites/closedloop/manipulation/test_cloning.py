@@ -8,7 +8,7 @@ import pytest
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.manipulation.cloning import UNLIKE_M, ClonedPolicy, roles
+from worldgauge.suites.closedloop.manipulation.cloning import CUTOFF_M, ClonedPolicy, roles
 from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import Demonstration, DemoThing
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
@@ -117,7 +117,7 @@ def test_plans_stay_in_the_workspace() -> None:
     assert plan[0].x == pytest.approx(0.7)
 
 
-def test_unlikeness_by_loops() -> None:
+def test_dissimilarity_by_loops() -> None:
     rng = np.random.default_rng(3)
     shows = [
         shown([pose(*rng.uniform(0, 0.4, 3), rng.integers(2)) for _ in range(3)], rng.uniform(0, 0.3, (2, 3)).tolist())
@@ -131,8 +131,8 @@ def test_unlikeness_by_loops() -> None:
         for frame in range(3):
             then, red = one.hand[frame], one.places[frame, 0]
             here = np.array(hand[:3])
-            world = min(UNLIKE_M, float(np.linalg.norm(then[:3] - here)))
-            of_red = min(UNLIKE_M, float(np.linalg.norm((then[:3] - red) - (here - places["button named 1"]))))
-            grip = 2 * UNLIKE_M * abs(then[7] - 1)
-            expected.append(world + of_red + grip + 2 * UNLIKE_M)  # a cup that it lacks, a button that is not here
-    np.testing.assert_allclose(ClonedPolicy(shows).unlikeness(hand, places), expected)
+            world = min(CUTOFF_M, float(np.linalg.norm(then[:3] - here)))
+            of_red = min(CUTOFF_M, float(np.linalg.norm((then[:3] - red) - (here - places["button named 1"]))))
+            grip = 2 * CUTOFF_M * abs(then[7] - 1)
+            expected.append(world + of_red + grip + 2 * CUTOFF_M)  # a cup that it lacks, a button that is not here
+    np.testing.assert_allclose(ClonedPolicy(shows).dissimilarity(hand, places), expected)

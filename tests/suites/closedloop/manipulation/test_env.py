@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from support.table_sight import table
+from suites.closedloop.manipulation.table_sight import table
 from worldgauge.suites.closedloop.manipulation.env import RefusedPlan, TableEnv
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan
 from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError

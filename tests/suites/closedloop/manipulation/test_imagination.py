@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.table_sight import table
+from suites.closedloop.manipulation.table_sight import table
 from worldgauge.core.errors import NotApplicableError, SubjectError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.table_sight import table_sight
+from suites.closedloop.manipulation.table_sight import table_sight
 from worldgauge.core.geometry import invert
 from worldgauge.suites.closedloop.manipulation.marks import (
     AXES,

@@ -97,7 +97,7 @@ def test_another_goal_is_another_comparison() -> None:
 
 @pytest.mark.parametrize("goal", [Goal(text="push"), Goal(image=picture(6)), Goal(before=picture(6))])
 def test_a_goal_without_both_pictures_is_refused(goal: Goal) -> None:
-    with pytest.raises(UsageError, match="needs pictures of the table before, and when all is done"):
+    with pytest.raises(UsageError, match="needs images of the table at the start and at the goal"):
         decision(candidate(6), goal=goal)
 
 

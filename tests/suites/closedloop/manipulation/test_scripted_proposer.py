@@ -11,9 +11,9 @@ from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.scripted_proposer import (
     NOISE_M,
     ScriptedProposer,
+    describe_plan,
     make_mistakes,
     thing_at,
-    told,
 )
 from worldgauge.suites.closedloop.policies.contract import PolicyKit, SeenThing, proposers
 from worldgauge.worlds.tabletop.pose_plans import HandPose, bins_from_poses
@@ -151,12 +151,12 @@ def test_poses_stay_inside_the_workspace() -> None:
 
 
 def test_what_a_plan_does_in_words() -> None:
-    assert told(EXPERT, HOME, (RED, BLUE, BLOCK)) == (
+    assert describe_plan(EXPERT, HOME, (RED, BLUE, BLOCK)) == (
         "move over the red cup, then move down, then close the gripper, then move up, "
         "then move 30 cm to the left and 20 cm to the back, then move down, then open the gripper, then move up"
     )
-    assert told((HOME,), HOME, ()) == "stay"
-    assert told((pose(0.35, -0.2, 0.8, 1.0),), HOME, (RED, BLOCK)) == "move to the grey block"
+    assert describe_plan((HOME,), HOME, ()) == "stay"
+    assert describe_plan((pose(0.35, -0.2, 0.8, 1.0),), HOME, (RED, BLOCK)) == "move to the grey block"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.table_sight import table
+from suites.closedloop.manipulation.table_sight import table
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.manipulation.env import RefusedPlan, TableEnv, plan_fault

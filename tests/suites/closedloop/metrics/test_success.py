@@ -13,6 +13,7 @@ from support.vectors import cases
 from worldgauge.core.errors import UsageError
 from worldgauge.metrics import metrics
 from worldgauge.suites.closedloop.metrics import success as s
+from worldgauge.suites.closedloop.metrics.spl import answer_spl, released_spl, spl
 
 LENGTH = st.floats(0, 1000)
 
@@ -38,14 +39,14 @@ def same(found: float, expected: Any) -> None:
 @pytest.mark.parametrize("case", of_kind("spl"))
 def test_path_lengths_of_the_reference(case: dict[str, Any]) -> None:
     episodes = [(e["success"], number(e["shortest"]), number(e["travelled"])) for e in case["episodes"]]
-    terms, expected, released = [s.spl(*one) for one in episodes], case["expected"], case["released"]
+    terms, expected, released = [spl(*one) for one in episodes], case["expected"], case["released"]
     assert [term.value for term in terms] == pytest.approx([100 * v for v in expected["per_episode"]], abs=1e-6)
     same(mean([term.value for term in terms]), expected["spl_percent"])
     same(mean([s.success(done) for done, _, _ in episodes]), expected["sr_percent"])
     same(mean([s.trajectory_steps(travelled) for _, _, travelled in episodes]), expected["mean_travelled"])
     for (_, shortest, _), term in zip(episodes, terms, strict=True):
         assert ("unreachable" in term.flags) == math.isinf(shortest)
-    rate, weighted = s.released_spl(episodes)
+    rate, weighted = released_spl(episodes)
     same(rate, released["sr"])
     same(weighted, released["spl"])
 
@@ -56,7 +57,7 @@ def test_answers_of_the_reference(case: dict[str, Any]) -> None:
     answers = [s.answer_score(e["answered"], e["score"], e["blind_score"]) for e in episodes]
     alone = [s.answer_score(e["answered"], e["score"]) for e in episodes]
     lengths = [(number(e["shortest"]), number(e["travelled"])) for e in episodes]
-    weighted = [s.answer_spl(e["answered"], e["score"], *length) for e, length in zip(episodes, lengths, strict=True)]
+    weighted = [answer_spl(e["answered"], e["score"], *length) for e, length in zip(episodes, lengths, strict=True)]
     assert [term.value for term in answers] == pytest.approx(expected["per_episode_answer"])
     assert [term.value for term in weighted] == pytest.approx(expected["per_episode_spl"], abs=1e-6)
     same(mean([term.value for term in answers]), expected["answer_score"])
@@ -98,10 +99,10 @@ def test_manipulation_of_the_reference(case: dict[str, Any]) -> None:
 
 
 def test_by_hand() -> None:
-    assert s.spl(True, 5, 20) == s.Term(25.0)
-    assert s.spl(True, 20, 5) == s.Term(100.0)
-    assert s.spl(False, 5, 20) == s.Term(0.0)
-    assert s.answer_spl(True, 4, 5, 10) == s.Term(37.5)
+    assert spl(True, 5, 20) == s.Term(25.0)
+    assert spl(True, 20, 5) == s.Term(100.0)
+    assert spl(False, 5, 20) == s.Term(0.0)
+    assert answer_spl(True, 4, 5, 10) == s.Term(37.5)
     assert [s.task_progress(share) for share in (0, 0.25, 1)] == [0.0, 0.25, 1.0]
     assert [s.answer_score(True, mark).value for mark in (1, 2, 3, 4, 5)] == [0, 25, 50, 75, 100]
 
@@ -109,8 +110,8 @@ def test_by_hand() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.floats(0.1, 1000), LENGTH), min_size=1, max_size=9))
 def test_where_nothing_is_odd_the_release_agrees(episodes: list[tuple[bool, float, float]]) -> None:
     """numpy over whole columns against one episode at a time."""
-    rate, weighted = s.released_spl(episodes)
-    assert mean([s.spl(*one).value for one in episodes]) == pytest.approx(100 * weighted)
+    rate, weighted = released_spl(episodes)
+    assert mean([spl(*one).value for one in episodes]) == pytest.approx(100 * weighted)
     assert mean([s.success(done) for done, _, _ in episodes]) == pytest.approx(100 * rate)
     answered = [(1 + done * 4, shortest, travelled) for done, shortest, travelled in episodes]
     assert s.released_answers(answered)[2] == pytest.approx(100 * weighted)
@@ -120,28 +121,28 @@ def test_where_nothing_is_odd_the_release_agrees(episodes: list[tuple[bool, floa
 def test_the_unit_of_length_does_not_matter_and_a_longer_way_is_never_better(
     done: bool, shortest: float, travelled: float, scale: float
 ) -> None:
-    value = s.spl(done, shortest, travelled).value
+    value = spl(done, shortest, travelled).value
     assert value is not None
     assert 0 <= value <= s.success(done)
-    assert s.spl(done, shortest * scale, travelled * scale).value == pytest.approx(value, rel=1e-6, abs=1e-6)
-    assert s.spl(done, shortest, travelled * (1 + scale)).value <= value + 1e-9
-    assert s.answer_spl(True, 5, shortest, travelled).value == s.spl(True, shortest, travelled).value
+    assert spl(done, shortest * scale, travelled * scale).value == pytest.approx(value, rel=1e-6, abs=1e-6)
+    assert spl(done, shortest, travelled * (1 + scale)).value <= value + 1e-9
+    assert answer_spl(True, 5, shortest, travelled).value == spl(True, shortest, travelled).value
 
 
 def test_the_edges() -> None:
-    assert s.spl(True, 0, 0) == s.Term(100.0), "who stands there already has taken the shortest way"
-    assert s.spl(True, 0, 4) == s.Term(0.0)
-    assert s.spl(True, math.inf, 4) == s.Term(0.0, ("unreachable",))
-    assert s.spl(True, 4, math.inf) == s.Term(0.0)
-    assert s.spl(True, 4, None) == s.Term(0.0, ("no_length",))
-    assert s.spl(True, None, 4) == s.Term(None, ("no_reference",)), "missing is not zero"
+    assert spl(True, 0, 0) == s.Term(100.0), "who stands there already has taken the shortest way"
+    assert spl(True, 0, 4) == s.Term(0.0)
+    assert spl(True, math.inf, 4) == s.Term(0.0, ("unreachable",))
+    assert spl(True, 4, math.inf) == s.Term(0.0)
+    assert spl(True, 4, None) == s.Term(0.0, ("no_length",))
+    assert spl(True, None, 4) == s.Term(None, ("no_reference",)), "missing is not zero"
     assert s.answer_score(False, None) == s.Term(0.0, ("no_answer",))
     assert s.answer_score(False, None, 0) == s.Term(0.0, ("no_answer", "judge_error"))
     assert s.answer_score(False, 5, 2) == s.Term(25.0, ("no_answer",)), "a mark of nothing is none"
     assert s.answer_score(True, 9) == s.Term(0.0, ("judge_error",))
     assert s.answer_score(True, None, 5) == s.Term(0.0, ("judge_error",)), "no fallback for a judge that failed"
-    assert s.answer_spl(False, None, 0, 0) == s.Term(0.0, ("no_answer",))
-    assert s.answer_spl(True, None, 4, None) == s.Term(0.0, ("judge_error", "no_length"))
+    assert answer_spl(False, None, 0, 0) == s.Term(0.0, ("no_answer",))
+    assert answer_spl(True, None, 4, None) == s.Term(0.0, ("judge_error", "no_length"))
     assert s.trajectory_steps(None) is None
     assert s.trajectory_steps(0) == 0.0
 
@@ -149,13 +150,13 @@ def test_the_edges() -> None:
 def test_lengths_that_cannot_be() -> None:
     for lengths in ((-1, 3), (3, -1), (math.nan, 3), (3, math.nan)):
         with pytest.raises(UsageError, match="lengths are not negative"):
-            s.spl(True, *lengths)
+            spl(True, *lengths)
     with pytest.raises(UsageError, match="-1 steps"):
         s.trajectory_steps(-1)
 
 
 def test_the_release_at_the_edges() -> None:
-    assert math.isnan(s.released_spl([(True, 0, 0), (True, 1, 1)])[1])
+    assert math.isnan(released_spl([(True, 0, 0), (True, 1, 1)])[1])
     with pytest.raises(ZeroDivisionError):
         s.released_answers([(5, 0.0, 0.0)])
     assert s.released_answers([(5, 4.0, math.inf)])[1:] == (math.inf, 0.0)

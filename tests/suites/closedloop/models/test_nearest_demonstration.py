@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support import demonstrations_fixture as fx
+from suites.closedloop.training_data.demonstrations import demonstrations_data as fx
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
 from worldgauge.core.errors import DataError, NotApplicableError

@@ -64,5 +64,5 @@ def test_without_any_frame_the_first_is_taken(views: dict[str, Any]) -> None:
 
 def test_a_goal_without_a_picture_is_refused() -> None:
     frame = np.zeros((64, 64, 3), np.uint8)
-    with pytest.raises(UsageError, match="needs the picture of a goal"):
+    with pytest.raises(UsageError, match="needs a goal image"):
         decision({"goal": None}, [candidate(frame, 1)])

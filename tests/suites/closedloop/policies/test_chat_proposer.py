@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.home_scene import F, L, R, S, Seen, largest_thing
+from suites.closedloop.policies.home_scene import F, L, R, S, Seen, largest_thing
 from worldgauge.chat.client import BudgetError, EndpointError, Question, ScriptedChat
 from worldgauge.core.episode import Goal
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.suites.closedloop.policies.contract import (
     ActionPlan,
@@ -165,5 +165,5 @@ def test_what_a_task_needs_is_asked_for() -> None:
     for task, goal in (("navigation", Goal()), ("questions", Goal())):
         with pytest.raises(UsageError, match="this episode has none"):
             propose(task, ScriptedChat([]), goal)
-    with pytest.raises(UsageError, match="no task 'cooking'"):
+    with pytest.raises(UnknownNameError, match="no task 'cooking'"):
         proposers.get("chat")(PolicyKit("cooking", 5, ScriptedChat([])))

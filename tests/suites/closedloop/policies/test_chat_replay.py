@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from suites.closedloop.policies.home_scene import F, Seen, candidates, largest_thing
 from support.chat_endpoint import Asked, FakeEndpoint, error, likely, ok
-from support.home_scene import F, Seen, candidates, largest_thing
 from worldgauge.chat.client import EndpointError
 from worldgauge.chat.endpoint import open_chat
 from worldgauge.chat.prompts import Prompts

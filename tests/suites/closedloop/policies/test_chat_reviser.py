@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.home_scene import F, L, R, Seen, candidates, largest_thing
+from suites.closedloop.policies.home_scene import F, L, R, Seen, candidates, largest_thing
 from worldgauge.chat.client import BudgetError, EndpointError, Question, ScriptedChat
 from worldgauge.chat.pictures import RED
 from worldgauge.chat.prompts import Prompts

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from support.home_scene import F, L, S, Seen
+from suites.closedloop.policies.home_scene import F, L, S, Seen
 from worldgauge.chat.client import EndpointError, Question, ScriptedChat
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit
 from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel

@@ -81,7 +81,7 @@ def test_the_first_of_equals_and_a_plan_without_frames_last(reviser: Reviser[Any
 def test_without_rollouts_the_first_and_without_a_picture_an_error(reviser: Reviser[Any]) -> None:
     plain = Candidate(ActionPlan((Primitive.FORWARD,), "test"), None, lambda: None)
     assert decided(reviser, plain, candidate(AHEAD)).chosen == 0
-    with pytest.raises(UsageError, match="picture of a goal"):
+    with pytest.raises(UsageError, match="needs a goal image"):
         decided(reviser, candidate(AHEAD), goal=None)
 
 

@@ -8,7 +8,7 @@ import pytest
 from worldgauge.core.geometry import Panorama, pose_from_yaw_pitch
 from worldgauge.suites.closedloop.questions.explored import ExploredFloor
 from worldgauge.worlds.indoor.boxes import Box, Boxes, Paint
-from worldgauge.worlds.indoor.camera import Scene, render
+from worldgauge.worlds.indoor.camera import BoxScene, render
 
 PAINT = Paint("plain", (120, 120, 120))
 CAMERA = Panorama(256, 128)
@@ -26,7 +26,7 @@ def room(*boxes):
         ((8, 2.5, 0), (8.1, 4, 2.6)),
         ((16, 0, 0), (16.1, 4, 2.6)),
     ]
-    return Scene.of(Boxes.of([Box(low, high, 1, 0, PAINT) for low, high in (*shell, *boxes)], 0))
+    return BoxScene.of(Boxes.of([Box(low, high, 1, 0, PAINT) for low, high in (*shell, *boxes)], 0))
 
 
 def looked(scene, *places):

@@ -3,7 +3,7 @@
 import pytest
 
 from worldgauge.suites.closedloop.questions.generate.words import ROOMS
-from worldgauge.suites.closedloop.questions.parsed import parse_question, rooms_told
+from worldgauge.suites.closedloop.questions.parsed import parse_question, room_evidence
 from worldgauge.worlds.indoor.homes import LABELS
 
 
@@ -36,10 +36,10 @@ def test_a_question_of_no_form_wants_what_it_mentions():
     ("label", "room"), [("toilet", "bathroom"), ("counter", "kitchen"), ("bed", "bedroom"), ("sofa", "living room")]
 )
 def test_a_sign_of_a_room_tells_of_it_and_of_no_other(label, room):
-    told = {kind: rooms_told(kind)[LABELS.index(label)] for kind in ROOMS}
+    told = {kind: room_evidence(kind)[LABELS.index(label)] for kind in ROOMS}
     assert told[room] > 0.8
     assert sum(told.values()) == pytest.approx(1.0)
 
 
 def test_what_is_in_every_room_tells_of_none():
-    assert max(rooms_told(kind)[LABELS.index("picture")] for kind in ROOMS) < 0.5
+    assert max(room_evidence(kind)[LABELS.index("picture")] for kind in ROOMS) < 0.5

@@ -90,7 +90,7 @@ def test_same_generator_same_episodes_and_fewer_are_the_first_of_more(home: Home
 
 def test_visible_share_agrees_with_rays_into_all_directions(home: Home, found: Found) -> None:
     """Independently: a panorama of the home without everything else, and one with it, counted in solid angle."""
-    from worldgauge.worlds.indoor.camera import Scene, render
+    from worldgauge.worlds.indoor.camera import BoxScene, render
 
     panorama = Panorama(1024, 512)
     rays = panorama.rays()
@@ -98,7 +98,7 @@ def test_visible_share_agrees_with_rays_into_all_directions(home: Home, found: F
     within = (rays[..., 2] > 0) & (np.abs(rays[..., :2]).max(-1) <= rays[..., 2])
     for one in found[1][:3]:
         boxes = home.plan.boxes
-        alone = Scene.of(boxes.kept(boxes.instance == one.target))
+        alone = BoxScene.of(boxes.kept(boxes.instance == one.target))
         whole = weight[render(alone, one.start.eye(), panorama).instance == one.target].sum()
         seen = weight[(home.view(one.start.eye(), panorama).instance == one.target) & within].sum()
         assert seen / whole == pytest.approx(one.sight.visible, rel=0.15)  # small things fill 50 pixels

@@ -16,8 +16,8 @@ from worldgauge.suites.closedloop.recognition import reviser as module
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
-from worldgauge.suites.closedloop.recognition.recogniser.training import train
-from worldgauge.suites.closedloop.recognition.reviser import RecogniserReviser, together, worth
+from worldgauge.suites.closedloop.recognition.recogniser.train import train
+from worldgauge.suites.closedloop.recognition.reviser import RecogniserReviser, combine_views, mean_confidence
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.primitives import Primitive, Steps
@@ -184,22 +184,22 @@ def test_no_plans(home: Home, scene: tuple[Stance, int]) -> None:
 
 def test_views_that_repeat_change_nothing_and_disagreement_makes_less_sure() -> None:
     one, other = np.log([0.7, 0.2, 0.1]), np.log([0.2, 0.7, 0.1])
-    assert together(one, []) == pytest.approx(softmax(one))
-    assert together(one, [one] * 5) == pytest.approx([0.7, 0.2, 0.1])
-    assert together(one, [other])[:2] == pytest.approx([together(one, [other])[0]] * 2)
-    assert together(one, [other]).max() < 0.7
+    assert combine_views(one, []) == pytest.approx(softmax(one))
+    assert combine_views(one, [one] * 5) == pytest.approx([0.7, 0.2, 0.1])
+    assert combine_views(one, [other])[:2] == pytest.approx([combine_views(one, [other])[0]] * 2)
+    assert combine_views(one, [other]).max() < 0.7
     vague = np.log([0.32, 0.34, 0.34])
-    assert together(one, [vague])[0] > softmax((one + vague) / 2)[0]
+    assert combine_views(one, [vague])[0] > softmax((one + vague) / 2)[0]
 
 
-def test_worth_counts_only_the_frames_of_the_plan_that_show_the_target() -> None:
+def test_mean_confidence_counts_only_the_frames_of_the_plan_that_show_the_target() -> None:
     def glimpse(action: int, sure: float) -> module.Glimpse:
         image: Image = np.zeros((1, 1, 3), np.uint8)
         seen = module.TrackedView(abs(action), action, image, (0, 0, 1, 1), 1.0, 0.0)
         return module.Glimpse(seen, np.log([sure, 1 - sure]), True)
 
-    assert worth([glimpse(1, 0.8), glimpse(2, 0.6), glimpse(-1, 0.99)], 4) == pytest.approx(1.4 / 4)
-    assert worth([], 4) == 0
+    assert mean_confidence([glimpse(1, 0.8), glimpse(2, 0.6), glimpse(-1, 0.99)], 4) == pytest.approx(1.4 / 4)
+    assert mean_confidence([], 4) == 0
 
 
 def test_it_is_registered() -> None:

@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.places import TESTS
 from support.vectors import cases
 from worldgauge.core.errors import DataError
 from worldgauge.suites.loopnav.format import records as loopnav_records
 from worldgauge.suites.loopnav.format.records import Goal, Record, parse_records, read_records, walk_of
 from worldgauge.suites.loopnav.format.validity import exact_return_index, return_index
-
-OURS = TESTS / "vectors" / "loopnav_sgcs.json"
 
 RECORD: dict[str, Any] = {
     "x": 10.5,
@@ -57,11 +54,12 @@ def test_vector_loopnav_segment(case: dict[str, Any]) -> None:
 
 
 def test_the_exact_rule_is_not_fooled_by_a_near_c() -> None:
-    named = {case["note"].split()[0]: goals_of(case) for case in json.loads(OURS.read_text())["segment_cases"]}
-    assert exact_return_index(named["ABA"]) == 13
-    assert exact_return_index(named["ABCA"]) == 23
-    assert exact_return_index(named["C"]) == 14  # the released rule says 8
-    assert exact_return_index(named["null"]) == 6
+    a, b, c, near_a = Goal(0, -8), Goal(12, -1), Goal(20, 10), Goal(1, -8)
+    assert exact_return_index([a] * 6 + [b] * 8 + [a] * 7) == 13
+    assert exact_return_index([a] * 4 + [b] * 9 + [c] * 11 + [a] * 10) == 23
+    near = [a] * 4 + [b] * 5 + [near_a] * 6 + [a] * 3
+    assert (exact_return_index(near), return_index((0.3, -7.7), near)) == (14, 8)
+    assert exact_return_index([None] * 3 + [b] * 4 + [None] * 2 + [a] * 5) == 6
     assert exact_return_index([Goal(5, 5)] * 4) is None
     assert exact_return_index([]) is None
     # A goal of the same block but another form is another leg: C on A's own column.

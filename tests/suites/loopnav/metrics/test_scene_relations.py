@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics.sgcs import CATEGORIES, Instances, frame_sgcs, instances_from_labels
+from worldgauge.perception.instances import CATEGORIES, Instances, instances_from_labels
 from worldgauge.suites.loopnav.metrics.scene_relations import (
     match_by_look,
     match_by_place,
@@ -13,6 +13,7 @@ from worldgauge.suites.loopnav.metrics.scene_relations import (
     shape_iou,
     shape_score,
 )
+from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs
 
 SIZE = {"height": 100, "width": 160}
 

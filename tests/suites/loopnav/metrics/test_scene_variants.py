@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.metrics import metrics
-from worldgauge.metrics.sgcs import Instances, frame_sgcs, sgcs
+from worldgauge.perception.instances import Instances
 from worldgauge.suites.loopnav.metrics.scene_variants import (
     chance_corrected,
     chance_level,
@@ -22,6 +22,7 @@ from worldgauge.suites.loopnav.metrics.scene_variants import (
     sgcs_by_coverage,
     unseen_sgcs,
 )
+from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs, sgcs
 
 SIZE = {"height": 360, "width": 640}
 

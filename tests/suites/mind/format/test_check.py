@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.mind_fixture import write_published
+from suites.mind.mind_data import write_published
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.suites.mind import format as mind

@@ -1,7 +1,5 @@
 """The engine's frame and ours, against the vector file, its proof rows and by invariance."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,14 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.vectors import DEFAULT, cases
+from support.vectors import cases
 from worldgauge.core.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
 from worldgauge.suites.mind.format.coordinates import arm_angles, our_point, our_pose, ue_point, ue_pose
 
 OURS_OF_OPENCV = np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]])
 """The vectors' world is x right, y down, z ahead."""
-
-OBSERVED: list[dict[str, Any]] = json.loads(Path(DEFAULT / "mind_ue_pose.json").read_text())["observed_rows"]
 
 
 @pytest.mark.parametrize("case", cases("mind_ue_pose", "cases"))
@@ -71,14 +67,11 @@ def test_straight_up_and_down_keep_the_pose(pitch: float) -> None:
     np.testing.assert_allclose(our_pose(position, angles), pose, atol=1e-9)
 
 
-def test_the_arm_of_the_published_rows() -> None:
-    actor, camera, field = (
-        np.array([row[k] for row in OBSERVED], float) for k in ("actor_pos", "camera_pos", "camera_rpy")
-    )
-    angles, found = arm_angles(actor, camera, field)
+@pytest.mark.parametrize("row", cases("mind_ue_pose", "observed_rows"))
+def test_the_arm_of_the_published_rows(row: dict[str, Any]) -> None:
+    angles, found = arm_angles([row["actor_pos"]], [row["camera_pos"]], [row["camera_rpy"]])
     assert found.all()
-    np.testing.assert_allclose(angles[:, 1], [row["pitch_from_positions_deg"] for row in OBSERVED], atol=1e-5)
-    np.testing.assert_allclose(angles[:, 2], [row["yaw_from_positions_deg"] for row in OBSERVED], atol=1e-5)
+    assert angles[0, 1:] == pytest.approx([row["pitch_from_positions_deg"], row["yaw_from_positions_deg"]], abs=1e-5)
 
 
 @pytest.mark.parametrize(

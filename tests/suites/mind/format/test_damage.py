@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.mind_fixture import published_rows
+from suites.mind.mind_data import published_rows
 from worldgauge.core.errors import DataError
 from worldgauge.perception.colmap import read_images_txt
 from worldgauge.suites.mind.format.files import parse_action, read_sidecar

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.mind_fixture import MIRROR, pictures, published_rows, write_published, write_published_clip
-from worldgauge.core.actions import walk_look
+from suites.mind.mind_data import MIRROR, pictures, published_rows, write_published, write_published_clip
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.video import Writer
 from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.actions import walk_look
 from worldgauge.suites.mind.format import MindClip, Part
 from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS
 

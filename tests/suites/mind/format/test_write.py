@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.mind_fixture import pictures
-from worldgauge.core.actions import walk_look
+from suites.mind.mind_data import pictures
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.image import Image
 from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.actions import walk_look
 from worldgauge.suites.mind.format.files import read_sidecar
 from worldgauge.suites.mind.walks.key_walks import KeyWalk
 

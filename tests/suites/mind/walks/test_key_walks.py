@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from worldgauge.core.actions import walk_look
 from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch, rotation_angle, yaw_pitch_from_pose
+from worldgauge.suites.mind.actions import walk_look
 from worldgauge.suites.mind.walks import key_walks
 from worldgauge.suites.mind.walks.dynamics import BRAKE, FIRST, RISE, STEEPEST, area_around, replayed
 from worldgauge.suites.mind.walks.key_policy import SHORTEST, start_state

@@ -1,29 +1,26 @@
 """The ten out-and-back paths, against the vector file of the specification."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 
-from support.places import TESTS
-from worldgauge.core.actions import walk_look
+from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UnknownNameError
 from worldgauge.core.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
-from worldgauge.suites.mind.walks.mirror import LEG, MIRROR_PATHS, actions_of, mirror_poses
+from worldgauge.suites.mind.actions import actions_of, walk_look
+from worldgauge.suites.mind.walks.mirror import LEG, MIRROR_PATHS, mirror_poses
 
-VECTORS = json.loads((TESTS / "vectors" / "mind_mirror_paths.json").read_text())
 COLUMNS = ("ws", "ad", "ud", "lr")
 
 
 def test_names_stand_in_the_order_of_the_videos() -> None:
     assert list(MIRROR_PATHS) == ["w", "s", "u", "down", "a", "d", "wl", "wr", "sl", "sr"]
-    numbers = {case["name"]: case["video"] for case in VECTORS["cases"]}
-    assert [numbers[name] for name in MIRROR_PATHS] == [f"path-{n}.mp4" for n in range(1, 11)]
 
 
-@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda c: f"{c['name']}-{c['delta_r_deg_per_frame']}")
+@pytest.mark.parametrize("case", cases("mind_mirror_paths", "cases"))
 def test_vector(case: dict) -> None:
+    assert case["video"] == f"path-{1 + list(MIRROR_PATHS).index(case['name'])}.mp4"
     keys = MIRROR_PATHS[case["name"]]
     assert keys.shape == (2 * LEG, 4)
     assert keys.dtype == np.uint8
@@ -56,17 +53,6 @@ def test_keys_of_ones_own_lead_as_far_as_they_go() -> None:
     poses = mirror_poses([(1, 0, 0, 1)] * 3, np.array(pose_from_yaw_pitch((0, 0, 0), 0.0)), walk_look())
     angles = np.radians([0.5, 1.5, 2.5])
     np.testing.assert_allclose(poses[-1, :2, 3], (np.cos(angles).sum() / 12, np.sin(angles).sum() / 12))
-
-
-def test_codes_become_the_buttons_of_the_space() -> None:
-    space = walk_look()
-    for column, names in enumerate((("forward", "back"), ("left", "right"), ("look_up", "look_down"))):
-        for code, name in enumerate(names, start=1):
-            keys = np.zeros((1, 4), np.uint8)
-            keys[0, column] = code
-            actions = actions_of(keys, space)
-            assert actions.column(name)[0] == 1
-            assert actions.values.sum() == 1
 
 
 def test_what_cannot_be_meant_is_refused() -> None:

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from worldgauge.core.actions import walk_look
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, yaw_pitch_from_pose
+from worldgauge.suites.mind.actions import walk_look
 from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, mirror_poses
 from worldgauge.suites.mind.walks.mirror_starts import PITCH_DEG, UNEVEN_M, find_mirror_start
 from worldgauge.worlds.third_person import ARM_M, ThirdPerson, feet_of, figure_mask

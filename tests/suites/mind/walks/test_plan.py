@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from worldgauge.suites.mind.format.layout import space_hint, steps_of
+from worldgauge.suites.mind.actions import steps_of
+from worldgauge.suites.mind.format.layout import space_hint
 from worldgauge.suites.mind.walks.plan import SPACES, PlannedClip, planned_clips
 from worldgauge.worlds.voxel.world import FAMILIES
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.target_fixture import BAD, make_bad_inputs, make_target_data, make_wm_videos
+from suites.target.target_data import BAD, make_bad_inputs, make_target_data, make_wm_videos
 from worldgauge.core.errors import DataError, SubjectError, UsageError, WorldError
 from worldgauge.models.outside.videos import Videos
 from worldgauge.suites.target import format as target
@@ -313,7 +313,7 @@ def test_horizons_that_point_nowhere_are_faults(data: Path, at: object) -> None:
 
 
 def test_a_truth_video_of_another_length_is_found_in_proportion(data: Path) -> None:
-    from support.target_fixture import write_video
+    from suites.target.target_data import write_video
     from worldgauge.core.video import Clip
 
     scenario = first(data)

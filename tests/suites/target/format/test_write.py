@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.target_fixture import make_target_data, make_walk, render, room_of
+from suites.target.target_data import make_target_data, make_walk, render, room_of
 from worldgauge.core.errors import DataError
 from worldgauge.core.image import Image, read_png
 from worldgauge.core.video import Clip

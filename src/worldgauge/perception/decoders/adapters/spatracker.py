@@ -3,7 +3,7 @@
     worldgauge score target --data D --videos V
         --set "decoder=cmd:conda run -n spatrack python -m worldgauge_serve spatracker.py:SpaTracker?root=/src/spatrack"
 
-Needs numpy and `worldgauge_serve` beside it, never worldgauge itself. SpatialTrackerV2 is licensed CC BY-NC 4.0: not
+Needs numpy and `worldgauge_serve` next to it, never worldgauge itself. SpatialTrackerV2 is licensed CC BY-NC 4.0: not
 for commercial use. Read it and install it yourself.
 """
 
@@ -28,10 +28,17 @@ LONGEST = 336
 class SpaTracker:
     """SpatialTrackerV2: cameras and depth of a VGGT, refined while points are tracked through all frames.
 
-    front, weights: the two checkpoints, each a folder as the Hugging Face hub keeps it or its name there. root: clone
-    of the repository. grid: side of the grid of points asked for. points: that it tracks for the cameras. fps: as it
-    is told. grid_of: "seen" lays the grid over the pictures that the network sees; "published" over those before they
-    are made smaller, as the published script does. backend: replaces the networks, for tests.
+    Args:
+        root: Clone of the repository.
+        front: First checkpoint: a folder as the Hugging Face hub keeps it, or its name there.
+        weights: Second checkpoint.
+        grid: Side of the grid of points asked for.
+        points: Number of points that it tracks for the cameras.
+        fps: Frames per second that it is told.
+        grid_of: "seen" lays the grid over the pictures that the network sees; "published" over those before they are
+            made smaller, as the published script does.
+        device: As torch names it.
+        backend: Replaces the networks, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -58,7 +65,16 @@ class SpaTracker:
     def estimate(
         self, arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]
     ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Camera-to-world poses (n + 1, 4, 4) of "anchor" (h, w, 3), first, and of "frames" (n, H, W, 3), all uint8."""
+        """Decode the camera path of a clip.
+
+        Args:
+            arrays: "anchor" (h, w, 3) and "frames" (n, H, W, 3), uint8.
+            options: May hold "seed".
+
+        Returns:
+            Camera-to-world "poses" (n + 1, 4, 4), the anchor's first; and the focal length "focal_px" in pixels of the
+            frames.
+        """
         frames = of_one_size(arrays["anchor"], arrays["frames"])
         images = shrunk(frames)
         self._backend.seed(int(options.get("seed", 0)))
@@ -68,7 +84,15 @@ class SpaTracker:
 
 
 def of_one_size(anchor: NDArray[Any], frames: NDArray[Any]) -> NDArray[Any]:
-    """(n + 1, h, w, 3) uint8: the anchor (h, w, 3), then frames (n, H, W, 3) at its size, by a Lanczos filter."""
+    """Resize frames to the anchor's size by a Lanczos filter.
+
+    Args:
+        anchor: (h, w, 3) uint8.
+        frames: (n, H, W, 3) uint8.
+
+    Returns:
+        (n + 1, h, w, 3) uint8, the anchor first.
+    """
     if frames.shape[1:3] != anchor.shape[:2]:
         image = importlib.import_module("PIL.Image")  # of the repository's own requirements
         size = anchor.shape[1], anchor.shape[0]
@@ -114,7 +138,7 @@ class _Upstream:
         self._points_on_grid = _need("models.SpaTrackV2.models.utils").get_points_on_a_grid
 
     def seed(self, seed: int) -> None:
-        """Start what is random anew."""
+        """Seed all random generators."""
         self._torch.manual_seed(seed)
 
     def cameras(self, images: NDArray[Any], grid: int, size: Any) -> tuple[NDArray[Any], NDArray[Any], int]:

@@ -3,7 +3,7 @@
     worldgauge score target --data D --videos V
         --set "decoder=cmd:conda run -n vggt python -m worldgauge_serve vggt.py:Vggt?weights=/w/VGGT-1B/model.pt"
 
-Needs numpy and `worldgauge_serve` beside it, never worldgauge itself. VGGT has a licence of its own, and so have its
+Needs numpy and `worldgauge_serve` next to it, never worldgauge itself. VGGT has a licence of its own, and so have its
 weights; read both and install it yourself. Frames are prepared as its loader does in its mode "crop".
 """
 
@@ -29,8 +29,11 @@ PATCH = 14
 class Vggt:
     """VGGT: cameras of all frames in one pass of a transformer.
 
-    weights: a checkpoint (model.pt), a folder as the Hugging Face hub keeps it, or its name there. root: clone of the
-    repository, where it is not installed. backend: replaces the network, for tests.
+    Args:
+        weights: A checkpoint (model.pt), a folder as the Hugging Face hub keeps it, or its name there.
+        root: Clone of the repository, where it is not installed.
+        device: As torch names it.
+        backend: Replaces the network, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -44,7 +47,16 @@ class Vggt:
     def estimate(
         self, arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]
     ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """World-to-camera poses (n + 1, 3, 4) of "frames" (n, H, W, 3) and, last, of "anchor" (h, w, 3), all uint8."""
+        """Decode the camera path of a clip.
+
+        Args:
+            arrays: "frames" (n, H, W, 3) and "anchor" (h, w, 3), uint8.
+            options: Not used.
+
+        Returns:
+            World-to-camera "poses" (n + 1, 3, 4), the anchor's last; and the focal length "focal_px" in pixels of the
+            frames, with the size that the network has seen.
+        """
         frames = arrays["frames"]
         images = prepared([*frames, arrays["anchor"]])
         poses, focal = self._backend.cameras(images)
@@ -69,7 +81,18 @@ def prepared(frames: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def height_of(width: int, height: int) -> int:
-    """Rows of a frame of `width` x `height` at the width of 518. Raises ValueError for one too flat for a patch."""
+    """Return the height of a frame resized to a width of 518.
+
+    Args:
+        width: Pixels.
+        height: Pixels.
+
+    Returns:
+        Rows, a multiple of the patch.
+
+    Raises:
+        ValueError: The frame is too flat for a single patch.
+    """
     rows = round(height * (WIDTH / width) / PATCH) * PATCH
     if rows == 0:
         raise ValueError(f"vggt: a frame of {width}x{height} is too flat")

@@ -5,7 +5,7 @@
     worldgauge run mind --data D --model M
         --set "poses=cmd:conda run -n vipe python -m worldgauge_serve vipe.py:Vipe?pipeline=default&clip=x264"
 
-Needs numpy and `worldgauge_serve` beside it, never worldgauge itself. ViPE's code is licensed Apache-2.0; the networks
+Needs numpy and `worldgauge_serve` next to it, never worldgauge itself. ViPE's code is licensed Apache-2.0; the networks
 that it loads have licences of their own. Install it yourself. No history is used: its depth network gives the metres.
 """
 
@@ -44,11 +44,14 @@ SLAM: Mapping[str, Any] = {
 class Vipe:
     """ViPE: visual SLAM with a network for metric depth.
 
-    pipeline: "published" for the settings of Target-Bench, which a ViPE of autumn 2025 (0.1) takes; or the name of one
-    of ViPE's own ("default", "no_vda") in whatever version is installed; MIND takes "default". clip: how frames come to
-    it, "mp4v" as Target-Bench writes them or "x264" as MIND does, at the video's own rate, which needs PyAV (av).
-    cache: folder for the weights that it downloads. root: clone of the repository, where it is not installed.
-    backend: replaces it, for tests.
+    Args:
+        pipeline: "published" for the settings of Target-Bench, which a ViPE of autumn 2025 (0.1) takes; or the name of
+            one of ViPE's own ("default", "no_vda") in whatever version is installed; MIND takes "default".
+        clip: How frames are passed to it: "mp4v" as Target-Bench writes them, or "x264" as MIND does, at the video's
+            own rate, which needs PyAV (av).
+        cache: Folder for the weights that it downloads.
+        root: Clone of the repository, where it is not installed.
+        backend: Replaces it, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -59,7 +62,7 @@ class Vipe:
         if clip not in ("mp4v", "x264"):
             raise ValueError(f"vipe: clip is {clip!r}; give 'mp4v' or 'x264'")
         if clip == "x264":
-            _need_av()  # told when it is made, not with the first video
+            _need_av()  # fails here, not with the first video
         self._clip = clip
         self._backend = backend if backend is not None else _Upstream(pipeline, cache, root)
         settings = {"pipeline": pipeline, "clip": clip, **self._backend.identity}
@@ -68,7 +71,15 @@ class Vipe:
     def estimate(
         self, arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]
     ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Rows tx ty tz qx qy qz qw (n, 7), camera-to-world in metres, of "frames" (n, H, W, 3) uint8."""
+        """Decode the camera path of a clip.
+
+        Args:
+            arrays: "frames" (n, H, W, 3) uint8.
+            options: May hold "seed" and "fps".
+
+        Returns:
+            Camera-to-world "poses" (n, 7), tx ty tz qx qy qz qw in metres; and no facts.
+        """
         self._backend.seed(int(options.get("seed", 0)))
         with tempfile.TemporaryDirectory(prefix="vipe-") as folder:
             clip = Path(folder) / "sampled.mp4"
@@ -84,7 +95,12 @@ class Vipe:
 
 
 def write_clip(path: Path, frames: NDArray[Any]) -> None:
-    """Frames (n, H, W, 3) uint8 RGB as a video of 30 a second, MPEG-4 part 2 as OpenCV writes it."""
+    """Write a video at 30 frames per second, MPEG-4 part 2 as OpenCV writes it.
+
+    Args:
+        path: The file.
+        frames: (n, H, W, 3) uint8 RGB.
+    """
     cv2 = _need("cv2")
     height, width = frames.shape[1:3]
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"mp4v"), FPS, (width, height))
@@ -96,9 +112,14 @@ def write_clip(path: Path, frames: NDArray[Any]) -> None:
 
 
 def write_x264(path: Path, frames: NDArray[Any], fps: float) -> None:
-    """Frames (n, H, W, 3) uint8 RGB as a video of `fps` a second, H.264 by x264 of quality 18, at their own size.
+    """Write a video in H.264 by x264 of quality 18.
 
-    An odd side gets its last row or column twice: colours at half the resolution need an even one.
+    An odd side gets its last row or column twice, since chroma subsampling needs an even one.
+
+    Args:
+        path: The file.
+        frames: (n, H, W, 3) uint8 RGB.
+        fps: Frames per second.
     """
     av = _need_av()
     rows, columns = frames.shape[1] % 2, frames.shape[2] % 2
@@ -127,7 +148,7 @@ class _Upstream:
         self.identity = {"version": str(getattr(self._vipe, "__version__", "unknown"))}
 
     def seed(self, seed: int) -> None:
-        """Start what is random anew."""
+        """Seed all random generators."""
         self._torch.manual_seed(seed)
 
     def poses(self, clip: Path, folder: Path) -> NDArray[Any]:

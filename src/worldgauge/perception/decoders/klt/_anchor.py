@@ -57,7 +57,15 @@ class AnchorPlace:
 
 
 def place_anchor(first: FirstFrame, anchor: Gray) -> AnchorPlace | None:
-    """Where `anchor` (H, W) was seen from; None where nothing can be found out."""
+    """Find from where the anchor frame was seen.
+
+    Args:
+        first: The first frame and its points.
+        anchor: (H, W) uint8.
+
+    Returns:
+        The place; None if it cannot be found.
+    """
     places, theirs = sift(anchor, ANCHOR_POINTS)
     xy = places.astype(np.float64) - _middle(anchor)
     ours = first.descriptors

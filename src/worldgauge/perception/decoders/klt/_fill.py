@@ -27,10 +27,17 @@ class Views(NamedTuple):
 
 
 def seen_from(built: Map, kept: Indices, views: Views) -> tuple[Indices, FloatArray, FloatArray]:
-    """Frames (n,) that have a camera, with their rotations (n, 3, 3) and translations (n, 3), world to camera.
+    """Add cameras between key frames to a finished map, each starting halfway between its neighbours.
 
-    kept: (k,) which key frames do, ascending. Frames from the first to the last of these are tried: each starts halfway
-    between its neighbours; one that sees too few points of the map where they should be is left out.
+    A frame that sees too few of the points it should see is left out.
+
+    Args:
+        built: The map.
+        kept: (k,) key frames that have a camera, ascending.
+        views: The tracks.
+
+    Returns:
+        Frames (n,) that have a camera, their rotations (n, 3, 3) and translations (n, 3), world to camera.
     """
     keys = views.keys[kept]
     rotations, translations = built.scene.rotations[kept], built.scene.translations[kept]

@@ -29,8 +29,11 @@ _ADJUST_EVERY = 4
 class Map:
     """Cameras of the frames that could be placed, and points.
 
-    scene: cameras of all frames (K), meaningful where `placed` (K,); all points (P), meaningful where `known` (P,).
-    seen: (K, P) bool, sightings that agree with the scene.
+    Attributes:
+        scene: Cameras of all K frames, valid where `placed`; all P points, valid where `known`.
+        placed: (K,) bool.
+        known: (P,) bool.
+        seen: (K, P) bool, sightings that agree with the scene.
     """
 
     scene: Scene
@@ -47,9 +50,15 @@ class Map:
 
 
 def build_map(xy: FloatArray, focal: float, focal_prior: tuple[float, float] | None) -> Map | None:
-    """The map of points seen at `xy` (K, P, 2) pixels from the image centre, NaN where unseen; None without a start.
+    """Build a map from tracks.
 
-    focal: pixels, where the search starts; focal_prior: as `adjust` takes it.
+    Args:
+        xy: (K, P, 2) pixels from the image centre, NaN where unseen.
+        focal: Focal length to start from, pixels.
+        focal_prior: As `adjust` takes it.
+
+    Returns:
+        The map; None if no two views give a start.
     """
     best: Map | None = None
     for tolerance_px in TOLERANCES_PX:
@@ -143,7 +152,7 @@ class _Builder:
         return Map(self.scene, self.placed, self.known, self.seen, self.start.parallax_deg)
 
     def _next(self, lost: set[int]) -> int | None:
-        """The frame to place next: the one beside placed frames that sees most known points."""
+        """The frame to place next: the one next to placed frames that sees most known points."""
         beside = [
             k
             for k in np.flatnonzero(~self.placed).tolist()
@@ -214,10 +223,16 @@ class _Builder:
 
 
 def turning_in_place(xy: FloatArray, focals: Iterable[float]) -> FloatArray | None:
-    """Rotations (K, 3, 3) from the first camera to each, where turns alone explain what moves; None where they don't.
+    """Explain the motion by rotations alone.
 
-    focals: pixels, tried in turn. Every pair of frames 1, 2, 4, ... apart that shares points must agree to
-    `MAX_TURN_ERROR_PX`, median.
+    Every pair of frames 1, 2, 4, ... apart that shares points must agree to a median of `MAX_TURN_ERROR_PX`.
+
+    Args:
+        xy: (K, P, 2) pixels from the image centre, NaN where unseen.
+        focals: Focal lengths to try, pixels.
+
+    Returns:
+        Rotations (K, 3, 3) from the first camera to each; None where rotations do not suffice.
     """
     return next((turns for focal in focals if (turns := _turns(xy, focal)) is not None), None)
 

@@ -28,8 +28,9 @@ _PALE = 100
 class Tracks:
     """Where points were seen.
 
-    xy: (K, P, 2) float32 pixels in the frames recorded, pixel centres at whole numbers, NaN where a point was not seen.
-    descriptors: (S, 128) float32 SIFT of the first S points, as they look in the first frame.
+    Attributes:
+        xy: (K, P, 2) float32 pixels in the recorded frames, pixel centres at whole numbers, NaN where unseen.
+        descriptors: (S, 128) float32 SIFT of the first S points, as they look in the first frame.
     """
 
     xy: Float32
@@ -37,8 +38,13 @@ class Tracks:
 
 
 def follow(frames: Iterable[Gray], keyed: Container[int], recorded: Container[int] | None = None) -> Tracks:
-    """Tracks through `frames` (H, W) uint8: new points join at the frames in `keyed`, places are kept at those in
-    `recorded`, the same ones by default."""
+    """Track points through a video.
+
+    Args:
+        frames: (H, W) uint8 each.
+        keyed: Frames where new points join.
+        recorded: Frames where places are kept; those of `keyed` by default.
+    """
     descriptors = np.zeros((0, 128), np.float32)
     rows: list[tuple[NDArray[np.int64], Float32]] = []
     before: Gray | None = None
@@ -67,7 +73,15 @@ def follow(frames: Iterable[Gray], keyed: Container[int], recorded: Container[in
 
 
 def sift(frame: Gray, most: int) -> tuple[Float32, Float32]:
-    """Places (n, 2) and root-SIFT descriptors (n, 128) of at most `most` key points, the strongest ones."""
+    """Detect key points and their root-SIFT descriptors.
+
+    Args:
+        frame: (H, W) uint8.
+        most: Largest number of points; the strongest ones are kept.
+
+    Returns:
+        Places (n, 2) in pixels and descriptors (n, 128).
+    """
     import cv2
 
     finder = cv2.SIFT.create(nfeatures=most, contrastThreshold=0.01)

@@ -40,7 +40,17 @@ class Placed(NamedTuple):
 
 
 def two_views(a: FloatArray, b: FloatArray, focal: float, agree_px: float = AGREE_PX) -> Pair | None:
-    """Relative pose from points (n, 2) seen in both views (five points, RANSAC); None where most do not agree."""
+    """Estimate the relative pose of two views (five points, RANSAC).
+
+    Args:
+        a: Points (n, 2) in the first view, pixels from the image centre.
+        b: The same points in the second view.
+        focal: Focal length, pixels.
+        agree_px: Largest epipolar error of an inlier, pixels.
+
+    Returns:
+        The pose; None where most points do not agree.
+    """
     import cv2
 
     cv2.setRNGSeed(_SEED)
@@ -75,7 +85,19 @@ def place(
     least: int = _MIN_AGREEING,
     share: float = _MIN_SHARE,
 ) -> Placed | None:
-    """Pose of a view that sees `points` (n, 3) at `xy` (n, 2); None where fewer than `least` or `share` agree."""
+    """Estimate the pose of a view from known points.
+
+    Args:
+        points: (n, 3).
+        xy: Where they are seen (n, 2), pixels from the image centre.
+        focal: Focal length, pixels.
+        agree_px: Largest reprojection error of an inlier, pixels.
+        least: Smallest number of inliers.
+        share: Smallest share of inliers.
+
+    Returns:
+        The pose; None with too few inliers.
+    """
     import cv2
 
     if len(points) < least:
@@ -107,7 +129,19 @@ def place(
 def refined(
     rotation: FloatArray, translation: FloatArray, points: FloatArray, xy: FloatArray, focal: float, rounds: int = 8
 ) -> tuple[FloatArray, FloatArray]:
-    """The pose near a given one that fits points best under a Cauchy loss of 1 px (Gauss-Newton)."""
+    """Refine a pose by Gauss-Newton under a Cauchy loss of 1 px.
+
+    Args:
+        rotation: (3, 3), world to camera.
+        translation: (3,).
+        points: (n, 3).
+        xy: Where they are seen (n, 2), pixels from the image centre.
+        focal: Focal length, pixels.
+        rounds: Number of steps.
+
+    Returns:
+        Rotation and translation.
+    """
     index = np.arange(len(points))
     seen = Sightings(np.zeros_like(index), index, xy)
     for _ in range(rounds):
@@ -126,10 +160,18 @@ def refined(
 def triangulate(
     xy: FloatArray, seen: NDArray[np.bool_], rotations: FloatArray, translations: FloatArray, focal: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Points (P, 3) nearest to the rays of `xy` (K, P, 2) where `seen` (K, P), by least squares.
+    """Triangulate points by least squares of the distances to their rays.
 
-    Returns them with their widest angle between the first ray and another, degrees, and their largest reprojection
-    error, pixels; infinite for a point behind a camera that sees it.
+    Args:
+        xy: (K, P, 2) pixels from the image centre.
+        seen: (K, P) bool.
+        rotations: (K, 3, 3), world to camera.
+        translations: (K, 3).
+        focal: Focal length, pixels.
+
+    Returns:
+        Points (P, 3); their widest angle between the first ray and another, degrees; and their largest reprojection
+        error, pixels, infinite for a point behind a camera that sees it.
     """
     centres = -np.einsum("kji,kj->ki", rotations, translations)
     rays = np.einsum("kpi,kij->kpj", bearings(np.where(seen[..., None], xy, 0), focal), rotations)
@@ -148,7 +190,17 @@ def triangulate(
 
 
 def turn_between(a: FloatArray, b: FloatArray, focal: float, rounds: int = 10) -> tuple[FloatArray, float]:
-    """Rotation that takes bearings of `a` (n, 2) to those of `b`, robustly, and the median error it leaves, pixels."""
+    """Estimate the rotation between two views robustly.
+
+    Args:
+        a: Points (n, 2) in the first view, pixels from the image centre.
+        b: The same points in the second view.
+        focal: Focal length, pixels.
+        rounds: Number of reweighted steps.
+
+    Returns:
+        Rotation (3, 3) that takes bearings of `a` to those of `b`, and the median error it leaves, pixels.
+    """
     from_a, to_b = bearings(a, focal), bearings(b, focal)
     weight = np.ones(len(a))
     rotation, error = np.eye(3), np.full(len(a), np.inf)
@@ -162,7 +214,12 @@ def turn_between(a: FloatArray, b: FloatArray, focal: float, rounds: int = 10) -
 
 
 def bearings(xy: FloatArray, focal: float) -> FloatArray:
-    """Unit rays (..., 3) of pixels (..., 2)."""
+    """Convert pixels (..., 2) from the image centre to unit rays (..., 3).
+
+    Args:
+        xy: Pixels.
+        focal: Focal length, pixels.
+    """
     rays = np.concatenate([xy / focal, np.ones((*xy.shape[:-1], 1))], axis=-1)
     unit: FloatArray = rays / np.linalg.norm(rays, axis=-1, keepdims=True)
     return unit

@@ -57,10 +57,13 @@ more, the one seen wrong by 0.0001 (nine walks in voxel worlds)."""
 
 @decoders.register("klt-vo")
 class KltVo:
-    """Camera path from points followed through the video (Lucas-Kanade), PnP and bundle adjustment.
+    """Camera paths by visual odometry: tracked points (Lucas-Kanade), PnP and bundle adjustment.
 
-    key_frames: frames that get a camera, among them all that are given back. followed: frames that points are
-    followed through. The field of view of the request is where the focal length starts from; without one, 64 degrees.
+    The focal length starts from the field of view of the request; without one, from 64 degrees.
+
+    Args:
+        key_frames: Number of frames that get a camera, among them all that are returned.
+        followed: Number of frames through which points are tracked.
     """
 
     name = "klt-vo"

@@ -23,9 +23,13 @@ _BEHIND = 1e8
 
 @dataclass(frozen=True)
 class Scene:
-    """Cameras and points of one reconstruction, in a unit of its own.
+    """Cameras and points of one reconstruction, in its own unit.
 
-    rotations (F, 3, 3) and translations (F, 3): world to camera. points: (P, 3). focal: pixels, one for all.
+    Attributes:
+        rotations: (F, 3, 3), world to camera.
+        translations: (F, 3), world to camera.
+        points: (P, 3).
+        focal: Pixels, one for all.
     """
 
     rotations: FloatArray
@@ -61,10 +65,18 @@ def adjust(
     focal_prior: tuple[float, float] | None = None,
     tolerance: float = 1e-5,
 ) -> Scene:
-    """The scene that fits `seen` best; the first camera stays where it is, the size of the whole is left free.
+    """Adjust a scene to what was seen. The first camera stays; the overall scale is free.
 
-    loss_px: scale of the Cauchy loss, None for plain squares. focal_prior: focal length and the standard deviation of
-    its logarithm; None keeps the focal length. tolerance: relative gain below which it stops.
+    Args:
+        scene: Cameras, points and focal length.
+        seen: Where points are seen.
+        iterations: Largest number of steps.
+        loss_px: Scale of the Cauchy loss, pixels; None for plain squares.
+        focal_prior: Focal length and standard deviation of its logarithm; None keeps the focal length.
+        tolerance: Relative gain below which it stops.
+
+    Returns:
+        The adjusted scene.
     """
     damping, cost = 1e-4, cost_of(scene, seen, loss_px=loss_px, focal_prior=focal_prior)
     for _ in range(iterations):
@@ -91,7 +103,14 @@ def cost_of(
     loss_px: float | None = LOSS_PX,
     focal_prior: tuple[float, float] | None = None,
 ) -> float:
-    """What `adjust` makes small: half the sum of squared residuals under the loss, and of the focal prior."""
+    """Compute what `adjust` minimises: half the sum of squared residuals under the loss, and of the focal prior.
+
+    Args:
+        scene: Cameras, points and focal length.
+        seen: Where points are seen.
+        loss_px: Scale of the Cauchy loss, pixels; None for plain squares.
+        focal_prior: Focal length and standard deviation of its logarithm; None for no prior.
+    """
     squared, valid = squared_errors(scene, seen)
     squared = np.where(valid, squared, _BEHIND)
     robust = squared if loss_px is None else loss_px**2 * np.log1p(squared / loss_px**2)
@@ -100,7 +119,15 @@ def cost_of(
 
 
 def squared_errors(scene: Scene, seen: Sightings) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Squared reprojection errors (M,) in pixels, and which points lie in front of their camera."""
+    """Compute squared reprojection errors.
+
+    Args:
+        scene: Cameras, points and focal length.
+        seen: Where points are seen, M sightings.
+
+    Returns:
+        (M,) pixels squared, and (M,) bool whether the point lies in front of the camera.
+    """
     local = _local(scene, seen)
     valid = local[:, 2] > _NEAREST
     depth = np.where(valid, local[:, 2], 1.0)
@@ -109,9 +136,16 @@ def squared_errors(scene: Scene, seen: Sightings) -> tuple[FloatArray, NDArray[n
 
 
 def jacobians(scene: Scene, seen: Sightings) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Residuals (M, 2) and their derivatives by camera (M, 2, 6), point (M, 2, 3) and logarithm of the focal (M, 2).
+    """Compute residuals and their derivatives.
 
     A camera moves by a rotation vector w and a shift d: x -> exp(w) (R X) + t + d, in that order of columns.
+
+    Args:
+        scene: Cameras, points and focal length.
+        seen: Where points are seen, M sightings.
+
+    Returns:
+        Residuals (M, 2), and derivatives by camera (M, 2, 6), point (M, 2, 3) and logarithm of the focal length (M, 2).
     """
     local = _local(scene, seen)
     depth = np.maximum(local[:, 2], _NEAREST)

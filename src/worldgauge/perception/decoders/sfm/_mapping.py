@@ -42,7 +42,11 @@ class Model:
 
 
 def pycolmap() -> Any:
-    """The module, silent. Raises MissingExtraError when it is not installed or cannot be loaded."""
+    """Import PyCOLMAP, with its output silenced.
+
+    Raises:
+        MissingExtraError: It is not installed or cannot be loaded.
+    """
     try:
         import pycolmap as module
     except (ImportError, OSError):
@@ -51,10 +55,12 @@ def pycolmap() -> Any:
 
 
 class Matched:
-    """Images that were matched with each other, ready to be mapped.
+    """Images matched with each other, ready to be mapped.
 
-    images: (H, W) uint8 of one size, in order of time, the anchor first. focal_px: where the focal length starts
-    from, None when nobody knows. folder: where the database lies while this is in use.
+    Args:
+        images: (H, W) uint8 of one size, in order of time, the anchor first.
+        focal_px: Where the focal length starts from; None when unknown.
+        folder: Where the database lies while this is in use.
     """
 
     def __init__(self, images: Sequence[Gray], focal_px: float | None, folder: Path, seed: int) -> None:
@@ -66,7 +72,15 @@ class Matched:
             self._match(seed)
 
     def map(self, seed: int, *, focal_fixed: bool = False) -> Model | None:
-        """The largest model that global mapping finds from random places drawn with `seed`; None when there is none."""
+        """Run global mapping from random places.
+
+        Args:
+            seed: Seed of the places.
+            focal_fixed: Keep the focal length.
+
+        Returns:
+            The largest model; None if there is none.
+        """
         colmap = pycolmap()
         options = colmap.GlobalPipelineOptions(num_threads=1, random_seed=seed)
         mapper = options.mapper

@@ -1,7 +1,7 @@
 """A reconstruction in a process of its own: PyCOLMAP crashes or takes for ever on some videos that no camera took.
 
 Such as a picture that slides, of an unknown field of view: no depth, so any focal length, and SIGSEGV. The two sides
-meet in a folder: `request.npz` from here, the database beside it, `answer.npz` from the child.
+meet in a folder: `request.npz` from here, the database next to it, `answer.npz` from the child.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _BOOT = f"import sys; sys.path[:] = sys.argv[2:]; from {__name__} import answer;
 
 
 class BrokenOffError(Exception):
-    """A reconstruction that came to no end, with the reason in one line.
+    """A reconstruction that did not finish, with the reason in one line.
 
-    passing: it is not the video's fault alone, such as too little time or memory: it may end well another time.
+    Attributes:
+        passing: It may finish another time, since it lacked time or memory.
     """
 
     def __init__(self, reason: str, *, passing: bool) -> None:
@@ -47,10 +48,20 @@ class BrokenOffError(Exception):
 def reconstruct(
     images: Sequence[Gray], focal_px: float | None, seed: int, *, anchored: bool, max_s: float
 ) -> Election | None:
-    """The model of `images` that two starts agree on, or the best of those that differ; None when there is none.
+    """Reconstruct the cameras of images in a child process, of which nothing remains.
 
-    images: (H, W) uint8 of one size, in order of time. focal_px: None when unknown. anchored: whether image 0 is the
-    anchor. Raises BrokenOffError, also after max_s seconds. Nothing is left of the child or its files.
+    Args:
+        images: (H, W) uint8 of one size, in order of time.
+        focal_px: Focal length; None when unknown.
+        seed: First seed.
+        anchored: Image 0 is the anchor.
+        max_s: Time limit, seconds.
+
+    Returns:
+        The model that two starts agree on, or the best of those that differ; None if there is none.
+
+    Raises:
+        BrokenOffError: The child crashed, or took longer than `max_s`.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="worldgauge-sfm-", dir=os.environ.get(FOLDER_VARIABLE)))
@@ -79,14 +90,14 @@ def answer(folder: str) -> None:
     _leave_no_core()
     with np.load(Path(folder, _REQUEST), allow_pickle=False) as asked:
         request = {name: asked[name] for name in asked.files}
-    cv2.setNumThreads(1)  # whoever asks, and however busy the machine: the same bytes
+    cv2.setNumThreads(1)  # the same bytes, however busy the machine
     try:
-        told = _told(_elect(request, Path(folder)))
+        content = _as_arrays(_elect(request, Path(folder)))
     except Exception as error:  # PyCOLMAP raises what it likes
         passing = isinstance(error, (OSError, MemoryError))
-        told = {"fault": np.str_("PyCOLMAP: " + " ".join(str(error).split())[:200]), "passing": passing}
+        content = {"fault": np.str_("PyCOLMAP: " + " ".join(str(error).split())[:200]), "passing": passing}
     part = Path(folder, "part.npz")
-    np.savez(part, **told)
+    np.savez(part, **content)
     part.replace(Path(folder, _ANSWER))
 
 
@@ -111,8 +122,8 @@ def _answer(folder: Path, max_s: float) -> dict[str, Any]:
         child.stdin.close()
     code = child.returncode
     if code == 0:
-        with np.load(folder / _ANSWER, allow_pickle=False) as told:
-            return {name: told[name] for name in told.files}
+        with np.load(folder / _ANSWER, allow_pickle=False) as content:
+            return {name: content[name] for name in content.files}
     how = how_it_ended(code)
     if how.endswith(_CRASHES):
         raise BrokenOffError(f"the reconstruction crashed: PyCOLMAP {how}", passing=False)
@@ -133,7 +144,7 @@ def _elect(request: Mapping[str, Any], folder: Path) -> Election | None:
     return elect(ballots, bool(request["anchored"]))
 
 
-def _told(election: Election | None) -> dict[str, Any]:
+def _as_arrays(election: Election | None) -> dict[str, Any]:
     """An election as arrays, exactly."""
     if election is None:
         return {}
@@ -151,20 +162,20 @@ def _told(election: Election | None) -> dict[str, Any]:
     }
 
 
-def _election(told: Mapping[str, Any]) -> Election | None:
-    if "fault" in told:
-        raise BrokenOffError(str(told["fault"]), passing=bool(told["passing"]))
-    if not told:
+def _election(content: Mapping[str, Any]) -> Election | None:
+    if "fault" in content:
+        raise BrokenOffError(str(content["fault"]), passing=bool(content["passing"]))
+    if not content:
         return None
     model = Model(
-        dict(zip(told["images"].tolist(), told["poses"], strict=True)),
-        focal_px=float(told["focal_px"]),
-        reprojection_px=float(told["reprojection_px"]),
-        points_per_frame=float(told["points_per_frame"]),
-        observations=int(told["observations"]),
+        dict(zip(content["images"].tolist(), content["poses"], strict=True)),
+        focal_px=float(content["focal_px"]),
+        reprojection_px=float(content["reprojection_px"]),
+        points_per_frame=float(content["points_per_frame"]),
+        observations=int(content["observations"]),
     )
-    apart = float(told["difference"])
-    return Election(model, bool(told["agreed"]), None if np.isnan(apart) else apart, int(told["starts"]))
+    apart = float(content["difference"])
+    return Election(model, bool(content["agreed"]), None if np.isnan(apart) else apart, int(content["starts"]))
 
 
 def _end_with_parent(folder: str) -> None:

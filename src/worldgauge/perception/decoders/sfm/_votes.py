@@ -21,9 +21,13 @@ MAX_DIFFERENCE = 0.03
 
 @dataclass(frozen=True)
 class Election:
-    """The model that was chosen; `agreed` when another one made from another start shows the same path.
+    """The chosen model.
 
-    difference: to the nearest other model, as a share of the reach of the path; None when there is no other.
+    Attributes:
+        model: The model.
+        agreed: Another model from another start shows the same path.
+        difference: Difference to the nearest other model as a share of the extent of the path; None when there is no
+            other.
     """
 
     model: Model
@@ -33,11 +37,15 @@ class Election:
 
 
 def elect(ballots: Sequence[Callable[[], Model | None]], anchored: bool) -> Election | None:
-    """Draw models until two agree; of all pairs that agree then, the model with the most observations.
+    """Make models until two agree.
 
-    ballots: what makes each model, drawn two at a time. anchored: whether image 0 is the anchor, which fixes the size
-    that paths are compared at; else they are brought to one size.
-    None when no start gives a model.
+    Args:
+        ballots: Functions that each make a model, called two at a time.
+        anchored: Image 0 is the anchor, which fixes the scale at which paths are compared; otherwise they are brought
+            to one scale.
+
+    Returns:
+        Of all pairs that agree, the model with the most observations; None if no start gives a model.
     """
     models: list[Model] = []
     pairs: list[tuple[int, int, float]] = []
@@ -60,10 +68,18 @@ def elect(ballots: Sequence[Callable[[], Model | None]], anchored: bool) -> Elec
 
 
 def difference(a: Model, b: Model, anchored: bool) -> float:
-    """Root mean square distance of the cameras that both placed, as a share of their reach; infinite without enough.
+    """Measure how far the cameras of two models are apart.
 
-    With an anchor, both are moved to their first frame and scaled by their anchors: what is compared is the path that
-    would be scored, so that a wrong focal length shows as well.
+    With an anchor, both are moved to their first frame and scaled by their anchors, as the path that would be scored;
+    so a wrong focal length shows as well.
+
+    Args:
+        a: A model.
+        b: Another.
+        anchored: Image 0 is the anchor.
+
+    Returns:
+        Root mean square distance of the cameras that both placed, as a share of their extent; infinite with too few.
     """
     shared = sorted(a.poses.keys() & b.poses.keys())
     if len(shared) < 3:

@@ -49,14 +49,20 @@ CrossCheck = Literal["auto", "always", "never"]
 
 @decoders.register("sfm-global")
 class SfmGlobal:
-    """Camera path by global structure from motion (PyCOLMAP) on a few frames of the video and the anchor.
+    """Camera paths by global structure from motion (PyCOLMAP) on a few frames of the video and the anchor.
 
-    frames: looked at first, and retry_frames: when those give no sound path; both at least 3. Points of the path are
-    among them. cross_check: compare with the decoder `klt-vo`: "auto" where there are few points or
-    the first two models differ, "always", "never".
-    fallback: ask `klt-vo` when there is no sound path.
-    A path is sound when it passes `gates` and two models from other random starts agree on it (`_votes`).
-    Raises MissingExtraError without PyCOLMAP, UsageError for settings out of range.
+    A path is sound when it passes `gates` and two models from different random starts agree on it (`_votes`).
+
+    Args:
+        frames: Number of frames to use first, at least 3; points of the path are among them.
+        retry_frames: Number of frames when those give no sound path.
+        cross_check: Compare with the decoder `klt-vo`: "auto" where there are few points or the first two models
+            differ, "always", "never".
+        fallback: Ask `klt-vo` when there is no sound path.
+
+    Raises:
+        MissingExtraError: PyCOLMAP is not installed.
+        UsageError: A setting is out of range.
     """
 
     name = "sfm-global"
@@ -130,11 +136,11 @@ class SfmGlobal:
         )
         if self._cross_check == "never" or best.diagnostics["decoder_used"] != self.name:
             return best
-        told = best.diagnostics
+        quality = best.diagnostics
         doubtful = (
-            told.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED
-            or told.get("starts", 0) > 2
-            or told.get("reprojection_px", 0.0) > MAX_REPROJECTION_UNCHECKED_PX
+            quality.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED
+            or quality.get("starts", 0) > 2
+            or quality.get("reprojection_px", 0.0) > MAX_REPROJECTION_UNCHECKED_PX
         )
         return cross_checked(best, request) if doubtful or self._cross_check == "always" else best
 
@@ -148,8 +154,8 @@ class SfmGlobal:
         try:
             election = reconstruct(images, pictures.focal_px, request.seed, anchored=anchored, max_s=max_s)
         except BrokenOffError as error:
-            told = {"error": type(error).__name__} if error.passing else {}
-            return DecodedPath("failed", self.name, str(error), registered=placed, diagnostics=told)
+            details = {"error": type(error).__name__} if error.passing else {}
+            return DecodedPath("failed", self.name, str(error), registered=placed, diagnostics=details)
         if election is None:
             return DecodedPath(
                 "failed", self.name, "too little in common between frames for a model", registered=placed

@@ -1,4 +1,4 @@
-"""`chat`: a language model that sees, behind an endpoint, answers; one answer a task, without examples of the set."""
+"""`chat`: a vision language model behind an endpoint answers, once per task, without examples from the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.agents.wording import fields_of, prompt_of
 
 MAX_TOKENS = 8192
-"""Of an answer unless said otherwise: a matrix costs at least a token a cell (the release: 1024 or 2048 for some)."""
+"""Default per answer: a matrix costs at least a token per cell (the release: 1024 or 2048 for some)."""
 
 
 @agents.register("chat")
@@ -80,11 +80,11 @@ class ChatAgent:
         self.spec = AgentSpec(name, settings={**identity, "prompts": self._prompts.digest, **self._sampling})
 
     def answer(self, problem: Problem) -> Answer:
-        """The model's reply; no words, noted as a problem, where it refuses or is silent.
+        """Return the model's reply; an empty answer, noted as a problem, if it refuses or is silent.
 
         Raises:
             EndpointError: For an outage.
-            BudgetError: When the budget is used up.
+            BudgetError: If the budget is used up.
         """
         # One asker an answer: its notes must not mix with those of another thread.
         asker = Asker(self._chat, self._prompts)

@@ -1,4 +1,4 @@
-"""`reader`: reads what the words say, and looks at nothing."""
+"""`reader`: builds from the words of the instruction alone, without images."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, base_name
 
 @agents.register("reader")
 class Reader:
-    """Reads the instruction by rules: what words alone are worth, without seeing and without a language model.
+    """Reads the instruction by rules: what words alone are worth, without images and without a language model.
 
-    A list of blocks by layers becomes the very matrix. Elsewhere it builds a box of the stated size, 8 blocks a side
-    where none is stated, each layer of the material that is stated for it, else in bands of those that are named. The
-    box is hollow unless the stated counts are nearer to a full one. It does not see: questions about pictures it
-    answers by chance.
+    A list of blocks by layers becomes exactly that matrix. Elsewhere it builds a box of the stated size, 8 blocks per
+    side if none is stated, each layer of the material stated for it, else in bands of those that are named. The box is
+    hollow unless the stated counts are nearer to a solid one. Questions about images are answered by chance.
     """
 
     def __init__(self) -> None:
         self.spec = AgentSpec("reader")
 
     def answer(self, problem: Problem) -> Answer:
-        """The build, or a guess.
+        """Return the build, or a guess.
 
         Raises:
             NotApplicableError: For a build without materials.
@@ -48,19 +47,27 @@ class Reader:
         numbers = stated.layers if told else stated.mentioned or (1,)
         cells = hollow_box(size, numbers)
         if abs(stated.blocks - cells.size) < abs(stated.blocks - np.count_nonzero(cells != AIR)):
-            cells = bands(size, numbers)  # as many blocks as that have no room for an inside
+            cells = bands(size, numbers)  # so many blocks leave no room for an inside
         read = [name for name, found in zip(stated._fields, stated, strict=True) if found]
         return Answer(fenced(cells), {"read": " ".join(read) or "nothing", "size": list(size)})
 
 
 def bands(size: tuple[int, int, int], numbers: tuple[int, ...]) -> NDArray[np.int32]:
-    """(height, depth, width), full, in bands of equal height of the blocks `numbers` from the ground up."""
+    """Return a solid box in bands of equal height.
+
+    Args:
+        size: Height, depth, width.
+        numbers: Material of each band, from the ground up.
+
+    Returns:
+        (height, depth, width) int32.
+    """
     band = np.arange(size[0]) * len(numbers) // size[0]
     return np.broadcast_to(np.array(numbers, np.int32)[band][:, None, None], size).copy()
 
 
 def hollow_box(size: tuple[int, int, int], numbers: tuple[int, ...]) -> NDArray[np.int32]:
-    """`bands` with air inside."""
+    """Return `bands` with air inside."""
     cells = bands(size, numbers)
     cells[1:-1, 1:-1, 1:-1] = AIR
     return cells
@@ -77,11 +84,11 @@ _PLACE = re.compile(r"\(\s*(\d{1,4})\s*,\s*(\d{1,4})\s*\)")
 
 
 class Listed(NamedTuple):
-    """A build from a list of blocks.
+    """A build read from a list of blocks.
 
     Attributes:
         built: The build.
-        unknown: Names, sorted, that no material has; their places are air.
+        unknown: Names, sorted, that match no material; their cells are air.
     """
 
     built: Blueprint
@@ -89,11 +96,19 @@ class Listed(NamedTuple):
 
 
 def read_layers(text: str, materials: Sequence[str], most: tuple[int, int, int]) -> Listed | None:
-    """The build that lines such as "Layer 1: stone: [(0,0), (0,1)], glass: [(2,1)]" list; None where none is listed.
+    """Read lines such as "Layer 1: stone: [(0,0), (0,1)], glass: [(2,1)]".
 
-    Layers count from 1, places are (x,z). A name is a material's whole text, else its base name. most: (height, depth,
-    width); what lies beyond is left out. As large as its farthest block and its highest layer, or as what stands before
-    the list says, if that is more: "3 layers, 4 blocks wide (x) and 2 blocks long (z)".
+    Layers count from 1, cells are (x,z). A name is a material's whole text, else its base name. The build is as large
+    as its farthest block and highest layer, or as the text before the list says if that is more: "3 layers, 4 blocks
+    wide (x) and 2 blocks long (z)".
+
+    Args:
+        text: The instruction.
+        materials: The given materials.
+        most: Largest height, depth and width; blocks beyond are left out.
+
+    Returns:
+        The build; None if the text lists none.
     """
     known = _numbers(materials)
     placed: list[tuple[int, int, int, int]] = []
@@ -162,13 +177,13 @@ _TIMES = re.compile(rf"\b{_N}\s*[x*×]\s*{_N}\s*[x*×]\s*{_N}\b")
 
 
 class Stated(NamedTuple):
-    """What an instruction states.
+    """Stated facts of an instruction.
 
     Attributes:
-        size: (height, depth, width) where all three are stated and allowed.
-        mentioned: Numbers of the materials that are named, in the order of their first mention; each base name once.
-        layers: Number of the main material of each layer from the ground up, as many as are stated; all layers of the
-            build count as one.
+        size: (height, depth, width) if all three are stated and allowed.
+        mentioned: Numbers of the named materials, in the order of their first mention; each base name once.
+        layers: Number of the main material of each layer from the ground up, as many as are stated; a statement about
+            all layers of the build counts as one.
         blocks: Sum of all counts of a material, 0 without one.
     """
 
@@ -179,10 +194,15 @@ class Stated(NamedTuple):
 
 
 def read_stated(text: str, materials: Sequence[str], most: tuple[int, int, int]) -> Stated:
-    """What `text` says. most: (height, depth, width); a larger size is cut to it.
+    """Read the stated facts of an instruction.
 
     Sizes are such as "5 blocks wide", "4 blocks high", "7 blocks deep" or "long", the first of each, or three numbers
-    "5x7x4" (width, length, height). Materials are named with blanks or with underscores.
+    "5x7x4" (width, length, height). Names of materials may have blanks or underscores.
+
+    Args:
+        text: The instruction.
+        materials: The given materials.
+        most: Largest height, depth and width; a larger size is clipped.
     """
     text = text[:MOST_CHARACTERS].lower()
     names = _Names(materials)
@@ -219,7 +239,7 @@ class _Names:
         for number, name in enumerate(materials, 1):
             self._numbers.setdefault(base_name(name), number)
         self._numbers.pop("", None)
-        # The longest name first: "stone bricks" hides the "stone" in it.
+        # Longest names first, so that "stone bricks" is not read as "stone".
         names = sorted(self._numbers, key=lambda name: (-len(name), name))
         either = "|".join(r"[\s_]+".join(re.escape(word) for word in name.split("_")) for name in names)
         self._pattern = re.compile(rf"(?<![a-z])(?:{either or '(?!)'})s?(?![a-z_])")

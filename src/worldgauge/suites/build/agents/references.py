@@ -1,4 +1,4 @@
-"""References that need no language model: the right answer, and answers of those who do not think."""
+"""Reference agents without a language model: the right answer, and baselines that ignore the task."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from worldgauge.worlds.blocks.blueprint import AIR, Cells
 
 @agents.register("truth")
 class Truth:
-    """Repeats the right answer: the most that a task is worth, and a test of its scoring."""
+    """Repeats the right answer: the ceiling of a task, and a test of its scoring."""
 
     def __init__(self) -> None:
         self.spec = AgentSpec("truth", inputs=frozenset({"truth"}))
 
     def answer(self, problem: Problem) -> Answer:
-        """The right answer.
+        """Return the right answer.
 
         Raises:
-            NotApplicableError: Where the data hold none.
+            NotApplicableError: If the data hold none.
         """
         if problem.truth is None:
             raise NotApplicableError(f"task '{problem.task}' has no right answer that could be repeated")
@@ -38,7 +38,7 @@ _EXAMPLE = re.compile(r"^Answer:\n(.*?)\n^End of the example\.$", re.MULTILINE |
 
 @agents.register("copy-example")
 class CopyExample:
-    """Repeats the answer of the example in our own prompt: the right form, and nothing of the task.
+    """Repeats the answer of the example in our own prompt: the right form with none of the task.
 
     Reasoning is prompted without an example: there it gives the first choice.
     """
@@ -49,31 +49,31 @@ class CopyExample:
         self._prompts = prompts
 
     def answer(self, problem: Problem) -> Answer:
-        """The example's answer."""
+        """Return the example's answer."""
         template = self._prompts[prompt_of(problem)]
         example = example_of(template.text)
         return Answer(constant(problem) if example is None else example, {"prompt": template.label})
 
 
 def example_of(text: str) -> str | None:
-    """What stands in a template as the answer of its example; None where it has none."""
+    """Return the answer of the example in a template; None if it has none."""
     found = _EXAMPLE.search(text)
     return found[1] if found else None
 
 
 @agents.register("solid-box")
 class SolidBox:
-    """A full box of the first material, of the size that the instruction states, else 8 blocks a side.
+    """A solid box of the first material, of the size that the instruction states, else 8 blocks per side.
 
-    Fills recall where a build has few materials: what it scores is not owed to a plan. The first choice where there
-    are some, yes where words are asked for.
+    It gets full recall where a build has few materials, so such a score does not come from planning. Elsewhere the
+    first choice, or yes.
     """
 
     def __init__(self) -> None:
         self.spec = AgentSpec("solid-box")
 
     def answer(self, problem: Problem) -> Answer:
-        """The box, or the constant answer.
+        """Return the box, or the constant answer.
 
         Raises:
             NotApplicableError: For a build without materials.
@@ -88,13 +88,13 @@ class SolidBox:
 
 @agents.register("random")
 class Random:
-    """Guesses: a choice, yes or no, or 8 x 8 x 8 cells of air or any of the materials: the level of chance."""
+    """Guesses: a choice, yes or no, or 8 x 8 x 8 cells of air or any of the materials: chance level."""
 
     def __init__(self) -> None:
         self.spec = AgentSpec("random")
 
     def answer(self, problem: Problem) -> Answer:
-        """A guess that depends on task and seed alone."""
+        """Return a guess that depends on task and seed alone."""
         rng = dice(problem, self.spec.name)
         if problem.kind not in BUILD_KINDS:
             return Answer(guess(problem, rng))
@@ -102,18 +102,27 @@ class Random:
 
 
 def random_cells(materials: int, size: tuple[int, int, int], rng: np.random.Generator) -> Cells:
-    """A matrix of `size` (height, depth, width) drawn evenly from air and so many materials."""
+    """Draw a matrix uniformly from air and materials.
+
+    Args:
+        materials: Number of materials.
+        size: Height, depth, width.
+        rng: Source of all randomness.
+
+    Returns:
+        (height, depth, width) int32.
+    """
     numbers = np.array([AIR, *range(1, materials + 1)], np.int32)
     return rng.choice(numbers, size)
 
 
 @agents.register("empty")
 class Empty:
-    """A matrix of one cell of air where a build is asked for, no words elsewhere: the least that can be said."""
+    """A matrix of one cell of air for a build, no words elsewhere: the floor."""
 
     def __init__(self) -> None:
         self.spec = AgentSpec("empty")
 
     def answer(self, problem: Problem) -> Answer:
-        """Nothing, in the form that is asked for."""
+        """Return the empty answer in the form that is asked for."""
         return Answer(fenced(np.full((1, 1, 1), AIR, np.int32)) if problem.kind in BUILD_KINDS else "")

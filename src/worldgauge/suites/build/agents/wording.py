@@ -1,4 +1,4 @@
-"""A problem in words: which prompt asks it and what goes into it; and answers as a language model would write them."""
+"""Problems in words: the prompt of each and its fields; and answers in the form of a language model."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from worldgauge.worlds.blocks.blueprint import AIR
 
 
 def prompt_of(problem: Problem) -> str:
-    """Name of the template; of planning without a variant the detailed one."""
+    """Return the name of the template; for planning without a variant the detailed one."""
     if problem.kind == "planning":
         return "planning-simple" if problem.variant == "simple" else "planning-detailed"
     return problem.kind
 
 
 def fields_of(problem: Problem) -> dict[str, Field]:
-    """What goes into the template's places."""
+    """Return the fields of the template."""
     if problem.kind == "reasoning":
         return {"question": problem.instruction, "picture": _shown(problem), "choices": _either(problem.choices)}
     if problem.kind == "commonsense":
@@ -54,38 +54,38 @@ def _either(choices: tuple[str, ...]) -> str:
 
 
 SIDE = 8
-"""Blocks along each side of a build that nobody has thought about."""
+"""Default blocks per side of a build."""
 YES, NO = "Yes, it is.", "No, it is not."
 
 
 def fenced(cells: NDArray[np.int32]) -> str:
-    """A matrix [y][z][x] in a fenced block, one line a layer."""
+    """Return a matrix [y][z][x] in a fenced block, one line per layer."""
     layers = (json.dumps(layer, separators=(",", ":")) for layer in cells.tolist())
     return "```json\n[" + ",\n".join(layers) + "]\n```"
 
 
 def dice(problem: Problem, name: str) -> np.random.Generator:
-    """Randomness of agent `name` on a problem: the same for the same task and seed."""
+    """Return the generator of agent `name` on a problem: the same for the same task and seed."""
     facts = json.dumps([name, problem.task, problem.seed]).encode()
     return np.random.default_rng(list(hashlib.sha256(facts).digest()))
 
 
 def guess(problem: Problem, rng: np.random.Generator) -> str:
-    """A choice, each as likely; yes or no where there are none."""
+    """Draw one of the choices; yes or no if there are none."""
     choices = problem.choices or (YES, NO)
     return choices[int(rng.integers(len(choices)))]
 
 
 def constant(problem: Problem) -> str:
-    """The same each time: the first choice; yes where there are none."""
+    """Return the first choice; yes if there are none."""
     return problem.choices[0] if problem.choices else YES
 
 
 def limits_of(problem: Problem) -> tuple[int, int, int]:
-    """(height, depth, width) in blocks that the answer may have.
+    """Return the largest (height, depth, width) of an answer, in blocks.
 
     Raises:
-        UsageError: For a problem that does not say them.
+        UsageError: If the problem does not say them.
     """
     if len(problem.most) != 3:
         raise UsageError(
@@ -96,6 +96,6 @@ def limits_of(problem: Problem) -> tuple[int, int, int]:
 
 
 def default_size(problem: Problem) -> tuple[int, int, int]:
-    """(height, depth, width) of a build that nobody has thought about, within what is allowed."""
+    """Return SIDE blocks per side, within the limits of the problem: (height, depth, width)."""
     height, depth, width = (min(SIDE, most) for most in limits_of(problem))
     return height, depth, width

@@ -1,4 +1,4 @@
-"""Critics: who grades builds and marks answers; by rules where no language model does (MineAnyBuild, section 3.3)."""
+"""Critics grade builds and mark answers; by rules where no language model does (MineAnyBuild, section 3.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIMENSIONS: Mapping[str, tuple[str, ...]] = {
     "understanding": ("completeness",),
     "creativity": ("creativity", "completeness", "complexity", "structure", "aesthetic"),
 }
-"""What a build is graded in, by kind of task; the paper's names are in `metrics.scores`."""
+"""Graded dimensions by kind of task; the paper's names are in `metrics.scores`."""
 WORST, BEST = 1, 10
 
 
@@ -92,7 +92,7 @@ class AnswerMark:
 
 
 class CriticError(WorldgaugeError):
-    """No grade came.
+    """No grade could be obtained.
 
     Attributes:
         outage: Whether the endpoint failed or the budget is used up; else its replies could not be read, and the task
@@ -120,22 +120,39 @@ class CriticKit:
 
 
 class Critic(Protocol):
-    """Grades builds, compares two, and marks answers in words.
+    """A judge that grades builds, compares two, and marks answers in words.
 
-    Raises:
-        CriticError: Where no result came.
+    All methods raise CriticError if there is no result.
     """
 
     def grade(self, submission: Submission, seed: int) -> Grades:
-        """Grades in all dimensions of the work's kind."""
+        """Grade a build in all dimensions of its kind.
+
+        Args:
+            submission: The build.
+            seed: Of the critic.
+        """
         ...
 
     def compare(self, first: Submission, second: Submission, seed: int) -> Preference:
-        """Which of two builds for the same instruction is better; `first` is shown first."""
+        """Compare two builds for the same instruction.
+
+        Args:
+            first: The build shown first.
+            second: The other.
+            seed: Of the critic.
+        """
         ...
 
     def mark(self, question: str, expected: str, given: str, seed: int) -> AnswerMark:
-        """How far an answer to a question of commonsense agrees with the expected one."""
+        """Mark an answer to a question of commonsense from 0 to 10.
+
+        Args:
+            question: The question.
+            expected: The right answer.
+            given: The agent's answer.
+            seed: Of the critic.
+        """
         ...
 
 

@@ -32,15 +32,15 @@ from worldgauge.suites.build.metrics.scores import dimension_of
 
 T = TypeVar("T")
 ASKS = 4
-"""Times that one thing is asked for; the second half without a schema, for endpoints that keep to none."""
+"""Most requests for one result; the second half without a schema, for endpoints that do not support one."""
 HOTTER = 0.2
-"""By how much each is hotter than the one before; the first is at temperature 0."""
+"""Rise of temperature per request; the first is at temperature 0."""
 MAX_TOKENS = 1024
 
 
 @critics.register("chat", chat=True, version=1)
 class ChatCritic:
-    """A language model judges what it is shown.
+    """A vision language model as critic.
 
     Prompts: `critic-planning`, `critic-understanding`, `critic-creativity`, `compare` and `commonsense-judge`. Options
     of the kit: max_tokens, of a reply.
@@ -57,10 +57,10 @@ class ChatCritic:
         self._tokens = int(kit.options.get("max_tokens", MAX_TOKENS))
 
     def grade(self, submission: Submission, seed: int) -> Grades:
-        """Grades 1 to 10 with a comment each.
+        """Grade from 1 to 10 with a comment each; see `Critic.grade`.
 
         Raises:
-            CriticError: When none came.
+            CriticError: If no reply can be read.
         """
         dimensions = _dimensions(submission)
         fields: dict[str, Field] = {"instruction": submission.instruction, "picture": submission.picture()}
@@ -77,12 +77,12 @@ class ChatCritic:
         return Grades(grades, comments, {"asked": [note]})
 
     def compare(self, first: Submission, second: Submission, seed: int) -> Preference:
-        """The better of two, asked in both orders; where they disagree the first reply counts, noted as not `agreed`.
+        """Choose the better of two, asked in both orders; see `Critic.compare`.
 
-        Otherwise a critic that favours one place would favour the build that is shown there.
+        If the two replies disagree the first counts, noted as not `agreed`: one order alone would favour a position.
 
         Raises:
-            CriticError: When no reply came.
+            CriticError: If no reply can be read.
         """
         _dimensions(first)
         shown = (first.picture(), second.picture())
@@ -92,10 +92,10 @@ class ChatCritic:
         return Preference(one, reason, {"agreed": agreed, "asked": [note, swapped]})
 
     def mark(self, question: str, expected: str, given: str, seed: int) -> AnswerMark:
-        """Mark 0 to 10; an empty answer gets 0 without asking.
+        """Mark from 0 to 10; an empty answer gets 0 without a request. See `Critic.mark`.
 
         Raises:
-            CriticError: When no reply came.
+            CriticError: If no reply can be read.
         """
         if not given.strip():
             return AnswerMark(0.0, "no answer")
@@ -112,7 +112,7 @@ class ChatCritic:
     def _ask(
         self, name: str, fields: Mapping[str, Field], form: Mapping[str, Any], read: Callable[[str], T], seed: int
     ) -> tuple[T, Mapping[str, Any]]:
-        """What the reply means, and how it was asked for, earlier problems included."""
+        """Return the parsed reply, and how it was asked for, earlier problems included."""
         asker = Asker(self._chat, self._prompts, top_p=1.0, max_tokens=self._tokens)
         problem: Exception | None = None
         for attempt in range(ASKS):
@@ -131,7 +131,7 @@ class ChatCritic:
                 problem = error
                 continue
             except (EndpointError, BudgetError) as error:
-                outage = not isinstance(error, PromptTooLongError)  # that one will not pass
+                outage = not isinstance(error, PromptTooLongError)  # an outage will not pass by asking again
                 raise CriticError(f"the critic gave no answer: {error}", outage=outage) from error
             problems = [text for note in asker.taken() for text in note["problems"]]
             return answered.value, {**answered.note, "asks": attempt + 1, "problems": problems}
@@ -151,34 +151,39 @@ def _dimensions(submission: Submission) -> tuple[str, ...]:
 
 
 LONGEST = 600
-"""Characters of a comment that are kept."""
+"""Most characters of a comment that are kept."""
 
 Form = Mapping[str, Any]
 
 
 def grades_form(dimensions: Sequence[str]) -> Form:
-    """{dimension: {grade, comment}}. Ranges are left to the reading: not every endpoint can hold a model to them."""
+    """Return the schema {dimension: {grade, comment}}. Ranges are checked on reading: few endpoints do."""
     graded = _object(grade={"type": "number"}, comment={"type": "string"})
     return _object(**dict.fromkeys(dimensions, graded))
 
 
 def choice_form() -> Form:
-    """{reason, choice}."""
+    """Return the schema {reason, choice}."""
     return _object(reason={"type": "string"}, choice={"type": "integer"})
 
 
 def mark_form() -> Form:
-    """{reason, score}."""
+    """Return the schema {reason, score}."""
     return _object(reason={"type": "string"}, score={"type": "number"})
 
 
 def read_grades(text: str, dimensions: Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
-    """Grade, 1 to 10, and comment of each dimension.
+    """Read grade and comment of each dimension.
 
-    A dimension may have the name that the paper or its release gives it (`metrics.scores.dimension_of`).
+    Args:
+        text: The reply; dimensions may have the names of the paper or its release (`metrics.scores.dimension_of`).
+        dimensions: Those that must be graded.
+
+    Returns:
+        Grades from 1 to 10, and comments, by dimension.
 
     Raises:
-        Misread: When one is missing or out of range.
+        Misread: If one is missing or out of range.
     """
     given = {dimension_of(name): value for name, value in _json_object(text).items()}
     grades: dict[str, float] = {}
@@ -194,10 +199,10 @@ def read_grades(text: str, dimensions: Sequence[str]) -> tuple[dict[str, float],
 
 
 def read_choice(text: str) -> tuple[bool, str]:
-    """Whether the first is better, and why.
+    """Read whether the first is better, and why.
 
     Raises:
-        Misread: For anything but 1 and 2.
+        Misread: If the choice is not 1 or 2.
     """
     given = _json_object(text)
     choice = _number(given.get("choice"), 1, 2, "the choice")
@@ -207,10 +212,10 @@ def read_choice(text: str) -> tuple[bool, str]:
 
 
 def read_mark(text: str) -> tuple[float, str]:
-    """Mark 0 to 10, and why.
+    """Read a mark from 0 to 10, and why.
 
     Raises:
-        Misread: For anything else.
+        Misread: If there is none.
     """
     given = _json_object(text)
     return _number(given.get("score"), 0, BEST, "the score"), one_line(str(given.get("reason") or ""), LONGEST)

@@ -23,13 +23,13 @@ from typing import NamedTuple
 from worldgauge.suites.build.critics import AnswerMark
 
 MOST_WORDS = 70
-"""Of an answer (appendix E.1)."""
+"""Most words of an answer without a penalty (appendix E.1)."""
 SAME_LEAST, OPPOSITE_MOST = 8.0, 3.0
 _LONGER_WORDS, _LONGER_MOST = 35, 4
-"""Words beyond `MOST_WORDS` that cost one mark each time they are begun, and the most that is lost."""
+"""Words beyond `MOST_WORDS` per lost mark, begun ones included, and the most marks lost."""
 _OPPOSITE, _UNCLEAR, _PARTLY = 1.0, 2.0, 5.0
 _FACTS = 2.0
-"""What key facts add."""
+"""Marks that key facts add."""
 _DUMB = frozenset({"i do not know", "do not know", "unknown", "cannot tell", "not sure", "no answer", "none", "n a"})
 _REFUSES = re.compile(
     r"(?:i am |im |i m |we are )?sorry\b|as an? (?:ai|language)\b|(?:i am |im |i m )?(?:unable|not able) to\b|"
@@ -48,12 +48,15 @@ _COMMON = frozenset(
 
 
 def mark_by_rules(question: str, expected: str, given: str) -> AnswerMark:
-    """How far an answer in words agrees with the expected one: 0 to 10, in tenths. Never raises.
+    """Mark how far an answer in words agrees with the expected one. Never raises.
 
     Args:
         question: Shows what is asked for: yes or no, one of several that it names, or something it does not name.
-        expected: The written answer, its verdict first.
-        given: Any text; its first 1500 characters are read, all count.
+        expected: The right answer, its verdict first.
+        given: Any text; its first 1500 characters are read, but the length of all counts.
+
+    Returns:
+        0 to 10, in tenths, with the reason.
     """
     said, right, asked = words_of(given), words_of(expected), words_of(question)
     plain = " ".join(word for word in said if word.isalnum())
@@ -100,7 +103,7 @@ def _by_name(asked: Sequence[str], right: Sequence[str], said: Sequence[str]) ->
     choice = "or" in asked
     for kind, table in (("direction", HANDS), ("thing", THINGS), ("side", COMPASS), ("number", NUMBERS)):
         in_question = {one.name for one in named(asked, table)}
-        # What a question names is no answer to it, unless it offers a choice.
+        # Things that the question names do not answer it, unless it offers a choice.
         passed = set() if choice and in_question else in_question
         if kind == "direction" and not in_question:
             continue
@@ -156,7 +159,7 @@ def _stem(word: str) -> str:
 
 
 READ_CHARACTERS = 1500
-"""Of an answer that are looked at; 70 words are about 400."""
+"""Characters of an answer that are read; 70 words are about 400."""
 
 Vocabulary = Mapping[tuple[str, ...], str]
 """Phrases, and what is meant by each."""
@@ -301,7 +304,7 @@ class Named(NamedTuple):
 
 
 def words_of(text: str) -> list[str]:
-    """Lower case words of the first `READ_CHARACTERS`; sentences end in "."; "n't" is " not", spelling is British."""
+    """Return lower case words of the first `READ_CHARACTERS`; sentences end in "."; "n't" becomes " not"."""
     said = text[:READ_CHARACTERS].lower().replace("’", "'").replace("can't", "can not").replace("cannot", "can not")
     said = said.replace("n't", " not").replace("center", "centre").replace("'s", "").replace("color", "colour")
     said = re.sub(r"(north|south)[-\s]?(east|west)", r"\1 \2", said)
@@ -309,13 +312,13 @@ def words_of(text: str) -> list[str]:
 
 
 def sentence(words: Sequence[str]) -> list[str]:
-    """The words up to the first end of a sentence or clause, commas left out."""
+    """Return the words up to the first end of a sentence or clause, without commas."""
     end = next((n for n, word in enumerate(words) if word in ".;:!?\n"), len(words))
     return [word for word in words[:end] if word != ","]
 
 
 def named(words: Sequence[str], *vocabularies: Vocabulary) -> list[Named]:
-    """What a text names, in its order; longer phrases before shorter ones, plurals as well."""
+    """Find the entries that a text names, in order; longer phrases before shorter ones, plurals as well."""
     found: list[Named] = []
     n = 0
     while n < len(words):
@@ -336,7 +339,14 @@ def _meant(phrase: tuple[str, ...], vocabularies: Sequence[Vocabulary]) -> str:
 
 
 def first_listed(words: Sequence[str], found: Iterable[Named]) -> set[str]:
-    """Names of the first run of things that only "and", "or", commas and articles stand between, denied ones passed."""
+    """Return the names of the first list of things in a text.
+
+    Only "and", "or", commas and articles may stand between things of a list; denied ones are skipped.
+
+    Args:
+        words: Words of the text.
+        found: Entries that it names, in order.
+    """
     run: set[str] = set()
     last = -1
     for one in found:
@@ -350,7 +360,7 @@ def first_listed(words: Sequence[str], found: Iterable[Named]) -> set[str]:
 
 
 def said_at_once(words: Sequence[str]) -> str | None:
-    """ "yes", "no" or "both" when a text begins with it; None otherwise."""
+    """Return "yes", "no" or "both" if a text begins with it; else None."""
     plain = [word for word in words if word not in ",\n"]
     if " ".join(plain[:3]).startswith(_HEDGES):
         return "both"
@@ -367,14 +377,14 @@ def said_at_once(words: Sequence[str]) -> str | None:
 
 
 def tendency(words: Sequence[str]) -> str | None:
-    """ "yes", "no", "both", or None: what a text tends to, at once or by its first sentence."""
+    """Return "yes", "no", "both", or None: what a text tends to, at once or by its first sentence."""
     said = said_at_once(words)
     if said:
         return said
     first = sentence(words)
     bad = [n for n, word in enumerate(first) if word in _BAD]
     denials = [n for n, word in enumerate(first) if word in DENIES]
-    # "Nothing blocks" and "not too far" are no denials.
+    # "Nothing blocks" and "not too far" are not denials.
     turned = {n for n in denials for b in bad if 0 < b - n <= _NEAR_WORDS}
     if set(denials) - turned or (bad and not turned):
         return "no"

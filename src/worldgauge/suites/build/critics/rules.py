@@ -39,9 +39,9 @@ from worldgauge.suites.build.metrics.soundness import Soundness, offered_used, s
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 MOVED = 0.9
-"""What matches of a moved build are worth, beside those in place."""
+"""Worth of matches of a shifted build, relative to matches in place."""
 STEEP = 1.5
-"""Power of the closeness: half of the blocks right is 0.35 of the way to the truth."""
+"""Exponent of the closeness: half of the blocks right gives 0.35 of the way to full marks."""
 FACTS = 0.25
 """Share of the instruction's facts in completeness of planning."""
 ORDERLY, SLACK = 0.6, 0.7
@@ -51,15 +51,15 @@ ALIKE = 0.6
 """Share of touching blocks of one material from which a build is not strewn: all our structures have 0.54 or more,
 with half of their blocks exchanged 0.4 at most, but for those of a few dozen blocks."""
 GIVEN_PAIRS = 25
-"""Pairs of alike neighbours that every build is given, since a few blocks cannot look strewn."""
+"""Pairs of equal neighbours added to every build, since a few blocks cannot look scattered."""
 ALMOST = 9.9
-"""Of what is nearly the reference: full marks are for the reference alone."""
+"""Most marks of a build that is not the reference: full marks are for the reference alone."""
 MANY_BLOCKS, FEW_BLOCKS = 800, 8
 MANY_MATERIALS, MANY_LAYERS = 7, 8
-"""From so many on, more is no better."""
+"""More materials or layers than these do not raise a grade."""
 
 Shares = dict[str, tuple[float, str]]
-"""0 to 1, and why, of each dimension."""
+"""Share from 0 to 1, and the reason, by dimension."""
 
 
 @critics.register("rules", chat=False, version=1)
@@ -70,7 +70,7 @@ class RulesCritic:
         pass
 
     def grade(self, submission: Submission, seed: int) -> Grades:
-        """1 to 10 with a tenth's precision.
+        """Grade from 1 to 10, in tenths; see `Critic.grade`.
 
         Raises:
             UsageError: For a kind that has no builds.
@@ -84,7 +84,7 @@ class RulesCritic:
         return Grades(grades, {name: why for name, (_, why) in shares.items()})
 
     def compare(self, first: Submission, second: Submission, seed: int) -> Preference:
-        """The one of the higher weighted grade; of equal ones the smaller digest, whichever is shown first."""
+        """Choose the higher weighted grade, of equals the smaller digest in any order; see `Critic.compare`."""
         totals = [_total(submission.kind, self.grade(submission, seed).grades) for submission in (first, second)]
         if totals[0] != totals[1]:
             return Preference(totals[0] > totals[1], f"{totals[0]:.2f} against {totals[1]:.2f} by rules")
@@ -93,7 +93,7 @@ class RulesCritic:
         )
 
     def mark(self, question: str, expected: str, given: str, seed: int) -> AnswerMark:
-        """As `answers.mark_by_rules`."""
+        """Mark by `marking.mark_by_rules`; see `Critic.mark`."""
         return mark_by_rules(question, expected, given)
 
 
@@ -107,14 +107,14 @@ def _shares(submission: Submission) -> Shares:
     if submission.kind == "creativity":
         return _alone(submission)
     if submission.reference is None or not submission.reference.blocks:
-        # Without a reference nothing is known of what was wanted, so what is made well is graded.
+        # Without a reference the intent is unknown, so the workmanship is graded.
         alone = _alone(submission)
         return {name: alone[name] for name in DIMENSIONS[submission.kind]}
     return _beside(submission, submission.reference)
 
 
 def _beside(submission: Submission, truth: Blueprint) -> Shares:
-    """Grades by nearness to the reference."""
+    """Grade by similarity to the reference."""
     near, moved = _closeness(truth, submission.built)
     steep: float = near**STEEP if near == 1 else min(near**STEEP, (ALMOST - WORST) / (BEST - WORST))
     said = f"{near:.0%} of the reference" + (", best where moved" if moved else "")
@@ -148,7 +148,7 @@ def _beside(submission: Submission, truth: Blueprint) -> Shares:
 
 
 def _closeness(truth: Blueprint, built: Blueprint) -> tuple[float, bool]:
-    """0 to 1: F1 of typed blocks with a quarter of F1 of filled places, in place or moved; and whether moved."""
+    """Return F1 of typed blocks plus a quarter of F1 of occupancy, in [0, 1], in place or shifted; and which."""
     count = overlap(truth, built)
     total = count.truth + count.built
     placed = 0.75 * (matching_f1(truth, built) or 0.0) + 0.25 * 2 * count.occupied / total
@@ -157,7 +157,7 @@ def _closeness(truth: Blueprint, built: Blueprint) -> tuple[float, bool]:
 
 
 def _alone(submission: Submission) -> Shares:
-    """Grades by how the build is made."""
+    """Grade by how the build is made."""
     found = soundness(submission.built)
     steady = (found.supported or 0.0) * (found.connected or 0.0)
     neat = steady * _orderly(found)
@@ -196,7 +196,7 @@ def _more(shaped: float) -> float:
 
 
 def _orderly(found: Soundness) -> float:
-    """1 for a build that is neat throughout, less for strewn blocks and for blocks of strewn materials."""
+    """Return 1 for a build that is neat throughout, less for scattered blocks and scattered materials."""
     width, height, depth = found.size
     pairs = 3 * width * height * depth - width * height - height * depth - depth * width
     order = ((found.order or 0.0) * pairs + GIVEN_PAIRS) / (pairs + GIVEN_PAIRS)
@@ -206,7 +206,7 @@ def _orderly(found: Soundness) -> float:
 
 
 def _alike(one: float | None, other: float | None) -> float:
-    """The smaller over the larger; 1 for two that are 0 or missing."""
+    """Return the ratio of the smaller to the larger; 1 if both are 0 or missing."""
     low, high = sorted((one or 0.0, other or 0.0))
     return low / high if high > 0 else 1.0
 

@@ -39,7 +39,7 @@ PARTS: dict[str, re.Pattern[str] | None] = {
 """Words for parts, and how the names of their blocks look; a roof is whatever shelters something."""
 _MOST_CHARACTERS = 20_000
 _NEAR = 0.1
-"""A number that is off by one, or by so much of itself, is worth half."""
+"""A number that is off by one, or by this share of itself, counts half."""
 
 _SIZES = (
     ("width", re.compile(r"\b(\d{1,4})\s+blocks?\s+wide\b", re.IGNORECASE)),
@@ -51,12 +51,12 @@ _COUNT = re.compile(r"\b(\d{1,6})\s+blocks?\s+of\s+", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class StatedFact:
-    """One statement.
+    """One stated fact.
 
     Attributes:
         kind: Of a size, a count of a material, a material, or a part.
         name: Axis, base name or word.
-        number: Number of blocks, 0 where none is stated.
+        number: Number of blocks, 0 if none is stated.
     """
 
     kind: Literal["size", "count", "material", "part"]
@@ -69,8 +69,12 @@ class StatedFact:
 
 
 def stated_facts(instruction: str, materials: Iterable[str]) -> tuple[StatedFact, ...]:
-    """What an instruction states, each once, at most the first 20,000 characters of it. materials: whose names are
-    known; a name that is part of a longer one ("stone" in "stone bricks") is not read there.
+    """Read the facts that an instruction states, each once.
+
+    Args:
+        instruction: Its first 20,000 characters are read.
+        materials: Materials whose names are known; a name inside a longer one ("stone" in "stone bricks") does not
+            count.
     """
     text = " ".join(instruction[:_MOST_CHARACTERS].split())
     facts = [StatedFact("size", axis, int(found[1])) for axis, pattern in _SIZES if (found := pattern.search(text))]
@@ -94,12 +98,17 @@ def stated_facts(instruction: str, materials: Iterable[str]) -> tuple[StatedFact
 
 
 def true_facts(facts: Sequence[StatedFact], truth: Blueprint) -> tuple[StatedFact, ...]:
-    """Those that hold for the true build: others are about a part of it, or not understood."""
+    """Return the facts that hold for the true build; others are about a part of it, or misread.
+
+    Args:
+        facts: Stated facts.
+        truth: The true build.
+    """
     return tuple(fact for fact in facts if holds(fact, truth) == 1)
 
 
 def holds(fact: StatedFact, built: Blueprint) -> float:
-    """1 where a build has what is stated, 0.5 for a number that is nearly right, else 0."""
+    """Return 1 if a build has what is stated, 0.5 for a number that is nearly right, else 0."""
     if fact.kind == "size":
         return _near(getattr(built.trimmed().size, fact.name), fact.number) if built.blocks else 0.0
     used = built.names_only().counts()

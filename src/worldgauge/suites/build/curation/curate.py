@@ -1,4 +1,4 @@
-"""From structure files, or marked boxes of a world, to a data set of the build suite, and why the rest is left out."""
+"""Curation: from structure files, or marked boxes of a world, to a data set of the build suite."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SIDES_PX = (64, 2048)
 
 @dataclass(frozen=True)
 class CurationResult:
-    """What a curation made of its structures, by name.
+    """Result of a curation, by name of the structure.
 
     Attributes:
         root: Folder of the data set.
@@ -136,7 +136,7 @@ def curate(
 
 
 def _remove_others(out: Path, wanted: Collection[str]) -> None:
-    """Remove pictures that an earlier curation into this folder left and no architecture has."""
+    """Remove images of an earlier curation into this folder that no architecture has."""
     for path in (out / "data" / PICTURES).glob("*.png"):
         if f"{PICTURES}/{path.name}" not in wanted:
             path.unlink()

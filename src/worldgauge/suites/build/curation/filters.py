@@ -41,7 +41,12 @@ MACHINE_BLOCKS = frozenset(
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why a structure is not taken. text: with its numbers."""
+    """Why a structure is rejected.
+
+    Attributes:
+        reason: One of `REASONS`.
+        text: The reason in words, with its numbers.
+    """
 
     reason: Reason
     text: str
@@ -91,7 +96,7 @@ def select_structures(structures: Iterable[tuple[str, Blueprint]], *, waive: Col
 
 
 def rejections_of(blueprint: Blueprint) -> Iterator[Rejection]:
-    """All reasons against a structure, in the order of `REASONS`."""
+    """Return all reasons against a structure, in the order of `REASONS`."""
     counts, size = blueprint.counts(), blueprint.size
     names = {base_name(name) for name in counts}
     blocks = blueprint.blocks
@@ -121,7 +126,7 @@ def rejections_of(blueprint: Blueprint) -> Iterator[Rejection]:
 
 
 def connected_share(solid: NDArray[np.bool_]) -> float:
-    """Share of the blocks in the largest part that hangs together over faces, edges and corners; 0 without a block."""
+    """Return the share of blocks in the largest part connected by faces, edges or corners; 0 without a block."""
     count = int(solid.sum())
     if not count:
         return 0.0
@@ -130,10 +135,10 @@ def connected_share(solid: NDArray[np.bool_]) -> float:
 
 
 def canonical(blueprint: Blueprint) -> bytes:
-    """The same for a structure, its four turns about the vertical, and the mirror images of these.
+    """Return a key that is equal for a structure, its four turns about the vertical, and their mirror images.
 
-    Base names without states are compared, as states turn with the build; the air around it does not count. So two
-    builds that differ in states alone are alike.
+    Base names without states are compared, as states turn with the build; surrounding air does not count. So two builds
+    that differ in states alone are equal.
     """
     plain = blueprint.trimmed().names_only()
     used = sorted(plain.counts())

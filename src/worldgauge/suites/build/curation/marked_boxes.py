@@ -18,14 +18,18 @@ MAX_CELLS = 2**24
 
 
 def box_to_blueprint(blocks: Iterable[Block], start: Sequence[int], end: Sequence[int]) -> Blueprint:
-    """The blueprint of a box. start, end: its corners of smallest and largest x, y and z, both inside.
+    """Make the blueprint of a box.
 
-    blocks: every cell of the box once, in any order. Materials are numbered as they are first seen, x outermost, then
-    y, then z, with their states. A jigsaw stands for its final state; all kinds of air are air.
+    Materials are numbered by first occurrence, x outermost, then y, then z, with their states. A jigsaw stands for its
+    final state; all kinds of air are air.
+
+    Args:
+        blocks: Every cell of the box once, in any order.
+        start: Corner of smallest x, y and z, included.
+        end: Corner of largest x, y and z, included.
 
     Raises:
-        DataError: For corners that are no box, and for cells that are missing, there twice or outside, naming the
-            first.
+        DataError: If the corners are no box, or a cell is missing, duplicate or outside; names the first.
     """
     low, high = (tuple(int(value) for value in corner) for corner in (start, end))
     if len(low) != 3 or len(high) != 3 or any(a > b for a, b in zip(low, high, strict=False)):
@@ -52,10 +56,14 @@ def box_to_blueprint(blocks: Iterable[Block], start: Sequence[int], end: Sequenc
 
 
 def settled(name: str, states: Mapping[str, Any] | None) -> str:
-    """The material that a block stands for: a jigsaw's final state, else itself.
+    """Return the material that a block stands for: a jigsaw's final state, else its own.
+
+    Args:
+        name: Of the block.
+        states: Of the block, if it has any.
 
     Raises:
-        DataError: For a bare jigsaw.
+        DataError: For a jigsaw without final state.
     """
     if base_name(name) != "jigsaw":
         return material(name, states)

@@ -15,18 +15,26 @@ from worldgauge.core.io import check_inside, list_folder, natural_key, parse_jso
 from worldgauge.suites.build.format.files import MAX_JSON_BYTES
 from worldgauge.suites.build.format.record import TYPES
 from worldgauge.worlds.blocks.blueprint import Blueprint
-from worldgauge.worlds.blocks.structures import SUFFIXES, read_region_box, read_structure
+from worldgauge.worlds.blocks.structure_files import SUFFIXES, read_region_box, read_structure
 
 MAX_STRUCTURES = 9999
-"""As many as identifiers number."""
+"""As many as identifiers can number."""
 MAX_NAME = 80
 
 
 @dataclass(frozen=True, eq=False)
 class SourceStructure:
-    """A structure as it was read. name: unique, lower case with underscores; origin: where it lies in the source.
+    """A structure as it was read.
 
-    type: one of Table 5, where it is said. metadata: what the source says of it. notes: what was left out or guessed.
+    Attributes:
+        name: Unique, lower case with underscores.
+        origin: Its place in the source.
+        blueprint: Its blocks.
+        type: One of Table 5, if known.
+        description: From the source.
+        biome: From the source.
+        metadata: From the source.
+        notes: What was left out or guessed.
     """
 
     name: str
@@ -49,12 +57,12 @@ class Unreadable:
 
 
 def read_files(folder: Path) -> Iterator[SourceStructure | Unreadable]:
-    """The structure files of a folder and of folders in it, by path; the name is the file's.
+    """Yield the structure files of a folder and its subfolders, by path, named after the file.
 
-    A folder that is called as a type of building ("houses") says what its files are.
+    A folder named after a type of building ("houses") gives its files that type.
 
     Raises:
-        DataError: When there is no such file or there are too many.
+        DataError: If there are no such files or too many.
         MissingExtraError: Without nbtlib.
     """
     if not folder.is_dir():
@@ -74,12 +82,15 @@ def read_files(folder: Path) -> Iterator[SourceStructure | Unreadable]:
 
 
 def read_world(world: Path, boxes: Path) -> Iterator[SourceStructure | Unreadable]:
-    """The marked boxes of a world. boxes: JSON {name: {metadata, start_pos, end_pos}}, corners [x, y, z] both inside.
+    """Yield the marked boxes of a world.
 
-    A box may also have type, description and biome, texts.
+    Args:
+        world: Its folder.
+        boxes: JSON {name: {metadata, start_pos, end_pos}}, corners [x, y, z] both included; a box may also have type,
+            description and biome.
 
     Raises:
-        DataError: For a file that holds no boxes.
+        DataError: If the file holds no boxes.
     """
     content = parse_json(read_bytes(boxes, MAX_JSON_BYTES), str(boxes))
     if not isinstance(content, dict) or not 1 <= len(content) <= MAX_STRUCTURES:
@@ -94,18 +105,18 @@ def read_world(world: Path, boxes: Path) -> Iterator[SourceStructure | Unreadabl
 
 
 def spoken(name: str) -> str:
-    """A name as it stands in a sentence."""
+    """Return a name as it stands in a sentence."""
     return name.replace("_", " ")
 
 
 class UniqueNames:
-    """Names of files and boxes as names of structures, no two alike."""
+    """Names of structures, made of names of files and boxes, all different."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def own(self, text: str) -> str:
-        """Lower case letters, digits and underscores, made of `text`; with a number behind it where that is taken."""
+        """Return lower case letters, digits and underscores made of `text`, with a number appended if that is taken."""
         plain = unicodedata.normalize("NFKD", text.replace("'", "").replace("\N{RIGHT SINGLE QUOTATION MARK}", ""))
         ascii = plain.encode("ascii", "ignore").decode().lower()
         base = re.sub(r"[^a-z0-9]+", "_", ascii).strip("_")[:MAX_NAME].strip("_") or "structure"
@@ -159,7 +170,7 @@ def _text(row: Mapping[str, Any], key: str) -> str | None:
 
 
 def _without(text: str, path: Path, folder: Path) -> str:
-    """A message without the place of the source, so that reports do not differ by where it lay."""
+    """Remove the path of the source from a message, so that reports do not depend on it."""
     return _writable(text.replace(f"{path}: ", "", 1).replace(f"{folder}/", "").replace(str(folder), "."))
 
 

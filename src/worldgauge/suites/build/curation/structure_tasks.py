@@ -19,17 +19,23 @@ from worldgauge.suites.build.generate.instructions import describe, layer_instru
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor
 
 MAX_WORDS = 150
-"""Of a detailed instruction (specification, 6)."""
+"""Most words of a detailed instruction (specification, 6)."""
 TEMPERATURE, ASKS = 0.4, 3
 PICTURES = "images/own"
 
 InstructionWriter = Callable[[Blueprint, str], tuple[str, str]]
-"""The detailed instruction for a blueprint and its name, and who wrote it."""
+"""Writes the detailed instruction for a blueprint and its name; returns it and who wrote it."""
 
 
 @dataclass(frozen=True)
 class StructureTasks:
-    """Rows of one structure. writer: who wrote the detailed instruction."""
+    """Rows of one structure.
+
+    Attributes:
+        architecture: Its row.
+        tasks: Their rows.
+        writer: Who wrote the detailed instruction.
+    """
 
     architecture: Architecture
     tasks: tuple[BuildTask, ...]
@@ -50,10 +56,22 @@ def tasks_of_structure(
     biome: str | None = None,
     metadata: str | None = None,
 ) -> StructureTasks:
-    """Architecture number `number` of our own source with its six tasks; the picture is to be put at its `image`.
+    """Make the architecture of a structure and its six tasks; the image must be written to the architecture's `image`.
 
-    name: of files, letters, digits and underscores; spoken: as in "Build a SPOKEN.". write: the detailed instruction.
     The one-liners depend on seed and name alone.
+
+    Args:
+        blueprint: The build.
+        name: Of files: letters, digits and underscores.
+        number: Of the architecture, in our own source.
+        seed: Of the one-liners.
+        write: Writes the detailed instruction.
+        spoken: As in "Build a SPOKEN.".
+        source: Where the build comes from.
+        description: By default `spoken`.
+        type: Type of building.
+        biome: As in the source.
+        metadata: As in the source.
     """
     description = description or spoken
     id = identifier(OWN_SOURCE, number, type, name, description)
@@ -74,14 +92,14 @@ def tasks_of_structure(
 
 
 def template_instruction(blueprint: Blueprint, name: str) -> tuple[str, str]:
-    """Our own words, all of whose facts are true of the blueprint."""
+    """Describe a blueprint by a template, all of whose facts are true of it; see `InstructionWriter`."""
     return describe(blueprint, name), "template"
 
 
 class ChatInstructions:
-    """Detailed instructions by a language model, with prompt `instruction-writer`; our own words where it fails.
+    """Detailed instructions by a language model, with prompt `instruction-writer`; by the template if it fails.
 
-    prompts: ours, or with a user's in their place. Calls raise EndpointError and BudgetError.
+    Calls raise EndpointError and BudgetError.
     """
 
     def __init__(self, chat: Chat, prompts: Prompts, seed: int) -> None:
@@ -99,7 +117,7 @@ class ChatInstructions:
 
 
 def structure_json(blueprint: Blueprint) -> str:
-    """Size, materials with numbers, and matrix of a blueprint, as a language model is shown it."""
+    """Return size, materials with numbers, and matrix of a blueprint as JSON for a language model."""
     content = {
         "size": dict(blueprint.size._asdict()),
         "block_materials": blueprint.mapping,

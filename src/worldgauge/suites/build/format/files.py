@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.fields import short
 from worldgauge.core.image import MAX_PIXELS, Image, png
-from worldgauge.core.io import check_inside, parse_json, write_file
+from worldgauge.core.io import check_inside, digest_of, parse_json, write_file
 from worldgauge.suites.build.kinds import KINDS, Kind
 
 ARCHITECTURES = "data/architectures.json"
@@ -26,10 +25,10 @@ TASKS: Mapping[Kind, str] = {
     "commonsense": "task/Task_Spatial_Commonsense.json",
 }
 MAX_JSON_BYTES = 128 * 2**20
-"""Of one file; a published architecture has some 100 kB at most."""
+"""Per file; a published architecture has some 100 kB at most."""
 MAX_IMAGE_BYTES = 64 * 2**20
 MAX_HEADER_BYTES = 2**20
-"""What may stand before the size of a JPEG: notes and small pictures of cameras."""
+"""Most bytes before the size of a JPEG: notes and thumbnails of cameras."""
 MAX_TAIL_BYTES = 2**16
 """What may stand after the end of a picture. A decoder fills what a shorter file lacks with grey."""
 JPEG_QUALITY = 95
@@ -38,15 +37,19 @@ _PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 
 
 def missing(root: Path) -> list[str]:
-    """Files of the published layout that are not there; the data have no tasks of their kinds."""
+    """Return files of the published layout that are missing; the data have no tasks of their kinds."""
     return [name for name in (ARCHITECTURES, *(TASKS[kind] for kind in KINDS)) if not (Path(root) / name).is_file()]
 
 
 def read_rows(root: Path, name: str) -> list[Any]:
-    """The list in a JSON file.
+    """Read the list in a JSON file.
+
+    Args:
+        root: Folder of the data set.
+        name: Path of the file in it.
 
     Raises:
-        DataError: When it is no list, cannot be read, or is beyond `MAX_JSON_BYTES`.
+        DataError: If it is not a list, cannot be read, or exceeds `MAX_JSON_BYTES`.
     """
     path = check_inside(Path(root) / name, root)
     value = parse_json(_read(path, MAX_JSON_BYTES), str(path))
@@ -120,7 +123,11 @@ def read_image(root: Path, relative: str) -> Image:
 
 
 def image_size(root: Path, relative: str) -> tuple[int, int]:
-    """(width, height) of a picture, from its header.
+    """Read (width, height) of an image from its header.
+
+    Args:
+        root: Folder of the data set.
+        relative: As for `image_path`.
 
     Raises:
         DataError: As `read_image`.
@@ -160,9 +167,14 @@ def write_image(root: Path, relative: str, image: Image) -> None:
 
 
 def image_digest(root: Path, relative: str) -> str:
-    """SHA-256 of a picture's bytes in hex; one that cannot be read is a fault of its tasks alone."""
+    """Return the SHA-256 of an image's bytes in hex; "unreadable" if it cannot be read, a fault of its tasks alone.
+
+    Args:
+        root: Folder of the data set.
+        relative: As for `image_path`.
+    """
     try:
-        return hashlib.sha256(_read(image_path(root, relative), MAX_IMAGE_BYTES)).hexdigest()
+        return digest_of(_read(image_path(root, relative), MAX_IMAGE_BYTES))
     except DataError:
         return "unreadable"
 

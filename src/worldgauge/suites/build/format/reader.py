@@ -7,7 +7,6 @@ list of options that was taken apart into characters. What is repaired is record
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -22,7 +21,7 @@ import numpy as np
 
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.fields import short
-from worldgauge.core.io import check_name
+from worldgauge.core.io import check_name, digest_of
 from worldgauge.suites.build.format.files import ARCHITECTURES, TASKS, image_digest, missing, plain_image, read_rows
 from worldgauge.suites.build.format.record import Architecture, BuildSet, BuildTask, Fault
 from worldgauge.suites.build.kinds import KINDS, Kind
@@ -34,7 +33,7 @@ NEEDS_TRUTH: tuple[Kind, ...] = ("planning", "understanding")
 """Kinds that are scored against a blueprint; creativity is not."""
 
 MAX_TEXT = 8 * 2**20
-"""Characters of a text; a layer instruction of the largest build has some millions."""
+"""Most characters of a text; a layer instruction of the largest build has some millions."""
 MAX_NAME = 400
 MAX_MATERIALS = 4096
 MAX_SIDE = 512
@@ -45,18 +44,18 @@ _REASONING = {"1": "same", "2": "different", "3": "judge"}
 _PLANNING = {"0": "detailed", "1": "simple"}
 
 REFUSALS = (KeyError, ValueError, TypeError, OverflowError, DataError, ShapeError)
-"""What the functions here raise on rows that are none."""
+"""What the functions here raise for invalid rows."""
 
 R = TypeVar("R", Architecture, BuildTask)
 
 
 def load(root: Path) -> BuildSet:
-    """All architectures and tasks of a folder in the published layout; no picture is opened.
+    """Load all architectures and tasks of a folder in the published layout; images are not opened.
 
     Files that are missing hold no tasks (see `missing`).
 
     Raises:
-        DataError: When no file is there, or one cannot be read or is no list.
+        DataError: If there is no file at all, or one cannot be read or is not a list.
     """
     root = Path(root)
     absent = missing(root)
@@ -82,7 +81,15 @@ def load(root: Path) -> BuildSet:
 
 
 def fingerprint_of(task: BuildTask, data: BuildSet) -> str:
-    """SHA-256 over all that defines a task: every field, the truth, and the bytes of the pictures that are shown."""
+    """Hash everything that defines a task: every field, the truth, and the bytes of the images shown.
+
+    Args:
+        task: The task.
+        data: The set it belongs to.
+
+    Returns:
+        SHA-256 in hex.
+    """
     truth = data.architectures.get(task.architecture or "")
     shown = [*task.images, *([task.options_image] if task.options_image else [])]
     facts = [
@@ -90,7 +97,7 @@ def fingerprint_of(task: BuildTask, data: BuildSet) -> str:
         None if truth is None else [truth.name, truth.description, truth.blueprint.digest],
         [image_digest(data.root, name) for name in shown],
     ]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode()).hexdigest()
+    return digest_of(json.dumps(facts, sort_keys=True, allow_nan=False))
 
 
 def _usable(
@@ -157,22 +164,31 @@ def _named(row: Any, number: int, taken: Collection[str]) -> str:
 
 @dataclass
 class Notes:
-    """What was repaired or is odd: texts, each with the ids of the rows it applies to."""
+    """Repairs and oddities: texts, each with the ids of the rows it applies to."""
 
     said: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, text: str, id: str) -> None:
-        """Note that `text`, which begins with a verb, applies to row `id`."""
+        """Note a text for a row.
+
+        Args:
+            text: Begins with a verb.
+            id: Of the row.
+        """
         self.said[text].append(id)
 
     def lines(self, noun: str) -> tuple[str, ...]:
-        """One line per text, with the number of its rows and the first of them."""
+        """Return one line per text, with the number of its rows and the first of them."""
         many = {text: f"{len(ids)} {noun}{'s' if len(ids) > 1 else ''}" for text, ids in self.said.items()}
         return tuple(f"{many[text]} {text} (first: {ids[0]})" for text, ids in self.said.items())
 
 
 def architecture_of(row: Row, notes: Notes) -> Architecture:
     """Read one architecture. Rows of the earlier single files (`data_source`, `object_materials`) are accepted.
+
+    Args:
+        row: The row.
+        notes: Receives repairs.
 
     Raises:
         Exception: One of `REFUSALS`.
@@ -205,6 +221,11 @@ def architecture_of(row: Row, notes: Notes) -> Architecture:
 def task_of(row: Row, kind: Kind, notes: Notes) -> BuildTask:
     """Read one task; the caller checks that its architecture exists.
 
+    Args:
+        row: The row.
+        kind: Of the file.
+        notes: Receives repairs.
+
     Raises:
         Exception: One of `REFUSALS`.
     """
@@ -228,22 +249,27 @@ def task_of(row: Row, kind: Kind, notes: Notes) -> BuildTask:
 
 
 def id_of(row: Row) -> str:
-    """The id, which is a part of paths.
+    """Read the id, which is a part of paths.
 
     Raises:
-        KeyError: When it is missing.
-        ValueError: When it is no id.
-        DataError: When it is not allowed in a path.
+        KeyError: If it is missing.
+        ValueError: If it is not an id.
+        DataError: If it is not allowed in a path.
     """
     return check_name(text_of(row, "id", most=MAX_NAME), "build")
 
 
 def text_of(row: Row, key: str, *, most: int = MAX_TEXT) -> str:
-    """A text that is not blank.
+    """Read a text that is not blank.
+
+    Args:
+        row: The row.
+        key: Of the text.
+        most: Most characters.
 
     Raises:
-        KeyError: When it is missing.
-        ValueError: For anything else.
+        KeyError: If it is missing.
+        ValueError: If it is not such a text.
     """
     value = row[key]
     if not isinstance(value, str) or not value.strip():
@@ -252,7 +278,16 @@ def text_of(row: Row, key: str, *, most: int = MAX_TEXT) -> str:
 
 
 def materials_of(row: Row, key: str) -> tuple[str, ...]:
-    """Materials in the order of their numbers: a list, or a table name -> number, whose air is left out."""
+    """Read materials in the order of their numbers: a list, or a table name -> number, whose air is left out.
+
+    Args:
+        row: The row.
+        key: Of the materials.
+
+    Raises:
+        KeyError: If they are missing.
+        ValueError: If they are neither, or not numbered from 1.
+    """
     value = row[key]
     if isinstance(value, Mapping):
         numbers = {name: number for name, number in value.items() if number != AIR or base_name(name) not in AIR_NAMES}
@@ -265,7 +300,7 @@ def materials_of(row: Row, key: str) -> tuple[str, ...]:
 
 
 def wrong(error: Exception) -> str:
-    """An error of this module as one line."""
+    """Return an error of this module as one line."""
     if isinstance(error, KeyError):
         return f"field {error} is missing"
     return " ".join(str(error).split())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from worldgauge.core.errors import UsageError
+from worldgauge.core.io import digest_of
 from worldgauge.suites.build.kinds import Kind
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
@@ -19,7 +19,7 @@ CODES: Mapping[Kind, str] = {
     "reasoning": "SR",
     "commonsense": "SC",
 }
-"""How the published ids call the kinds of tasks."""
+"""Codes of the kinds of tasks in the published ids."""
 PUBLISHED: Mapping[Kind, int] = {
     "planning": 946,
     "understanding": 473,
@@ -35,7 +35,7 @@ TYPES = (
 )
 """Of buildings (Table 5)."""
 OWN_SOURCE = 9
-"""The digit of our own records; the published ones have smaller ones."""
+"""Source digit of our own records; the published ones are smaller."""
 
 
 @dataclass(frozen=True)
@@ -162,15 +162,20 @@ def identifier(source_digit: int, number: int, type: str | None, name: str, desc
     """
     if not (0 <= source_digit <= 9 and 0 <= number <= 9999):
         raise UsageError(f"an architecture has a source from 0 to 9 and a number to 9999, got {source_digit}, {number}")
-    parts = (hashlib.sha256(text.encode()).hexdigest()[:16] for text in (type or "", f"{name}\n{description}"))
+    parts = (digest_of(text)[:16] for text in (type or "", f"{name}\n{description}"))
     return f"AR_{source_digit}{number:04d}_{'_'.join(parts)}"
 
 
 def task_id(kind: Kind, architecture: str, variant: int | None = None) -> str:
-    """Id of a task on an architecture, such as TSK_SP_90001_0.
+    """Return the id of a task on an architecture, such as TSK_SP_90001_0.
+
+    Args:
+        kind: Kind of task.
+        architecture: Its id.
+        variant: Number of the task; None for the only one of its kind.
 
     Raises:
-        UsageError: When the architecture has no id of the right form.
+        UsageError: If the architecture has no id of the right form.
     """
     parts = architecture.split("_")
     if len(parts) < 2 or parts[0] != "AR" or not (parts[1].isascii() and parts[1].isdecimal()):

@@ -17,13 +17,18 @@ from worldgauge.suites.build.kinds import KINDS
 
 
 def write(root: Path, architectures: Iterable[Architecture], tasks: Iterable[BuildTask]) -> None:
-    """Write data/architectures.json and a file for every kind that has tasks, sorted by id; others are removed.
+    """Write data/architectures.json and a file per kind that has tasks, sorted by id; other files are removed.
 
-    Pictures are written before, with `write_image`.
+    Images are written before, with `write_image`.
+
+    Args:
+        root: Folder of the data set.
+        architectures: All architectures.
+        tasks: All tasks.
 
     Raises:
-        DataError: For two of one id, an id that is not allowed as a name, a task whose architecture is not among them,
-            and when a file cannot be written.
+        DataError: If an id is duplicate or not allowed as a name, a task's architecture is not given, or a file cannot
+            be written.
     """
     root = Path(root)
     builds = _distinct(architectures, "architectures")

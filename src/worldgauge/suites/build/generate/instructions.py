@@ -17,7 +17,7 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, Blueprint, base_name
 
 MAX_WORDS = 149
-"""Of a detailed instruction."""
+"""Most words of a detailed instruction."""
 VERBS = (
     "Build",
     "Construct",
@@ -42,7 +42,7 @@ _MOST_COUNTS, _MOST_BANDS = 5, 5
 
 
 class Band(NamedTuple):
-    """Neighbouring layers, from `low` to `high`, and the material that most of their blocks are of."""
+    """Adjacent layers, from `low` to `high`, and the material of most of their blocks."""
 
     low: int
     high: int
@@ -67,7 +67,7 @@ def describe(blueprint: Blueprint, name: str, facts: Sequence[Part] | None = Non
     if not plain.blocks:
         raise ShapeError("a build without blocks cannot be described; give one that has some")
     parts = list(_found(plain) if facts is None else facts)
-    # The plainer the skeleton, the more parts have room; the first that has room for all of them wins.
+    # The shorter the skeleton, the more parts fit; the first that fits all of them wins.
     best = ""
     for counts, bands in ((_MOST_COUNTS, _MOST_BANDS), (4, 4), (3, 3), (2, 2), (1, 1)):
         told = _fitted(plain, name, parts, counts, layer_bands(plain, bands))
@@ -79,16 +79,28 @@ def describe(blueprint: Blueprint, name: str, facts: Sequence[Part] | None = Non
 
 
 def one_liners(name: str, rng: np.random.Generator) -> tuple[str, str, str]:
-    """Three lines that ask for a build by name, each with another of the verbs: "Build a NAME."."""
+    """Return three lines that ask for a build by name, each with another of the verbs: "Build a NAME.".
+
+    Args:
+        name: Of the build.
+        rng: Draws the verbs.
+    """
     first, second, third = (VERBS[int(place)] for place in rng.choice(len(VERBS), 3, replace=False))
     what = _with_article(name)
     return f"{first} {what}.", f"{second} {what}.", f"{third} {what}."
 
 
 def layer_bands(blueprint: Blueprint, most: int) -> tuple[Band, ...]:
-    """Layers joined to at most `most` bands from the lowest up, those of one main material first.
+    """Join layers to bands, those of one main material first.
 
-    The material of a band is the commonest in its layers, the first by name among equals.
+    The material of a band is the most frequent in its layers, of equals the first by name.
+
+    Args:
+        blueprint: The build.
+        most: Most bands.
+
+    Returns:
+        Bands from the lowest up.
     """
     counts = _layer_counts(blueprint)
     bounds = [(layer, layer) for layer in range(len(counts[0]))]
@@ -107,7 +119,7 @@ def layer_bands(blueprint: Blueprint, most: int) -> tuple[Band, ...]:
         if alike is not None:
             join(alike)
         elif len(bounds) > most:
-            # Those two that hold the fewest blocks together lose least by being told as one.
+            # Joining the two with the fewest blocks loses the least.
             weights = [int(np.sum(counts[0][low : high + 1])) for low, high in bounds]
             join(int(np.argmin([weights[k] + weights[k + 1] for k in range(len(bounds) - 1)])))
         else:
@@ -235,9 +247,11 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def layer_instruction(blueprint: Blueprint, name: str) -> str:
-    """A sentence with name, number of layers, width and depth, then `layer_lines` (MineAnyBuild, section 3.2).
+    """Return a sentence with name, number of layers, width and depth, then `layer_lines` (MineAnyBuild, section 3.2).
 
-    name: as in "Build a NAME.".
+    Args:
+        blueprint: The build.
+        name: As in "Build a NAME.".
     """
     size = blueprint.size
     return (
@@ -248,10 +262,10 @@ def layer_instruction(blueprint: Blueprint, name: str) -> str:
 
 
 def layer_lines(blueprint: Blueprint) -> str:
-    """One line a layer from the bottom: "Layer 1: glass: [(2,0)], oak_planks: [(0,0), (0,1)]".
+    """Return one line per layer from the bottom: "Layer 1: glass: [(2,0)], oak_planks: [(0,0), (0,1)]".
 
-    Layers count from 1, places are (x,z) from 0, sorted by x, then z; materials are sorted by their text, with states.
-    Air is left out; a layer of air alone has a line without materials. `agents.answer` reads it back.
+    Layers count from 1, cells are (x,z) from 0, sorted by x, then z; materials are sorted by their text, with states.
+    Air is left out; a layer of air alone has a line without materials. `agents.reader` reads it back.
     """
     return "\n".join(_lines(blueprint))
 

@@ -1,8 +1,8 @@
-"""How far a build equals the one that was wanted, block by block: the matching score, and what it does not see.
+"""Similarity of a build to the true one, block by block: the matching score, and measures of what it misses.
 
-Blocks are compared by base name, without namespace and states, at equal places from the pivot; what lies outside a
+Blocks are compared by base name, without namespace and states, at equal cells from the pivot; what lies outside a
 matrix is air. The matching score is a recall: a solid box of the commonest block of a house of one material gets full
-marks. So precision and the shares of the union are reported too. Source: MineAnyBuild, section 3.3.
+marks. So precision and the IoUs are reported too. Source: MineAnyBuild, section 3.3.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ FULL = 10.0
 MOST_MOVES = 2**24
 """Six times those of two builds of the published limits; more would take gigabytes."""
 _PAIRS_A_MOVE = 16
-"""Pairs of blocks of one name for each move there is: up to so many are counted one by one, which is then the faster
-way; above, Fourier transforms count them."""
+"""Pairs of blocks of one name per shift up to which they are counted one by one, which is faster; above, Fourier
+transforms count them."""
 _CHUNK = 2_000_000
 
 
 class Overlap(NamedTuple):
-    """Blocks of truth and build.
+    """Block counts of truth and build.
 
     Attributes:
         truth: N, blocks of the truth.
         built: P, blocks of the build.
-        matched: M, blocks of one base name at one place.
-        occupied: Blocks of any names at one place.
+        matched: M, cells in which both have the same base name.
+        occupied: Cells in which both have a block.
     """
 
     truth: int
@@ -43,10 +43,10 @@ class Overlap(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """A move of the build.
+    """A shift of the build.
 
     Attributes:
-        matched: M when the build is moved.
+        matched: M of the shifted build.
         up: Blocks along y.
         south: Blocks along z.
         east: Blocks along x.
@@ -59,7 +59,7 @@ class Shift(NamedTuple):
 
 
 def overlap(truth: Blueprint, built: Blueprint) -> Overlap:
-    """The counts that all measures of this file are made of, pivot on pivot."""
+    """Count the blocks that all measures of this file are made of, pivot on pivot."""
     box = tuple(slice(0, min(a, b)) for a, b in zip(truth.cells.shape, built.cells.shape, strict=True))
     occupied = int((truth.solid[box] & built.solid[box]).sum())
     return Overlap(truth.blocks, built.blocks, shared_blocks(truth, built), occupied)
@@ -69,7 +69,15 @@ def overlap(truth: Blueprint, built: Blueprint) -> Overlap:
     "build_matching", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
-    """10 M / N: the share of the truth's blocks that the build has. None for a truth without blocks."""
+    """Return 10 M / N, the recall: the share of the truth's blocks that the build has.
+
+    Args:
+        truth: The true build.
+        built: The agent's build.
+
+    Returns:
+        0 to 10; None for a truth without blocks.
+    """
     count = overlap(truth, built)
     return FULL * count.matched / count.truth if count.truth else None
 
@@ -78,10 +86,14 @@ def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
     "build_precision", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
 )
 def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
-    """M / P: the share of the build's blocks that the truth has.
+    """Return M / P: the share of the build's blocks that the truth has.
+
+    Args:
+        truth: The true build.
+        built: The agent's build.
 
     Returns:
-        The share; 0 for a build without blocks, None for a truth without blocks.
+        0 to 1; 0 for a build without blocks, None for a truth without blocks.
     """
     count = overlap(truth, built)
     if not count.truth:
@@ -91,7 +103,15 @@ def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
 
 @metrics.register("build_f1", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3")
 def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
-    """2 M / (N + P), the harmonic mean of matching (as a share) and precision. None for a truth without blocks."""
+    """Return 2 M / (N + P), the harmonic mean of precision and recall.
+
+    Args:
+        truth: The true build.
+        built: The agent's build.
+
+    Returns:
+        0 to 1; None for a truth without blocks.
+    """
     count = overlap(truth, built)
     return 2 * count.matched / (count.truth + count.built) if count.truth else None
 
@@ -100,7 +120,15 @@ def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
     "build_typed_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
 )
 def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
-    """Blocks of one name at one place over all blocks, M / (N + P - M). None for a truth without blocks."""
+    """Return M / (N + P - M): equal blocks over all blocks.
+
+    Args:
+        truth: The true build.
+        built: The agent's build.
+
+    Returns:
+        0 to 1; None for a truth without blocks.
+    """
     count = overlap(truth, built)
     return count.matched / (count.truth + count.built - count.matched) if count.truth else None
 
@@ -109,7 +137,15 @@ def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
     "build_occupancy_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
 )
 def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
-    """Places that both fill over places that either fills, with any block. None for a truth without blocks."""
+    """Return the IoU of occupied cells, whatever their blocks.
+
+    Args:
+        truth: The true build.
+        built: The agent's build.
+
+    Returns:
+        0 to 1; None for a truth without blocks.
+    """
     count = overlap(truth, built)
     return count.occupied / (count.truth + count.built - count.occupied) if count.truth else None
 
@@ -118,9 +154,14 @@ def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
     "build_best_shift", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
-    """The matching score of the build moved to where it matches most.
+    """Return the matching score of the build shifted to where it matches most.
 
-    None for a truth without blocks, and where there are more than MOST_MOVES moves.
+    Args:
+        truth: The true build.
+        built: The agent's build.
+
+    Returns:
+        0 to 10; None for a truth without blocks, or more than MOST_MOVES shifts.
     """
     count = truth.blocks
     if not count or _moves(truth, built) > MOST_MOVES:
@@ -129,10 +170,14 @@ def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
 
 
 def best_shift(truth: Blueprint, built: Blueprint) -> Shift:
-    """The whole-block move of the build with the most matches.
+    """Find the shift by whole blocks with the most matches, exactly.
 
-    Of equal ones it is the shortest, then the one least up, south, east. Exact. All moves are counted at once: about 2
-    s for builds that fill 50 x 80 x 80, milliseconds for usual ones.
+    Of equal ones it is the shortest, then the one least up, south, east. About 2 s for builds that fill 50 x 80 x 80,
+    milliseconds for usual ones.
+
+    Args:
+        truth: The true build.
+        built: The agent's build.
     """
     counts, zero = _matches_of_moves(truth, built)
     moves = np.argwhere(counts == counts.max()) - zero
@@ -142,12 +187,12 @@ def best_shift(truth: Blueprint, built: Blueprint) -> Shift:
 
 
 def _moves(truth: Blueprint, built: Blueprint) -> int:
-    """Moves of the build in which the two boxes touch."""
+    """Count the shifts in which the two boxes overlap."""
     return math.prod(a + b - 1 for a, b in zip(truth.cells.shape, built.cells.shape, strict=True))
 
 
 def _matches_of_moves(truth: Blueprint, built: Blueprint) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Matches for each move of the build, and the index of no move: (a + b - 1) along each axis of sides a and b."""
+    """Return matches by shift, (a + b - 1) along each axis of sides a and b, and the index of no shift."""
     zero = np.array(built.cells.shape) - 1
     shape = np.array(truth.cells.shape) + zero
     counts = np.zeros(shape, np.int64)
@@ -161,7 +206,7 @@ def _matches_of_moves(truth: Blueprint, built: Blueprint) -> tuple[NDArray[np.in
             spectrum = product if spectrum is None else spectrum + product
     if spectrum is not None:
         found = np.fft.irfftn(spectrum, s=padded, axes=(0, 1, 2))
-        # A move by -k stands at index -k of the transform: bring them in order.
+        # A shift by -k is at index -k of the transform: bring them in order.
         found = np.roll(found, tuple(zero), axis=(0, 1, 2))[tuple(slice(0, int(side)) for side in shape)]
         counts += np.rint(found).astype(np.int64)
     return counts, zero

@@ -82,7 +82,7 @@ class Reading:
 def read_blueprint(
     text: str, materials: Sequence[str], *, most: tuple[int, int, int] = (50, 80, 80), parser: Parser = "ours"
 ) -> Reading:
-    """The build in an answer.
+    """Read the build in an answer.
 
     Args:
         text: The answer; its content never raises.
@@ -107,13 +107,13 @@ def read_blueprint(
     "build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 4.2"
 )
 def executable(reading: Reading) -> float:
-    """100 for an answer that can be built, else 0; the mean over all that were asked is the output success rate."""
+    """Return 100 for an answer that can be built, else 0; the mean over all tasks is the output success rate."""
     return 100.0 if reading.executable else 0.0
 
 
 @metrics.register("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 4.2")
 def strict(reading: Reading) -> float:
-    """100 for an answer that can be built as it stands, without any repair, else 0."""
+    """Return 100 for an answer that can be built without any repair, else 0."""
     return 100.0 if reading.strict else 0.0
 
 

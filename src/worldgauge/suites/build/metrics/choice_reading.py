@@ -17,23 +17,23 @@ _NAMED = r"(?:answer|option|choice)"
 _LEAD = re.compile(rf"(?:the\s+)?(?:correct\s+)?(?:final\s+)?{_NAMED}\b(?:\s+is\b)?\s*(?:[:=]\s*)?", re.IGNORECASE)
 
 MOST_CHARACTERS = 100_000
-"""Of an answer that are read, from its end, where conclusions stand."""
+"""Characters of an answer that are read, from its end, where conclusions stand."""
 
 
 def read_choice(text: str, choices: Sequence[str]) -> str | None:
-    """The choice that an answer names.
+    """Read the choice that an answer names.
 
-    In this order: the whole answer is a choice in any case, once marks and a full stop are taken off; the same after
-    "the correct answer is" and the like; what the last "answer is X", "option: X" or similar names; failing these, for
-    words the only one that occurs, and for letters the only capital that stands alone. A is not accepted there: it is
-    an article.
+    In this order: the whole answer is a choice in any case, once marks and a full stop are removed; the same after "the
+    correct answer is" and the like; what the last "answer is X", "option: X" or similar names; failing these, for words
+    the only one that occurs, and for letters the only capital that stands alone. A is not accepted there: it is an
+    article.
 
     Args:
         text: The answer.
         choices: Allowed choices.
 
     Returns:
-        One of `choices`; None where the answer names none or leaves it open, which is wrong.
+        One of `choices`; None if the answer names none or leaves it open, which is wrong.
     """
     plain = text[-MOST_CHARACTERS:].translate(_MARKS).strip()
     known = {choice.casefold(): choice for choice in choices}
@@ -52,7 +52,12 @@ def read_choice(text: str, choices: Sequence[str]) -> str | None:
 
 
 def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
-    """The choice that is the whole answer except for white space around it, as in the published evaluation."""
+    """Return the choice that is the whole answer apart from white space, as in the published evaluation; else None.
+
+    Args:
+        text: The answer.
+        choices: Allowed choices.
+    """
     return text.strip() if text.strip() in choices else None
 
 
@@ -60,18 +65,23 @@ def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
     "reasoning_accuracy", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 3.3"
 )
 def reasoning_accuracy(read: str | None, right: str) -> float:
-    """What one question adds: 100 where the choice read is the right one, else 0; an unreadable answer is wrong."""
+    """Return 100 if the choice read is the right one, else 0; an unreadable answer is wrong.
+
+    Args:
+        read: The choice; None if it could not be read.
+        right: The right one.
+    """
     return 100.0 if read == right else 0.0
 
 
 def chance_percent(choices: Sequence[int]) -> float:
-    """Mean accuracy of guessing, in percent: 29.17 for the published 1,440 questions of four choices and 288 of two.
+    """Return the accuracy expected of guessing, in %: 29.17 for the published ones (1,440 of four choices, 288 of two).
 
     Args:
         choices: Number of choices of every question.
 
     Raises:
-        UsageError: Without questions, or for one of no choices.
+        UsageError: Without questions, or for one without choices.
     """
     if not choices or min(choices) < 1:
         raise UsageError(f"chance needs questions of one choice or more each, got {list(choices)[:10]}")

@@ -24,7 +24,7 @@ MOST_OTHER = 150_000
 
 
 class Unreadable(Exception):
-    """A text that is no matrix.
+    """A text that is not a matrix.
 
     Attributes:
         reason: bad_json, not_3d, empty, non_integer or oversized.
@@ -62,7 +62,7 @@ class Matrix:
         return bool((self.rows == depth).all() and (self.lengths == width).all())
 
     def filled(self, empty: int) -> NDArray[np.int32]:
-        """(layers, depth, width), short rows and layers filled up at the end. Check `shape` before."""
+        """Return (layers, depth, width), short rows and layers padded at the end. Check `shape` before."""
         if self.even:
             return self.values.reshape(self.shape)
         height, depth, width = self.shape
@@ -74,7 +74,7 @@ class Matrix:
 
 
 def read_matrix(text: str) -> Matrix:
-    """The matrix in a text.
+    """Read the matrix in a text.
 
     Raises:
         Unreadable: For anything but three levels of lists of whole numbers.
@@ -89,7 +89,7 @@ def read_matrix(text: str) -> Matrix:
 
 
 def read_matrix_released(text: str, known: Mapping[float, int]) -> Matrix:
-    """The matrix in a text, read as by the published code.
+    """Read the matrix in a text as the published code does.
 
     All white space is removed first, even between digits, any cell but a list is accepted, and no cells are a matrix
     too.

@@ -37,7 +37,7 @@ WEIGHTS: Mapping[str, Weights] = MappingProxyType(
 )
 """Weight of each dimension by kind of task, as the paper states them and as its code has them."""
 ON_TOP = 0.05
-"""Share of the matching or voting score in the comprehensive one."""
+"""Weight of the matching or voting score in the comprehensive one."""
 SUCCESS = 7.0
 """Least mark of an answer of commonsense that counts as a success; the code tests >= 7, its comment says > 7."""
 LOWEST, HIGHEST = 1.0, 10.0
@@ -59,7 +59,7 @@ _DIMENSIONS = {
 
 
 def dimension_of(name: str) -> str | None:
-    """Our word for a dimension that the paper or its code spells otherwise; None where it is no dimension."""
+    """Return our name of a dimension that the paper or its code spells otherwise; None if it is not a dimension."""
     return _DIMENSIONS.get(re.sub(r"[^a-z]", "", name[:200].lower()))
 
 
@@ -67,10 +67,10 @@ def dimension_of(name: str) -> str | None:
     "build_grade", unit="points", better="higher", bounds=(1.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def build_grade(grade: float) -> float:
-    """A critic's grade in one dimension, 1 to 10.
+    """Return a critic's grade in one dimension, 1 to 10.
 
     Raises:
-        UsageError: Out of range.
+        UsageError: If it is out of range.
     """
     if not LOWEST <= grade <= HIGHEST:
         raise UsageError(f"a grade of {grade} cannot be; grades are 1 to 10")
@@ -87,16 +87,16 @@ def evaluation(
     *,
     weights: Weighting | Mapping[str, float] = "paper",
 ) -> float | None:
-    """Weighted mean of a critic's grades; 0 for what cannot be built.
+    """Return the weighted mean of a critic's grades; 0 for what cannot be built.
 
     Args:
         kind: Kind of task.
         executable: Whether the answer can be built.
-        grades: 1 to 10 by dimension; None where there are none, and then there is no score.
+        grades: 1 to 10 by dimension; None if there are none, and then there is no score.
         weights: The paper's, those of its code, or by dimension.
 
     Raises:
-        UsageError: For grades that are missing or out of range, and weights that do not add up to 1.
+        UsageError: If grades are missing or out of range, or weights do not sum to 1.
     """
     own = _weights(kind, weights)
     if not executable:
@@ -114,7 +114,14 @@ def graded_only(
     *,
     weights: Weighting | Mapping[str, float] = "paper",
 ) -> float | None:
-    """Like `evaluation`, but None for what cannot be built: the released code leaves failures out of its means."""
+    """Return `evaluation`, but None for what cannot be built: the released code leaves failures out of its means.
+
+    Args:
+        kind: Kind of task.
+        executable: Whether the answer can be built.
+        grades: As of `evaluation`.
+        weights: As of `evaluation`.
+    """
     return evaluation(kind, executable, grades, weights=weights) if executable else None
 
 
@@ -122,7 +129,7 @@ def graded_only(
     "build_comprehensive", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def comprehensive(executable: bool, evaluated: float | None, on_top: float | None) -> float | None:
-    """0.95 of the evaluation score and 0.05 of the matching (planning, understanding) or voting score (creativity).
+    """Return 0.95 of the evaluation score plus 0.05 of the matching or, for creativity, voting score.
 
     Args:
         executable: Whether the answer can be built.
@@ -130,7 +137,7 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
         on_top: Matching or voting score, 0 to 10.
 
     Returns:
-        0 for what cannot be built, None where either score is missing.
+        0 for what cannot be built, None if either score is missing.
     """
     if not executable:
         return 0.0
@@ -141,10 +148,10 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
     "build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def commonsense(mark: float | None) -> float | None:
-    """A judge's mark of an answer, 0 to 10; None without a mark.
+    """Return a judge's mark of an answer, 0 to 10; None without a mark.
 
     Raises:
-        UsageError: For a mark out of range.
+        UsageError: If it is out of range.
     """
     if mark is not None and not 0 <= mark <= HIGHEST:
         raise UsageError(f"a mark of {mark} cannot be; marks are 0 to 10")
@@ -160,10 +167,10 @@ def commonsense(mark: float | None) -> float | None:
     source="MineAnyBuild, released code",
 )
 def commonsense_success(mark: float | None) -> float | None:
-    """100 for a mark of at least 7, else 0; None without a mark.
+    """Return 100 for a mark of at least 7, else 0; None without a mark.
 
     Raises:
-        UsageError: For a mark out of range.
+        UsageError: If it is out of range.
     """
     checked = commonsense(mark)
     return None if checked is None else 100.0 if checked >= SUCCESS else 0.0
@@ -171,10 +178,10 @@ def commonsense_success(mark: float | None) -> float | None:
 
 @metrics.register("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 4.1")
 def full_marks(points: float | None) -> float | None:
-    """Points of 10, for any kind of task, in percent of full marks; None without points.
+    """Return points of 10, for any kind of task, in percent; None without points.
 
     Raises:
-        UsageError: For points out of range.
+        UsageError: If they are out of range.
     """
     if points is not None and not 0 <= points <= HIGHEST:
         raise UsageError(f"{points} points cannot be; give 0 to 10")
@@ -185,15 +192,15 @@ def full_marks(points: float | None) -> float | None:
     "build_overall", unit="points", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, table 1"
 )
 def overall(marks: Sequence[float]) -> float:
-    """Overall score of 100, from the mean full marks of each kind of task; kinds count equally, whatever their numbers.
+    """Return the overall score of 100: the mean of the kinds' full marks, equally weighted.
 
-    The paper's, of all five kinds: 10 / 5 of the sum of four means of 0 to 10 and of reasoning's accuracy / 10.
+    In the paper, with all five kinds: 10 / 5 of the sum of four means of 0 to 10 and of reasoning's accuracy / 10.
 
     Args:
         marks: Percent, one per kind.
 
     Raises:
-        UsageError: Without kinds, and for marks out of range.
+        UsageError: Without kinds, or if marks are out of range.
     """
     if not marks or not all(0 <= mark <= 100 for mark in marks):
         raise UsageError(f"the overall score is of means of 0 to 100, one a kind of task; got {list(marks)}")

@@ -1,4 +1,4 @@
-"""Measures of a build on its own: does it stand, hold together, repeat itself, and have an inside?
+"""Measures of a build without a reference: support, connectivity, symmetry, order, and its inside.
 
 Beyond the paper, which grades builds by a vision model alone. Names without states are compared throughout.
 """
@@ -37,7 +37,7 @@ DOORS = re.compile(r"_door$")
 
 @dataclass(frozen=True)
 class Soundness:
-    """Measures of one build. Those not listed are the functions of this file; None where a build has no such thing.
+    """Measures of one build; shares are None if a build has no such thing.
 
     Attributes:
         blocks: Number of blocks.
@@ -48,6 +48,13 @@ class Soundness:
         inside: Sheltered cells.
         doors: Groups of doors that touch.
         windows: Groups of windows that touch.
+        supported: See `supported_share`.
+        connected: See `connected_share`.
+        symmetry: See `symmetry`.
+        order: See `order`.
+        alike: See `alike_share`.
+        evenness: See `evenness`.
+        reachable: See `reachable_share`.
     """
 
     blocks: int
@@ -68,7 +75,7 @@ class Soundness:
 
 
 def soundness(built: Blueprint) -> Soundness:
-    """All measures of a build; one without blocks has size 0 and none of the shares."""
+    """Compute all measures of a build; one without blocks has size 0 and none of the shares."""
     plain = built.trimmed().names_only()
     solid = plain.solid
     blocks = int(solid.sum())
@@ -93,7 +100,7 @@ def soundness(built: Blueprint) -> Soundness:
 
 @metrics.register("build_supported", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def supported_share(built: Blueprint) -> float | None:
-    """Share of blocks that are joined to the lowest layer of the build by faces or edges, and do not fall.
+    """Return the share of blocks joined to the lowest layer of the build by faces or edges, and not falling.
 
     Edges count, since roofs of stairs and round shapes hold by them; corners do not. Sand and similar blocks fall when
     air is below; torches and carpets count as any other block. None without blocks.
@@ -111,7 +118,7 @@ def supported_share(built: Blueprint) -> float | None:
 
 @metrics.register("build_connected", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def connected_share(built: Blueprint) -> float | None:
-    """Share of blocks in the largest part that holds together by faces, edges or corners. None without blocks."""
+    """Return the share of blocks in the largest part connected by faces, edges or corners. None without blocks."""
     solid = built.solid
     if not solid.any():
         return None
@@ -121,9 +128,9 @@ def connected_share(built: Blueprint) -> float | None:
 
 @metrics.register("build_symmetry", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def symmetry(built: Blueprint) -> float | None:
-    """Share of blocks that have an equal one in the best mirror image (x or z) or turn about the upright axis.
+    """Return the share of blocks with an equal one in the best mirror image (x or z) or turn about the vertical axis.
 
-    Quarter turns only where the smallest box is square. None without blocks.
+    Quarter turns only if the smallest box is square. None without blocks.
     """
     plain = built.trimmed().names_only()
     solid = plain.solid
@@ -138,9 +145,9 @@ def symmetry(built: Blueprint) -> float | None:
 
 @metrics.register("build_order", unit="1", better="neither", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
 def order(built: Blueprint) -> float | None:
-    """How much likelier neighbours are equal than by chance: near 0 for blocks placed at random, 1 for one kind.
+    """Return Cohen's kappa of touching cells: near 0 for blocks placed at random, 1 for one kind.
 
-    Cohen's kappa over pairs of touching cells of the smallest box, air being one kind. None without blocks.
+    Over all pairs of touching cells of the smallest box, air being one kind. None without blocks.
     """
     plain = built.trimmed().names_only()
     solid = plain.solid
@@ -159,10 +166,10 @@ def order(built: Blueprint) -> float | None:
 
 @metrics.register("build_alike", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def alike_share(built: Blueprint) -> float | None:
-    """Share of pairs of touching blocks that are of one material.
+    """Return the share of pairs of touching blocks that are of one material.
 
-    It is low for materials scattered over a good shape, which `order` hardly sees, since most pairs of cells are air. 1
-    where no two touch, None without blocks.
+    It is low for materials scattered over a good shape, which `order` hardly detects, since most pairs of cells are
+    air. 1 if no two touch, None without blocks.
     """
     plain = built.names_only()
     solid = plain.solid
@@ -179,7 +186,7 @@ def alike_share(built: Blueprint) -> float | None:
 
 @metrics.register("build_evenness", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def evenness(built: Blueprint) -> float | None:
-    """Entropy of the materials in use over its largest value: 0 for one material, 1 for equal parts of several."""
+    """Return the normalised entropy of the materials in use: 0 for one material, 1 for equal parts of several."""
     counts = np.array(list(built.names_only().counts().values()), float)
     if not len(counts):
         return None
@@ -189,16 +196,21 @@ def evenness(built: Blueprint) -> float | None:
 
 @metrics.register("build_offered_used", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def offered_used(built: Blueprint, offered: Sequence[str]) -> float | None:
-    """Share of the offered materials that the build uses. None where none is offered."""
+    """Return the share of the offered materials that the build uses; None if none is offered.
+
+    Args:
+        built: The build.
+        offered: Names of materials.
+    """
     names = {base_name(name) for name in offered} - AIR_NAMES
     return len(names & set(built.names_only().counts())) / len(names) if names else None
 
 
 @metrics.register("build_reachable", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def reachable_share(built: Blueprint) -> float | None:
-    """Share of the inside that a figure of two blocks' height can reach from outside, through doors and gaps.
+    """Return the share of the inside that a figure two blocks high can reach from outside, through doors and gaps.
 
-    Steps up count as well as level paths: a hole of two blocks' height far up, or in the roof, is an entrance too. None
+    Steps up count as well as level paths: a hole two blocks high far up, or in the roof, is an entrance too. None
     without an inside.
     """
     plain = built.trimmed()
@@ -216,12 +228,12 @@ def reachable_share(built: Blueprint) -> float | None:
 
 
 def sheltered(built: Blueprint) -> Mask:
-    """The inside: free cells with a block somewhere above them and on three sides at least.
+    """Return the inside: free cells with a block somewhere above them and on at least three sides.
 
-    Three, since a door or gap opens the fourth. Blocks that one walks through are free and no wall; glass is a wall.
+    Three, since a door or gap opens the fourth. Blocks that one walks through are free and not walls; glass is a wall.
 
     Returns:
-        (height, depth, width).
+        (height, depth, width) bool.
     """
     wall = built.solid & ~_called(built, PASSABLE)
     sides = sum(_seen(wall, axis, ahead).astype(np.int8) for axis in (1, 2) for ahead in (True, False))

@@ -1,7 +1,7 @@
-"""Votes on builds for the same brief: a Swiss tournament between agents, and what places in it are worth.
+"""Votes on builds for the same brief: a Swiss tournament between agents, and scores of their ranks.
 
-Source: MineAnyBuild, section 3.3 and algorithm 1. Its greedy pairing is part of the definition: who is paired with whom
-changes who wins, so no best matching takes its place.
+Source: MineAnyBuild, section 3.3 and algorithm 1. Its greedy pairing is part of the definition: who meets whom changes
+who wins, so it is not replaced by an optimal matching.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from worldgauge.metrics import metrics
 LOWEST, RANGE = 3.0, 5.0
 """The last gets 3 points, the first 8."""
 EVEN = 5.5
-"""For everybody where all are equal; the paper divides by zero there."""
+"""For all agents if all are equal; the paper divides by zero there."""
 
 
 class Duel(NamedTuple):
-    """Two agents compared.
+    """A comparison of two agents.
 
     Attributes:
-        upper: Id of the one that stood higher, shown first.
+        upper: Id of the higher ranked one, shown first.
         lower: Id of the other.
         choice: 1 or 2.
     """
@@ -93,7 +93,7 @@ def swiss(ids: Sequence[str], rounds: int, first_wins: Callable[[str, str], bool
     source="MineAnyBuild, 3.3, algorithm 1",
 )
 def voting_scores(points: Mapping[str, int]) -> dict[str, float]:
-    """Points of a tournament as scores: 3 for the fewest, 8 for the most, 5.5 for all where all are equal.
+    """Return points of a tournament as scores: 3 for the fewest, 8 for the most, 5.5 for all if all are equal.
 
     Raises:
         UsageError: Without any agent.

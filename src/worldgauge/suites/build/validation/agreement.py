@@ -1,6 +1,6 @@
-"""Agreement of two judgements of builds, where builds of one truth are not independent.
+"""Agreement of a critic with matching measures: Spearman's coefficient.
 
-It is Spearman's coefficient, with intervals over truths.
+Builds of one truth are not independent, so intervals are over truths.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from worldgauge.suites.build.validation.damage import SHIFTED
 MEASURES = ("matching", "f1")
 """What evaluations are correlated with. Typed IoU orders builds of one truth as F1 does: it is f1 / (2 - f1)."""
 UNMOVED = "unmoved"
-"""All cases but those that only stand elsewhere, which the critic forgives and matching does not."""
+"""All cases but shifted ones, which the critic forgives and matching does not."""
 RESAMPLES = 1000
 
 Array = NDArray[np.float64]
@@ -72,9 +72,11 @@ class Agreement:
 
 
 def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterator[Agreement]:
-    """Agreement of each kind of task with each measure: within structures, over all cases, and by damage.
+    """Yield the agreement of each kind of task with each measure: within structures, over all cases, and by damage.
 
-    Give damaged builds only: truths and empty ones, on which all agree, would make it look better.
+    Args:
+        cases: Damaged builds only: truths and empty ones, on which all agree, would raise it.
+        rng: Of the bootstrap.
     """
     damages = list(dict.fromkeys(case.damage for case in cases))
     groups = {"all": list(cases), UNMOVED: [case for case in cases if case.damage != SHIFTED.name]}
@@ -89,7 +91,7 @@ def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterat
 
 
 def spearman(x: Array, y: Array, weights: Array) -> Array:
-    """Coefficients (draws,) of n pairs; NaN where one of the two does not change.
+    """Return coefficients (draws,) of n pairs; NaN if one of the two is constant.
 
     Args:
         x: (n,).

@@ -1,4 +1,4 @@
-"""What must hold of a critic's grades of damaged builds, and limits of it that are only reported."""
+"""Criteria for a critic's grades of damaged builds, and limits of it that are only reported."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ GRADED: tuple[Kind, ...] = ("planning", "understanding", "creativity")
 BESIDE: tuple[Kind, ...] = ("planning", "understanding")
 """Kinds whose builds are graded beside a reference."""
 FALLING = ("exchanged", "removed", "added", "truncated")
-"""Damages of which more must never be graded higher."""
+"""Damages of which a larger dose must never be graded higher."""
 STREWN = ("exchanged", "removed", "added")
-"""Damages that leave no order."""
+"""Damages that destroy all order."""
 POSES = ("shifted", "turned", "mirrored")
-"""What a build by itself is not worth less for."""
+"""Changes that must not lower a grade without reference."""
 
 ALWAYS, MOSTLY, AGREED = 1.0, 0.9, 0.85
 """Least share of structures for what must hold without and with exceptions; least mean Spearman with F1."""
@@ -53,7 +53,12 @@ class Criterion:
 
 
 def criteria_of(cases: Sequence[StudyCase], agreement: Iterable[Agreement]) -> Iterator[Criterion]:
-    """All bars, then the limits."""
+    """Yield all criteria, then the limits.
+
+    Args:
+        cases: All builds of the study.
+        agreement: Of the damaged ones.
+    """
     large, small = ([case for case in cases if (case.blocks >= SEVERAL) == wanted] for wanted in (True, False))
     same = [damage.name for damage in SAME]
     yield Criterion("the truth, and nothing else, gets full marks beside a reference", _share(cases, _best), ALWAYS)
@@ -80,7 +85,7 @@ def criteria_of(cases: Sequence[StudyCase], agreement: Iterable[Agreement]) -> I
 
 
 def falling_of(cases: Sequence[StudyCase]) -> Falling:
-    """Share of structures whose evaluation never rises with the dose, from the truth on, by kind and damage."""
+    """Return the share of structures whose evaluation never rises with the dose, by kind and damage."""
     graded = [damage.name for damage in DAMAGES if damage.graded]
     return {(kind, damage): _share(cases, _falls(kind, damage)) for kind in GRADED for damage in graded}
 

@@ -1,4 +1,4 @@
-"""Can the critic by rules be trusted? Its grades next to matching, on true builds that are damaged by known amounts.
+"""Study of the critic by rules: its grades next to matching, on true builds that are damaged by known amounts.
 
 Every true build is damaged with each `damage`; matching score, F1 and typed IoU of each are compared with the critic's
 evaluation as planning, understanding and creativity. Bars are what must hold.
@@ -28,11 +28,12 @@ from worldgauge.suites.build.metrics.scores import evaluation
 from worldgauge.suites.build.validation.agreement import MEASURES, Agreement, StudyCase, agreement_of
 from worldgauge.suites.build.validation.criteria import GRADED, Criterion, Falling, criteria_of, falling_of
 from worldgauge.suites.build.validation.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
+from worldgauge.terminal.layout import Column, lay_out_numbers, terminal_width
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, difficulty_factor, tier_of
 from worldgauge.worlds.blocks.views import contact_sheet
 
 MIN_STRUCTURES = 20
-"""Fewer are not enough to accept a critic by."""
+"""Fewer do not suffice to accept a critic."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,13 @@ class CriticStudy:
     reasons: tuple[str, ...]
 
     def spearman(self, kind: str, measure: str, over: str) -> float | None:
-        """One coefficient."""
+        """Return one coefficient.
+
+        Args:
+            kind: Kind of task.
+            measure: Name of the measure.
+            over: Group of cases, see `Agreement`.
+        """
         key = (kind, measure, over)
         return next(found.spearman for found in self.agreement if (found.kind, found.measure, found.over) == key)
 
@@ -76,6 +83,15 @@ class CriticStudy:
             "falling": [{"kind": k, "damage": d, "share": share} for (k, d), share in self.falling.items()],
             "cases": [asdict(case) for case in self.cases],
         }
+
+    def to_rows(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """The agreement as a header and rows."""
+        columns = ("kind", "measure", "over", "spearman")
+        rows = []
+        for one in self.agreement:
+            ends = (None, None) if one.interval is None else (one.interval.low, one.interval.high)
+            rows.append((*(getattr(one, name) for name in columns), *ends))
+        return (*columns, "low", "high"), rows
 
     def table(self) -> str:
         """Plain text: means by damage and dose, agreement, monotony, bars."""
@@ -125,7 +141,13 @@ def study(
 
 
 def concluded(source: str, cases: Sequence[StudyCase], *, seed: int) -> CriticStudy:
-    """What the cases come to. seed: of the intervals."""
+    """Draw the conclusions of a study.
+
+    Args:
+        source: Where the structures come from.
+        cases: All builds of the study.
+        seed: Of the intervals.
+    """
     sound = {TRUTH, EMPTY, *(same.name for same in SAME)}
     rng = np.random.default_rng([seed, 1])
     agreement = tuple(agreement_of([case for case in cases if case.damage not in sound], rng))
@@ -187,7 +209,7 @@ def _case(
         )
         marks = evaluation(kind, True, judge.grade(submission, seed).grades)
         assert marks is not None
-        # Weighted sums of equal grades must be equal.
+        # Rounded, so that weighted sums of equal grades are equal.
         grades[kind] = round(marks, 6)
     matching, f1, iou = (measure(subject.truth, built) or 0.0 for measure in (matching_score, matching_f1, typed_iou))
     return StudyCase(number, subject.truth.blocks, damage, float(dose), matching, f1, iou, grades)
@@ -210,7 +232,7 @@ def _means(found: CriticStudy) -> Iterator[str]:
     """A line a damage and dose; last how far creativity is above that of the same structures undamaged."""
     columns = ("n", "matching", "F1", "typed IoU", *GRADED, "less truth's")
     full = {case.structure: case.grades["creativity"] for case in found.cases if case.damage == TRUTH}
-    yield f"{'means':24}" + "".join(f"{name:>14}" for name in columns)
+    labels, cells = [], []
     units = {damage.name: damage.unit for damage in DAMAGES}
     for damage, dose in dict.fromkeys((case.damage, case.dose) for case in found.cases):
         own = [case for case in found.cases if (case.damage, case.dose) == (damage, dose)]
@@ -226,20 +248,27 @@ def _means(found: CriticStudy) -> Iterator[str]:
             )
             for case in own
         ]
-        yield f"{damage + said:24}{len(own):14}" + "".join(f"{mean:14.2f}" for mean in np.mean(values, axis=0))
+        labels.append(damage + said)
+        cells.append([str(len(own)), *(f"{mean:.2f}" for mean in np.mean(values, axis=0))])
+    yield "means"
+    yield from _grid(labels, columns, cells)
 
 
 def _agreements(found: CriticStudy) -> Iterator[str]:
     """A line a damage, a column a kind and measure."""
     pairs = [(kind, measure) for kind in GRADED for measure in MEASURES]
-    yield f"{'Spearman with':26}" + "".join(f"{f'{kind}, {measure}':>26}" for kind, measure in pairs)
-    for over in dict.fromkeys(one.over for one in found.agreement):
-        own = [one for pair in pairs for one in found.agreement if (one.kind, one.measure, one.over) == (*pair, over)]
-        yield f"{over:26}" + "".join(f"{_told(one):>26}" for one in own)
+    told = {(one.kind, one.measure, one.over): _told(one) for one in found.agreement}
+    overs = list(dict.fromkeys(one.over for one in found.agreement))
+    yield "Spearman with"
+    yield from _grid(
+        overs,
+        [f"{kind}, {measure}" for kind, measure in pairs],
+        [[told[kind, measure, over] for kind, measure in pairs] for over in overs],
+    )
     yield ""
-    yield f"{'never rises':16}" + "".join(f"{kind:>16}" for kind in GRADED)
-    for damage in dict.fromkeys(damage for _, damage in found.falling):
-        yield f"{damage:16}" + "".join(f"{_number(found.falling[kind, damage], 2):>16}" for kind in GRADED)
+    yield "never rises"
+    damages = list(dict.fromkeys(damage for _, damage in found.falling))
+    yield from _grid(damages, GRADED, [[_number(found.falling[kind, one], 2) for kind in GRADED] for one in damages])
 
 
 def _bars(found: CriticStudy) -> Iterator[str]:
@@ -249,6 +278,11 @@ def _bars(found: CriticStudy) -> Iterator[str]:
         bound = "" if bar.least is None else f">= {bar.least:g}"
         yield f"{state:8}{_number(bar.value, 3)} {bound:8}{bar.name}"
     yield "accepted" if found.accepted else "NOT accepted: " + "; ".join(found.reasons)
+
+
+def _grid(labels: Sequence[str], names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    columns = [Column(name, [(row[k],) for row in rows]) for k, name in enumerate(names)]
+    return (line.text for line in lay_out_numbers([(label,) for label in labels], columns, terminal_width()))
 
 
 def _told(one: Agreement) -> str:

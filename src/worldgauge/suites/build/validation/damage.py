@@ -1,4 +1,7 @@
-"""Builds that are wrong by a known amount, made from a true one, to test measures and critics."""
+"""True builds damaged by a known amount, to test measures and critics.
+
+A `DamageFunction` takes the true build, the dose and a generator, and returns None if there is nothing to damage.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Damage:
 
     Attributes:
         name: Its name.
-        made: (truth, dose, rng) -> the damaged build, None where there is nothing to damage. With one generator state,
+        made: (truth, dose, rng) -> the damaged build, None if there is nothing to damage. With one generator state,
             what a smaller dose damages a larger one damages too, in the same way.
         doses: How much, in `unit`, increasing; a single 1 for damage without doses.
         unit: Unit of the doses.
@@ -45,7 +48,7 @@ class Damage:
 
 
 def exchanged(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint | None:
-    """Replace a share of the blocks, at random places, by another material of the build, or stone where it has one."""
+    """Replace a share of the blocks, at random, by another material of the build, or stone if it has one only."""
     names = [base_name(name) for name in truth.materials]
     foreign = _foreign(truth)
     materials = (*truth.materials, foreign)
@@ -61,7 +64,7 @@ def exchanged(truth: Blueprint, share: float, rng: np.random.Generator) -> Bluep
 
 
 def removed(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint | None:
-    """Remove a share of the blocks, at random places."""
+    """Remove a share of the blocks, at random."""
     places = rng.permutation(np.argwhere(truth.solid))[: _some(share, truth)]
     cells = truth.cells.copy()
     cells[tuple(places.T)] = AIR
@@ -71,7 +74,7 @@ def removed(truth: Blueprint, share: float, rng: np.random.Generator) -> Bluepri
 def added(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint | None:
     """Add a share of blocks, relative to those there are, of random materials of the build.
 
-    They are put at random free places in a box a little larger.
+    They are put in random free cells of a slightly larger box.
     """
     margin = 1
     while np.prod(np.array(truth.cells.shape) + margin) < 2 * truth.blocks:
@@ -86,13 +89,13 @@ def added(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint
 
 
 def truncated(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint | None:
-    """Remove a share of the layers, from the top; one is left."""
+    """Remove a share of the layers, from the top; at least one is left."""
     kept = max(1, round(truth.size.height * (1 - share)))
     return Blueprint(truth.cells[:kept], truth.materials)
 
 
 def lifted(truth: Blueprint, gap: float, rng: np.random.Generator) -> Blueprint | None:
-    """Let the upper half of the layers float, by a gap in blocks."""
+    """Lift the upper half of the layers by a gap in blocks."""
     half = (truth.size.height + 1) // 2
     low, high = truth.cells[:half], truth.cells[half:]
     empty = np.full((int(gap), *truth.cells.shape[1:]), AIR, np.int32)
@@ -100,13 +103,13 @@ def lifted(truth: Blueprint, gap: float, rng: np.random.Generator) -> Blueprint 
 
 
 def shifted(truth: Blueprint, steps: float, rng: np.random.Generator) -> Blueprint | None:
-    """Move all of it by `steps` blocks south and as many east."""
+    """Shift it by `steps` blocks south and as many east."""
     step = int(steps)
     return Blueprint(np.pad(truth.cells, ((0, 0), (step, 0), (step, 0)), constant_values=AIR), truth.materials)
 
 
 def turned(truth: Blueprint, dose: float, rng: np.random.Generator) -> Blueprint | None:
-    """Turn it by 90 degrees about the upright axis; the states of its blocks are kept."""
+    """Turn it by 90 degrees about the vertical axis; the states of its blocks are kept."""
     return Blueprint(np.rot90(truth.cells, axes=(1, 2)), truth.materials)
 
 
@@ -116,7 +119,7 @@ def mirrored(truth: Blueprint, dose: float, rng: np.random.Generator) -> Bluepri
 
 
 def recoloured(truth: Blueprint, dose: float, rng: np.random.Generator) -> Blueprint | None:
-    """Replace its commonest material by one that it does not have."""
+    """Replace its most frequent material by one that it does not have."""
     main = _main(truth)
     numbers = [number for number, name in enumerate(truth.materials, 1) if base_name(name) == main]
     materials = (*truth.materials, _foreign(truth))
@@ -134,12 +137,12 @@ def hollowed(truth: Blueprint, dose: float, rng: np.random.Generator) -> Bluepri
 
 
 def boxed(truth: Blueprint, dose: float, rng: np.random.Generator) -> Blueprint | None:
-    """A solid box of the true size, of the commonest material."""
+    """Return a solid box of the true size, of the most frequent material."""
     return Blueprint(np.ones(truth.cells.shape, np.int32), (_main(truth),))
 
 
 def rewritten(truth: Blueprint, dose: float, rng: np.random.Generator) -> Blueprint | None:
-    """The same build, its materials in another order and in full names, with air beside and above it."""
+    """Return the same build with its materials in another order and with full names, and air around it."""
     count = len(truth.materials)
     cells = np.where(truth.cells == AIR, AIR, count + 1 - truth.cells)
     names = tuple(f"minecraft:{name}" for name in reversed(truth.materials))
@@ -147,7 +150,7 @@ def rewritten(truth: Blueprint, dose: float, rng: np.random.Generator) -> Bluepr
 
 
 def restated(truth: Blueprint, dose: float, rng: np.random.Generator) -> Blueprint | None:
-    """All blocks face the other way and hang the other way up, as far as their states say how. None without states."""
+    """Turn all blocks the other way round and upside down, as far as their states say how. None without states."""
     told = [states_of(text) for text in truth.materials]
     if not any(key in _OTHERWISE for _, states in told for key in states):
         return None
@@ -161,7 +164,7 @@ def restated(truth: Blueprint, dose: float, rng: np.random.Generator) -> Bluepri
 
 
 TRUTH, EMPTY, ANOTHER = "truth", "empty", "another"
-"""What is no damage: the build itself, none, and the true one of another task."""
+"""Not damage: the build itself, none, and the true one of another task."""
 SHARES = (0.1, 0.25, 0.5, 0.75)
 SHIFTED = Damage("shifted", shifted, (1, 2, 4), "blocks")
 DAMAGES: tuple[Damage, ...] = (

@@ -22,7 +22,7 @@ EVALUATION = "creativity/build_evaluation"
 
 @dataclass(frozen=True)
 class Ballot:
-    """One brief.
+    """The vote on one brief.
 
     Attributes:
         task: Id of the task.
@@ -55,7 +55,7 @@ def ballot(
 
     Raises:
         CriticError: For an outage.
-        DataError: When the data are gone.
+        DataError: If the data are missing.
     """
     row = row_of(task)
     works, absent = {}, []
@@ -89,7 +89,7 @@ def table_of(
     kinds: Mapping[str, str],
     failed_plans: FailedPlans = "zero",
 ) -> Table:
-    """Votes, and creativity's comprehensive score.
+    """Return the table of votes, and of creativity's comprehensive score.
 
     Args:
         ballots: One per brief.

@@ -10,7 +10,7 @@ from typing import Any
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.io import dumps, loads
 from worldgauge.engine.identity import task_seed
-from worldgauge.engine.plan import open_suite
+from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import RunResult, find_runs
 from worldgauge.engine.store import RunFolder, atomic_write, record_entry
 from worldgauge.engine.suite.contract import Record, Table, Task
@@ -81,10 +81,14 @@ def vote(
 
 
 def voted(votes: Path, runs: Sequence[Path]) -> Table:
-    """The table of an earlier vote, from its file and its runs.
+    """Return the table of an earlier vote, from its file and its runs.
+
+    Args:
+        votes: File of the ballots.
+        runs: Folders of runs.
 
     Raises:
-        DataError: For a file that holds no votes, or those of agents that are not among the runs.
+        DataError: If the file holds no votes, or votes on agents that are not among the runs.
     """
     try:
         header, *lines = (loads(line) for line in Path(votes).read_text("utf-8").splitlines())
@@ -122,7 +126,7 @@ def _records(folders: Sequence[RunFolder]) -> dict[str, dict[str, Record]]:
             try:
                 entry = record_entry(folder.record(name))
             except RunError:
-                continue  # not answered, or failed: the run says so
+                continue  # not answered, or failed, which the run reports
             if entry.get("error"):
                 continue
             sample = {**entry["sample"], "source": facts["source"]}

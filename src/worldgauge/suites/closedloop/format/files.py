@@ -6,7 +6,6 @@ Limits are checked before memory is taken.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import struct
 import zipfile
@@ -17,9 +16,8 @@ from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
-from worldgauge.core.image import Image, decode_png, png_header_size
-from worldgauge.core.io import parse_json
-from worldgauge.suites.closedloop.format.episode import Episode, NavigationEpisode
+from worldgauge.core.image import png_header_size
+from worldgauge.core.io import digest_of, parse_json
 
 MAX_JSON_BYTES = 64 * 2**20
 """Packed or not; the published episodes have less than 1 MB each."""
@@ -57,47 +55,35 @@ def read_json(path: Path) -> Any:
     return value
 
 
-def goal_image(episode: NavigationEpisode) -> Image:
-    """The panorama (H, W, 3) uint8 RGB that was taken at the goal.
-
-    Raises:
-        DataError: When there is none, or it cannot be read.
-    """
-    if episode.goal_image is None:
-        raise DataError(f"{episode.id}: no goal image; put images/{episode.id}.png into a zip beside the episodes")
-    return decode_png(_bytes_of(episode.goal_image), str(episode.goal_image))
-
-
 def image_size(path: Path) -> tuple[int, int]:
     """(width, height) of a PNG, from its header; `path` may lead into a zip.
 
     Raises:
         DataError: When it is no PNG.
     """
-    return png_header_size(_bytes_of(path, 24), str(path))
+    return png_header_size(bytes_of(path, 24), str(path))
 
 
-def digest_of(path: Path) -> str:
+def picture_digest(path: Path) -> str:
     """SHA-256 of a file or a member of a zip, in hex; one that cannot be read is a fault of its episode alone."""
     try:
-        return hashlib.sha256(_bytes_of(path)).hexdigest()
+        return digest_of(bytes_of(path))
     except DataError as error:
         return f"unreadable: {str(error).removeprefix(str(path))}"
 
 
-def fingerprint_of(episode: Episode, world: WorldFacts | None = None) -> str:
-    """SHA-256 over all that defines a task: every field, the world, and the bytes of the goal image."""
-    image = None
-    if isinstance(episode, NavigationEpisode):
-        image = episode.goal_image
-        episode = replace(episode, goal_image=None)  # where it lies is no part of what it shows
+def fingerprint_of(episode: Any, world: WorldFacts | None = None) -> str:
+    """SHA-256 over all that defines a task: every field, the world, and the bytes of its pictures."""
+    paths = {name: value for name, value in vars(episode).items() if isinstance(value, Path)}
+    bare = replace(episode, **dict.fromkeys(paths))  # where they lie is no part of what they show
+    pictures = [picture_digest(path) for path in paths.values()]
     facts = [
         type(episode).__name__,
-        asdict(episode),
+        asdict(bare),
         None if world is None else [world.name, dict(world.params), world.digest],
-        None if image is None else digest_of(image),
+        pictures[0] if len(pictures) == 1 else pictures or None,
     ]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode()).hexdigest()
+    return digest_of(json.dumps(facts, sort_keys=True, allow_nan=False))
 
 
 def members_of(path: Path) -> frozenset[str]:
@@ -118,8 +104,12 @@ def members_of(path: Path) -> frozenset[str]:
     return frozenset(names)
 
 
-def _bytes_of(path: Path, n: int | None = None) -> bytes:
-    """The first `n` bytes of a file, or of a member of the zip that is one of its parents; all where n is None."""
+def bytes_of(path: Path, n: int | None = None) -> bytes:
+    """The first `n` bytes of a file, or of a member of the zip that is one of its parents; all where n is None.
+
+    Raises:
+        DataError: When it cannot be read, or passes `MAX_IMAGE_BYTES`.
+    """
     limit = MAX_IMAGE_BYTES + 1 if n is None else n
     packed = next((parent for parent in path.parents if parent.is_file()), None)
     try:

@@ -22,15 +22,15 @@ from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, walked
 
 _SMALL = Panorama(256, 128)
-"""For the question whether something is in sight at all."""
+"""For testing whether something is in view at all."""
 _VIEWS = 24
-"""Views that are kept: those of one decision; 2 MB each at 384x384."""
+"""Most cached views: those of one decision; 2 MB each at 384x384."""
 MIN_SHARE = 0.0005
-"""Of the pixels of a view, which a target must cover to count as seen: 25 of 224x224."""
+"""Least share of a view that a visible target covers: 25 pixels of 224x224."""
 
 
 class HomeSight:
-    """What is sensed from one stance (`HomeObservation`); rendered when asked for, once."""
+    """What is sensed from one stance (`HomeObservation`); rendered once, on first use."""
 
     def __init__(self, simulator: HomeEnv, stance: Stance) -> None:
         self.stance = stance
@@ -41,34 +41,34 @@ class HomeSight:
 
     @property
     def front(self) -> Image:
-        """(H, W, 3) straight ahead."""
+        """The front view, (H, W, 3) uint8."""
         return self._seen("front").rgb
 
     @property
     def panorama(self) -> Image:
-        """(H, W, 3) all around."""
+        """The panorama, (H, W, 3) uint8."""
         return self._around.rgb
 
     @property
     def panorama_depth(self) -> Depth:
-        """(H, W) metres along the ray."""
+        """Depth of the panorama, (H, W) metres along the ray."""
         return self._around.depth
 
     def view(self, side: Side) -> Image:
-        """(H, W, 3) to one side."""
+        """Return the view to one side, (H, W, 3) uint8."""
         return self._seen(side).rgb
 
     def depth(self, side: Side) -> Depth:
-        """(H, W) metres along the axis of the view to one side."""
+        """Return the depth of the view to one side, (H, W) metres along the axis."""
         return self._seen(side).depth
 
     def instances(self, side: Side) -> NDArray[np.uint16]:
-        """(H, W) exact object numbers of the view to one side."""
+        """Return exact object numbers of the view to one side, (H, W)."""
         return self._seen(side).instance
 
     @cached_property
     def box(self) -> Box | None:
-        """The target's box in the front view; None without a target, or where too little of it is seen."""
+        """The target's box in the front view; None without a target, or if too little of it is visible."""
         target = self._simulator.target
         if target is None:
             return None
@@ -77,7 +77,7 @@ class HomeSight:
 
     @property
     def things(self) -> Mapping[int, Any]:
-        """Object number -> facts of the object."""
+        """Facts of all objects, by object number."""
         return self._simulator.things
 
     @cached_property
@@ -123,11 +123,11 @@ class HomeEnv:
 
     @property
     def position_m(self) -> tuple[float, ...]:
-        """Where the walker stands, x and y."""
+        """Position of the walker, x and y, metres."""
         return tuple(self.stance[:2])
 
     def reset(self) -> HomeSight:
-        """Stand at the start again.
+        """Put the walker back to the start.
 
         Returns:
             What is sensed there.
@@ -136,11 +136,11 @@ class HomeEnv:
         return self.observe()
 
     def observe(self) -> HomeSight:
-        """What is sensed here and now."""
+        """Return what is sensed now."""
         return HomeSight(self, self.stance)
 
     def sight(self, stance: Stance) -> HomeSight:
-        """What would be sensed from `stance`."""
+        """Return what would be sensed from `stance`."""
         return HomeSight(self, stance)
 
     def turn(self, left_rad: float) -> None:
@@ -157,30 +157,27 @@ class HomeEnv:
         return collided
 
     def views_of_step(self) -> list[Image]:
-        """The view from where the step led."""
+        """Return the view after the step."""
         return [self.observe().front]
 
     def info(self, observation: HomeSight, actions: int, view_steps: Sequence[int]) -> dict[str, Any]:
-        """Where a decision was made."""
+        """Return the facts of a decision for the trace: the stance. See `TableEnv.info` for the other arguments."""
         return {"stance": list(observation.stance)}
 
     def plain_actions(self, actions: Sequence[Primitive]) -> str:
-        """Steps as letters."""
+        """Return steps as letters."""
         return letters(tuple(actions))
 
     def plain_plan(self, plan: ActionPlan) -> str:
-        """Steps as letters."""
+        """Return steps as letters."""
         return letters(plan.steps)
 
     def pose(self, stance: Stance) -> FloatArray:
-        """Camera-to-world pose (4, 4) of the eye at `stance`."""
+        """Return the camera-to-world pose (4, 4) of the eye at `stance`."""
         return stance.eye(self.height_m)
 
     def view(self, stance: Stance, camera: Camera | Panorama) -> View:
-        """What `camera` sees from `stance`.
-
-        The latest views are cached: what an oracle foresees is soon really seen.
-        """
+        """Render what `camera` sees from `stance`; recent views are cached, as an oracle's are soon seen again."""
         key = (stance, camera)
         if key in self._views:
             self._views.move_to_end(key)
@@ -191,7 +188,7 @@ class HomeEnv:
         return self._views[key]
 
     def replayed(self, start: Stance, steps: Iterable[Primitive]) -> list[Stance]:
-        """Where each of `steps` really leads, one after the other, from `start`; the walker does not move."""
+        """Return the stances after each of `steps`, collisions included, from `start`; the walker does not move."""
         stances = []
         for step in steps:
             start, _ = walked(self.floor, start, step)
@@ -199,17 +196,17 @@ class HomeEnv:
         return stances
 
     def led_to(self, turn_left_rad: float, steps: Sequence[Primitive]) -> Stance:
-        """Where a turn from here and then `steps` would really lead."""
+        """Return the stance after a turn from here and then `steps`, collisions included; the walker does not move."""
         start = self.stance.turned(turn_left_rad)
         return self.replayed(start, steps)[-1] if steps else start
 
     def film(self, stances: Sequence[Stance], camera: Camera | Panorama) -> Clip:
-        """What `camera` sees from each of `stances`, rendered when a frame is read."""
+        """Return what `camera` sees from each of `stances`; frames are rendered when they are read."""
         size = camera.width, camera.height
         return Clip.rendered(lambda index: self.view(stances[index], camera).rgb, len(stances), NAV_STEPS.fps, size)
 
     def target_share(self, stance: Stance) -> float:
-        """Share of the front view from `stance` that shows the target, in [0, 1]."""
+        """Return the share of the front view from `stance` that shows the target, in [0, 1]."""
         small = self.camera.resized(96, round(96 * self.camera.height / self.camera.width))
         return float((self.world.view(self.pose(stance), small).instance == self.target).mean())
 
@@ -222,7 +219,7 @@ _GEODESICS: dict[int, tuple[FloorPlan, Geodesic]] = {}
 
 
 def _geodesic(floor: FloorPlan) -> Geodesic:
-    """Of the floor used last: episodes of one scene follow each other, and its fields are worth keeping."""
+    """Return distances on a floor; those of the last floor are cached, as episodes of one scene follow each other."""
     held = _GEODESICS.get(id(floor))
     if held is None or held[0] is not floor:
         _GEODESICS.clear()

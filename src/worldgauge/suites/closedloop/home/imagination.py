@@ -1,4 +1,4 @@
-"""From plans to what a world model imagines for them: one batch per decision, without their leading turns."""
+"""Rollouts of plans of a walker: one batch of requests to the world model per decision, without leading turns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from worldgauge.core.image import Image
 from worldgauge.core.model import RolloutRequest, View, WorldModel, checked_batch
 from worldgauge.core.panorama import Rule, rolled
 from worldgauge.core.video import Clip
+from worldgauge.engine.options import part_of
 from worldgauge.engine.suite.rollout import fit_context, fit_truth
 from worldgauge.suites.closedloop.home.env import HomeEnv, HomeSight
+from worldgauge.suites.closedloop.home.settings import HomeSettings
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, HomeObservation, Rollout
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskParameters
@@ -34,7 +36,11 @@ from worldgauge.worlds.walking.stance import Stance
 
 
 class HomeImagination:
-    """Asks `subject` for all plans of a decision. calls: rollouts asked of it so far."""
+    """Asks a world model for rollouts of all plans of a decision.
+
+    Attributes:
+        calls: Rollouts asked for so far.
+    """
 
     def __init__(
         self,
@@ -48,16 +54,17 @@ class HomeImagination:
     ) -> None:
         self._subject = subject
         self._simulator = simulator
-        self._leading: Leading = settings.leading_turns
+        own = part_of(settings, HomeSettings)
+        self._leading: Leading = own.leading_turns
         self._clip = parameters.clip
-        self._rule: Rule = settings.panorama_rule
+        self._rule: Rule = own.panorama_rule
         self._world = world
         self._seed = seed
         self._task = task
         self.calls = 0
 
     def remember(self) -> None:
-        """Do nothing: a walker's model is only shown what is seen at a decision."""
+        """Do nothing: a walker's model is only shown the present view."""
 
     def __call__(self, observation: HomeObservation, plans: Sequence[ActionPlan], number: int) -> list[Rollout]:
         """A rollout for each plan, in order.
@@ -119,7 +126,7 @@ class HomeImagination:
 
 @dataclass(frozen=True)
 class _Ask:
-    """A plan, the real frames before the model begins (frame 0 and leading turns), and what the model is asked."""
+    """A plan and the request made for it, with the real frames before it: frame 0 and leading turns."""
 
     real: Image
     plan: ActionPlan
@@ -129,7 +136,7 @@ class _Ask:
     request: RolloutRequest | None
 
     def rollout(self, frames: Image | None, subject: WorldModel, rule: Rule) -> Rollout:
-        """Real and imagined frames in one clip."""
+        """Join real and imagined frames to one clip."""
         whole = self.real if frames is None else np.concatenate([self.real, frames])
         lead = self.control.leading
         return Rollout(
@@ -139,7 +146,7 @@ class _Ask:
             np.concatenate([np.arange(lead), self.control.frame_to_action]),
             self.control.display_len,
             exact=1 + lead,
-            # Words bind no frame to a step.
+            # With text as the action, no frame belongs to a step.
             aligned=subject.spec.control != "text",
             model=subject.spec.name,
             seed=0 if self.request is None else self.request.seed,
@@ -149,12 +156,12 @@ class _Ask:
 
 
 def _turned(panorama: Image, simulator: HomeEnv, stance: Stance) -> Image:
-    """The panorama as it is after turning on the spot: the same one, rolled."""
+    """Return the panorama after turning on the spot: the same one, rolled."""
     return rolled(panorama, _right_deg(simulator, stance))
 
 
 def _depth_of(sight: HomeSight, observation: HomeObservation, simulator: HomeEnv, view: View, index: int) -> Depth:
-    """Depth of the one frame of a context. A panorama that is turned by whole pixels is the real one, rolled."""
+    """Return the depth of the one frame of a context. A panorama turned by whole pixels is the real one, rolled."""
     if view == "perspective":
         return sight.depth("front")
     right = _right_deg(simulator, sight.stance)
@@ -164,5 +171,5 @@ def _depth_of(sight: HomeSight, observation: HomeObservation, simulator: HomeEnv
 
 
 def _right_deg(simulator: HomeEnv, stance: Stance) -> float:
-    """How far `stance` is turned from where the walker looks; rounded, so that turns of 22.5 degrees are just that."""
+    """Return the turn of `stance` from the walker's heading; rounded, so that turns of 22.5 degrees are exact."""
     return round(math.degrees(simulator.stance.yaw - stance.yaw), 9)

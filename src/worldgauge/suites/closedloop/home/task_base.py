@@ -1,10 +1,10 @@
-"""What the tasks share in which an agent walks through a home."""
+"""What the tasks of an agent that walks through a home share."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -12,13 +12,15 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
+from worldgauge.engine.options import part_of
 from worldgauge.engine.suite.contract import TaskView
 from worldgauge.suites.closedloop.format.episode import HomeEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.imagination import HomeImagination
+from worldgauge.suites.closedloop.home.settings import HomeSettings
 from worldgauge.suites.closedloop.loop import FALLBACK, Rules
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation
-from worldgauge.suites.closedloop.task import ClosedLoopTask
+from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskSettings
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.primitives import Primitive, Steps, from_letters
@@ -26,27 +28,28 @@ from worldgauge.worlds.walking.stance import Stance
 
 HomeEpisodeT = TypeVar("HomeEpisodeT", bound=HomeEpisode)
 HomeRulesT = TypeVar("HomeRulesT", bound="HomeRules")
-HOME_SETTINGS = ("leading_turns", "panorama_px", "panorama_rule")
-"""Settings of all tasks in a home."""
 REACH_M = 1.0
-"""How near the shortest way leads to what a question or a red box is about."""
+"""Radius around the goal object of a question or a red box, for the shortest path in reports."""
 
 
 class HomeRules(Rules[Primitive]):
     """Rules of a walker."""
 
     def fallback(self, observation: HomeObservation, rng: np.random.Generator) -> ActionPlan:
-        """See `straight_on`."""
+        """Return `straight_on`."""
         return straight_on(self.length)
 
 
 def straight_on(length: int) -> ActionPlan:
-    """A walker's fallback where there is no plan: L steps forward, flagged."""
+    """Return a walker's fallback plan: L steps forward, flagged."""
     return ActionPlan((Primitive.FORWARD,) * length, "straight on", flags=(FALLBACK,))
 
 
 class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
     """A task of a walker in a home."""
+
+    OwnSettings: ClassVar[type[TaskSettings]] = HomeSettings
+    noted_settings: ClassVar[tuple[str, ...]] = ("leading_turns",)
 
     @property
     def target(self) -> int | None:
@@ -59,24 +62,25 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
         return self.parameters.hfov_deg
 
     def make_env(self) -> HomeEnv:
-        """The home with a walker at the episode's start."""
+        """Make the home with a walker at the episode's start."""
         episode, height = self.episode, self.parameters.view_px
+        panorama_px = part_of(self.settings, HomeSettings).panorama_px
         world = cast(Walkable, open_world(self.world))
         self.check_scene(world)
         return HomeEnv(
             world,
             episode.start,
             camera=Camera.from_horizontal_fov(round(height * self.parameters.aspect), height, self.hfov_deg),
-            panorama=Panorama(self.settings.panorama_px, self.settings.panorama_px * 9 // 16),
+            panorama=Panorama(panorama_px, panorama_px * 9 // 16),
             height_m=episode.floor_m + episode.height_m,
             target=self.target,
         )
 
     def check_scene(self, world: Walkable) -> None:
-        """Check that the episode belongs to this scene, so that a wrong scene never becomes a score.
+        """Check that the episode belongs to this scene, so that a wrong scene never gets a score.
 
         Raises:
-            DataError: When it does not.
+            DataError: If it does not.
         """
         episode = self.episode
         if world.floor.clearance_at(np.array(episode.start[:2])) <= 0:
@@ -86,11 +90,11 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
             )
 
     def imagination(self, subject: WorldModel, env: HomeEnv, seed: int, task_id: str) -> HomeImagination:
-        """Asks for all plans of a decision, leading turns taken out."""
+        """Return what asks the world model, without leading turns."""
         return HomeImagination(subject, env, self.settings, self.parameters, self.world, seed, task_id)
 
     def simulated(self, env: HomeEnv, line: Mapping[str, Any], candidate: Mapping[str, Any], camera: Camera) -> Clip:
-        """What is seen along the steps of a candidate, after its leading turns."""
+        """Return the true frames of a candidate after its leading turns; see `ClosedLoopTask.simulated`."""
         start = Stance(*line["stance"]).turned(candidate["turn_left_rad"])
         stances = env.replayed(start, from_letters(candidate["steps"]))
         return env.film(stances[candidate["exact"] :], camera)
@@ -111,10 +115,10 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
 
     @abstractmethod
     def aims(self, env: HomeEnv) -> list[tuple[str, FloatArray, float]]:
-        """Name, place (2,) in metres and radius in metres of each goal."""
+        """Return name, place (2,) in metres and radius in metres of each goal."""
 
 
 def aims_of_things(env: HomeEnv, numbers: Sequence[int]) -> list[tuple[str, FloatArray, float]]:
-    """Name, middle (2,) and radius in metres of those objects that are in the home."""
+    """Return name, centre (2,) in metres and radius in metres of those objects that are in the home."""
     things = [env.things[number] for number in numbers if number in env.things]
     return [(thing.name, (np.array(thing.low) + np.array(thing.high))[:2] / 2, REACH_M) for thing in things]

@@ -1,4 +1,4 @@
-"""Candidate plans of poses from a language model that is shown a table, for an arm."""
+"""Candidate plans of poses for an arm from a language model that is shown the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from worldgauge.suites.closedloop.policies.forms import HAND_PLAN
 
 
 class TableProposer:
-    """Plans of up to L poses, for manipulation. asked: how the last ones were, for the trace."""
+    """Plans of up to L poses, for manipulation.
+
+    Attributes:
+        asked: How the last plans were asked for, for the trace.
+    """
 
     def __init__(self, kit: PolicyKit) -> None:
         self._length = kit.length
@@ -29,12 +33,14 @@ class TableProposer:
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """Up to n plans, no two of the same poses; none where none can be read, for which the loop has a fallback.
+        """Ask for up to n plans with different poses; see `Proposer.propose`.
+
+        If no reply can be read there are none, and the loop falls back on the task's own plan.
 
         Raises:
             EndpointError: For an outage.
-            BudgetError: When the budget is used up.
-            UsageError: For a goal without an instruction.
+            BudgetError: If the budget is used up.
+            UsageError: If the goal has no instruction.
         """
         seed = seed_of(rng)
 
@@ -55,9 +61,9 @@ class TableProposer:
                     schema=HAND_PLAN,
                 ).value
             except AnswerError:
-                # Another sample of the same question would fare no better.
+                # Another sample of the same prompt would not do better.
                 break
-            # The same poses in other words lead to the same place.
+            # The same poses in other words are the same plan.
             if all(plan.poses != other.poses for other in plans):
                 plans.append(plan)
         self.asked = self._asker.taken()

@@ -1,4 +1,4 @@
-"""The language model that decides what an arm at a table does, from what was imagined for each plan."""
+"""The language model that decides what an arm does, from what was imagined for each plan."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ from worldgauge.suites.closedloop.policies.prompt_images import in_turn
 from worldgauge.suites.closedloop.policies.reading import read_index
 
 FRAMES_UP_TO = 13
-"""Poses of plans that are judged by the frames in which each is reached (released code)."""
+"""Most poses of a plan that is judged by the frames in which each pose is reached (released code)."""
 
 
 class ManipulationReviser:
-    """Compares what was imagined with the instruction; see `chat_reviser`.
+    """A language model that compares what was imagined with the instruction; see `chat_reviser`.
 
-    revision "frames" shows the frames in which poses are reached; "described" has the model put the last frame of each
-    plan into words first, and choose by these alone, as the release does with plans of a diffusion policy.
+    The option revision: "frames" shows the frames in which poses are reached; "described" has the model describe the
+    last frame of each plan first, and choose by these descriptions alone, as the release does with plans of a diffusion
+    policy.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
         self._length = kit.length
         self._revision = kit.options.get("revision", "frames" if kit.length <= FRAMES_UP_TO else "described")
         if self._revision not in ("frames", "described"):
-            raise UsageError(f"the revision of plans of poses is frames or described, got {self._revision!r}")
+            raise UsageError(f"the option revision must be 'frames' or 'described', got {self._revision!r}")
         self._kind = "select" if self._revision == "described" else kind_of(kit)
         self._asks = int(kit.options.get("asks", ASKS))
         self._asker = asker_of(kit)
@@ -56,15 +57,15 @@ class ManipulationReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """A plan.
+        """Choose a plan; see `Reviser.revise`.
 
-        The first candidate where nothing was imagined, where there is one to select from, and, flagged, where no reply
-        could be read.
+        The first candidate is taken if nothing was imagined, if there is only one and, flagged, if no reply can be
+        read.
 
         Raises:
             EndpointError: For an outage.
-            BudgetError: When the budget is used up.
-            UsageError: For a goal without an instruction.
+            BudgetError: If the budget is used up.
+            UsageError: If the goal has no instruction.
         """
         if not goal.text:
             raise UsageError("manipulation needs an instruction, and this episode has none")
@@ -121,7 +122,7 @@ class ManipulationReviser:
         ).value
 
     def _by_words(self, candidates: Sequence[Candidate], goal: Goal, seed: int, notes: dict[str, Any]) -> int:
-        """The candidate chosen by what its last frame was said to show; the last one where none is good enough."""
+        """Return the candidate chosen by the description of its last frame; the last one if none is good enough."""
         words = [
             "nothing was imagined" if one.rollout is None else self._described(one.rollout, goal, seed)
             for one in candidates
@@ -153,8 +154,12 @@ class ManipulationReviser:
 
 
 def anchor_strip(rollout: Rollout, squeeze: int) -> list[Part]:
-    """The frames in which poses are reached, each under its title, in one picture; of frames that bind to no pose, the
-    same ones under their numbers."""
+    """Draw the frames in which poses are reached, each with its title, in one image.
+
+    Args:
+        rollout: The rollout; if its frames belong to no poses, they are titled by their numbers.
+        squeeze: How much to shorten: fewer frames.
+    """
     reached = {frame: number for number, frame in enumerate(rollout.anchors, start=1)}
     frames = thinned(sorted(reached), squeeze)
     cells = [

@@ -18,16 +18,16 @@ from worldgauge.suites.closedloop.training_data.demonstrations.demonstration imp
 
 @proposers.register("cloned", tasks=("manipulation",), chat=False)
 class ClonedProposer:
-    """Behaviour cloning by nearest neighbours: does what was done where things stood as they do now.
+    """Behaviour cloning by nearest neighbours: repeats what was done where things stood as they do now.
 
-    Options: demonstrations, the folder that it learns from; moves, "together" (the default: a remembered plan is moved
-    as one, with the thing that it first goes to) or "apart" (each pose with the thing next to it, which is much
-    stronger). It knows the places of things and the instruction, nothing of what was done before, and no turn of
-    anything.
+    It knows the positions of things and the instruction, nothing of earlier actions, and no orientation.
+
+    Options: demonstrations, the folder that it learns from; moves, "together" (default: a remembered plan is shifted as
+    one, with the thing that it first goes to) or "apart" (each pose with the thing next to it, which is much stronger).
 
     Raises:
-        UsageError: Without a folder and for other moves.
-        DataError: For a folder that cannot be read.
+        UsageError: Without a folder, or for other moves.
+        DataError: If the folder cannot be read.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -36,14 +36,14 @@ class ClonedProposer:
             raise UsageError("proposer 'cloned' learns from demonstrations; give the option demonstrations=FOLDER")
         moves = kit.options.get("moves", "together")
         if moves not in get_args(Moves):
-            raise UsageError(f"moves of the proposer 'cloned' are 'together' or 'apart', got {moves!r}")
+            raise UsageError(f"the option moves of proposer 'cloned' must be 'together' or 'apart', got {moves!r}")
         self._clone = _learned(str(Path(str(folder)).expanduser()), moves)
         self._length = kit.length
 
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """Up to n different plans of up to L poses, the likeliest first; the same question has the same answer."""
+        """Return up to n different plans, most similar first, deterministically; see `Proposer.propose`."""
         things = observation.things
         places = {
             role: np.array(thing.place_m) for role, thing in zip(roles(goal.text or "", things), things, strict=True)
@@ -54,5 +54,5 @@ class ClonedProposer:
 
 @lru_cache(maxsize=2)
 def _learned(folder: str, moves: Moves) -> ClonedPolicy:
-    """Of a folder, read once by a process."""
+    """Return the policy of a folder, read once per process."""
     return ClonedPolicy(load_demonstrations(Path(folder)), moves)

@@ -1,6 +1,7 @@
 """Behaviour cloning by nearest neighbours: what was done in demonstrations where things stood as they do now.
 
-It is made from demonstrations; of a new moment it knows the places of things, where the hand is, and the instruction.
+It is made from demonstrations; of a new moment it knows the positions of things, the pose of the hand and the
+instruction.
 """
 
 from __future__ import annotations
@@ -18,18 +19,17 @@ from worldgauge.suites.closedloop.training_data.demonstrations.demonstration imp
 from worldgauge.worlds.tabletop.pose_plans import HandPose, Poses, inside_workspace
 
 Moves = Literal["together", "apart"]
-UNLIKE_M = 0.1
-"""Beyond it two places are simply not alike; a thing that is missing is as unlike. A gripper that is not as it was
-counts as two of them."""
+CUTOFF_M = 0.1
+"""Distances are cut off here; a missing thing counts as much, a gripper in the other state twice as much."""
 BESIDE_M = 0.15
-"""Along the table, up to which a pose has to do with the thing that it is nearest to, and moves with it."""
+"""A pose belongs to the nearest thing within this horizontal distance, and is shifted with it."""
 SAME_M = 0.01
-"""Between all poses of two plans, up to which they are one; a hand that opens or closes is none the same."""
+"""Two plans are the same if all their poses are within this distance and the gripper is in the same state."""
 _TOLD = [0, 1, 2, 7]
 
 
 class NamedThing(Protocol):
-    """The words for a thing."""
+    """A thing as it is named in words."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -41,7 +41,13 @@ class NamedThing(Protocol):
 
 @dataclass(frozen=True)
 class _Moment:
-    """Of a demonstration, when a pose was reached or before the first. left: (n, 8) poses that were asked for then."""
+    """A moment of a demonstration: its start, or when a pose was reached.
+
+    Attributes:
+        hand: (8,) pose of the hand.
+        places: (3,) metres of every thing, by role.
+        left: (n, 8) poses still to come.
+    """
 
     hand: FloatArray
     places: dict[str, FloatArray]
@@ -49,15 +55,15 @@ class _Moment:
 
 
 class ClonedPolicy:
-    """Remembers every moment of `demonstrations` from which an expert set out for the next pose.
+    """Every moment of some demonstrations, with the poses that followed.
 
-    Apart, it knows what belongs to what, and is as good as the expert where places are all there is to know; together
-    it goes wrong where things stand differently.
+    With "apart", poses follow the things they belong to, and the policy is as good as the expert where positions are
+    all that matters; with "together" it fails where things stand differently.
 
     Args:
         demonstrations: What it learns from.
-        moves: Whether what was done then is moved "together", all poses with the thing that the first of them was next
-            to, or "apart", each with the thing that it was next to itself.
+        moves: "together" shifts all poses with the thing that the first of them was next to, "apart" each with the
+            thing that it was next to itself.
     """
 
     def __init__(self, demonstrations: Sequence[Demonstration], moves: Moves = "together") -> None:
@@ -71,9 +77,9 @@ class ClonedPolicy:
         }
 
     def plans(self, hand: HandPose, places: Mapping[str, FloatArray], length: int, n: int) -> list[Poses]:
-        """Up to n different plans of up to `length` poses: what was done in the moments most similar to this one.
+        """Return up to n different plans of up to `length` poses, from the moments most similar to this one.
 
-        The most likely plan comes first; of moments that are equally similar, the earlier demonstration's.
+        The most similar comes first; of equals, the earlier demonstration.
 
         Args:
             hand: Where the hand is.
@@ -82,7 +88,7 @@ class ClonedPolicy:
             n: Most plans.
         """
         found: list[FloatArray] = []
-        for index in np.argsort(self.unlikeness(hand, places), kind="stable"):
+        for index in np.argsort(self.dissimilarity(hand, places), kind="stable"):
             plan = _moved(self._moments[index], places, length, self._moves)
             if all(len(plan) != len(one) or np.abs(plan - one)[:, _TOLD].max() > SAME_M for one in found):
                 found.append(plan)
@@ -90,28 +96,44 @@ class ClonedPolicy:
                 break
         return [tuple(HandPose(*(float(value) for value in pose)) for pose in plan) for plan in found]
 
-    def unlikeness(self, hand: HandPose, places: Mapping[str, FloatArray]) -> FloatArray:
-        """(moments,) metres: how far the hand is from where it was then, in the world and as each thing sees it.
+    def dissimilarity(self, hand: HandPose, places: Mapping[str, FloatArray]) -> FloatArray:
+        """Measure how much every moment differs from this one.
 
-        Each distance counts up to `UNLIKE_M`, so that a few that fit outweigh many that do not.
+        It is the sum of distances of the hand, in the world frame and relative to each thing. Each distance is cut off
+        at CUTOFF_M, so that a few that fit outweigh many that do not.
+
+        Args:
+            hand: Where the hand is.
+            places: (3,) metres of every thing by its role.
+
+        Returns:
+            (moments,) metres.
         """
-        total = 2 * UNLIKE_M * np.abs(self._hands[:, 7] - hand.gripper)
+        total = 2 * CUTOFF_M * np.abs(self._hands[:, 7] - hand.gripper)
         here = np.array(hand[:3])
-        total += np.minimum(np.linalg.norm(self._hands[:, :3] - here, axis=1), UNLIKE_M)
+        total += np.minimum(np.linalg.norm(self._hands[:, :3] - here, axis=1), CUTOFF_M)
         for role in sorted({*self._places, *places}):
             then = self._places.get(role, np.full((len(self._hands), 3), np.nan))
             if role in places:
                 off = np.linalg.norm((self._hands[:, :3] - then) - (here - places[role]), axis=1)
-                total += np.where(np.isnan(off), UNLIKE_M, np.minimum(off, UNLIKE_M))
+                total += np.where(np.isnan(off), CUTOFF_M, np.minimum(off, CUTOFF_M))
             else:
-                total += np.where(np.isnan(then[:, 0]), 0.0, UNLIKE_M)
+                total += np.where(np.isnan(then[:, 0]), 0.0, CUTOFF_M)
         return np.asarray(total, np.float64)
 
 
 def roles(instruction: str, things: Sequence[NamedThing]) -> tuple[str, ...]:
-    """What each thing is to an instruction: "button named 1" the first that it names, "button other 1" one it does not.
+    """Assign each thing its role in an instruction, such as "button named 1" for the first that it names.
 
-    A thing is named by its name or its colour. Things of different tables that have the same role stand for each other.
+    A thing is named by its name or its colour; others are "button other 1" and so on. Things of different tables that
+    have the same role correspond.
+
+    Args:
+        instruction: In words.
+        things: The things.
+
+    Returns:
+        One role per thing.
     """
     words = instruction.lower()
     at = [_mentioned(words, thing) for thing in things]
@@ -128,7 +150,7 @@ def roles(instruction: str, things: Sequence[NamedThing]) -> tuple[str, ...]:
 
 
 def _mentioned(words: str, thing: NamedThing) -> int | None:
-    """Where in an instruction a thing is named; None where it is not."""
+    """Return the position in an instruction at which a thing is named; None if it is not."""
     for name in (thing.name, thing.colour):
         found = re.search(rf"\b{re.escape(name.lower())}\b", words)
         if found:
@@ -137,7 +159,7 @@ def _mentioned(words: str, thing: NamedThing) -> int | None:
 
 
 def _moments(demonstration: Demonstration) -> Iterator[_Moment]:
-    """The start, and when each pose but the last one was reached."""
+    """Yield the start, and when each pose but the last one was reached."""
     names = roles(demonstration.instruction, demonstration.things)
     for done, frame in enumerate((0, *demonstration.reached[:-1])):
         places = dict(zip(names, demonstration.places[frame], strict=True))
@@ -145,7 +167,7 @@ def _moments(demonstration: Demonstration) -> Iterator[_Moment]:
 
 
 def _moved(moment: _Moment, places: Mapping[str, FloatArray], length: int, moves: Moves) -> FloatArray:
-    """The next poses of a moment (n, 8), moved as the things have that they were beside; inside the workspace."""
+    """Return the next poses of a moment (n, 8), shifted with the things next to them; inside the workspace."""
     plan = moment.left[:length].copy()
     shifts = [_shift(pose, moment, places) for pose in plan]
     if moves == "together":
@@ -158,7 +180,7 @@ def _moved(moment: _Moment, places: Mapping[str, FloatArray], length: int, moves
 
 
 def _shift(pose: FloatArray, moment: _Moment, places: Mapping[str, FloatArray]) -> FloatArray | None:
-    """(3,) from where the thing beside a pose (8,) was to where it is; None where there was none."""
+    """Return (3,), how far the thing next to a pose (8,) has moved since; None if there was none."""
     shared = [role for role in moment.places if role in places]
     far = [float(np.linalg.norm(pose[:2] - moment.places[role][:2])) for role in shared]
     if not far or min(far) > BESIDE_M:

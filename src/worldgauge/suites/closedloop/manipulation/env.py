@@ -21,13 +21,13 @@ from worldgauge.worlds.tabletop.simulation import Simulation, State, UnstableErr
 from worldgauge.worlds.tabletop.world import Tabletop
 
 FPS = 7.0
-"""Of films of plans: 14 frames in two seconds. A plan's frames follow its poses, not a clock."""
+"""Frame rate of clips of plans: 14 frames in two seconds. A plan's frames follow its poses, not a clock."""
 _FUTURES = 32
-"""Plans whose future is kept: those of one decision."""
+"""Most futures that are cached: those of the plans of one decision."""
 
 
 class TableSight:
-    """What is sensed in one state (`TableObservation`); rendered when asked for, once."""
+    """What is sensed in one state (`TableObservation`); rendered once, on first use."""
 
     def __init__(self, place: TableEnv, state: State) -> None:
         self.state = state
@@ -40,21 +40,21 @@ class TableSight:
 
     @property
     def front(self) -> Image:
-        """(H, W, 3) what the front camera sees."""
+        """The front view, (H, W, 3) uint8."""
         return self._place.picture(self.state)
 
     @property
     def depth(self) -> Depth:
-        """(H, W) metres along the optical axis."""
+        """Depth of the front view, (H, W) metres along the optical axis."""
         return self._view.depth
 
     @property
     def instances(self) -> NDArray[np.uint16]:
-        """(H, W) numbers of things."""
+        """Numbers of things in the front view, (H, W)."""
         return self._view.instance
 
     def expert(self) -> Sequence[HandPose]:
-        """What the scripted expert would do from here."""
+        """Return the poses of the scripted expert from here."""
         with self._place.at(self.state) as simulation:
             return simulation.task.plan(simulation)
 
@@ -73,10 +73,10 @@ class RefusedPlan:
 
 @dataclass(frozen=True)
 class SimulatedFuture:
-    """What poses would really lead to.
+    """The true outcome of some poses.
 
     Attributes:
-        states: States on the way to each of them, at least one.
+        states: For each pose, the states on the way to it, at least one.
         progress: Progress of the task at the end.
     """
 
@@ -85,15 +85,15 @@ class SimulatedFuture:
 
 
 class TableEnv:
-    """The loop's environment of a table.
+    """The closed loop's environment of a table.
 
     Attributes:
-        reasons: Of every step, why it did not end as asked; None where it did.
+        reasons: For every step, why it did not end as asked; None if it did.
         unstable: Whether the physics became unstable.
 
     Args:
         world: The table with its things.
-        size_px: Side of the front picture, pixels.
+        size_px: Side of the front view, pixels.
     """
 
     text_renderer = "manip/v1"
@@ -111,29 +111,29 @@ class TableEnv:
 
     @property
     def state(self) -> State:
-        """Everything as it is now."""
+        """The present state."""
         return self._simulation.state()
 
     @property
     def progress(self) -> float:
-        """Of the task, in [0, 1]; 1 when it is solved."""
+        """Progress of the task, in [0, 1]; 1 when it is solved."""
         return self._simulation.progress
 
     @property
     def hand(self) -> HandPose:
-        """Where the hand is now."""
+        """The present pose of the hand."""
         return self._simulation.hand
 
     @property
     def position_m(self) -> tuple[float, ...]:
-        """Where the hand is, x, y and z."""
+        """Present position of the hand, x, y and z, metres."""
         return tuple(self.hand[:3])
 
     def reset(self) -> TableSight:
-        """Put everything back where it was at first.
+        """Put everything back to the start.
 
         Returns:
-            What is sensed then.
+            What is sensed there.
         """
         self.reasons, self.unstable, self.shares, self.seen = [], False, (), []
         if self.state != self._start:
@@ -148,19 +148,26 @@ class TableEnv:
         """An arm does not turn on the spot."""
 
     def begin(self, poses: Sequence[HandPose], frames: int) -> None:
-        """Set the plan that is carried out next, so that the states of `seen` fall on the frames of its clip."""
+        """Announce the plan that is carried out next, so that the states of `seen` match the frames of its clip.
+
+        Args:
+            poses: The plan.
+            frames: Frames of its clip, the present one included.
+        """
         self._futures.clear()
-        told = clip_plan(self.hand, np.array(poses), frames)
-        self.shares = tuple(tuple(told.share[told.step == step].tolist()) for step in range(1, len(poses) + 1))
+        clip_poses = clip_plan(self.hand, np.array(poses), frames)
+        self.shares = tuple(
+            tuple(clip_poses.share[clip_poses.step == step].tolist()) for step in range(1, len(poses) + 1)
+        )
 
     def step(self, action: HandPose | RefusedPlan) -> bool:
         """Carry out a pose.
 
-        `seen` then has the states that are looked at on the way: those of the plan's clip, and where it ended in any
-        case when nothing of it is on the clip but it failed or was the last.
+        Afterwards `seen` holds the states on the way that the plan's clip shows, and the final one if the clip shows
+        none but the step failed or was the last.
 
         Returns:
-            Whether it did not end as asked, for which `reasons` has the words.
+            Whether it did not end as asked; `reasons` says why.
         """
         shares = self.shares[0] if self.shares else (1.0,)
         self.shares = self.shares[1:]
@@ -173,7 +180,7 @@ class TableEnv:
                 move = self._simulation.move(action)
                 states, reason = move.states, move.reason
             except UnstableError as error:
-                # The simulation stands where it stood before, so that it can still be looked at.
+                # Back to the state before the step, which can still be rendered.
                 states, reason, self.unstable = (), str(error), True
         self.reasons.append(reason)
         states = states or (self.state,)
@@ -183,11 +190,20 @@ class TableEnv:
         return reason is not None
 
     def views_of_step(self) -> list[Image]:
-        """The views on the way to the last pose, of `seen`."""
+        """Return the views of `seen`, on the way to the last pose."""
         return list(self.clip(self.seen))
 
     def info(self, observation: TableSight, actions: int, view_steps: Sequence[int]) -> dict[str, Any]:
-        """Where the hand and all things were at a decision, and how its poses ended."""
+        """Return the facts of a decision for the trace.
+
+        Args:
+            observation: What was sensed at it.
+            actions: Number of poses carried out.
+            view_steps: Number of views on the way to each.
+
+        Returns:
+            Hand and state at the decision, and how its poses ended.
+        """
         return {
             "hand": list(observation.hand),
             "state": observation.state.plain(),
@@ -196,17 +212,25 @@ class TableEnv:
         }
 
     def plain_actions(self, actions: Sequence[HandPose | RefusedPlan]) -> Any:
-        """Poses as lists of 8 numbers; a plan that was refused as an empty one."""
+        """Return poses as lists of 8 numbers; a refused plan as an empty list."""
         return [[] if isinstance(one, RefusedPlan) else [float(value) for value in one] for one in actions]
 
     def plain_plan(self, plan: ActionPlan) -> Any:
-        """Poses as lists of 8 numbers; none where a pose is not one."""
+        """Return poses as lists of 8 numbers; none if a pose is invalid."""
         if not plan.poses:
             return letters(plan.steps)
         return [] if plan_fault(plan.poses, len(plan.poses)) is not None else self.plain_actions(plan.poses)
 
     def future(self, poses: Sequence[HandPose], state: State | None = None) -> SimulatedFuture:
-        """What `poses` would really lead to from `state`, by default the present one; nothing moves."""
+        """Simulate `poses` from `state`, by default the present one, without changing the present state.
+
+        Args:
+            poses: The plan.
+            state: The state to start from.
+
+        Returns:
+            The states on the way and the progress at the end.
+        """
         start = self.state if state is None else state
         key = start, tuple(poses)
         if key not in self._futures:
@@ -216,21 +240,27 @@ class TableEnv:
                 self._futures[key] = _future(simulation, poses)
         return self._futures[key]
 
-    def film(self, poses: Sequence[HandPose], told: ClipPlan, state: State | None = None) -> Clip:
-        """The frames after frame 0 that the simulator shows of a plan; rendered when they are read."""
+    def film(self, poses: Sequence[HandPose], clip_poses: ClipPlan, state: State | None = None) -> Clip:
+        """Return the true frames of a plan after frame 0, rendered when they are read.
+
+        Args:
+            poses: The plan.
+            clip_poses: The poses at the frames of its clip.
+            state: The state to start from; by default the present one.
+        """
         future = self.future(poses, state)
         shown = []
-        for step, share in zip(told.step[1:], told.share[1:], strict=True):
+        for step, share in zip(clip_poses.step[1:], clip_poses.share[1:], strict=True):
             shown.append(_on_the_way(future.states[step - 1], float(share)))
         return self.clip(shown)
 
     def clip(self, states: Sequence[State]) -> Clip:
-        """Front pictures of states; rendered when they are read."""
+        """Return front views of states, rendered when they are read."""
         size = self.camera.width, self.camera.height
         return Clip.rendered(lambda n: self.picture(states[n]), len(states), FPS, size)
 
     def picture(self, state: State) -> Image:
-        """(H, W, 3) what the front camera sees of a state; the last ones are kept."""
+        """Return the front view of a state, (H, W, 3); recent ones are cached."""
         if state not in self._pictures:
             if len(self._pictures) >= 4 * _FUTURES:
                 self._pictures.clear()
@@ -239,19 +269,24 @@ class TableEnv:
         return self._pictures[state]
 
     def goal_picture(self) -> tuple[Image, Image]:
-        """The front view before anything has moved, and when all is done, both with the arm at home."""
+        """Return the front views before anything has moved and when the task is solved, both with the arm at home."""
         before = self.picture(self._start)
         with self.at(self._start) as simulation:
             simulation.task.finish(simulation)
             return before, simulation.rgb(front_pose(), self.camera)
 
     def at(self, state: State) -> _Visit:
-        """The simulation in another state for the length of a `with` block, after which all is as it was."""
+        """Put the simulation into another state for the length of a `with` block."""
         return _Visit(self._simulation, state)
 
 
 def plan_fault(poses: Sequence[HandPose], length: int) -> str | None:
-    """Why a plan cannot be begun; None where it can. What is wrong with a single pose is found when it is its turn."""
+    """Explain why a plan cannot be started; None if it can. Faults of a single pose show when it is its turn.
+
+    Args:
+        poses: The plan.
+        length: Most poses of a plan.
+    """
     if not 1 <= len(poses) <= length:
         return f"the plan has {len(poses)} poses, 1 to {length} can be carried out"
     for number, pose in enumerate(poses, start=1):
@@ -264,7 +299,7 @@ def plan_fault(poses: Sequence[HandPose], length: int) -> str | None:
 
 
 class _Visit:
-    """Puts the simulation into a state and back."""
+    """A context in which the simulation is in another state."""
 
     def __init__(self, simulation: Simulation, state: State) -> None:
         self._simulation, self._state = simulation, state
@@ -292,13 +327,13 @@ def _future(simulation: Simulation, poses: Sequence[HandPose]) -> SimulatedFutur
 
 
 def _filled(states: list[tuple[State, ...]], simulation: Simulation, count: int) -> tuple[tuple[State, ...], ...]:
-    """Poses that are not carried out any more show the last state there was."""
+    """Give poses that are no longer carried out the last state there was."""
     last = states[-1][-1:] if states else (simulation.state(),)
     return (*states, *[last] * (count - len(states)))
 
 
 def _on_the_way(states: Sequence[State], share: float) -> State:
-    """The state at a share of the way, 1 being its end."""
+    """Return the state at a share of the way; 1 is its end."""
     return states[min(len(states) - 1, max(0, round(share * len(states)) - 1))]
 
 

@@ -1,8 +1,8 @@
-"""How far a table is on the way to a goal, from a picture of it, without weights.
+"""How close a table is to its goal, judged from an image of it, without weights.
 
-Two pictures of the table, before anything has moved and when all is done, differ where things have to go to and from,
-and where buttons light up. A third one is looked at there alone: each of these pixels looks more as it did before, more
-as it will, or like neither, because the arm is in front of it.
+Images of the table before anything has moved and when the task is solved differ where things have to move, and where
+buttons light up. Only these pixels of a third image are compared: each looks more as it did before, more as it will, or
+like neither, because the arm is in front of it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ from worldgauge.core.image import Image
 from worldgauge.core.video import resize
 
 WIDTH_PX = 160
-"""To which pictures are shrunk: a pixel of a clip of 448 px off counts a third."""
+"""Width to which images are shrunk; a shift by a pixel of a 448 px clip counts a third."""
 DIFFERS, FULLY = 24.0, 120.0
-"""Distance of two colours, of 0 to 442, from which a pixel matters, and from which it matters no more than others."""
+"""Distance of two colours, of 0 to 442, from which a pixel counts, and from which it has full weight."""
 SPREAD, NEITHER = 18.0, 60.0
-"""Standard deviation of a colour about the one that it is, and how far from both it is as likely another one."""
+"""Standard deviation of a colour about the expected one, and the distance from both at which another colour is as
+likely."""
 
 
 class GoalSimilarity:
-    """Compares views with the one before anything has moved and the one when all is done, (H, W, 3) uint8, any size."""
+    """Compares views with those of the start and of the goal.
+
+    Args:
+        before: (H, W, 3) uint8 before anything has moved.
+        goal: (H, W, 3) uint8 when the task is solved.
+    """
 
     def __init__(self, before: Image, goal: Image) -> None:
         height_px = max(1, round(goal.shape[0] * WIDTH_PX / goal.shape[1]))
@@ -35,9 +41,9 @@ class GoalSimilarity:
         self._before, self._goal = one[self._matters], other[self._matters]
 
     def reached(self, view: Image) -> float:
-        """From 0, all is as before, to 1, all is as in the goal; what is covered counts a half.
+        """Return how close a view is to the goal: 0 as at the start, 1 as in the goal; what is covered counts a half.
 
-        1 where nothing differs between the two. It does not see what moved that should have stayed, nor order.
+        It is 1 if the two do not differ. Neither things that moved by mistake nor order matter.
         """
         if not len(self._weights):
             return 1.0
@@ -52,6 +58,6 @@ class GoalSimilarity:
 
 
 def _likelihood(off: FloatArray) -> FloatArray:
-    """Of colours (n, 3) off one that is expected; 1 where they are it."""
+    """Return the likelihood of colours (n, 3) given the expected ones; 1 where they are equal."""
     likelihood: FloatArray = np.exp(-np.square(off / SPREAD).sum(-1) / 2)
     return likelihood

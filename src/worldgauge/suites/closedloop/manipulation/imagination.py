@@ -1,4 +1,4 @@
-"""From plans of poses to what a world model imagines for them, a batch a decision."""
+"""Rollouts of plans of poses: one batch of requests to the world model per decision."""
 
 from __future__ import annotations
 
@@ -22,11 +22,15 @@ from worldgauge.worlds.tabletop.pose_plans import ClipPlan, as_actions, clip_pla
 from worldgauge.worlds.walking.primitives import render_text
 
 REMEMBERED = 16
-"""Frames that a model is shown at most: the first, and those after the last poses, the present one last."""
+"""Most context frames: the first, and those after the last poses, the present one last."""
 
 
 class TableImagination:
-    """Asks `subject` for all plans of a decision. calls: rollouts asked of it so far."""
+    """Asks a world model for rollouts of all plans of a decision.
+
+    Attributes:
+        calls: Rollouts asked for so far.
+    """
 
     def __init__(
         self,
@@ -40,9 +44,13 @@ class TableImagination:
     ) -> None:
         spec = subject.spec
         if spec.view == "panorama":
-            raise NotApplicableError(f"'{spec.name}' takes panoramas: a table is seen by a camera that stands still")
+            raise NotApplicableError(
+                f"'{spec.name}' takes panoramas, but tables have a fixed perspective camera; choose another model"
+            )
         if spec.control == "camera":
-            raise NotApplicableError(f"'{spec.name}' is driven by a camera path: at a table the camera stands still")
+            raise NotApplicableError(
+                f"'{spec.name}' is driven by a camera path, but the camera at a table is fixed; choose another model"
+            )
         self._subject, self._env, self._parameters = subject, env, parameters
         self._world, self._instruction, self._seed, self._task = world, instruction, seed, task
         self._frames: list[Image] = []
@@ -50,20 +58,20 @@ class TableImagination:
         self.calls = 0
 
     def remember(self) -> None:
-        """Store what is seen now: at the start, and after every pose."""
+        """Store the present view: at the start, and after every pose."""
         sight = self._env.observe()
         self._frames, self._hands = [*self._frames, sight.front], [*self._hands, sight.hand]
         if len(self._frames) > REMEMBERED:
-            # The first stays: with the arm at home, it shows all that lies on the table.
+            # The first stays: with the arm at home, it shows the whole table.
             del self._frames[1], self._hands[1]
 
     def __call__(self, sight: TableSight, plans: Sequence[ActionPlan], number: int) -> list[Rollout | None]:
-        """A rollout for each plan, in order; None for one that cannot be begun.
+        """Ask for a rollout per plan; None for one that cannot be started.
 
         Raises:
-            SubjectError: When the model breaks its contract.
+            SubjectError: If the model breaks its contract.
         """
-        told = [
+        clips = [
             None
             if plan_fault(plan.poses, self._parameters.length) is not None
             else clip_plan(sight.hand, np.array(plan.poses), self._parameters.clip + 1)
@@ -71,7 +79,7 @@ class TableImagination:
         ]
         asks = [
             (n, plan, each, self._request(sight, plan, each, number, n))
-            for n, (plan, each) in enumerate(zip(plans, told, strict=True))
+            for n, (plan, each) in enumerate(zip(plans, clips, strict=True))
             if each is not None
         ]
         answers = checked_batch(self._subject, [request for *_, request in asks]) if asks else []
@@ -82,7 +90,7 @@ class TableImagination:
         return rollouts
 
     def _request(
-        self, sight: TableSight, plan: ActionPlan, told: ClipPlan, number: int, candidate: int
+        self, sight: TableSight, plan: ActionPlan, clip: ClipPlan, number: int, candidate: int
     ) -> RolloutRequest:
         spec = self._subject.spec
         seen = Clip.from_array(np.stack(self._frames), FPS)
@@ -91,13 +99,13 @@ class TableImagination:
         depth = _depth_of(sight, len(seen)) if own else None
         before = as_actions(np.array(self._hands[1:]).reshape(-1, 8)) if len(seen) > 1 else _no_actions()
         context = fit_context(Context(seen, still, before, sight.camera, depth), spec, None, None)
-        film = self._env.film(plan.poses, told, sight.state) if "truth" in spec.inputs else None
+        film = self._env.film(plan.poses, clip, sight.state) if "truth" in spec.inputs else None
         words = str((plan.aim or {}).get("text") or self._instruction)
         return RolloutRequest(
             context=context,
-            horizon=len(told.step) - 1,
+            horizon=len(clip.step) - 1,
             seed=int(np.random.SeedSequence([self._seed, number, candidate]).generate_state(1)[0]),
-            actions=as_actions(told.poses[1:]) if spec.control == "actions" else None,
+            actions=as_actions(clip.poses[1:]) if spec.control == "actions" else None,
             text=render_text(self._env.text_renderer, words=words) if spec.control == "text" else None,
             world=_now(self._world, sight) if "world" in spec.inputs else None,
             truth=None if film is None else fit_truth(film, spec),
@@ -105,32 +113,32 @@ class TableImagination:
             task=f"{self._task}.{number}.{candidate}",
         )
 
-    def _rollout(self, told: ClipPlan, request: RolloutRequest, frames: Image) -> Rollout:
-        """What is seen now and what was imagined, in one clip."""
+    def _rollout(self, clip: ClipPlan, request: RolloutRequest, frames: Image) -> Rollout:
+        """Join the present view and what was imagined to one clip."""
         camera = request.context.camera
         assert isinstance(camera, Camera)
         return Rollout(
             np.concatenate([request.context.clip[-1][None], frames]),
             "perspective",
             camera,
-            told.step,
-            len(told.step),
-            # Words bind no frame to a pose.
+            clip.step,
+            len(clip.step),
+            # With text as the action, no frame belongs to a pose.
             aligned=self._subject.spec.control != "text",
             model=self._subject.spec.name,
             seed=request.seed,
             text=request.text or "",
-            anchors=told.anchors,
+            anchors=clip.anchors,
         )
 
 
 def _now(world: WorldFacts, sight: TableSight) -> WorldFacts:
-    """The table as it is now."""
+    """Return the present state of the table."""
     return replace(world, params={**world.params, "state": sight.state.plain()})
 
 
 def _depth_of(sight: TableSight, count: int) -> Callable[[int], Depth]:
-    """Depth of the last of `count` frames; of those before it nobody knows."""
+    """Return the depth of the last of `count` frames; that of earlier ones is unknown."""
 
     def depth(index: int) -> Depth:
         return sight.depth if index == count - 1 else np.full_like(sight.depth, np.nan)

@@ -1,4 +1,4 @@
-"""The table as a language model is shown it: a numbered disc on each thing, and the axes of the bins drawn in."""
+"""The table as a language model is shown it: a numbered disc on each thing, and the axes of the bins."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from worldgauge.suites.closedloop.policies.contract import TableObservation
 from worldgauge.worlds.tabletop.pose_plans import BIN_M, WORKSPACE_LOW_M
 
 ORIGIN_BINS = (20, 10, 15)
-"""Where the axes are drawn from: on the table's top, at the side. The prompts say so too."""
+"""Origin of the drawn axes, in bins: on the table top, at the side. The prompts say so too."""
 AXIS_BINS = 20
 AXES: Mapping[str, tuple[int, int, int]] = {"x": (220, 30, 30), "y": (20, 150, 40), "z": (40, 80, 240)}
-"""Their colours, red, green, blue."""
+"""Colours of the axes, RGB."""
 _INK, _PAPER = (20, 20, 20), (255, 255, 255)
 _HEAD, _LABEL = 14, 20
-"""Length of an arrow's head and way to its letter, in pixels of a picture 800 high."""
+"""Length of an arrow's head and distance to its letter, in pixels of an image 800 high."""
 _SUBPIXEL = 4
-"""Bits behind the point in the places that cv2 draws at."""
+"""Fractional bits of cv2's coordinates."""
 
 
 def marked_table(observation: TableObservation) -> Image:
-    """A copy of the front view with the axes x, y, z and the number of each thing, from 1, on its middle.
+    """Return a copy of the front view with the axes x, y, z and the number of each thing, from 1, at its centre.
 
     A disc that would cover an earlier one stands next to it, with a line to its thing.
     """
@@ -42,7 +42,7 @@ def marked_table(observation: TableObservation) -> Image:
 
 
 def middles_px(observation: TableObservation) -> dict[int, tuple[float, float]]:
-    """Column and row of the middle of each thing in the front view, by its number; those outside it are left out."""
+    """Return column and row of each thing's centre in the front view, by number; those outside are left out."""
     seen = pixels(observation, [thing.place_m for thing in observation.things])
     size = (observation.camera.width, observation.camera.height)
     return {
@@ -53,7 +53,7 @@ def middles_px(observation: TableObservation) -> dict[int, tuple[float, float]]:
 
 
 def discs_px(observation: TableObservation) -> dict[int, tuple[float, float]]:
-    """Column and row of each disc: on the middle of its thing, or far enough away that it covers no earlier one."""
+    """Return column and row of each disc: at the thing's centre, or far enough away to cover no earlier disc."""
     apart = 2 * radius_px(observation) + 1
     taken: dict[int, tuple[float, float]] = {}
     for number, (u, v) in middles_px(observation).items():
@@ -65,19 +65,27 @@ def discs_px(observation: TableObservation) -> dict[int, tuple[float, float]]:
 
 
 def radius_px(observation: TableObservation) -> int:
-    """Of a disc: large enough for a number that can be read."""
+    """Return the radius of a disc: large enough for a legible number."""
     return max(7, round(observation.camera.height / 48))
 
 
 def pixels(observation: TableObservation, points_m: ArrayLike) -> FloatArray:
-    """Column and row (n, 2) of points (n, 3) of the world in the front view; NaN for those behind the camera."""
+    """Project points into the front view.
+
+    Args:
+        observation: The table.
+        points_m: (n, 3) world frame, metres.
+
+    Returns:
+        (n, 2) column and row; NaN behind the camera.
+    """
     to_camera = invert(observation.pose)
     points = np.asarray(points_m, np.float64).reshape(-1, 3)
     return observation.camera.project(points @ to_camera[:3, :3].T + to_camera[:3, 3])[0]
 
 
 def axes_m() -> FloatArray:
-    """(4, 3) metres: where the axes begin, and the ends of x, y and z."""
+    """Return (4, 3) metres: the origin of the axes, and the ends of x, y and z."""
     ends = np.array(ORIGIN_BINS) + np.vstack([np.zeros(3), AXIS_BINS * np.eye(3)])
     return np.array(WORKSPACE_LOW_M) + BIN_M * ends
 
@@ -97,7 +105,7 @@ def _draw_axes(drawn: Image, observation: TableObservation) -> None:
 
 
 def _disc(drawn: Image, middle: tuple[float, float], radius: int, number: str) -> None:
-    """Half transparent, so that what it stands on can still be seen."""
+    """Draw a half transparent disc."""
     import cv2
 
     filled = drawn.copy()
@@ -108,7 +116,7 @@ def _disc(drawn: Image, middle: tuple[float, float], radius: int, number: str) -
 
 
 def _text(drawn: Image, middle: FloatArray, text: str, size: float, colour: tuple[int, int, int]) -> None:
-    """Words about a middle, with a bright edge."""
+    """Draw centred text with a bright outline."""
     import cv2
 
     font = cv2.FONT_HERSHEY_SIMPLEX
@@ -119,7 +127,7 @@ def _text(drawn: Image, middle: FloatArray, text: str, size: float, colour: tupl
 
 
 def _lead(drawn: Image, middle: tuple[float, float], disc: tuple[float, float]) -> None:
-    """A line from a disc to the thing that it belongs to, with a dot there."""
+    """Draw a line from a disc to its thing, with a dot there."""
     import cv2
 
     for ink, thick in ((_PAPER, 3), (_INK, 1)):
@@ -128,5 +136,5 @@ def _lead(drawn: Image, middle: tuple[float, float], disc: tuple[float, float]) 
 
 
 def _at(place: tuple[float, float] | NDArray[np.float64]) -> tuple[int, int]:
-    """A place in pixels as cv2 takes it: its pixel 0 has its middle at 0, ours at half a pixel."""
+    """Return coordinates for cv2, where pixel 0 is centred at 0; ours is centred at 0.5."""
     return round((float(place[0]) - 0.5) * 2**_SUBPIXEL), round((float(place[1]) - 0.5) * 2**_SUBPIXEL)

@@ -13,7 +13,7 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.serving import RemoteEstimator, is_served, open_estimator
 from worldgauge.serving.estimator import Expected
-from worldgauge.suites.closedloop.manipulation.farthest_points import spread
+from worldgauge.suites.closedloop.manipulation.farthest_points import farthest_points
 from worldgauge.suites.closedloop.policies.contract import (
     REFUSED,
     ActionPlan,
@@ -25,22 +25,21 @@ from worldgauge.suites.closedloop.policies.contract import (
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 KIND, WITH_THINGS = "policy", "things"
-"""Kind of estimator that a policy is, and the layout of one that is told what stands where."""
+"""Kind of estimator that a policy is, and the layout of a policy that is given the positions of things."""
 MAX_PLANS = 256
-"""Samples of an answer, of which those are kept that end farthest from each other."""
+"""Most samples of an answer; those that end farthest apart are kept."""
 MAX_OFF = 0.01
-"""Of a quaternion's length from 1."""
+"""Most deviation of a quaternion's length from 1."""
 
 
 @proposers.register("process", tasks=("manipulation",), chat=False)
 class ProcessProposer:
     """Asks a policy in another process, environment or machine for plans.
 
-    Options: policy, "cmd:...", "pipe:..." or "http://..." as for models. One process of it serves all episodes of a
-    worker.
+    Options: policy, "cmd:...", "pipe:..." or "http://..." as for models. One process serves all episodes of a worker.
 
     Raises:
-        UsageError: For a kit that names none.
+        UsageError: If the kit names no policy.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -55,11 +54,14 @@ class ProcessProposer:
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """Up to n plans: of more samples, those that end farthest from each other, the first one first.
+        """Ask for up to n plans; of more samples, keep those that end farthest apart. See `Proposer.propose`.
 
-        Of an answer that holds what are no poses, one plan without any, flagged `REFUSED`: a failed step. Raises
-        SubjectError, in one line that names the policy, where it fails, is lost, hangs, or gives other arrays than
-        asked for; NotApplicableError where it says so; UsageError for a server of something else.
+        If the policy answers with invalid poses, there is one plan without poses, flagged `REFUSED`: a failed step.
+
+        Raises:
+            SubjectError: If the policy fails, is lost, hangs, or returns other arrays than asked for.
+            NotApplicableError: If the policy says so.
+            UsageError: If the server is not a policy.
         """
         policy = _opened(self._at)
         seed = int(rng.integers(2**31))
@@ -84,14 +86,25 @@ class ProcessProposer:
             poses = checked_poses(answer.arrays["poses"], self._length, f"policy '{policy.spec.name}'")
         except SubjectError as error:
             return [ActionPlan((), "process", aim={"text": str(error)}, flags=(REFUSED,))]
-        kept = poses[spread(poses[:, -1, :3], n)] if len(poses) else poses
+        kept = poses[farthest_points(poses[:, -1, :3], n)] if len(poses) else poses
         return [ActionPlan((), "process", poses=tuple(HandPose(*pose) for pose in plan)) for plan in kept.tolist()]
 
 
 def checked_poses(poses: NDArray[Any], length: int, who: str) -> NDArray[np.float64]:
-    """Plans (m, l, 8) of up to `length` poses, finite, as they are; the gripper's hair beyond 0 or 1 is cut off.
+    """Check the plans of a policy; the gripper is clipped to [0, 1].
 
-    Whether the arm can get there is for the table to find out. Raises SubjectError, naming `who`.
+    Whether the arm can reach the poses is for the table to find out.
+
+    Args:
+        poses: (m, l, 8).
+        length: Most poses of a plan.
+        who: Name of the policy, for messages.
+
+    Returns:
+        (m, l, 8) float64.
+
+    Raises:
+        SubjectError: If plans are too long, or poses not finite or not poses.
     """
     known = np.asarray(poses, np.float64).copy()
     if len(known) and not 1 <= known.shape[1] <= length:
@@ -111,7 +124,7 @@ def checked_poses(poses: NDArray[Any], length: int, who: str) -> NDArray[np.floa
 
 @lru_cache(maxsize=4)
 def _opened(at: str) -> RemoteEstimator:
-    """The policy that `at` names; loading a network once an episode would take longer than the episode."""
+    """Return the policy at `at`, opened once: loading a network takes longer than an episode."""
     remote = open_estimator(at, KIND)
     if remote.spec.kind != KIND or remote.spec.layout not in ("", WITH_THINGS):
         remote.close()

@@ -14,14 +14,20 @@ from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, 
 from worldgauge.suites.closedloop.policies.reading import read_poses
 
 ASKS = 12
-"""Times that a plan or a choice is asked for until one can be read (released code)."""
+"""Most requests for one plan or choice (released code)."""
 
 
 def table_now(observation: TableObservation, goal: Goal, history: History, squeeze: int) -> dict[str, Field]:
-    """Instruction, marked view, things, hand and past, as prompts name them.
+    """Return instruction, marked view, things, hand and past as fields of the prompts.
+
+    Args:
+        observation: What is sensed now.
+        goal: Its text is the instruction.
+        history: Earlier decisions.
+        squeeze: How much to shorten the history.
 
     Raises:
-        UsageError: Without instruction.
+        UsageError: If the goal has no instruction.
     """
     if not goal.text:
         raise UsageError("manipulation needs an instruction, and this episode has none")
@@ -35,10 +41,14 @@ def table_now(observation: TableObservation, goal: Goal, history: History, squee
 
 
 def read_hand_plan(value: Mapping[str, Any], length: int) -> ActionPlan:
-    """The plan of a reply of form `forms.HAND_PLAN`, of 1 to `length` poses.
+    """Read the plan of a reply of form `forms.HAND_PLAN`.
+
+    Args:
+        value: The reply.
+        length: Most poses.
 
     Raises:
-        Misread: For anything else.
+        Misread: If it is no plan of 1 to `length` poses.
     """
     poses = read_poses(value["poses"], length)
     words = " ".join(value["plan"].split())

@@ -20,21 +20,22 @@ from worldgauge.suites.closedloop.policies.contract import (
 from worldgauge.worlds.tabletop.pose_plans import BIN_M, POSITION_BINS, WORKSPACE_LOW_M, HandPose, Poses
 
 NOISE_M: Mapping[str, float] = {"button": 0.04, "block": 0.05, "ring": 0.012, "cup": 0.012}
-"""By category of the first thing, 0.02 for others: pushing forgives more than grasping. With these and `WRONG`, the
-first plan alone solves 34 to 44 % of 50 episodes of each task, the best of five by the simulator 92 to 95 % of 40."""
+"""Standard deviation by category of the first thing, 0.02 for others: pushing tolerates more error than grasping. With
+these and `WRONG`, the first plan alone solves 34 to 44 % of 50 episodes of each task, the best of five by the
+simulator 92 to 95 % of 40."""
 WRONG = 0.3
 AT_M = 0.07
-"""Along the table, within which a pose is at a thing."""
+"""Horizontal distance within which a pose is at a thing."""
 _STILL_M = 0.01
 
 
 @proposers.register("scripted", tasks=("manipulation",), chat=False)
 class ScriptedProposer:
-    """What the scripted expert would do next, done badly: every plan is off by its own error, from its first pose on.
+    """Plans of the scripted expert with errors: every plan has its own constant offset.
 
-    Options: noise_m, standard deviation of a plan's error in x, and in y (`NOISE_M`). wrong: probability that a
-    plan takes one of its things for another one of the same category; its poses at that thing are then at the other
-    one (`WRONG`). With both 0 all plans are the expert's. Poses are kept inside the workspace.
+    Poses are kept inside the workspace. Options: noise_m, standard deviation of the offset in x and in y (`NOISE_M`);
+    wrong, probability that a plan takes one of its things for another of the same category (`WRONG`). With both 0 all
+    plans are the expert's.
 
     Raises:
         UsageError: For options out of range.
@@ -49,7 +50,7 @@ class ScriptedProposer:
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """n plans of at most L poses each, with what they do in words; none where the expert has no plan."""
+        """Return n plans of at most L poses, none if the expert has no plan; see `Proposer.propose`."""
         right = tuple(observation.expert())[: self._length]
         if not right:
             return []
@@ -64,13 +65,27 @@ class ScriptedProposer:
             off_x, off_y = (float(value) for value in rng.normal(0.0, noise_m, 2))
             poses = tuple(_inside(one._replace(x=one.x + off_x, y=one.y + off_y)) for one in poses)
             plans.append(
-                ActionPlan((), "scripted", poses=poses, aim={"text": told(poses, observation.hand, observation.things)})
+                ActionPlan(
+                    (),
+                    "scripted",
+                    poses=poses,
+                    aim={"text": describe_plan(poses, observation.hand, observation.things)},
+                )
             )
         return plans
 
 
 def make_mistakes(poses: Poses, things: Sequence[SeenThing], rng: np.random.Generator) -> Poses:
-    """The poses at one of the things moved to another one of its category; as they are where there is no other."""
+    """Shift the poses at one of the things to another thing of its category.
+
+    Args:
+        poses: The plan.
+        things: The things on the table.
+        rng: Draws the two things.
+
+    Returns:
+        The shifted poses; unchanged if no category occurs twice.
+    """
     at = [thing_at(pose, things) for pose in poses]
     meant = [one for one in things if one in at and sum(other.category == one.category for other in things) > 1]
     if not meant:
@@ -86,13 +101,19 @@ def make_mistakes(poses: Poses, things: Sequence[SeenThing], rng: np.random.Gene
 
 
 def thing_at(pose: HandPose, things: Sequence[SeenThing]) -> SeenThing | None:
-    """The thing that a pose is nearest to, along the table, within `AT_M`."""
+    """Return the thing nearest to a pose in the horizontal plane, within `AT_M`; None if there is none."""
     near = [(math.dist(pose[:2], thing.place_m[:2]), n) for n, thing in enumerate(things)]
     return things[min(near)[1]] if near and min(near)[0] <= AT_M else None
 
 
-def told(poses: Poses, hand: HandPose, things: Sequence[SeenThing]) -> str:
-    """What a hand does that goes through poses, in words, as it is seen from the front: for models that take text."""
+def describe_plan(poses: Poses, hand: HandPose, things: Sequence[SeenThing]) -> str:
+    """Describe a plan in words as seen from the front, for models that take text.
+
+    Args:
+        poses: The plan.
+        hand: The present pose.
+        things: The things on the table.
+    """
     parts: list[str] = []
     for pose in poses:
         parts += _moved(hand, pose, things)
@@ -103,7 +124,7 @@ def told(poses: Poses, hand: HandPose, things: Sequence[SeenThing]) -> str:
 
 
 def _moved(hand: HandPose, pose: HandPose, things: Sequence[SeenThing]) -> list[str]:
-    """Words for the way from one pose to the next; none where it is short."""
+    """Describe the way from one pose to the next; empty if it is short."""
     right_m, nearer_m, up_m = pose.y - hand.y, pose.x - hand.x, pose.z - hand.z
     if math.hypot(right_m, nearer_m) <= _STILL_M:
         return [f"move {'up' if up_m > 0 else 'down'}"] if abs(up_m) > _STILL_M else []
@@ -116,7 +137,7 @@ def _moved(hand: HandPose, pose: HandPose, things: Sequence[SeenThing]) -> list[
 
 
 def _inside(pose: HandPose) -> HandPose:
-    """Moved to the middle of the outermost bins where it lies farther out."""
+    """Clamp a pose to the centres of the outermost bins."""
     x, y, z = (
         min(max(value, low + BIN_M / 2), low + (POSITION_BINS - 0.5) * BIN_M)
         for value, low in zip(pose[:3], WORKSPACE_LOW_M, strict=True)
@@ -125,11 +146,11 @@ def _inside(pose: HandPose) -> HandPose:
 
 
 def _number(kit: PolicyKit, name: str, most: float) -> float | None:
-    """An option, None where it is not given."""
+    """Return a numeric option; None if it is not given."""
     value = kit.options.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most or math.isinf(value):
         limit = "0 or more" if math.isinf(most) else f"between 0 and {most:g}"
-        raise UsageError(f"{name} of the proposer 'scripted' is a number {limit}, got {value!r}")
+        raise UsageError(f"{name} of the proposer 'scripted' must be a number {limit}, got {value!r}")
     return float(value)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,16 +14,21 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
+from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score, TaskView
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.closedloop.format.episode import ManipulationEpisode
 from worldgauge.suites.closedloop.loop import FALLBACK, Rules
+from worldgauge.suites.closedloop.manipulation.chat_proposer import TableProposer
+from worldgauge.suites.closedloop.manipulation.chat_reviser import ManipulationReviser
 from worldgauge.suites.closedloop.manipulation.env import RefusedPlan, TableEnv, plan_fault
+from worldgauge.suites.closedloop.manipulation.episodes.format import ManipulationEpisode, ManipulationFormat
+from worldgauge.suites.closedloop.manipulation.episodes.sampler import ManipulationSampler
 from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
 from worldgauge.suites.closedloop.metrics.success import success, task_progress, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import REFUSED, ActionPlan, Decision, History, TableObservation
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskParameters, closed_loop_tasks, walked_facts
+from worldgauge.suites.closedloop.training_data.demonstrations.index import read_index
 from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan, random_pose
@@ -30,28 +37,64 @@ from worldgauge.worlds.tabletop.world import Tabletop, check_engine
 
 SOLVED, UNSTABLE = "solved", "unstable"
 EXPERT_FRAMES = 28
-"""Of what the expert does at a table, in reports."""
+"""Frames of the expert's demonstration in reports."""
+
+
+@dataclass(frozen=True)
+class ManipulationSettings:
+    """Settings of manipulation."""
+
+    RELEASED: ClassVar[Mapping[str, str]] = {}
+
+    expert_noise_m: float | None = option(
+        None, "Error of the proposer scripted, in metres. By default its own.", low=0, high=1
+    )
+    expert_wrong: float | None = option(
+        None, "How often the proposer scripted picks a wrong thing, from 0 to 1. By default its own.", low=0, high=1
+    )
+    demonstrations: str | None = option(None, "Folder of demonstrations that the proposer cloned learns from.")
+    demonstrations_digest: str = ""
+    cloned_moves: Literal["together", "apart"] | None = option(
+        None, "How the parts of a remembered plan move with its things. By default the proposer's own."
+    )
+    policy: str | None = option(None, "Command or address of the policy that the proposer process asks.")
+    revision: Literal["frames", "described"] | None = option(
+        None,
+        "What a language model that revises is shown: the frames in which poses are reached, or its own description "
+        "of the last ones. By default this depends on the length of plans.",
+    )
 
 
 @closed_loop_tasks.register("manipulation")
 class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "ManipulationRules"]):
-    """Do something at a table with an arm."""
+    """Carry out an instruction at a table with an arm."""
 
     name, order = "manipulation", 4
-    defaults = TaskParameters(15, 5, 5, 13, 1.0, FRONT_FOV_DEG, 448, "scripted", "similarity")
+    format, sampler = ManipulationFormat(), ManipulationSampler()
+    defaults = TaskParameters(
+        decisions=15,
+        candidates=5,
+        length=5,
+        clip=13,
+        aspect=1.0,
+        hfov_deg=FRONT_FOV_DEG,
+        view_px=448,
+        proposer="scripted",
+        reviser="similarity",
+    )
     columns: ClassVar[Mapping[str, str]] = {
         "manipulation/success": "success rate, %",
         "manipulation/trajectory_steps": "decisions",
         "manipulation/task_progress": "progress",
     }
     regret_unit = "progress of the task, 0 to 1"
-    parts = ("table_task",)
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {"table_task": ()}
     gain_parts: ClassVar[Mapping[str, str]] = {"table_task": "table task"}
     ends: ClassVar[Mapping[str, str]] = {
         SOLVED: "solved: the simulator says so",
         UNSTABLE: "the physics became unstable",
     }
-    fps = 6.0  # there are several frames on the way to a pose
+    fps = 6.0  # several frames lead to a pose
     policy_options: ClassVar[Mapping[str, str]] = {
         "noise_m": "expert_noise_m",
         "wrong": "expert_wrong",
@@ -60,21 +103,33 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         "policy": "policy",
         "revision": "revision",
     }
-    own_settings = tuple(policy_options.values())
+    OwnSettings = ManipulationSettings
+    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": TableProposer}
+    shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": ManipulationReviser}
 
     @classmethod
     def group(cls, episode: ManipulationEpisode) -> dict[str, object]:
-        """By what is done at the table."""
+        """Group by what is done at the table."""
         return {"table_task": episode.table_task.replace("_", " ")}
 
     @classmethod
     def clip_frames(cls, length: int) -> int:
-        """The same of any plan: poses are spread over it, or thinned out."""
+        """Return the same for any plan: poses are spread over the frames, or thinned."""
         return cls.defaults.clip
 
     @classmethod
+    def found_settings(cls, settings: Settings) -> dict[str, Any]:
+        """Digest of the demonstrations."""
+        folder = part_of(settings, ManipulationSettings).demonstrations
+        return {"demonstrations_digest": "" if folder is None else read_index(Path(folder)).split_hash}
+
+    @classmethod
     def check_settings(cls, settings: Settings) -> None:
-        """Raises UsageError for a proposer that lacks what it needs."""
+        """Check that the proposer has what it needs.
+
+        Raises:
+            UsageError: If it has not.
+        """
         for proposer, name, what in (
             ("cloned", "demonstrations", "a folder that 'worldgauge collect demonstrations' has made"),
             ("process", "policy", "a policy of yours, such as cmd:python -m worldgauge_serve my_policy.py:Mine"),
@@ -89,7 +144,7 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         check_engine("leave it out with --set task=...")
 
     def make_env(self) -> TableEnv:
-        """The table, nothing moved."""
+        """Make the table at its start."""
         episode, table = self.episode, open_world(self.world)
         expected = {"task": episode.table_task, "variation": episode.variation}
         found = {name: self.world.params.get(name) for name in expected}
@@ -101,25 +156,25 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         return TableEnv(table, self.parameters.view_px)
 
     def goal(self, env: TableEnv) -> Goal:
-        """The instruction, and how the table looks before and after."""
+        """Return the instruction, and views of the table at the start and when solved."""
         before, after = env.goal_picture()
         return Goal(image=after, text=self.episode.instruction, before=before)
 
     def rules(self, env: TableEnv, seed: int) -> ManipulationRules:
-        """See `ManipulationRules`."""
+        """Return the rules of the episode."""
         return ManipulationRules(env, self.parameters, self.settings)
 
     def imagination(self, subject: WorldModel, env: TableEnv, seed: int, task_id: str) -> TableImagination:
-        """Asks for all plans of a decision; it is shown what was seen before."""
+        """Return what asks the world model; it is shown earlier frames too."""
         return TableImagination(subject, env, self.parameters, self.world, self.episode.instruction, seed, task_id)
 
     def outcome(self, rules: ManipulationRules, env: TableEnv) -> dict[str, Any]:
-        """How far the task is done, and which poses failed."""
+        """Return progress, and which poses failed."""
         failed = [reason for reason in env.reasons if reason is not None]
         return {"progress": round(env.progress, 6), "unstable": env.unstable, "failed_poses": failed}
 
     def scores(self, record: Record) -> Iterator[Score]:
-        """Success, decisions and progress."""
+        """Yield success, decisions and progress."""
         facts = record.facts
         solved = success(facts["end"] == SOLVED)
         head_facts = {
@@ -135,7 +190,7 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         yield make_score(record, "task_progress", task_progress(facts["progress"]), prefix="manipulation/")
 
     def simulated(self, env: TableEnv, line: Mapping[str, Any], candidate: Mapping[str, Any], camera: Camera) -> Clip:
-        """What is seen on the way through the poses of a candidate."""
+        """Return the true frames on the way through the poses of a candidate; see `ClosedLoopTask.simulated`."""
         frames = candidate["imagined"][1] - candidate["imagined"][0] + 1
         poses = [HandPose(*pose) for pose in candidate["steps"]]
         plan = clip_plan(line["hand"], np.array(poses), frames)
@@ -152,13 +207,13 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         return self.episode.instruction.capitalize()
 
     def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """How far the task is done, and what failed."""
+        """Yield the progress, and what failed."""
         yield f"{facts['progress']:.0%} of the task is done"
         if facts["failed_poses"]:
             yield f"{len(facts['failed_poses'])} poses failed, the last: {facts['failed_poses'][-1]}"
 
     def view(self) -> TaskView:
-        """What the expert does, and where the things lie."""
+        """Show the expert's demonstration and the things on the table."""
         env = self.make_env()
         sight = env.observe()
         poses = sight.expert()
@@ -171,10 +226,10 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
 
 
 class ManipulationRules(Rules[HandPose | RefusedPlan]):
-    """Bring a table into the state that the instruction asks for, within so many poses.
+    """Rules of an episode: bring a table into the state of the instruction, within a budget of poses.
 
-    `decisions` of the parameters are the poses. Whole plans are carried out, as far as poses are left; success is
-    checked after every pose. A plan without poses, with more than L, or with poses that are none is one failed step.
+    `decisions` of the parameters is that budget. Whole plans are carried out while poses are left; success is checked
+    after every pose. A plan with no poses, more than L, or invalid ones is one failed step.
     """
 
     checks_every_step = True
@@ -187,21 +242,21 @@ class ManipulationRules(Rules[HandPose | RefusedPlan]):
         self.taken = 0
 
     def terminated(self) -> str | None:
-        """When it is solved, or nothing can be solved any more."""
+        """Stop when it is solved, or the physics is unstable."""
         if self._env.unstable:
             return UNSTABLE
         return SOLVED if self._env.progress >= 1 else None
 
     def truncated(self, history: History) -> bool:
-        """After K poses."""
+        """Whether the budget of poses is used up."""
         return self.taken >= self._poses
 
     def first_turn_rad(self, decision: Decision) -> float:
-        """None."""
+        """Return 0: an arm does not turn."""
         return 0.0
 
     def actions(self, decision: Decision) -> Iterator[HandPose | RefusedPlan]:
-        """The whole plan, as far as poses are left."""
+        """Yield the whole plan, while poses are left."""
         plan = decision.plan
         fault = "no plan was made" if plan is None else _fault_of(plan, self.length)
         if plan is None or fault is not None:
@@ -214,9 +269,9 @@ class ManipulationRules(Rules[HandPose | RefusedPlan]):
             yield pose
 
     def true_value(self, plan: ActionPlan) -> float | None:
-        """How far the task would really be done after as much of the plan as poses are left for, in [0, 1].
+        """Return the true progress after the plan, cut to the poses left, in [0, 1].
 
-        None for a plan that cannot be begun.
+        None for a plan that cannot be started.
         """
         if plan_fault(plan.poses, self.length) is not None:
             return None
@@ -224,11 +279,11 @@ class ManipulationRules(Rules[HandPose | RefusedPlan]):
 
     @property
     def _left(self) -> int:
-        """Poses that may still be taken."""
+        """Poses left in the budget."""
         return self._poses - self.taken
 
     def fallback(self, observation: TableObservation, rng: np.random.Generator) -> ActionPlan:
-        """One pose drawn from all bins, with the gripper open (released code)."""
+        """Return one pose drawn from all bins, with the gripper open (released code)."""
         return ActionPlan((), "random pose", flags=(FALLBACK,), poses=(random_pose(rng),))
 
 

@@ -1,4 +1,4 @@
-"""Poses and things on a table in words: the bins that a language model is given, and gives."""
+"""Poses and things on a table in words: the bins that a language model reads and writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OUTSIDE = "(outside the bins)"
 
 
 def pose_in_words(pose: HandPose) -> str:
-    """The seven bins of a pose, such as "[60, 50, 40, 0, 60, 60, 1]"."""
+    """Return the seven bins of a pose, such as "[60, 50, 40, 0, 60, 60, 1]"."""
     try:
         return str(bins_from_poses([pose])[0].tolist())
     except (UsageError, ShapeError):
@@ -21,22 +21,27 @@ def pose_in_words(pose: HandPose) -> str:
 
 
 def poses_in_words(poses: Sequence[HandPose]) -> str:
-    """The bins of each pose, in order; nothing without any."""
+    """Return the bins of each pose, in order; empty without any."""
     return ", ".join(map(pose_in_words, poses))
 
 
 def things_in_words(things: Sequence[SeenThing]) -> str:
-    """A line each: number, name, and the bins x, y, z of the middle."""
+    """Return a line per thing: number, name, and the bins x, y, z of its centre."""
     return "\n".join(f"{number}. {thing.name}: {_place_in_words(thing)}" for number, thing in enumerate(things, 1))
 
 
 def moves_in_words(history: History, squeeze: int) -> str:
-    """What was planned before and which poses were carried out, a line a decision; the latest when it must be short."""
-    told = kept(history, squeeze)
-    if not told:
+    """Describe earlier decisions and the poses carried out, one line each.
+
+    Args:
+        history: Earlier decisions.
+        squeeze: How much to shorten; the latest decisions are kept.
+    """
+    recent = kept(history, squeeze)
+    if not recent:
         return "nothing yet" if not history else "left out here"
     lines = []
-    for number, past in enumerate(told, len(history) - len(told) + 1):
+    for number, past in enumerate(recent, len(history) - len(recent) + 1):
         plan = past.decision.plan
         words = "" if plan is None or plan.aim is None else str(plan.aim.get("text") or "")
         done = [

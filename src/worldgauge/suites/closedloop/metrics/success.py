@@ -7,7 +7,7 @@ denominator is the list, not what was found on disk. Source: World-in-World, sec
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -99,18 +99,6 @@ def model_calls(rollouts: int) -> float:
     return float(rollouts)
 
 
-@metrics.register("spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.3")
-def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
-    """Success weighted by path length, in percent: 100 shortest / max(travelled, shortest), 0 where it failed.
-
-    Args:
-        done: Whether the episode succeeded.
-        shortest: Length of the reference, in metres or steps.
-        travelled: Length of the agent's path, in the same unit.
-    """
-    return _weighted(1.0 if done else 0.0, shortest, travelled)
-
-
 @metrics.register(
     "answer_score", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
 )
@@ -124,27 +112,10 @@ def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None
             it is missing too.
     """
     if answered:
-        share, flags = _share(mark)
+        share, flags = share_of_mark(mark)
         return Term(100 * share, flags)
-    share, flags = (0.0, ()) if blind_mark is None else _share(blind_mark)
+    share, flags = (0.0, ()) if blind_mark is None else share_of_mark(blind_mark)
     return Term(100 * share, ("no_answer", *flags))
-
-
-@metrics.register(
-    "answer_spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
-)
-def answer_spl(answered: bool, mark: int | None, shortest_m: float | None, travelled_m: float | None) -> Term:
-    """A judge's mark weighted as in `spl`, in percent; 0 without an answer, whatever a blind one is worth.
-
-    Args:
-        answered: Whether there is an answer.
-        mark: Mark of the answer, 1 to 5.
-        shortest_m: Length of the reference, metres.
-        travelled_m: Length of the agent's path, metres.
-    """
-    share, flags = _share(mark) if answered else (0.0, ("no_answer",))
-    term = _weighted(share, shortest_m, travelled_m)
-    return Term(term.value, flags + term.flags)
 
 
 def length_m(places: ArrayLike, distance: Callable[[Sequence[float], Sequence[float]], float]) -> Term:
@@ -164,19 +135,6 @@ def length_m(places: ArrayLike, distance: Callable[[Sequence[float], Sequence[fl
                 flags.add("hop_without_path")
             total += hop
     return Term(total, tuple(flags))
-
-
-def released_spl(episodes: Iterable[tuple[bool, float, float]]) -> tuple[float, float]:
-    """Success rate and SPL as fractions, as the release computes them.
-
-    One episode of 0 steps, or without a path, makes the whole of SPL NaN.
-
-    Args:
-        episodes: (done, shortest, travelled) of every episode.
-    """
-    done, shortest, travelled = (np.array(column, np.float64) for column in zip(*episodes, strict=True))
-    with np.errstate(invalid="ignore"):
-        return float(done.mean()), float((done * shortest / np.maximum(shortest, travelled)).mean())
 
 
 def released_answers(episodes: Sequence[tuple[int, float, float | None]]) -> tuple[float, float, float]:
@@ -199,23 +157,8 @@ def released_answers(episodes: Sequence[tuple[int, float, float | None]]) -> tup
     )
 
 
-def _share(mark: int | None) -> tuple[float, tuple[str, ...]]:
+def share_of_mark(mark: int | None) -> tuple[float, tuple[str, ...]]:
     """A mark as 0 to 1; anything that is no mark, such as a judge's failure, is the lowest."""
     if mark is not None and mark in MARKS:
         return (mark - 1) / 4, ()
     return 0.0, ("judge_error",)
-
-
-def _weighted(share: float, shortest: float | None, travelled: float | None) -> Term:
-    """A share of success in percent, less for a long way."""
-    for name, length in (("shortest", shortest), ("travelled", travelled)):
-        if length is not None and not length >= 0:
-            raise UsageError(f"the {name} length is {length}; lengths are not negative")
-    if shortest is None:
-        return Term(None, ("no_reference",))
-    if math.isinf(shortest):
-        return Term(0.0, ("unreachable",))
-    if travelled is None:
-        return Term(0.0, ("no_length",))
-    longest = max(shortest, travelled)
-    return Term(100 * share * (shortest / longest if longest > 0 else 1.0))

@@ -21,7 +21,7 @@ from worldgauge.suites.closedloop.models._backdrop import Backdrop
 from worldgauge.suites.closedloop.models._recorded_paths import Piece, RecordedPaths
 from worldgauge.suites.closedloop.models._transplant import in_picture, transplanted
 from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import Demonstration, load_demonstrations
-from worldgauge.worlds.tabletop.arm import HOME_RAD, tip_pose
+from worldgauge.worlds.tabletop.franka_arm import HOME_RAD, tip_pose
 from worldgauge.worlds.tabletop.pose_plans import from_actions, inside_workspace
 
 CHOICE = 8

@@ -1,4 +1,4 @@
-"""The language model that decides where a robot goes to find the place of a picture."""
+"""The language model that decides where a robot goes to find the place of an image."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from worldgauge.suites.closedloop.policies.prompt_images import around, film_str
 from worldgauge.suites.closedloop.policies.reading import read_index, read_steps
 
 ASKS = 30
-"""Times that a choice or a plan is asked for until one can be read (released code)."""
+"""Most requests for one choice or plan (released code)."""
 STOP_ASKS = 5
 
 
 class NavigationReviser:
-    """Compares what was imagined with the goal picture, and not with what is seen now; see `chat_reviser`."""
+    """A language model that compares what was imagined with the goal image; see `chat_reviser`."""
 
     def __init__(self, kit: PolicyKit) -> None:
         self._kind = kind_of(kit)
@@ -49,18 +49,18 @@ class NavigationReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """A plan; or a stop, where it is asked whether it has arrived and says so.
+        """Choose a plan, or stop if the agent has to announce its arrival and does; see `Reviser.revise`.
 
-        The first candidate where nothing was imagined, where there is one to select from, and, flagged, where no reply
-        could be read.
+        The first candidate is taken if nothing was imagined, if there is only one and, flagged, if no reply can be
+        read.
 
         Raises:
             EndpointError: For an outage.
-            BudgetError: When the budget is used up.
-            UsageError: For a goal without a picture.
+            BudgetError: If the budget is used up.
+            UsageError: If the goal has no image.
         """
         if goal.image is None:
-            raise UsageError("navigation needs a goal picture, and this episode has none")
+            raise UsageError("navigation needs a goal image, and this episode has none")
         wanted = goal_view(goal.image, observation.camera)
         stop_seed, seed = seed_of(rng), seed_of(rng)
         notes: dict[str, Any] = {"kind": self._kind}

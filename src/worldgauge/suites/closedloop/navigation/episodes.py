@@ -1,4 +1,4 @@
-"""Pairs of image-goal navigation: where a walker stands, and where the picture that it is sent to was taken."""
+"""Episodes of image-goal navigation: a start, and the stance at which the goal image was taken."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from worldgauge.worlds.walking.primitives import Steps
 from worldgauge.worlds.walking.stance import Stance
 
 REACH_M = (1.0, 5.0)
-"""Shortest and longest way from start to goal."""
+"""Least and most path length from start to goal."""
 BANDS = 4
-"""Episodes are of these by turns: as many ways of 1 to 2 m as of 4 to 5 m."""
+"""Equal bands of REACH_M; episodes use them in turn, so there are as many paths of 1 to 2 m as of 4 to 5 m."""
 RADIUS_M = 0.5
-"""Within which of the goal a walker has arrived (specification, 5.2)."""
+"""A walker within this distance of the goal has arrived (specification, 5.2)."""
 OPEN_M = 0.6
-"""Nearest that what is in the middle of the goal view may be: closer, it is a picture of a wall."""
+"""Least depth in the middle of the goal view: closer, it is an image of a wall."""
 
 _VIEW = Camera.from_horizontal_fov(96, 96, 90.0)
 _ROOM_M = 0.2
@@ -38,7 +38,7 @@ class NavigationPair:
 
     Attributes:
         start: Where the walker starts.
-        goal: Where the picture was taken.
+        goal: Where the goal image was taken.
         distance_m: Geodesic metres from start to goal.
         steps: Primitives of a walker that follows the shortest path from `start` until within RADIUS_M of the goal;
             their number is the published `step_to_goal`.
@@ -55,19 +55,18 @@ class NavigationPair:
 def find_navigation(
     home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int, *, bands: Sequence[int] | None = None
 ) -> list[NavigationPair]:
-    """n pairs in a home, fewer where no more are found.
+    """Return n pairs in a home, fewer if no more are found.
 
-    Within a quarter a place is as likely as its floor is large, headings are uniform, and the goal view is the first of
-    some drawn that shows something.
-    Of 144 pairs in 60 homes `step_to_goal` is 20.0 on average, quartiles 13, 20 and 26, from 5 to 37; by quarter of the
-    lengths 10, 17, 23 and 30.
+    Within a band, places are uniform over the floor and headings are uniform; the goal view is the first draw that
+    shows something. Of 144 pairs in 60 homes `step_to_goal` is 20.0 on average, quartiles 13, 20 and 26, from 5 to 37;
+    by band 10, 17, 23 and 30.
 
     Args:
         home: The home.
         geodesic: Distances on its floor.
         rng: Source of all randomness.
         n: Number of pairs.
-        bands: n of them: the quarter of REACH_M that each path belongs to; by default in turn.
+        bands: n of them, for each pair the band of its path length; by default in turn.
     """
     return list(navigations(home, geodesic, rng, range(n) if bands is None else bands[:n]))
 
@@ -75,7 +74,14 @@ def find_navigation(
 def navigations(
     home: Home, geodesic: Geodesic, rng: np.random.Generator, bands: Iterable[int]
 ) -> Iterator[NavigationPair]:
-    """A pair for each of `bands`, taken modulo BANDS; ends where none is found."""
+    """Yield a pair per band; stop if none is found.
+
+    Args:
+        home: The home.
+        geodesic: Distances on its floor.
+        rng: Source of all randomness.
+        bands: Band of each path length, modulo BANDS.
+    """
     for band in bands:
         pair = _find(home, geodesic, rng, band % BANDS)
         if pair is None:
@@ -84,7 +90,7 @@ def navigations(
 
 
 def _find(home: Home, geodesic: Geodesic, rng: np.random.Generator, band: int) -> NavigationPair | None:
-    """A pair of this band, or of another where there is none."""
+    """Return a pair of this band, or of another if there is none."""
     discards: list[str] = []
     width = (REACH_M[1] - REACH_M[0]) / BANDS
     for wanted in sorted(range(BANDS), key=lambda other: abs(other - band)):
@@ -98,7 +104,7 @@ def _find(home: Home, geodesic: Geodesic, rng: np.random.Generator, band: int) -
 
 
 def _try(home: Home, geodesic: Geodesic, rng: np.random.Generator, low: float, high: float) -> NavigationPair | str:
-    """A pair with a way of `low` to `high` metres, or why this draw gives none."""
+    """Return a pair with a path of `low` to `high` metres, or why this draw gives none."""
     place = geodesic.random_point(rng)
     if home.floor.clearance_at(place) < _ROOM_M:
         return "no room at the goal"
@@ -106,7 +112,7 @@ def _try(home: Home, geodesic: Geodesic, rng: np.random.Generator, low: float, h
     goal = next((one for one in (_stance(place, yaw) for yaw in yaws) if _shows(home, one)), None)
     if goal is None:
         return "goal view shows nothing but a wall"
-    # The field is a little longer than the way: what is chosen by it is measured afterwards.
+    # The distance field is slightly longer than the path, so the chosen path is measured again.
     metres = geodesic.field(place)
     cells = np.argwhere((metres >= low) & (metres <= high * 1.08) & (home.floor.clearance_m >= _ROOM_M))
     if not len(cells):
@@ -126,12 +132,12 @@ def _try(home: Home, geodesic: Geodesic, rng: np.random.Generator, low: float, h
 
 
 def _stance(xy: FloatArray, yaw: float) -> Stance:
-    # Whole micrometres: files keep all of it, so that whoever reads them sees the very same pixels.
+    # Rounded to micrometres, which files keep in full: readers of the files render the same pixels.
     return Stance(round(float(xy[0]), 6), round(float(xy[1]), 6), round(float(yaw), 6))
 
 
 def _shows(home: Home, goal: Stance) -> bool:
-    """Whether the view at the goal faces no wall and has things in it that can be looked for."""
+    """Whether the view at the goal faces no wall and shows things that can be looked for."""
     view = home.view(goal.eye(), _VIEW)
     height, width = view.depth.shape
     middle = view.depth[height // 4 : -height // 4, width // 4 : -width // 4]
@@ -142,5 +148,5 @@ def _shows(home: Home, goal: Stance) -> bool:
 
 
 def _near(view: View) -> float:
-    """Share of the pixels that are closer than 35 cm: the lens is covered."""
+    """Return the share of the pixels closer than 35 cm, where the lens is covered."""
     return float((view.depth < 0.35).mean())

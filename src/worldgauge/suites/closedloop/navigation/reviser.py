@@ -1,4 +1,4 @@
-"""`similarity`: takes the plan that ends, as imagined, most like the goal: its place, or at a table its state."""
+"""`similarity`: takes the plan whose imagined end is most like the goal: its place, or the state of a table."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from worldgauge.suites.closedloop.policies.contract import (
 
 @revisers.register("similarity", tasks=("navigation", "manipulation"), imagines=True)
 def similarity_reviser(kit: PolicyKit) -> Reviser[Any]:
-    """Takes the plan whose last frame is most like the goal, without weights; without rollouts, the first."""
+    """Make the reviser of the task: it takes the plan whose last frame is most like the goal, without weights."""
     return GoalSimilarityReviser(kit) if kit.task == "manipulation" else PlaceSimilarityReviser(kit)
 
 
 class PlaceSimilarityReviser:
-    """Greedy: the least distance of the plan's last frame to the goal wins, the first of equal ones.
+    """Takes the plan whose last frame has the least distance to the goal, the first of equals.
 
-    The distance needs no weights (`agents.likeness`). The paper's rule for LPIPS averages over all frames of a plan,
-    most of which candidates share: on 60 ways in homes with true rollouts that reached 14, the last frame alone 18.
-    Where nothing was imagined the first plan is taken; a plan without a frame has no score and is taken last.
+    The distance (`place_similarity`) needs no weights. The paper's rule for LPIPS averages over all frames of a plan,
+    most of which candidates share: on 60 paths in homes with true rollouts that reached 14, the last frame alone 18.
+    The first plan is taken if nothing was imagined; a plan without a frame has no score and is taken last.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -52,10 +52,10 @@ class PlaceSimilarityReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """The plan that seems to lead nearest to the goal.
+        """Choose the plan that seems to lead nearest to the goal; see `Reviser.revise`.
 
         Raises:
-            UsageError: For a goal without an image.
+            UsageError: If the goal has no image.
         """
         rollouts = [candidate.rollout for candidate in candidates]
         if any(rollout is None for rollout in rollouts):
@@ -68,7 +68,7 @@ class PlaceSimilarityReviser:
 
     def _to(self, goal: Goal, hfov_deg: float) -> PlaceSimilarity:
         if goal.image is None:
-            raise UsageError("the reviser 'similarity' needs the picture of a goal")
+            raise UsageError("the reviser 'similarity' needs a goal image")
         if self._likeness is None or self._goal is not goal.image:
             self._goal, self._likeness = goal.image, PlaceSimilarity(goal.image, hfov_deg)
         return self._likeness

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,13 +13,18 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
+from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.closedloop.format.episode import NavigationEpisode
-from worldgauge.suites.closedloop.format.files import goal_image
 from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask
-from worldgauge.suites.closedloop.metrics.success import spl, success, trajectory_steps
+from worldgauge.suites.closedloop.home.settings import StepSettings
+from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask
+from worldgauge.suites.closedloop.metrics.spl import spl
+from worldgauge.suites.closedloop.metrics.success import success, trajectory_steps
+from worldgauge.suites.closedloop.navigation.chat_proposer import NavigationProposer
+from worldgauge.suites.closedloop.navigation.chat_reviser import NavigationReviser
+from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, NavigationFormat, goal_image
+from worldgauge.suites.closedloop.navigation.sampler import NavigationSampler
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, revisers
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, score_of_term, walked_facts
@@ -28,12 +34,35 @@ from worldgauge.worlds.walking.stance import Stance
 _UNREACHABLE = "the goal cannot be reached: the episode is invalid"
 
 
+@dataclass(frozen=True)
+class NavigationSettings(StepSettings):
+    """Settings of navigation."""
+
+    track: Literal["oracle_stop", "declared_stop"] = option(
+        "oracle_stop", "What ends navigation: an oracle at the goal, or the agent's own claim."
+    )
+    goal_check: Literal["decision", "every_step"] = option(
+        "decision", "When the oracle checks whether the goal is reached."
+    )
+
+
 @closed_loop_tasks.register("navigation")
 class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
     """Go to where the goal image was taken."""
 
     name, order = "navigation", 2
-    defaults = TaskParameters(20, 3, 5, 0, 1.0, 90.0, 384, "heuristic", "similarity")
+    format, sampler = NavigationFormat(), NavigationSampler()
+    defaults = TaskParameters(
+        decisions=20,
+        candidates=3,
+        length=5,
+        clip=0,
+        aspect=1.0,
+        hfov_deg=90.0,
+        view_px=384,
+        proposer="heuristic",
+        reviser="similarity",
+    )
     columns: ClassVar[Mapping[str, str]] = {
         "navigation/success": "success rate, %",
         "navigation/trajectory_steps": "steps",
@@ -44,44 +73,52 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
         "arrived": "arrived: the oracle says so",
         "declared": "says that it has arrived",
     }
-    own_settings = ("track", "goal_check", "budget", "heuristic_seeds", *HOME_SETTINGS)
+    OwnSettings = NavigationSettings
+    noted_settings = (*HomeTask.noted_settings, "track")
+    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": NavigationProposer}
+    shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": NavigationReviser}
+    policy_options: ClassVar[Mapping[str, str]] = {"seeds": "heuristic_seeds"}
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
-        """Check that the agent can announce its arrival, where it has to.
+        """Check that the agent can announce its arrival if it has to.
 
         Raises:
-            UsageError: When it never does.
+            UsageError: If it never does.
         """
-        if settings.track != "declared_stop":
+        own = part_of(settings, NavigationSettings)
+        if own.track != "declared_stop":
             return
         name = settings.of_task(cls.name).reviser
         if not revisers.entry(name).facts.get("declares"):
             able = " or ".join(each.name for each in revisers if each.facts.get("declares"))
-            raise UsageError(f"track=declared_stop: the reviser '{name}' never says that it has arrived; take {able}")
-        if settings.goal_check == "every_step":
-            raise UsageError("goal_check=every_step is of the track oracle_stop; who must say so is asked at decisions")
+            raise UsageError(f"track=declared_stop: the reviser '{name}' never says that it has arrived; choose {able}")
+        if own.goal_check == "every_step":
+            raise UsageError(
+                "goal_check=every_step needs track=oracle_stop: with declared_stop the agent is asked at decisions only"
+            )
 
     @classmethod
     def policy_options_of(cls, settings: Settings) -> dict[str, Any]:
         """Whether the agent must say that it has arrived."""
-        return {**super().policy_options_of(settings), "declared": settings.track == "declared_stop"}
+        declared = part_of(settings, NavigationSettings).track == "declared_stop"
+        return {**super().policy_options_of(settings), "declared": declared}
 
     def goal(self, env: HomeEnv) -> Goal:
-        """The goal image."""
+        """Return the goal image."""
         return Goal(image=self.goal_picture())
 
     def rules(self, env: HomeEnv, seed: int) -> NavigationRules:
-        """See `NavigationRules`."""
+        """Return the rules of the episode."""
         return NavigationRules(env, self.episode.goal, self.episode.radius_m, self.parameters, self.settings)
 
     def outcome(self, rules: NavigationRules, env: HomeEnv) -> dict[str, Any]:
-        """How far the goal is."""
+        """Return the distance to the goal."""
         metres = rules.distance_m()
         return {"arrived": rules.arrived(), "distance_m": round(metres, 6) if metres < float("inf") else None}
 
     def scores(self, record: Record) -> Iterator[Score]:
-        """Success, steps and SPL."""
+        """Yield success, steps and SPL."""
         facts = record.facts
         arrived = facts["arrived"] and (facts["track"] == "oracle_stop" or facts["end"] == "declared")
         invalid = ("unreachable",) if facts["distance_m"] is None else ()
@@ -108,7 +145,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
         return goal_image(self.episode)
 
     def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """How far it stopped from the goal."""
+        """Yield how far from the goal it stopped."""
         metres, radius_m = facts["distance_m"], self.episode.radius_m
         yield "no way leads to the goal" if metres is None else f"{metres:.2f} m from the goal, {radius_m:g} m do"
 
@@ -119,25 +156,26 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
 
 
 class NavigationRules(HomeRules):
-    """Reach the place where the goal image was taken; its heading does not matter.
+    """Rules of an episode: reach the place where the goal image was taken; the heading does not matter.
 
-    Track oracle_stop: the episode ends where the geodesic distance is within the radius at a decision. Track
-    declared_stop: where the agent says so.
+    Track oracle_stop: the episode ends when the geodesic distance is within the radius at a decision. Track
+    declared_stop: when the agent says so.
     """
 
     def __init__(
         self, env: HomeEnv, goal: Stance, radius_m: float, parameters: TaskParameters, settings: Settings
     ) -> None:
         super().__init__(parameters.candidates, parameters.length, settings.tts_ratio)
-        self.checks_every_step = settings.goal_check == "every_step" and settings.track == "oracle_stop"
-        self._declared = settings.track == "declared_stop"
-        self._decisions = parameters.decisions + (settings.budget == "inclusive")
+        own = part_of(settings, NavigationSettings)
+        self.checks_every_step = own.goal_check == "every_step" and own.track == "oracle_stop"
+        self._declared = own.track == "declared_stop"
+        self._decisions = parameters.decisions + (own.budget == "inclusive")
         self._env = env
         self._goal = (goal.x, goal.y)
         self._radius_m = radius_m
 
     def distance_m(self, stance: Stance | None = None) -> float:
-        """Geodesic metres from a stance, by default the present one, to the goal; infinite where there is no path."""
+        """Return geodesic metres from a stance, by default the present one, to the goal; infinite without a path."""
         there = stance or self._env.stance
         return self._env.geodesic.distance((there.x, there.y), self._goal)
 
@@ -146,25 +184,25 @@ class NavigationRules(HomeRules):
         return self.distance_m() <= self._radius_m
 
     def terminated(self) -> str | None:
-        """When the oracle says so."""
+        """Stop when the oracle says so."""
         return "arrived" if not self._declared and self.arrived() else None
 
     def truncated(self, history: History) -> bool:
-        """After K decisions."""
+        """Whether K decisions are made."""
         return len(history) >= self._decisions
 
     def terminated_by(self, decision: Decision) -> str | None:
-        """When the agent says that it is there, where that is its task."""
+        """Stop when the agent announces its arrival, if it has to."""
         return "declared" if self._declared and decision.stop else None
 
     def actions(self, decision: Decision) -> Iterator[Primitive]:
-        """All but the last two of a plan, at least one: L - 2 = 3 of 5."""
+        """Yield all but the last two of a plan, at least one: L - 2 = 3 of 5."""
         if decision.plan is None:
             return iter(())
         return iter(decision.plan.steps[: max(len(decision.plan.steps) - 2, 1)])
 
     def true_value(self, plan: ActionPlan) -> float | None:
-        """Minus the primitives left to the goal at the end of the plan, which is what is imagined; None without a path.
+        """Return minus the primitives from the end of the plan, as imagined, to the goal; None without a path.
 
         Metres alone would not distinguish a turn in the right direction from one in the wrong direction.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,6 @@ from worldgauge.chat.prompt_runner import seed_of
 from worldgauge.chat.prompts import Field
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.manipulation.chat_proposer import TableProposer
 from worldgauge.suites.closedloop.policies.asking import asker_of
 from worldgauge.suites.closedloop.policies.contract import (
     ActionPlan,
@@ -23,10 +23,9 @@ from worldgauge.suites.closedloop.policies.contract import (
     proposers,
 )
 from worldgauge.suites.closedloop.policies.forms import plan_form
-from worldgauge.suites.closedloop.policies.prompt_images import around, goal_view, past_in_words
+from worldgauge.suites.closedloop.policies.prompt_images import past_in_words
 from worldgauge.suites.closedloop.policies.reading import read_steps
-from worldgauge.suites.closedloop.questions.eqa_prompt import QuestionPrompter
-from worldgauge.suites.closedloop.recognition.target_view import target_in_words, target_now
+from worldgauge.suites.closedloop.task import closed_loop_tasks
 from worldgauge.worlds.walking.primitives import Steps
 
 ASKS = 30
@@ -34,7 +33,7 @@ ASKS = 30
 NAME = "chat"
 
 
-@proposers.register(NAME, tasks=("recognition", "navigation", "questions", "manipulation"), chat=True)
+@proposers.register(NAME, tasks=(), chat=True)
 def chat_proposer(kit: PolicyKit) -> Proposer[Any]:
     """A language model proposes plans, sampled at temperature 1; prompts `*-propose` and `questions-plan`.
 
@@ -43,28 +42,33 @@ def chat_proposer(kit: PolicyKit) -> Proposer[Any]:
     Options: temperature, top_p, max_tokens; asks, times that each plan is asked for; for questions open_heading and
     landmarks ("exact" or "detected").
     """
-    if kit.task == "questions":
-        return QuestionProposer(kit)
-    if kit.task == "manipulation":
-        return TableProposer(kit)
-    return StepsProposer(kit)
+    own = closed_loop_tasks.get(kit.task).shared_proposers.get(NAME)
+    if own is None:
+        raise UsageError(f"no task '{kit.task}' for the proposer 'chat'")
+    return own(kit)
 
 
-class StepsProposer:
-    """Plans of up to L primitives, for recognition and navigation.
+class StepsProposer(ABC):
+    """Plans of up to L primitives of a walker; what the model is told of the goal, a task says.
 
     Attributes:
         asked: How the last ones were asked for, for the trace.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
-        if kit.task not in ("recognition", "navigation"):
-            raise UsageError(f"no task '{kit.task}' for the proposer 'chat'")
         self._kit = kit
         self._asker = asker_of(kit)
         self._asks = int(kit.options.get("asks", ASKS))
         self._name = f"{kit.task}-propose"
         self.asked: list[dict[str, Any]] = []
+
+    @abstractmethod
+    def fields(self, observation: HomeObservation, goal: Goal) -> Mapping[str, Field]:
+        """What the prompt says of the goal and of what is seen.
+
+        Raises:
+            UsageError: For a goal that cannot be told.
+        """
 
     def propose(
         self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
@@ -74,17 +78,13 @@ class StepsProposer:
         Raises:
             EndpointError: For an outage.
             BudgetError: When the budget is used up.
-            UsageError: For a navigation episode without a goal picture.
+            UsageError: For a goal that cannot be told.
         """
         seed, length = seed_of(rng), self._kit.length
 
         def fields(squeeze: int) -> Mapping[str, Field]:
-            told: dict[str, Field] = {"history": past_in_words(history, squeeze), "length": str(length)}
-            if self._kit.task == "recognition":
-                return told | {"view": target_now(observation), "where": target_in_words(observation)}
-            if goal.image is None:
-                raise UsageError("navigation needs a goal picture, and this episode has none")
-            return told | {"goal": goal_view(goal.image, observation.camera), "views": around(observation)}
+            common: dict[str, Field] = {"history": past_in_words(history, squeeze), "length": str(length)}
+            return {**common, **self.fields(observation, goal)}
 
         def read(reply: Reply) -> Steps:
             return read_steps(reply.value["plan"], length)
@@ -107,36 +107,4 @@ class StepsProposer:
                 break
             plans.append(ActionPlan(steps.value, NAME))
         self.asked = self._asker.taken()
-        return plans
-
-
-class QuestionProposer:
-    """Landmarks to walk to, or words to follow, for questions.
-
-    Attributes:
-        asked: How the last ones were asked for, for the trace.
-    """
-
-    def __init__(self, kit: PolicyKit) -> None:
-        self._inquiry = QuestionPrompter(kit)
-        self.asked: list[dict[str, Any]] = []
-
-    def propose(
-        self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[ActionPlan]:
-        """Up to n plans, each a turn and L steps ahead.
-
-        Raises:
-            EndpointError: For an outage.
-            BudgetError: When the budget is used up.
-        """
-        scene = self._inquiry.look(observation, goal, history)
-        seed, plans = seed_of(rng), []
-        for sample in range(n):
-            try:
-                decided = scene.decide("questions-plan", seed=seed, sample=sample, samples=n)
-            except AnswerError:
-                break
-            plans.append(scene.plan(decided))
-        self.asked = self._inquiry.asker.taken()
         return plans

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.manipulation.chat_reviser import ManipulationReviser
-from worldgauge.suites.closedloop.navigation.chat_reviser import NavigationReviser
 from worldgauge.suites.closedloop.policies.contract import PolicyKit, Reviser, revisers
-from worldgauge.suites.closedloop.questions.chat_reviser import QuestionReviser
-from worldgauge.suites.closedloop.recognition.chat_reviser import RecognitionReviser
-
-TASKS = ("recognition", "navigation", "questions", "manipulation")
+from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
 
 
-@revisers.register("chat", tasks=TASKS, chat=True, imagines=True, declares=True)
+@revisers.register("chat", tasks=(), chat=True, imagines=True, declares=True)
 def chat_reviser(kit: PolicyKit) -> Reviser[Any]:
     """A language model compares what was imagined; in recognition and questions it also gives the answer.
 
@@ -31,12 +25,8 @@ def chat_reviser(kit: PolicyKit) -> Reviser[Any]:
     Raises:
         UsageError: For another task.
     """
-    made: dict[str, Callable[[PolicyKit], Reviser[Any]]] = {
-        "recognition": RecognitionReviser,
-        "navigation": NavigationReviser,
-        "questions": QuestionReviser,
-        "manipulation": ManipulationReviser,
-    }
-    if kit.task not in made:
-        raise UsageError(f"no task '{kit.task}' for the reviser 'chat'; it knows {', '.join(made)}")
-    return made[kit.task](kit)
+    own = closed_loop_tasks.get(kit.task).shared_revisers.get("chat")
+    if own is None:
+        able = (name for name in task_names() if closed_loop_tasks.get(name).shared_revisers.get("chat"))
+        raise UsageError(f"no task '{kit.task}' for the reviser 'chat'; it knows {', '.join(able)}")
+    return own(kit)

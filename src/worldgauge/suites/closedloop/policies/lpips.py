@@ -63,7 +63,7 @@ class LpipsReviser:
         """
         rollouts = [candidate.rollout for candidate in candidates]
         if goal.image is None:
-            raise UsageError("the reviser 'lpips' needs the picture of a goal")
+            raise UsageError("the reviser 'lpips' needs a goal image")
         if any(rollout is None for rollout in rollouts):
             return Decision(candidates[0].plan, 0)
         aim = _floats(perspective(goal.image, observation.camera))

@@ -102,7 +102,7 @@ def read_poses(given: Any, length: int) -> Poses:
         raise Misread(f"a plan of {len(rows)} poses, where 1 to {length} were asked for")
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, list) or len(row) != 7:
-            raise Misread(f"pose {number} is no list of 7 numbers")
+            raise Misread(f"pose {number} is not a list of 7 numbers")
         if any(isinstance(one, bool) or not isinstance(one, (int, float)) or not abs(one) < 1000 for one in row):
             raise Misread(f"pose {number} holds what is no bin")
     try:

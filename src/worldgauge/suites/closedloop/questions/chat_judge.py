@@ -1,4 +1,4 @@
-"""`chat`: a language model marks answers, 1 to 5."""
+"""`chat`: a language model marks answers from 1 to 5."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from worldgauge.suites.closedloop.policies.reading import MARK_TAG, read_mark
 from worldgauge.suites.closedloop.questions.judge import WORST, AnswerMark, judges
 
 ASKS = 6
-"""Times that a mark is asked for, each hotter and longer than the one before (released code)."""
+"""Most requests for one mark; each is hotter and longer than the one before (released code)."""
 HOTTER, LONGER = 0.2, 256
-"""By how much: the first at temperature 0 and with that many tokens."""
+"""Rise of temperature and of `max_tokens` per request; the first is at temperature 0."""
 
 
 class JudgeError(WorldgaugeError):
-    """No mark came: scoring gives 1, flagged `judge_error`, and the answer can be judged again.
+    """No mark could be read: scoring gives 1, flagged `judge_error`, and the answer can be judged again.
 
     Attributes:
-        outage: Whether the endpoint failed or the budget is used up; else the model's replies held no mark.
+        outage: Whether the endpoint failed or the budget is used up; else no reply held a mark.
     """
 
     def __init__(self, message: str, *, outage: bool) -> None:
@@ -32,9 +32,9 @@ class JudgeError(WorldgaugeError):
 
 @judges.register("chat", chat=True)
 class ChatJudge:
-    """A language model compares the answer with the right ones; prompt `judge`.
+    """A language model that compares an answer with the right ones; prompt `judge`.
 
-    Options of the kit: max_tokens, of the first attempt.
+    Options of the kit: max_tokens, of the first request.
 
     Attributes:
         asked: How the last mark was asked for, for the record.
@@ -46,10 +46,12 @@ class ChatJudge:
         self.asked: list[dict[str, Any]] = []
 
     def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> AnswerMark:
-        """The model's mark; an empty answer gets 1 without asking. Flagged "asked_again" when a reply held none.
+        """Ask the model for a mark; see `AnswerJudge.mark`.
+
+        An empty answer gets 1 without a request. The mark is flagged "asked_again" when a reply held none.
 
         Raises:
-            JudgeError: When no mark came.
+            JudgeError: If no mark could be read.
         """
         self.asked = []
         if not prediction.strip():

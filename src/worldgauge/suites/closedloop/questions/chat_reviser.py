@@ -26,7 +26,13 @@ from worldgauge.suites.closedloop.questions.eqa_prompt import QuestionPrompter, 
 
 
 class Said(NamedTuple):
-    """What one query brought. chosen: index of the candidate that `plan` is, None for a plan of its own."""
+    """What one query returned.
+
+    Attributes:
+        plan: The plan.
+        chosen: Index of the candidate that `plan` is; None for a plan of its own.
+        answer: The answer, if it gave one.
+    """
 
     plan: ActionPlan
     chosen: int | None
@@ -34,7 +40,7 @@ class Said(NamedTuple):
 
 
 class QuestionReviser:
-    """Answer and plan from one query, what was imagined being part of it; see `chat_reviser`."""
+    """Answer and plan from one query that shows what was imagined; see `chat_reviser`."""
 
     def __init__(self, kit: PolicyKit) -> None:
         self._kind = kind_of(kit)
@@ -48,14 +54,14 @@ class QuestionReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """An answer, which ends the episode, where the query brings one and the same query again brings one too: the
-        second counts. Else the plan.
+        """Choose an answer or a plan; see `Reviser.revise`.
 
-        Without a reply that can be read: the first candidate and no answer, flagged.
+        An answer ends the episode if the same query, asked once more, brings one too; the second one counts. If no
+        reply can be read, the first candidate is taken without an answer, flagged.
 
         Raises:
             EndpointError: For an outage.
-            BudgetError: When the budget is used up.
+            BudgetError: If the budget is used up.
         """
         scene = self._inquiry.look(observation, goal, history)
         seed = seed_of(rng)
@@ -72,7 +78,7 @@ class QuestionReviser:
         return Decision(said.plan, said.chosen, said.answer, stop=said.answer is not None, notes=notes)
 
     def _query(self, scene: QuestionScene, candidates: Sequence[Candidate], seed: int, sample: int) -> Said:
-        """One query, the first (sample 0) or the one that confirms it (1)."""
+        """Ask once: the first query (sample 0) or the one that confirms it (1)."""
         imagined = any(one.rollout is not None for one in candidates)
         if imagined and self._kind == "select":
             return self._selected(scene, candidates, seed, sample)
@@ -93,7 +99,7 @@ class QuestionReviser:
             except Misread:
                 if answer is None:
                     raise
-                chosen = 0  # who has the answer need not choose a way any more
+                chosen = 0  # an answer needs no plan
             return Said(candidates[chosen].plan, chosen, answer)
 
         asker, asks = self._inquiry.asker, self._inquiry.asks

@@ -19,21 +19,24 @@ from worldgauge.suites.closedloop.questions.landmarks import IGNORED, MIN_SCORE,
 
 NETWORKS = ("grounding-dino", "sam2")
 VOCABULARY = tuple(name for name in NAMES if name not in IGNORED)
-"""What is looked for: all that things in homes are called, since questions and exact landmarks call them so, too."""
+"""Names to detect: all names of things in homes, as questions and exact landmarks use the same ones."""
 SCORE = 0.1
-"""From which on anything is a detection (released code). Passages are kept from there, all else from MIN_SCORE."""
+"""Least score of a detection (released code). Passages are kept from here, all else from MIN_SCORE."""
 
 
 def finder(kit: PolicyKit) -> Find:
-    """Who finds landmarks, by the option "landmarks" of a kit: "exact" (or nothing said), or "detected"."""
+    """Return the landmark detector that the kit's option "landmarks" names: "exact" (default) or "detected"."""
     return Detector() if kit.options.get("landmarks") == "detected" else exact
 
 
 class Detector:
-    """What two networks see in a view, in place of the exact objects. Networks are opened when the first view comes.
+    """Two networks that find landmarks in a view, opened when the first view comes.
 
-    detects, segments: the networks that answer as `GroundingDino.detect` and `Sam2.segment_boxes`, None those of
-    NETWORKS. Raises as `network` when it is asked.
+    Args:
+        detects: Boxes of names, as `GroundingDino.detect`; None for that of NETWORKS.
+        segments: Masks of boxes, as `Sam2.segment_boxes`; None for that of NETWORKS.
+
+    Raises whatever `network` raises, on first use.
     """
 
     def __init__(self, detects: Ready | None = None, segments: Ready | None = None) -> None:
@@ -43,14 +46,14 @@ class Detector:
         """Detections of one view, the surest first; masks of one pixel at least."""
         image = observation.view(side)
         names, scores, boxes = self._boxes(image)
-        # What `kept` would leave out by its score alone needs no mask.
+        # `kept` drops these by their score alone, so no mask is computed.
         worth = [k for k, name in enumerate(names) if name in PASSAGES or scores[k] >= MIN_SCORE]
         masks = self._masks(image, boxes[worth])
         found = [Detection(names[k], mask, float(scores[k])) for k, mask in zip(worth, masks, strict=True)]
         return [one for one in found if one.mask.any()]
 
     def _boxes(self, image: Image) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-        """Names, scores (n,) and boxes (n, 4)."""
+        """Return names, scores (n,) and boxes (n, 4)."""
         one = self._detects = self._detects or network(NETWORKS[0])
 
         def ask() -> Arrays:

@@ -1,4 +1,4 @@
-"""Asking a language model about an embodied question: what it is shown, and what its replies come to."""
+"""Prompts for embodied question answering: what a language model is shown, and how its replies are read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from worldgauge.chat.client import AnswerError
 from worldgauge.chat.pictures import sheet, titled
-from worldgauge.chat.prompt_runner import Answered, kept
+from worldgauge.chat.prompt_runner import Answered, kept, seed_of
 from worldgauge.chat.prompts import Field, Part
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
@@ -34,19 +37,19 @@ from worldgauge.suites.closedloop.questions.open_heading import OPEN_M, open_hea
 from worldgauge.worlds.walking.primitives import Primitive
 
 ASKS = 30
-"""Times that a high-level decision is asked for until one can be read (released code)."""
+"""Most requests for one high-level decision (released code)."""
 
 
 class QuestionPrompter:
-    """One episode's landmarks, and the model that is asked. An empty history starts it again.
+    """The landmarks of one episode and the model that is asked. An empty history starts a new episode.
 
-    Options of the kit: asks; open_heading, "pinhole" or "linear" (released); landmarks, "exact" or "detected"; for
-    further ones see `asker_of`.
+    Options of the kit: asks; open_heading, "pinhole" or "linear" (released); landmarks, "exact" or "detected"; and
+    those of `asker_of`.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
         if kit.task != "questions":
-            raise UsageError(f"questions are no matter of the task '{kit.task}'")
+            raise UsageError(f"this policy answers questions, but the task is '{kit.task}'; choose another policy")
         self.asker = asker_of(kit)
         self.length = kit.length
         self.asks = int(kit.options.get("asks", ASKS))
@@ -55,10 +58,18 @@ class QuestionPrompter:
         self._landmarks = Landmarks(self._find)
 
     def look(self, observation: HomeObservation, goal: Goal, history: History) -> QuestionScene:
-        """What is seen now, its landmarks numbered as before.
+        """Observe the scene; landmarks keep their numbers from earlier decisions.
+
+        Args:
+            observation: What is sensed now.
+            goal: Its text is the question.
+            history: Earlier decisions of the episode.
+
+        Returns:
+            The scene that prompts are made of.
 
         Raises:
-            UsageError: For a goal without words.
+            UsageError: If the goal has no text.
         """
         if not goal.text:
             raise UsageError("a question needs its text, and this episode has none")
@@ -70,7 +81,16 @@ class QuestionPrompter:
 
 @dataclass(frozen=True)
 class QuestionScene:
-    """One decision about a question: what is seen, with landmarks `masks` by side and number."""
+    """One decision about a question.
+
+    Attributes:
+        inquiry: The prompter.
+        observation: What is sensed now.
+        question: The question.
+        history: Earlier decisions of the episode.
+        landmarks: All landmarks so far.
+        masks: (H, W) bool masks of the visible ones, by side and number.
+    """
 
     inquiry: QuestionPrompter
     observation: HomeObservation
@@ -82,10 +102,17 @@ class QuestionScene:
     def decide(
         self, name: str, *, seed: int, sample: int = 0, samples: int = 1, candidates: Sequence[Candidate] = ()
     ) -> HighLevelDecision:
-        """The five-field decision that prompt `name` brings.
+        """Ask the model for a decision of five fields.
+
+        Args:
+            name: Name of the prompt.
+            seed: Of the query.
+            sample: Index of this query among `samples`.
+            samples: Queries of this kind.
+            candidates: Shown with what was imagined for each; none for a proposal.
 
         Raises:
-            AnswerError: When none can be read.
+            AnswerError: If no reply can be read.
         """
         visible = {side: set(found) for side, found in self.masks.items()}
 
@@ -106,19 +133,19 @@ class QuestionScene:
         return answered.value
 
     def seen(self, squeeze: int) -> dict[str, Field]:
-        """Question, marked views and past, as prompts name them."""
+        """Return question, marked views and past as fields of the prompts."""
         return {"question": self.question, "views": self._views(), "history": decisions_in_words(self.history, squeeze)}
 
     @staticmethod
     def imagined(candidates: Sequence[Candidate]) -> dict[str, Field]:
-        """The candidates in pairs with what was imagined for each."""
+        """Return the candidates, each next to its imagined views, as a field of the prompts."""
         shown = [[] if one.rollout is None else all_around_at_end(one.rollout) for one in candidates]
         return {"candidates": in_turn(candidates, shown)}
 
     def plan(self, decided: HighLevelDecision) -> ActionPlan:
-        """The plan of a decision: a turn to its landmark, or to the open part of its view, and L steps ahead.
+        """Turn a decision into a plan: a turn to its landmark, or to the open part of its view, and L steps ahead.
 
-        Steps are left out where the landmark is nearer than they lead or nothing is open, flagged "near" or "closed":
+        There are no steps where the landmark is nearer than OPEN_M (flag "near") or nothing is open (flag "closed"):
         then there is nothing to imagine.
         """
         words = neutral_views(decided.plan)
@@ -155,12 +182,17 @@ class QuestionScene:
 
 
 def decisions_in_words(history: History, squeeze: int) -> str:
-    """What was planned and done before, one line a decision; the latest ones when it must be short."""
-    told = kept(history, squeeze)
-    if not told:
+    """Describe earlier decisions and what was carried out, one line each.
+
+    Args:
+        history: Earlier decisions.
+        squeeze: How much to shorten; the latest decisions are kept.
+    """
+    recent = kept(history, squeeze)
+    if not recent:
         return "nothing yet" if not history else "left out here"
     lines = []
-    for number, past in enumerate(told, len(history) - len(told) + 1):
+    for number, past in enumerate(recent, len(history) - len(recent) + 1):
         plan = past.decision.plan
         aim = {} if plan is None or plan.aim is None else plan.aim
         goal = f"to landmark {aim['landmark']}" if aim.get("landmark") is not None else f"{aim.get('view', 'ahead')}"
@@ -169,3 +201,35 @@ def decisions_in_words(history: History, squeeze: int) -> str:
         met = ", met an obstacle" if any(past.collided) else ""
         lines.append(f"{number}. {goal}{words} ({done}{met})")
     return "\n".join(lines)
+
+
+class QuestionProposer:
+    """Landmarks to walk to, or words to follow, for questions.
+
+    Attributes:
+        asked: How the last ones were asked for, for the trace.
+    """
+
+    def __init__(self, kit: PolicyKit) -> None:
+        self._inquiry = QuestionPrompter(kit)
+        self.asked: list[dict[str, Any]] = []
+
+    def propose(
+        self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[ActionPlan]:
+        """Up to n plans, each a turn and L steps ahead.
+
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
+        """
+        scene = self._inquiry.look(observation, goal, history)
+        seed, plans = seed_of(rng), []
+        for sample in range(n):
+            try:
+                decided = scene.decide("questions-plan", seed=seed, sample=sample, samples=n)
+            except AnswerError:
+                break
+            plans.append(scene.plan(decided))
+        self.asked = self._inquiry.asker.taken()
+        return plans

@@ -1,8 +1,10 @@
-"""What an agent has seen of a floor: a map of its own, from depth alone, and where that map ends.
+"""What an agent has seen of a floor: a map built from depth alone, and its frontiers.
 
-known = Explored()
-known.take(observation.pose, observation.panorama_depth)
-for frontier in known.frontiers(observation.pose): frontier.size_m, frontier.walk_m, frontier.towards
+    explored = ExploredFloor()
+    explored.take(observation.pose, observation.panorama_depth)
+    for frontier in explored.frontiers(observation.pose): frontier.size_m, frontier.walk_m, frontier.towards
+
+Frontiers are where seen floor borders on unknown space.
 """
 
 from __future__ import annotations
@@ -18,26 +20,26 @@ from worldgauge.suites.closedloop.policies.contract import Depth
 
 CELL_M = 0.1
 SIDE_CELLS = 400
-"""The map is 40 m wide about where it began; what lies beyond is not kept."""
+"""Side of the map, 40 m, centred on the first pose; what lies beyond is not kept."""
 SIGHT_M = 8.0
-"""How far open space is taken for seen."""
+"""Range within which free space counts as seen."""
 OBSTACLE_M = (0.1, 1.6)
-"""Heights above the floor at which something stands in the way."""
+"""Heights above the floor at which something is an obstacle."""
 BODY_CELLS = 1
-"""Cells that a way keeps off what stands there."""
+"""Clearance of a path from obstacles, in cells."""
 SMALLEST_CELLS = 4
-"""Of a frontier: less is the shadow of a chair's leg."""
+"""Smallest frontier; fewer cells are the shadow of a chair's leg."""
 _COLUMNS, _ROWS = 512, 128
 
 
 class Frontier(NamedTuple):
-    """Where seen floor ends in the open.
+    """A boundary between seen floor and unknown space.
 
     Attributes:
-        xy: Its middle, metres.
-        size_m: Its length.
+        xy: (2,) middle, metres.
+        size_m: Length.
         walk_m: Known walking distance to it.
-        towards: (2,) the farthest place of the path there that can be walked to in a straight line.
+        towards: (2,) the farthest point of the path there that can be reached in a straight line, metres.
     """
 
     xy: FloatArray
@@ -47,7 +49,11 @@ class Frontier(NamedTuple):
 
 
 class ExploredFloor:
-    """The map of one episode. eye_m: height of the camera above the floor."""
+    """An occupancy grid of one episode, cells of CELL_M.
+
+    Args:
+        eye_m: Height of the camera above the floor, metres.
+    """
 
     def __init__(self, eye_m: float = 1.0) -> None:
         self._eye_m = eye_m
@@ -56,7 +62,12 @@ class ExploredFloor:
         self._occupied = np.zeros((SIDE_CELLS, SIDE_CELLS), np.bool_)
 
     def take(self, pose: FloatArray, depth: Depth) -> None:
-        """Add what a level camera at `pose` (4, 4) sees all around; depth: (H, W) metres along the rays."""
+        """Add a panorama of depth.
+
+        Args:
+            pose: Camera-to-world (4, 4) of a level camera.
+            depth: (H, W) metres along the rays.
+        """
         if self._origin is None:
             self._origin = pose[:2, 3] - SIDE_CELLS * CELL_M / 2
         rays, ranges = _thinned_rays(depth)
@@ -72,12 +83,12 @@ class ExploredFloor:
         self._mark(self._seen, along[reached])
 
     def block(self, xy: FloatArray) -> None:
-        """Something stands at `xy` (2,) that was not seen: a step ended there."""
+        """Mark an obstacle at `xy` (2,), metres, that depth did not show: a step ended there."""
         if self._origin is not None:
             self._mark(self._occupied, xy[None])
 
     def frontiers(self, pose: FloatArray) -> list[Frontier]:
-        """Where the seen floor ends that can be walked to from `pose` as far as is known, nearest first."""
+        """Return the frontiers that can be reached from `pose` (4, 4) over known floor, nearest first."""
         import cv2
 
         if self._origin is None:
@@ -93,7 +104,7 @@ class ExploredFloor:
             cells = np.argwhere(groups == group)
             if len(cells) < SMALLEST_CELLS:
                 continue
-            # The cell of the group nearest its middle: the middle itself may lie off it.
+            # The cell nearest the mean: the mean itself may lie outside the group.
             middle = cells[int(np.argmin(((cells - cells.mean(0)) ** 2).sum(1)))]
             towards = self._straight(free, ways, (int(middle[0]), int(middle[1])), pose)
             walk_m = float(ways[tuple(middle)]) * CELL_M
@@ -101,7 +112,15 @@ class ExploredFloor:
         return sorted(found, key=lambda one: (one.walk_m, *one.xy))
 
     def way_to(self, pose: FloatArray, xy: FloatArray) -> FloatArray | None:
-        """The farthest place (2,) in a straight line of the known way to the place nearest `xy`; None without one."""
+        """Find where to walk in a straight line on the known path to a place.
+
+        Args:
+            pose: Camera-to-world (4, 4).
+            xy: (2,) the place, metres; the reachable cell nearest to it is the goal.
+
+        Returns:
+            (2,) the farthest point of the path in line of sight, metres; None before anything was seen.
+        """
         if self._origin is None:
             return None
         free = self._walkable(pose[:2, 3])
@@ -117,7 +136,7 @@ class ExploredFloor:
         size = 2 * BODY_CELLS + 1
         near = cv2.dilate(self._occupied.astype(np.uint8), np.ones((size, size), np.uint8)) > 0
         free = self._seen & ~near
-        # Wherever the walker is, it can stand, and step out of what seems to be too close.
+        # The walker's own cell is free, and it may step away from obstacles that seem too close.
         x, y = self._cell(here)
         free[x - 1 : x + 2, y - 1 : y + 2] |= ~self._occupied[x - 1 : x + 2, y - 1 : y + 2]
         free[x, y] = True
@@ -126,7 +145,7 @@ class ExploredFloor:
     def _straight(
         self, free: NDArray[np.bool_], ways: NDArray[np.float32], last: tuple[int, int], pose: FloatArray
     ) -> FloatArray:
-        """Back along the way from `last` to the first place with nothing between it and the walker."""
+        """Walk back along the path from `last` to the first cell with a free line to the walker."""
         here = np.array(self._cell(pose[:2, 3]))
         cell = last
         while ways[cell] > 1.5:
@@ -155,7 +174,7 @@ class ExploredFloor:
 
 
 def _thinned_rays(depth: Depth) -> tuple[FloatArray, FloatArray]:
-    """Some rays (r, c, 3), camera frame, of a panorama and the metres (r, c) along them; the middle row is level."""
+    """Return some rays (r, c, 3) of a panorama, camera frame, and ranges (r, c) in metres; the middle row is level."""
     height, width = depth.shape
     rows, columns = _picked(height, width)
     rays = _rays(width, height)
@@ -175,7 +194,7 @@ def _rays(width: int, height: int) -> FloatArray:
 
 
 def _spread(free: NDArray[np.bool_], start: tuple[int, int]) -> NDArray[np.float32]:
-    """Steps from `start` to each free cell by its four sides, infinite where none lead."""
+    """Count steps from `start` to each free cell in four directions; infinite where no path leads."""
     import cv2
 
     cross = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], np.uint8)

@@ -1,9 +1,9 @@
-"""Marks for answers to questions, 1 to 5; by rules where no language model judges.
+"""Judges that mark answers from 1 to 5; `rules` needs no language model.
 
-    judges.get("rules")(kit).mark("What colour is the sofa?", "grey", (), "It is grey.")     # Mark(5, "as expected")
+    judges.get("rules")(kit).mark("What colour is the sofa?", "grey", (), "It is grey.")  # AnswerMark(5, "as expected")
 
 Limits of the rules: they compare words, not meanings. What is neither expected, nor an extra answer, nor in the lists
-of `collect.question_words` is wrong, however well put. A sentence with "not", "no" or "never" that names the expected
+of `questions.generate.words` is wrong, however well put. A sentence with "not", "no" or "never" that names the expected
 thing denies it, whatever the word belongs to. Answers of several words are marked by the words they share, so a fluent
 wrong one may get 2 or 3.
 """
@@ -27,9 +27,9 @@ class AnswerMark(NamedTuple):
     """A mark of an answer.
 
     Attributes:
-        sigma: 1, wrong, to 5, right.
+        sigma: From 1 (wrong) to 5 (right).
         reason: In a few words.
-        flags: Such as for a reply that was asked for again.
+        flags: Such as "asked_again".
     """
 
     sigma: int
@@ -38,33 +38,36 @@ class AnswerMark(NamedTuple):
 
 
 class AnswerJudge(Protocol):
-    """Compares answers. One that cannot raises; the suite then decides what the answer is worth."""
+    """A judge of answers. It raises if it cannot give a mark; the suite then decides what the answer is worth."""
 
     def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> AnswerMark:
-        """How right an answer is.
+        """Mark an answer.
 
         Args:
             question: The question.
             answer: The expected answer.
-            extra: Others that are right as well.
+            extra: Other right answers.
             prediction: The agent's answer.
+
+        Returns:
+            The mark.
         """
         ...
 
 
 judges: Registry[Callable[[PolicyKit], AnswerJudge]] = Registry("judge", __package__, group="worldgauge.judges")
-"""Facts of an entry: chat, whether it asks a language model."""
+"""Facts of an entry: `chat`, whether it asks a language model."""
 
 
 @judges.register("rules", chat=False)
 class RulesJudge:
-    """Marks by rules: the words expected, other words for them, numbers, yes and no, rooms, colours, things, states."""
+    """Marks by rules: expected words and their synonyms, numbers, yes and no, rooms, colours, things, states."""
 
     def __init__(self, kit: PolicyKit | None = None) -> None:
         pass
 
     def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> AnswerMark:
-        """The first rule that knows what kind of answer is expected decides; shared words where none does."""
+        """Mark by the first rule for this kind of answer, else by shared words; see `AnswerJudge.mark`."""
         given = _plain(prediction)
         expected = [_plain(one) for one in (answer, *extra) if _plain(one)]
         if not given or given in _NO_ANSWER:
@@ -89,13 +92,13 @@ _NUMBERS = (
 _OPENINGS = re.compile(r"^(?:(?:i think|it looks like|it seems)\s+)?(?:(?:it|they|that|there|this) (?:is|are|was)\s+)?")
 _ARTICLES = frozenset({"a", "an", "the", "my", "your", "its", "their"})
 _BRIEF = 10
-"""Words of an answer that says little else."""
+"""Most words of an answer that says little else."""
 _SHARES = ((0.99, 5), (0.7, 4), (0.45, 3), (0.2, 2))
-"""Least harmonic mean of precision and recall of words, and the mark it gets."""
+"""Least F1 score of words, and the mark it gets."""
 
 
 def _plain(text: str) -> str:
-    """Lower case words without articles, opening phrases and stops; British spelling, numbers as digits."""
+    """Return lower case words without articles, openings and punctuation; British spelling, numbers as digits."""
     words = text.lower().replace("’", "'").replace("n't", " not").replace("'s", " is").replace("'re", " are")
     words = words.replace("color", "colour").replace("gray", "grey").replace("-", " ")
     words = _OPENINGS.sub("", " ".join(re.findall(r"[\w]+", words)))
@@ -165,13 +168,13 @@ def _state(question: str, expected: Sequence[str], given: str) -> AnswerMark | N
         return None
     said = {word for word in given.split() if word in pair}
     if len(said) == 1 and _DENIES & set(given.split()):
-        # Not on is off.
+        # "Not on" means off.
         said, given = set(pair) - said, ""
     return _among({expected[0]}, said, given, "state")
 
 
 def _among(right: set[str], named: set[str], given: str, kind: str) -> AnswerMark:
-    """By what of one kind an answer names: the right one alone, among others, another, or none."""
+    """Mark by what of one kind an answer names: the right one alone, among others, another, or none."""
     denied = bool(_DENIES & set(given.split()))
     if named == right:
         return AnswerMark(WORST, f"denies the right {kind}") if denied else AnswerMark(BEST, f"the right {kind}")
@@ -205,7 +208,7 @@ def _stem(word: str) -> str:
 
 
 def _named(text: str, table: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Entries of a table of synonyms that a plain text names; a longer phrase hides the shorter ones in it."""
+    """Return entries of a table of synonyms that a plain text names; a longer phrase hides shorter ones in it."""
     phrases = {_plain(other): name for name, others in table.items() for other in others}
     phrases.update({_plain(name): name for name in table})
     found = set()

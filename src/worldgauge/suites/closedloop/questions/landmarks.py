@@ -1,4 +1,4 @@
-"""Landmarks of an episode: things seen, found again, numbered once and for all (World-in-World, section 7).
+"""Landmarks of an episode: things seen and recognised again, with fixed numbers (World-in-World, section 7).
 
     known = Landmarks()
     for each decision:
@@ -25,30 +25,31 @@ from worldgauge.suites.closedloop.policies.contract import SIDES, YAW_RIGHT_DEG,
 Mask = NDArray[np.bool_]
 
 IGNORED = frozenset({"wall", "floor", "ceiling", "carpet", "rug", "bath mat"})
-"""Names that make no landmark."""
+"""Names that are never landmarks."""
 PASSAGES = frozenset({"door", "doorway", "stairs"})
-"""Names of what leads on: never visited, of any size. The published list ignores doors and detects doorways; homes
-know doorways by their doors, which stand open beside them."""
+"""Names of passages: never visited, of any size. The published list ignores doors and detects doorways; our homes mark
+doorways by their doors, which stand open next to them."""
 MIN_SCORE = 0.3
 AREA = (0.003, 0.5)
-"""Shares of the view that a landmark's mask covers."""
+"""Least and most share of the view that a landmark's mask covers."""
 SAME_IOU = 0.9
 MERGE_PX = 20.0
 CONTAINED = (0.8, 0.7)
-"""A mask lies in another when more than the first of it, and less than the second of the other's box, is shared."""
+"""A mask lies in another if they share more than the first of its own area, and less than the second of the other's
+box."""
 VOXEL_M = 0.05
 NEAR_M = 0.15
 SHARED = 0.2
-"""Share of a detection's points that lie within NEAR_M of a known landmark when it is that one."""
+"""Least share of a detection's points within NEAR_M of a known landmark at which the two are the same."""
 VISITED_M = 1.2
-"""Beyond a landmark's radius; nearer than that it is visited."""
+"""Nearer than this to a landmark's outline (its radius), the landmark is visited."""
 _MOST_POINTS = 600
-"""Pixels of a mask that become points, evenly picked."""
+"""Most pixels of a mask that become points, evenly spaced."""
 
 
 @dataclass(frozen=True)
 class Detection:
-    """Something found in a view.
+    """A detected object in a view.
 
     Attributes:
         name: Its name.
@@ -68,7 +69,7 @@ class Landmark:
     """A thing seen in an episode.
 
     Attributes:
-        number: Its number.
+        number: Its number, from 1.
         name: Its name.
         points: (N, 3) of its surface, world frame, metres, one per voxel of 5 cm.
         instance: The exact object; 0: unknown.
@@ -83,31 +84,36 @@ class Landmark:
 
     @property
     def passage(self) -> bool:
-        """Whether it leads on to somewhere else."""
+        """Whether it leads to another place."""
         return self.name in PASSAGES
 
     @property
     def centre(self) -> FloatArray:
-        """Middle (3,) of the box of its points, metres."""
+        """(3,) centre of the box around its points, world frame, metres."""
         middle: FloatArray = (self.points.min(0) + self.points.max(0)) / 2
         return middle
 
     @property
     def radius_m(self) -> float:
-        """Half the larger side of that box in the plane."""
+        """Half the longer horizontal side of that box."""
         return float(np.ptp(self.points[:, :2], axis=0).max() / 2)
 
     def distance_m(self, pose: FloatArray) -> float:
-        """Metres in the plane from a camera at `pose` (4, 4) to its centre."""
+        """Return the horizontal distance in metres from a camera at `pose` (4, 4) to the centre."""
         return math.hypot(*(self.centre[:2] - pose[:2, 3]))
 
     def left_rad(self, pose: FloatArray) -> float:
-        """How far left of where a camera at `pose` looks its centre lies, [-pi, pi)."""
+        """Return the bearing of the centre from a camera at `pose` (4, 4), left of its axis, in [-pi, pi)."""
         ahead, to = pose[:2, 2], self.centre[:2] - pose[:2, 3]
         return float(wrap_angle(math.atan2(to[1], to[0]) - math.atan2(ahead[1], ahead[0])))
 
     def aim(self, view: Side, text: str = "") -> dict[str, Any]:
-        """The aim of a plan that leads here: with its place, so that a traveller needs no list of landmarks."""
+        """Make the aim of a plan to this landmark; it holds the place, so that a traveller needs no list of landmarks.
+
+        Args:
+            view: The view in which it is seen.
+            text: The plan in words.
+        """
         centre = [round(float(c), 4) for c in self.centre]
         return {
             "view": view,
@@ -122,7 +128,7 @@ Find = Callable[[HomeObservation, Side], Sequence[Detection]]
 
 
 def exact(observation: HomeObservation, side: Side) -> list[Detection]:
-    """What the exact object numbers of a view show, one a thing that has a name, largest first."""
+    """Return exact detections of one view: named objects, largest first."""
     instances, things = observation.instances(side), observation.things
     counts = np.bincount(instances.ravel())
     listed = [int(n) for n in np.argsort(-counts, kind="stable") if n != 0 and counts[n] and int(n) in things]
@@ -133,8 +139,10 @@ def exact(observation: HomeObservation, side: Side) -> list[Detection]:
 class Landmarks:
     """The landmarks of one episode; numbers start at 1 and stay. Not to be shared between episodes.
 
-    find: tells what is in the view to one side. merge_px: centres of masks closer than that in a view of 560 pixels
-    across are one; scaled with the width.
+    Attributes:
+        find: Detects objects in the view to one side.
+        merge_px: Masks whose centres are closer than this are merged; for a view 560 pixels wide, scaled with the
+            width.
     """
 
     find: Find = exact
@@ -154,9 +162,10 @@ class Landmarks:
         return len(self._known)
 
     def look(self, observation: HomeObservation) -> dict[Side, dict[int, Mask]]:
-        """Add what is found in all four views, and what the walker stands next to: numbers and masks by view.
+        """Add what all four views show, and mark landmarks next to the walker as visited.
 
-        Visited landmarks are left out of the views, as they are not marked any more.
+        Returns:
+            Numbers and masks (H, W) by view, without visited landmarks, which are not marked any more.
         """
         self.reach(observation.pose)
         seen: dict[Side, dict[int, Mask]] = {}
@@ -178,10 +187,10 @@ class Landmarks:
             pose: Camera-to-world (4, 4).
 
         Returns:
-            Numbers and masks of those that are kept.
+            Numbers and masks (H, W) of the detections that are kept.
 
         Raises:
-            ShapeError: When they do not fit together.
+            ShapeError: If the size of `depth` is not that of the camera.
         """
         if depth.shape != (camera.height, camera.width):
             raise ShapeError(f"depth of shape {depth.shape} does not fit a {camera.width}x{camera.height} camera")
@@ -195,7 +204,7 @@ class Landmarks:
         return marked
 
     def reach(self, pose: FloatArray) -> None:
-        """Landmarks within VISITED_M beyond their radius of a camera at `pose` (4, 4) are visited from now on."""
+        """Mark landmarks within VISITED_M plus their radius of a camera at `pose` (4, 4) as visited."""
         for landmark in self._known.values():
             if not landmark.passage and landmark.distance_m(pose) < VISITED_M + landmark.radius_m:
                 landmark.visited = True
@@ -215,11 +224,18 @@ class Landmarks:
 
 
 def kept(found: Sequence[Detection], *, merge_px: float = MERGE_PX) -> list[Detection]:
-    """The detections of one view that can be landmarks, best first: rules and thresholds of section 7.
+    """Filter the detections of one view by the rules and thresholds of section 7.
 
-    Ignored names, low scores, masks too small or too large go; of two nearly equal masks the better stays, of two with
-    centres closer than `merge_px` the larger. What lies in another is cut out of it. Passages skip the tests of score,
-    size and likeness.
+    Ignored names, low scores and masks too small or too large are dropped; of two nearly equal masks the better stays,
+    of two with centres closer than `merge_px` the larger. A mask inside another is cut out of it. Passages skip the
+    tests of score, size and overlap.
+
+    Args:
+        found: Detections of one view.
+        merge_px: In pixels of that view.
+
+    Returns:
+        Those that can be landmarks, best first.
     """
     chosen: list[Detection] = []
     for detection in sorted(found, key=lambda one: -one.score):
@@ -235,7 +251,7 @@ def kept(found: Sequence[Detection], *, merge_px: float = MERGE_PX) -> list[Dete
 
 
 def turn_pose(pose: FloatArray, side: Side) -> FloatArray:
-    """Pose (4, 4) of the camera that looks to one side of a level one at `pose`."""
+    """Return the pose (4, 4) of the camera that looks to one side of a level camera at `pose` (4, 4)."""
     angle = math.radians(YAW_RIGHT_DEG[side])
     c, s = math.cos(angle), math.sin(angle)
     around = np.array([[c, 0, s, 0], [0, 1, 0, 0], [-s, 0, c, 0], [0, 0, 0, 1]])
@@ -267,7 +283,7 @@ def _merged(chosen: Sequence[Detection], merge_px: float) -> list[Detection]:
 
 
 def _alike(a: Mask, b: Mask) -> bool:
-    """Whether two masks share more than SAME_IOU of what they cover together."""
+    """Whether the IoU of two masks exceeds SAME_IOU."""
     small, large = sorted((np.count_nonzero(a), np.count_nonzero(b)))
     return bool(small > SAME_IOU * large and np.count_nonzero(a & b) > SAME_IOU * np.count_nonzero(a | b))
 
@@ -286,7 +302,7 @@ def _shared(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> int:
 
 
 def _points(mask: Mask, depth: NDArray[np.float32], camera: Camera, pose: FloatArray) -> FloatArray:
-    """World points (N, 3) of a mask's pixels, one a voxel; pixels without a finite depth are passed over."""
+    """Return world points (N, 3) of a mask's pixels with finite depth, one per voxel."""
     places = np.flatnonzero(mask)
     places = places[:: max(len(places) // _MOST_POINTS, 1)]
     z = depth.ravel()[places].astype(np.float64)
@@ -297,13 +313,13 @@ def _points(mask: Mask, depth: NDArray[np.float32], camera: Camera, pose: FloatA
 
 
 def _thinned(points: FloatArray) -> FloatArray:
-    """One point a voxel: the voxel's centre."""
+    """Return one point per voxel: its centre."""
     cells = np.unique(np.floor(points / VOXEL_M).astype(np.int64), axis=0)
     return np.asarray((cells.reshape(-1, 3) + 0.5) * VOXEL_M, np.float64)
 
 
 def _share_near(points: FloatArray, known: FloatArray) -> float:
-    """Share of points (N, 3) that lie within NEAR_M of one of `known` (M, 3)."""
+    """Return the share of points (N, 3) within NEAR_M of one of `known` (M, 3)."""
     close = _inside(points, known)
     if len(close) <= SHARED * len(points):
         return 0.0
@@ -313,12 +329,12 @@ def _share_near(points: FloatArray, known: FloatArray) -> float:
     middle = close.mean(0)
     a, b = close - middle, beside - middle
     squared = (a**2).sum(1)[:, None] - 2 * a @ b.T + (b**2).sum(1)
-    # Points are middles of voxels: squared distances are whole multiples of 0.0025, whatever rounding does.
+    # Points are centres of voxels, so squared distances are integer multiples of 0.0025, up to rounding.
     return int((squared.min(1) < NEAR_M**2 + VOXEL_M**2 / 2).sum()) / len(points)
 
 
 def _inside(points: FloatArray, others: FloatArray) -> FloatArray:
-    """Those of `points` within NEAR_M of the box about `others`."""
+    """Return those of `points` within NEAR_M of the bounding box of `others`."""
     low, high = others.min(0) - NEAR_M, others.max(0) + NEAR_M
     within: FloatArray = points[((points >= low) & (points <= high)).all(1)]
     return within

@@ -1,4 +1,4 @@
-"""Set-of-marks: the landmarks of a view drawn as contours with their numbers, for a model that looks at pictures."""
+"""Set-of-marks: the landmarks of a view drawn as numbered contours, for a vision language model."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ _COLOURS = (
 
 
 def draw_marks(image: Image, masks: Mapping[int, NDArray[np.bool_]]) -> Image:
-    """A copy of an image with the contour of each mask and its number inside it.
+    """Draw the contour of each mask, and its number inside it, on a copy of an image.
 
-    Larger masks are drawn first. A number stands where its mask is widest, moved until it hides no other number.
+    Larger masks are drawn first. A number stands where its mask is widest, moved so that it hides no other number.
 
     Args:
         image: (H, W, 3) uint8.
-        masks: (H, W) by number.
+        masks: (H, W) bool, by number.
+
+    Returns:
+        (H, W, 3) uint8.
 
     Raises:
-        ShapeError: For a mask of another size.
+        ShapeError: If a mask has another size.
     """
     import cv2
 
@@ -45,7 +48,7 @@ def draw_marks(image: Image, masks: Mapping[int, NDArray[np.bool_]]) -> Image:
         contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
         cv2.drawContours(drawn, contours, -1, colour, max(round(height / 250), 1), cv2.LINE_AA)
         labels.append((number, mask, colour))
-    # Numbers last, the smallest mask's first: it has the fewest places for one.
+    # Numbers last, the smallest mask's first, as it has the least room for one.
     for number, mask, colour in reversed(labels):
         text = str(number)
         (w, h), base = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, size, 1)
@@ -59,7 +62,7 @@ def draw_marks(image: Image, masks: Mapping[int, NDArray[np.bool_]]) -> Image:
 def _place(
     mask: NDArray[np.bool_], w: int, h: int, taken: list[tuple[int, int, int, int]]
 ) -> tuple[int, int, int, int]:
-    """Box of a label of w x h about the innermost point of a mask that is free, inside the image."""
+    """Return the box of a label of w x h about the innermost free point of a mask, inside the image."""
     import cv2
 
     inner = cv2.distanceTransform(np.pad(mask, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1]

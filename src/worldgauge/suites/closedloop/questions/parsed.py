@@ -18,8 +18,14 @@ from worldgauge.worlds.indoor.homes import LABELS
 
 @dataclass(frozen=True)
 class ParsedQuestion:
-    """What to look for. form, slots: as read, None where the question is of no known form. names: of things that
-    would answer it. room: the kind of room they are said to be in. rooms: belief about where they are, adds up to 1.
+    """What an agent should look for.
+
+    Attributes:
+        form: Its form; None if it has no known one.
+        slots: The slots of that form.
+        names: Names of things that would answer it.
+        room: The kind of room they are said to be in.
+        rooms: Probability of each kind of room; sums to 1.
     """
 
     form: QuestionForm | None
@@ -30,7 +36,7 @@ class ParsedQuestion:
 
 
 def parse_question(question: str) -> ParsedQuestion:
-    """What a question wants; of one of no known form, the names and rooms that it mentions."""
+    """Parse a question; one of no known form gives the names and rooms that it mentions."""
     read = read_question(question)
     if read is None:
         plain = f" {normalised(question)} "
@@ -45,15 +51,15 @@ def parse_question(question: str) -> ParsedQuestion:
     return ParsedQuestion(form, slots, names, said, _believed(names, said))
 
 
-def rooms_told(room: str) -> FloatArray:
-    """(27,) for each of LABELS how surely the sight of one tells of a room of that kind, in [0, 1]."""
+def room_evidence(room: str) -> FloatArray:
+    """Return (27,), how strongly the sight of each of LABELS indicates a room of that kind, in [0, 1]."""
     held = {kind: (2.0 if kind in TWICE else 1.0) * _shares(kind) for kind in ROOMS}
-    told: FloatArray = held[room] / np.maximum(sum(held.values()), 1e-9)
-    return told
+    indicates: FloatArray = held[room] / np.maximum(sum(held.values()), 1e-9)
+    return indicates
 
 
 def _shares(room: str) -> FloatArray:
-    """(27,) how often a room of a kind holds one of each of LABELS."""
+    """Return (27,), how often a room of a kind holds one of each of LABELS."""
     held = categories_of(room)
     return np.array([held.get(label, 0.0) for label in LABELS])
 

@@ -1,4 +1,4 @@
-"""Where to look next for the answer to a question: landmarks that promise it, and where the seen floor ends."""
+"""Where to look for the answer to a question: promising landmarks and frontiers."""
 
 from __future__ import annotations
 
@@ -34,24 +34,26 @@ OPEN = "to where the view is open"
 BESIDE = "to look from there"
 
 APART = math.radians(25)
-"""Headings of two plans differ by more than that."""
+"""Least angle between the headings of two plans."""
 SIZE_WORTH = 0.7
 """Metres of detour that a metre of frontier is worth, up to LARGE_M."""
 LARGE_M = 2.0
 LIKELY_WORTH_M = 3.0
 """Metres of detour that the right room is worth."""
 NEAR_M = 2.0
-"""A landmark that close tells which room a frontier is in."""
+"""A landmark this close indicates which room a frontier is in."""
 _STUCK_M = 0.2
 
 
 @proposers.register("landmarks", tasks=("questions",), chat=False)
 class LandmarkProposer:
-    """Headings for a question, the most promising first: what is asked for where it is in sight, landmarks of the room
-    it is said to be in, ends of the seen floor (near ones, large ones, those of likely rooms), then other landmarks.
+    """Headings for a question, the most promising first.
+
+    The order is: what is asked for, where it is in sight; landmarks of the room it is said to be in; frontiers (near
+    ones, large ones, those of likely rooms); other landmarks.
 
     It reads the question's words, the exact masks and facts of what is in sight, and depth; it keeps a map of the
-    episode, begun anew when there is no history. Options: open_heading, "pinhole" or "linear"; landmarks, "exact" or
+    episode, reset when there is no history. Options: open_heading, "pinhole" or "linear"; landmarks, "exact" or
     "detected": then a landmark is in the rooms that things of its name are in elsewhere.
     """
 
@@ -66,7 +68,10 @@ class LandmarkProposer:
     def propose(
         self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """Up to n plans of a turn and L steps forward; their aim tells the landmark, or the metres of the way."""
+        """Propose turns, each with L steps forward; see `Proposer.propose`.
+
+        The aim of a plan holds its landmark, or the metres of the way.
+        """
         pose = observation.pose
         if not history or self._wanted is None:
             self._landmarks, self._explored = Landmarks(self._find), ExploredFloor(float(pose[2, 3]))
@@ -97,7 +102,7 @@ class LandmarkProposer:
     def _promising(
         self, at_hand: Iterable[tuple[Side, Landmark]], observation: HomeObservation
     ) -> list[tuple[Side, Landmark]]:
-        """Landmarks that are what is asked for, nearest first; where there is none, those of the room asked about."""
+        """Return landmarks that are asked for, nearest first; if there are none, those of the room asked about."""
         asked = self._wanted
         assert asked is not None
         named, inside = [], []
@@ -112,7 +117,7 @@ class LandmarkProposer:
         return sorted(named or inside, key=lambda item: item[1].distance_m(observation.pose))
 
     def _ordered(self, observation: HomeObservation) -> list[Frontier]:
-        """Frontiers, cheapest first: metres of the way, less what size and a likely room are worth."""
+        """Return frontiers by cost: metres of the way, less what size and a likely room are worth."""
         asked = self._wanted
         assert asked is not None
         known = list(self._landmarks)
@@ -120,8 +125,8 @@ class LandmarkProposer:
         def cost(frontier: Frontier) -> float:
             near = [one for one in known if math.hypot(*(one.centre[:2] - frontier.xy)) < NEAR_M]
             nearest = min(near, key=lambda one: math.hypot(*(one.centre[:2] - frontier.xy)), default=None)
-            told = {} if nearest is None else _rooms(nearest, observation)
-            likely = sum(share * asked.rooms.get(room, 0.0) for room, share in told.items())
+            rooms = {} if nearest is None else _rooms(nearest, observation)
+            likely = sum(share * asked.rooms.get(room, 0.0) for room, share in rooms.items())
             return frontier.walk_m - SIZE_WORTH * min(frontier.size_m, LARGE_M) - LIKELY_WORTH_M * likely
 
         return sorted(self._explored.frontiers(observation.pose), key=cost)
@@ -129,7 +134,7 @@ class LandmarkProposer:
     def _onward(self, frontier: Frontier, pose: FloatArray) -> ActionPlan:
         to = frontier.towards - pose[:2, 3]
         left = float(wrap_angle(math.atan2(to[1], to[0]) - math.atan2(pose[1, 2], pose[0, 2])))
-        # A step beyond the end of what is seen, a step at least.
+        # One step beyond what is seen, at least one step.
         metres = min(math.hypot(*to) + STEP_M, len(self._steps) * STEP_M)
         aim = {"view": _side(left), "landmark": None, "text": ONWARD, "metres": round(metres, 3)}
         return ActionPlan(self._steps, SOURCE, left, aim)
@@ -150,7 +155,7 @@ def _rooms(landmark: Landmark, observation: HomeObservation) -> Mapping[str, flo
 
 
 def _clearest(seen: dict[Side, dict[int, Mask]]) -> list[tuple[Side, int]]:
-    """Each landmark in sight once, with the view that shows most of it."""
+    """Return each landmark in sight once, with the view that shows most of it."""
     best: dict[int, tuple[int, Side]] = {}
     for side, masks in seen.items():
         for number, mask in masks.items():
@@ -161,5 +166,5 @@ def _clearest(seen: dict[Side, dict[int, Mask]]) -> list[tuple[Side, int]]:
 
 
 def _side(left_rad: float) -> Side:
-    """The view whose axis is nearest to a heading."""
+    """Return the view whose axis is nearest to a heading."""
     return min(SIDES, key=lambda side: abs(float(wrap_angle(left_rad + math.radians(YAW_RIGHT_DEG[side])))))

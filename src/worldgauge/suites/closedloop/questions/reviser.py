@@ -1,4 +1,4 @@
-"""Answers a question once it has really seen what the answer rests on; until then goes where it looks promising."""
+"""`ScriptedAnswerer` answers a question once it has seen the evidence; until then it goes where it looks promising."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from worldgauge.suites.closedloop.policies.contract import (
 from worldgauge.suites.closedloop.questions.generate.episodes import SEEN_SHARE
 from worldgauge.suites.closedloop.questions.generate.habits import share_of_category
 from worldgauge.suites.closedloop.questions.generate.words import category_of
-from worldgauge.suites.closedloop.questions.parsed import ParsedQuestion, parse_question, rooms_told
+from worldgauge.suites.closedloop.questions.parsed import ParsedQuestion, parse_question, room_evidence
 from worldgauge.suites.closedloop.questions.proposer import WANTED
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.primitives import STEP_M
 
 MARGIN = 0.3
-"""By how much a plan must promise more than the first one to be taken before it: less is chance."""
+"""Least advantage over the first plan for another to be taken; less is noise."""
 NAMED_WORTH = 0.5
-"""Of the thing itself coming into view, beside the right room doing so."""
+"""Worth of the thing itself coming into view, relative to the right room."""
 SEARCHED = 6
-"""Things seen in a room after which what is not among them is likely elsewhere."""
+"""Things seen in a room after which an unseen thing is likely elsewhere."""
 SEARCHED_WORTH = 0.2
 
 BEEN_M = 1.2
-"""Nearer than that to where an earlier decision was made, an agent has looked around already."""
+"""Within this distance of an earlier decision, an agent has already looked around."""
 
 Presence = Callable[[Image], FloatArray]
 
@@ -49,10 +49,14 @@ Presence = Callable[[Image], FloatArray]
 class ScriptedAnswerer:
     """Answers from the exact facts of what covered SEEN_SHARE of a real view; imagined views only choose between plans.
 
-    A plan is worth what the recogniser finds in the views at its imagined end and not in the real ones: signs of the
-    kind of room that the question is about, and the thing itself. Where nothing was imagined, where the first plan
-    leads to what is asked for, or nothing promises more by MARGIN, the first plan is taken. What has been seen is kept
-    until an empty history comes. presence: for tests; else the trained recogniser.
+    A plan is worth what the recogniser finds in the views at its imagined end and not in the real ones: objects typical
+    of the kind of room that the question is about, and the thing itself. The first plan is taken if nothing was
+    imagined, if it leads to what is asked for, or if no other is better by MARGIN. What has been seen is kept until an
+    empty history starts a new episode.
+
+    Args:
+        kit: See `PolicyKit`.
+        presence: Replaces the trained recogniser in tests.
     """
 
     def __init__(self, kit: PolicyKit, presence: Presence | None = None) -> None:
@@ -68,7 +72,7 @@ class ScriptedAnswerer:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """The answer where it is known, else the most promising plan."""
+        """Return the answer if it is known, else the most promising plan; see `Reviser.revise`."""
         if not history or self._wanted is None:
             self._seen, self._wanted = {}, parse_question(goal.text or "")
         enough = SEEN_SHARE * observation.camera.width * observation.camera.height
@@ -96,46 +100,49 @@ class ScriptedAnswerer:
         return Decision(candidates[chosen].plan, chosen, scores=values)
 
     def _worth(self, rollout: Rollout, now: FloatArray, been: bool) -> float:
-        """What the views at the end of a rollout promise that is not in view `now`: (27,), of the real views.
+        """Return the worth of the views at the end of a rollout, compared with the real views `now`, (27,).
 
-        Nothing where it has been: what is there was really seen.
+        Nothing where the agent has been: what is there was really seen.
         """
         if been:
             return 0.0
         sides = SIDES if rollout.view == "panorama" else SIDES[:1]
-        # The real part of the clip is looked at in the same way: eyes err alike, and a still clip gains nothing.
+        # The real part of the clip goes through the same recogniser: errors cancel, and a still clip gains nothing.
         before = self._held(rollout.seen(rollout.exact - 1, side) for side in sides)
         then = self._held(rollout.seen(rollout.valid_len - 1, side) for side in sides)
         return self._promise(then, np.maximum(before, now))
 
     def _promise(self, then: FloatArray, before: FloatArray) -> float:
-        """Worth of what is likely in view `then` and was not `before`, (27,) each."""
+        """Return the worth of what is likely in view `then` and was not `before`, (27,) each."""
         asked = self._wanted
         assert asked is not None
         gains = np.maximum(then - before, 0.0)
         rooms = self._open_rooms(asked.rooms)
-        room = sum(belief * float((gains * rooms_told(kind)).max()) for kind, belief in rooms.items())
+        room = sum(belief * float((gains * room_evidence(kind)).max()) for kind, belief in rooms.items())
         return round(room + NAMED_WORTH * self._named(asked, gains), 9)
 
     def _named(self, asked: ParsedQuestion, gains: FloatArray) -> float:
-        """How surely something that is asked for came into view: by how many things of its category are called so,
-        and less where things of it were seen, and were not the ones."""
+        """Return how surely something that is asked for came into view.
+
+        It is the share of its category that has such a name, less where things of that category were seen already and
+        were not the right ones.
+        """
         seen = Counter(thing.category for thing in self._seen.values())
-        told = []
+        gained = []
         for category in sorted({category_of(name) for name in asked.names} & set(LABELS)):
             share = sum(share_of_category(name) for name in sorted(asked.names) if category_of(name) == category)
-            told.append(share * float(gains[LABELS.index(category)]) / (1 + seen[category]))
-        return max(told, default=0.0)
+            gained.append(share * float(gains[LABELS.index(category)]) / (1 + seen[category]))
+        return max(gained, default=0.0)
 
     def _open_rooms(self, rooms: Mapping[str, float]) -> dict[str, float]:
-        """Belief in rooms, less where enough has been seen."""
+        """Return the probability of rooms, less where enough has been seen."""
         seen = [thing.room for thing in self._seen.values()]
         return {
             room: share * (SEARCHED_WORTH if seen.count(room) >= SEARCHED else 1.0) for room, share in rooms.items()
         }
 
     def _held(self, views: Iterable[Image]) -> FloatArray:
-        """(27,) how likely each label is in one of some views."""
+        """Return (27,), the probability of each label in any of some views."""
         if self._presence is None:
             from worldgauge.suites.closedloop.recognition.recogniser import recogniser
 
@@ -145,7 +152,7 @@ class ScriptedAnswerer:
 
 
 def _been(plan: ActionPlan, observation: HomeObservation, history: History) -> bool:
-    """Whether a plan ends where an agent stood before, as far as depth tells how far it leads."""
+    """Whether a plan ends where an agent stood before, as far as depth shows how far it leads."""
     depth = observation.panorama_depth
     height, width = depth.shape
     column = int((0.5 - plan.turn_left_rad / (2 * math.pi)) * width) % width

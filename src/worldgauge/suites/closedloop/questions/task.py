@@ -1,35 +1,59 @@
-"""Embodied questions: explore until the question can be answered (World-in-World, section 5.3)."""
+"""Embodied question answering: explore until the question can be answered (World-in-World, section 5.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
+from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.closedloop.format.episode import QuestionEpisode
+from worldgauge.engine.suite.settings import naming_setting
 from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask, aims_of_things
-from worldgauge.suites.closedloop.metrics.success import answer_score, answer_spl, trajectory_m
+from worldgauge.suites.closedloop.home.settings import HomeSettings
+from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
+from worldgauge.suites.closedloop.metrics.spl import answer_spl
+from worldgauge.suites.closedloop.metrics.success import answer_score, trajectory_m
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, queries_of
 from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel
 from worldgauge.suites.closedloop.questions.chat_judge import JudgeError
+from worldgauge.suites.closedloop.questions.chat_reviser import QuestionReviser
 from worldgauge.suites.closedloop.questions.detecting import NETWORKS as DETECTORS
+from worldgauge.suites.closedloop.questions.eqa_prompt import QuestionProposer
+from worldgauge.suites.closedloop.questions.format import QuestionEpisode, QuestionFormat
+from worldgauge.suites.closedloop.questions.generate.sampler import QuestionSampler
 from worldgauge.suites.closedloop.questions.judge import AnswerJudge, AnswerMark, judges
 from worldgauge.suites.closedloop.questions.travel import LowLevel, Traveller, ahead
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.settings import SUITE, Settings
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, score_of_term, walked_facts
 from worldgauge.worlds.walking.primitives import Primitive
 
 STUCK = "stuck"
 MOST_IDLE = 3
-"""Plans in a row that lead nowhere, after which the episode is over: a landmark that is reached costs no step, and
-could be chosen for ever."""
+"""Plans in a row without a step after which the episode is over: a landmark that is reached costs no step, so it could
+be chosen forever."""
 _NO_LENGTH = "the reference length is not known"
+
+
+@dataclass(frozen=True)
+class QuestionSettings(HomeSettings):
+    """Settings of questions."""
+
+    RELEASED: ClassVar[Mapping[str, str]] = {**HomeSettings.RELEASED, "open_heading": "linear"}
+
+    judge: str = option("rules", "What marks answers to questions: a registered name.")
+    landmarks: Literal["exact", "detected"] = option(
+        "exact", "Landmarks for questions: the exact things in sight, or those that networks detect."
+    )
+    open_heading: Literal["pinhole", "linear"] = option(
+        "pinhole", "How a column of a view becomes a heading: by the pinhole, or linearly as released."
+    )
 
 
 @closed_loop_tasks.register("questions")
@@ -37,7 +61,18 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
     """Answer a question about a home."""
 
     name, order = "questions", 3
-    defaults = TaskParameters(250, 3, 13, 13, 448 / 384, 105.0, 384, "landmarks", "scripted-answerer")
+    format, sampler = QuestionFormat(), QuestionSampler()
+    defaults = TaskParameters(
+        decisions=250,
+        candidates=3,
+        length=13,
+        clip=13,
+        aspect=448 / 384,
+        hfov_deg=105.0,
+        view_px=384,
+        proposer="landmarks",
+        reviser="scripted-answerer",
+    )
     columns: ClassVar[Mapping[str, str]] = {
         "questions/answer_score": "answer score",
         "questions/trajectory_m": "metres",
@@ -47,10 +82,13 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
     }
     is_rate = False
     regret_unit = "metres left to the evidence"
-    parts = ("category",)
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {"category": ()}
     ends: ClassVar[Mapping[str, str]] = {STUCK: "its plans have led nowhere", "answered": "has given its answer"}
     policy_options: ClassVar[Mapping[str, str]] = {"open_heading": "open_heading", "landmarks": "landmarks"}
-    own_settings = ("judge", "landmarks", "open_heading", *HOME_SETTINGS)
+    OwnSettings = QuestionSettings
+    scoring_settings = frozenset({"judge"})
+    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": QuestionProposer}
+    shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": QuestionReviser}
 
     @classmethod
     def group(cls, episode: QuestionEpisode) -> dict[str, object]:
@@ -58,9 +96,23 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
         return {"category": episode.category}
 
     @classmethod
+    def found_settings(cls, settings: Settings) -> dict[str, Any]:
+        """Check that there is such a judge, and that it has its language model.
+
+        Raises:
+            UsageError: If not.
+        """
+        judge = part_of(settings, QuestionSettings).judge
+        with naming_setting(SUITE, "judge"):
+            facts = judges.entry(judge).facts
+        if facts["chat"] and settings.chat is None:
+            raise UsageError(f"the judge '{judge}' asks a language model: say which with --set chat=MODEL@URL")
+        return {}
+
+    @classmethod
     def networks(cls, settings: Settings) -> tuple[str, ...]:
         """Those that detect landmarks, or those of the reviser."""
-        return DETECTORS if settings.landmarks == "detected" else super().networks(settings)
+        return DETECTORS if part_of(settings, QuestionSettings).landmarks == "detected" else super().networks(settings)
 
     @property
     def hfov_deg(self) -> float:
@@ -72,7 +124,7 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
         return Goal(text=self.episode.question)
 
     def rules(self, env: HomeEnv, seed: int) -> QuestionRules:
-        """See `QuestionRules`; a language model also carries plans in words out where one revises."""
+        """Return the rules; with the reviser `chat` a language model also carries out plans in words."""
         low_level: LowLevel = ahead
         if self.parameters.reviser == "chat":
             rng = np.random.default_rng([seed, 0x10])
@@ -80,18 +132,18 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
         return QuestionRules(env, self.episode.evidence, self.parameters, self.settings, seed, low_level)
 
     def outcome(self, rules: QuestionRules, env: HomeEnv) -> dict[str, Any]:
-        """The answer."""
+        """Return the answer."""
         return {"answer": rules.answer}
 
     def scores(self, record: Record) -> Iterator[Score]:
-        """The answer's score with and without the blind answer, metres, and SPL."""
+        """Yield the answer score with and without the blind answer, metres, and SPL."""
         facts, episode, judge = record.facts, self.episode, judge_of(self.settings)
         answer, blind = facts["answer"], episode.blind_answer
         asked = (episode.question, episode.answer, episode.extra_answers)
         mark = None if answer is None else _mark(judge, *asked, answer)
         blind_mark = None if blind is None else _mark(judge, *asked, blind)
         sigma = None if mark is None else mark.sigma
-        # A judge that fails on the blind answer gives no mark; that is not the same as having no blind answer.
+        # A judge that fails on the blind answer gives no mark, which differs from having no blind answer.
         blind_sigma = None if blind is None else 0 if blind_mark is None else blind_mark.sigma
         head_facts = {
             **walked_facts(record),
@@ -125,7 +177,7 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
         return f"{self.episode.question} {self.episode.answer}"
 
     def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """What it answered, and what is expected."""
+        """Yield the given and the expected answer."""
         yield f"answer: {facts['answer'] or 'none'}"
         yield f"expected: {self.episode.answer}"
 
@@ -135,15 +187,15 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
 
 
 def judge_of(settings: Settings) -> AnswerJudge:
-    """Who marks answers."""
-    return judges.get(settings.judge)(QuestionTask.kit(settings))
+    """Return the judge that the settings name."""
+    return judges.get(part_of(settings, QuestionSettings).judge)(QuestionTask.kit(settings))
 
 
 class QuestionRules(HomeRules):
-    """Walk about a home until an answer is given, within so many low-level actions.
+    """Rules of an episode: walk about a home until an answer is given, within a budget of low-level actions.
 
-    `decisions` of the parameters are the actions. A turn at once to where a plan in words begins counts as the turns it
-    takes.
+    `decisions` of the parameters is that budget. A turn at the start of a plan in words counts as the primitives that
+    it would take.
     """
 
     def __init__(
@@ -170,22 +222,22 @@ class QuestionRules(HomeRules):
         self._traveller = Traveller(env.geodesic, lambda: env.stance, env.observe, env.things, low_level)
 
     def terminated(self) -> str | None:
-        """When plans have led nowhere several times in a row."""
+        """Stop after several plans in a row without a step."""
         return STUCK if self._idle >= MOST_IDLE else None
 
     def truncated(self, history: History) -> bool:
-        """After so many low-level actions."""
+        """Whether the budget of low-level actions is used up."""
         return self._taken >= self._actions
 
     def terminated_by(self, decision: Decision) -> str | None:
-        """When it holds an answer that is meant to be the last."""
+        """Stop when a decision holds a final answer."""
         if decision.stop and decision.answer:
             self.answer = decision.answer
             return "answered"
         return None
 
     def first_turn_rad(self, decision: Decision) -> float:
-        """To where a plan in words begins; where the actions left do not suffice for it, they are used up."""
+        """Return the first turn of a plan in words; if the budget does not suffice for it, the budget is used up."""
         self._decisions += 1
         self._idle += 1
         self._journey = iter(())
@@ -204,7 +256,7 @@ class QuestionRules(HomeRules):
         return journey.turn_left_rad
 
     def actions(self, decision: Decision) -> Iterator[Primitive]:
-        """The way to a landmark, or as a low level says that the words of the plan mean."""
+        """Yield the path to a landmark, or what the low level makes of a plan in words."""
         for primitive in self._journey:
             if self._taken >= self._actions:
                 return
@@ -213,15 +265,15 @@ class QuestionRules(HomeRules):
             yield primitive
 
     def count_steps(self, steps: int, end: str) -> int:
-        """All steps, and the turns that were made at once."""
+        """Count all steps, and the primitives of turns that were made at once."""
         return steps + self._turned
 
     def queries(self) -> Sequence[Any]:
-        """Those of the low level."""
+        """Return those of the low level."""
         return queries_of(self._low_level)
 
     def true_value(self, plan: ActionPlan) -> float | None:
-        """Minus the geodesic metres from where a plan leads to the nearest evidence; None where none is known."""
+        """Return minus the geodesic metres from the end of a plan to the nearest evidence; None if none is known."""
         known = [self._env.things[number] for number in self._evidence if number in self._env.things]
         aim = plan.aim or {}
         if "centre" in aim:
@@ -241,7 +293,7 @@ def _middle(thing: Any) -> FloatArray:
 
 
 def _mark(judge: AnswerJudge, question: str, answer: str, extra: tuple[str, ...], prediction: str) -> AnswerMark | None:
-    """None where the judge gives no mark that can be read. An outage fails the scoring, which can be done again."""
+    """Return None if the judge gives no readable mark. An outage is raised: scoring can be repeated."""
     try:
         return judge.mark(question, answer, extra, prediction)
     except JudgeError as error:

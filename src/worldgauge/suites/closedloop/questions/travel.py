@@ -1,8 +1,8 @@
-"""How a decision about a question is carried out: along a path to a landmark, or some steps at a time as words say.
+"""How a decision about a question is carried out: a path to a landmark, or a few steps at a time for a plan in words.
 
-    journey = Traveller(geodesic, things, where, look).journey(decision.plan, rng)
-    turn at once by journey.turn_left_rad, which counts as journey.turn_steps primitives
-    for primitive in journey: take it            # asked for the next one after the one before was taken
+    journey = Traveller(geodesic, where, look, things).journey(decision.plan, rng)
+    turn by journey.turn_left_rad at once, which counts as journey.turn_steps primitives
+    for primitive in journey: carry it out       # the next one is computed after that
 
 Source: World-in-World, 5.3.
 """
@@ -25,17 +25,17 @@ from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, St
 from worldgauge.worlds.walking.stance import Stance
 
 APPROACH_M = 2.0
-"""Beyond a landmark's radius: where a way to it may end."""
+"""A path may end within this distance of a landmark's outline (its radius)."""
 SAMPLES, CANDIDATES = 500, 100
 LEAST_M = 0.3
-"""Ways to a landmark are longer than that."""
+"""Least length of a path to a landmark."""
 ARRIVED_M = 0.25
 MOST_STEPS = 50
-"""Of one plan to a landmark."""
+"""Most primitives of one plan to a landmark."""
 AT_ONCE, TIMES = 4, 4
-"""Primitives of one low-level query, and queries of one plan in words."""
+"""Most primitives of one low-level query, and most queries of one plan in words."""
 WORDS_STEPS = 13
-"""Steps that the scripted low level goes ahead: as many as are imagined."""
+"""Most steps of the scripted low level: as many as are imagined."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Leg:
 
     Attributes:
         steps: Its primitives.
-        stuck: Whether a forward step of it came to less than a step.
+        stuck: Whether a forward step of it fell short of a whole step.
     """
 
     steps: Steps
@@ -52,7 +52,7 @@ class Leg:
 
 
 class LowLevel(Protocol):
-    """Decides the next primitives of a plan in words."""
+    """A policy that chooses the next primitives of a plan in words."""
 
     def __call__(self, plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
         """Up to AT_ONCE primitives; none, or STOP, when the plan is done.
@@ -66,7 +66,16 @@ class LowLevel(Protocol):
 
 
 def ahead(plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
-    """Straight on until something stands in the way: as far as the aim's "metres" say, else as far as is imagined."""
+    """Walk straight on until an obstacle: as far as the aim's "metres" say, else as far as is imagined.
+
+    Args:
+        plan: The plan.
+        look: Returns what is sensed now; not used.
+        past: What was carried out of the plan.
+
+    Returns:
+        Up to AT_ONCE primitives; none when the plan is done.
+    """
     if any(leg.stuck for leg in past):
         return ()
     metres = (plan.aim or {}).get("metres")
@@ -102,8 +111,7 @@ class Traveller:
         geodesic: Of the scene, for paths to landmarks.
         where: Returns the present stance.
         look: Returns what is sensed now.
-        things: Exact objects, for an aim that names a landmark and not its place; its number is then that of the
-            object.
+        things: Exact objects by number, for an aim that holds a landmark's number but not its place.
         low_level: Carries out plans in words.
     """
 
@@ -114,10 +122,14 @@ class Traveller:
     low_level: LowLevel = ahead
 
     def journey(self, plan: ActionPlan, rng: np.random.Generator) -> Journey:
-        """The journey of a plan: to its landmark when its aim names one, else as its words say.
+        """Compute the journey of a plan: to its landmark if its aim has one, else by its words.
+
+        Args:
+            plan: The plan.
+            rng: Draws the places around a landmark that are tried.
 
         Raises:
-            UsageError: For a landmark whose place is not known.
+            UsageError: If the landmark's place is not known.
         """
         aim = plan.aim or {}
         if aim.get("landmark") is not None:
@@ -131,12 +143,12 @@ class Traveller:
             return np.asarray(aim["centre"], np.float64), float(aim["radius_m"])
         number = aim["landmark"]
         if number not in self.things:
-            raise UsageError(f"nobody knows where landmark {number} is: a plan's aim must hold its centre and radius_m")
+            raise UsageError(f"landmark {number} has no known place: a plan's aim must hold its centre and radius_m")
         low, high = (np.asarray(corner, np.float64) for corner in (self.things[number].low, self.things[number].high))
         return (low + high) / 2, float((high - low)[:2].max() / 2)
 
     def _to(self, centre: FloatArray, radius: float, rng: np.random.Generator) -> Steps:
-        """Primitives to the nearest of some places about a landmark; none when it is reached or no way leads there."""
+        """Return primitives to the nearest of some places around a landmark; none if reached or out of reach."""
         here = self.where()
         if math.hypot(centre[0] - here.x, centre[1] - here.y) < VISITED_M + radius:
             return ()
@@ -147,7 +159,7 @@ class Traveller:
         cells = np.unique(floor.cells_of(places), axis=0)
         inside = ((cells >= 0) & (cells < floor.free.shape)).all(1)
         cells = cells[inside]
-        # One field, from here: distances are the same both ways.
+        # One distance field, from here: distances are symmetric.
         away = self.geodesic.field((here.x, here.y))[cells[:, 0], cells[:, 1]]
         reachable = np.flatnonzero(np.isfinite(away))
         reachable = np.sort(rng.permutation(reachable)[:CANDIDATES])
@@ -178,5 +190,5 @@ class Traveller:
 
 
 def turn_steps(left_rad: float) -> int:
-    """Primitives that a turn made at once counts as: its size in turns of 22.5 degrees, rounded, halves up."""
+    """Return the primitives that a turn counts as: its size in turns of 22.5 degrees, rounded, halves up."""
     return math.floor(abs(math.degrees(left_rad)) / TURN_DEG + 0.5)

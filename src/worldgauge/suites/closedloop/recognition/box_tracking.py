@@ -1,4 +1,4 @@
-"""Where a target is in imagined frames, as SAM 2 sees it: like `track_by_geometry`, by masks.
+"""Tracking of a target in imagined frames by SAM 2 masks; the alternative is `track_by_geometry`.
 
 Source: World-in-World, section 7, box tracking.
 """
@@ -21,18 +21,21 @@ from worldgauge.suites.closedloop.recognition.tracking import Follow, Target, Tr
 
 NETWORK = "sam2"
 CENTRED, PLAIN = (0.0, 0.5), (0.0, 1.0)
-"""Limits of a box's share of a view that is turned towards it, and of one that is not."""
+"""Limits of a box's share of a view turned towards it, and of any other view."""
 
 
 def follower(kit: PolicyKit) -> Follow:
-    """Who follows a target, by the option "tracker" of a kit: "geometry" (or nothing said), or "sam2"."""
+    """Return the tracker that the kit's option "tracker" names: "geometry" (default) or "sam2"."""
     return BoxTracker() if kit.options.get("tracker") == "sam2" else track_by_geometry
 
 
 class BoxTracker:
-    """Follows by masks. network: answers as `Sam2.track`; None is the one of that name, opened when it is first needed.
+    """Tracks by masks.
 
-    Raises as `network` when it is asked.
+    Args:
+        tracks: As `Sam2.track`; None for the one of that name, opened on first use.
+
+    Raises whatever `network` raises.
     """
 
     def __init__(self, tracks: Ready | None = None) -> None:
@@ -41,7 +44,7 @@ class BoxTracker:
     def __call__(
         self, target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]
     ) -> Iterator[TrackedView]:
-        """As `followed`: begins with the target's box in frame 0, ends at the first frame with an empty mask.
+        """Track like `track_by_geometry`, from the target's box in frame 0 to the first frame with an empty mask.
 
         Frames in which the box is not within limits are passed over. Boxes are grown as the real view's are. inside: 1,
         since masks do not tell what is out of view.
@@ -62,16 +65,16 @@ class BoxTracker:
             yield _seen(rollout, frame, rollout.seen(frame), masks[frame], off)
 
     def _turned(self, target: Target, plan: ActionPlan, rollout: Rollout, wanted: set[int]) -> Iterator[TrackedView]:
-        """Through panoramas, rolled so that the target is in the middle at first; each view is turned towards it."""
+        """Track through panoramas, rolled so that the target starts at the centre; each view is turned towards it."""
         height, width = rollout.frames.shape[1:3]
         bearing = target.box_bearing + plan.turn_left_rad
-        start = round(bearing / (2 * math.pi) * width) * 360 / width  # whole columns, so that pixels stay as they are
+        start = round(bearing / (2 * math.pi) * width) * 360 / width  # whole columns, so that nothing is resampled
         clip = np.stack([rolled(frame, start) for frame in rollout.frames])
         eye = Panorama(width, height)
         masks = self._masks(clip, target.box_seen_by(eye, plan.turn_left_rad - math.radians(start)))
         middle = 0
         for frame in _shown(masks, wanted):
-            # Looked at from where it was before, so that it is in one piece also where it crosses the seam.
+            # Centred on its last place, so that it is in one piece even across the seam.
             column = middle - (mask_box(np.roll(masks[frame], -middle, axis=1), PLAIN).shift_px or 0.0)
             middle, right = round(column), column * 360 / width
             if frame not in wanted:
@@ -84,7 +87,7 @@ class BoxTracker:
                 yield _seen(rollout, frame, image, mask, math.remainder(math.radians(aim), 2 * math.pi))
 
     def _masks(self, clip: NDArray[np.uint8], box: tuple[float, float, float, float] | None) -> NDArray[np.bool_]:
-        """(T, H, W) of what the box holds in the first frame; all empty where it is out of view."""
+        """Return masks (T, H, W) of what the box holds in the first frame; all empty if it is out of view."""
         if box is None:
             return np.zeros(clip.shape[:3], np.bool_)
         one = self._tracks = self._tracks or network(NETWORK)

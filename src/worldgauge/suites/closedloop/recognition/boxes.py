@@ -12,16 +12,16 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Box
 
 GROWN = 1.15
-"""Sides of a target's box over those of its mask."""
+"""Scale of a target's box relative to that of its mask."""
 
 
 class MaskBox(NamedTuple):
-    """What a tracker makes of a mask.
+    """Box and offset of a tracked mask.
 
     Attributes:
-        box: Corners, both included; None when its area is out of range.
-        shift_px: Shift to the right that brings its middle to the middle column, pixels; None without any pixel.
-        turn_left_deg: Turn of a panorama to the left that does the same, degrees; None without any pixel.
+        box: Corners, both included; None if its area is out of range.
+        shift_px: Shift to the right that centres it, pixels; None for an empty mask.
+        turn_left_deg: Turn of a panorama to the left that does the same, degrees; None for an empty mask.
     """
 
     box: Box | None
@@ -30,17 +30,17 @@ class MaskBox(NamedTuple):
 
 
 def target_box(mask: NDArray[np.bool_], *, grown: float = GROWN) -> Box | None:
-    """The box of a target: of its largest 8-connected part, `grown` about its middle, cut to the image.
+    """Return the box of a target: of its largest 8-connected part, scaled about its centre, clipped to the image.
 
-    Sides grow to whole pixels outwards, and of parts of one size the upper left one counts.
-    Source: specification, 5.1 (released code, active recognition).
+    Sides are rounded outwards; of parts of equal size the upper left one counts. Source: specification, 5.1 (released
+    code, active recognition).
 
     Args:
         mask: (H, W) bool.
-        grown: Factor of growth.
+        grown: Scale.
 
     Returns:
-        x0, y0, x1, y1 with x1 and y1 the first outside; None without any pixel.
+        x0, y0, x1, y1 with x1 and y1 exclusive; None for an empty mask.
     """
     import cv2
 
@@ -59,10 +59,10 @@ def target_box(mask: NDArray[np.bool_], *, grown: float = GROWN) -> Box | None:
 
 
 def mask_box(mask: NDArray[np.bool_], area_range: tuple[float, float]) -> MaskBox:
-    """The box around all pixels of a mask, kept when its area is strictly within `area_range` of the image.
+    """Return the box around all pixels of a mask, kept if its area is strictly within `area_range` of the image.
 
-    The box's corners are its first and last columns and rows, and its area their differences multiplied, so that a line
-    has none. Source: released code; vectors: wiw_loop.json, kind mask_box.
+    The corners are the first and last columns and rows, and the area is the product of their differences, so that a
+    line has none. Source: released code; vectors: wiw_loop.json, kind mask_box.
 
     Args:
         mask: (H, W) bool.
@@ -81,4 +81,4 @@ def mask_box(mask: NDArray[np.bool_], area_range: tuple[float, float]) -> MaskBo
 
 def _check(mask: NDArray[np.bool_]) -> None:
     if mask.ndim != 2 or mask.dtype != np.bool_ or not mask.size:
-        raise ShapeError(f"a mask needs shape (H, W) and type bool, got {mask.shape} {mask.dtype}")
+        raise ShapeError(f"expected a mask of shape (H, W) and type bool, got {mask.shape} {mask.dtype}")

@@ -30,12 +30,12 @@ from worldgauge.suites.closedloop.recognition.target_view import TrackedCandidat
 from worldgauge.worlds.walking.primitives import Primitive
 
 CHOICE_ASKS = 5
-"""Times that an option is asked for until a letter of one is among the likeliest first tokens (released code)."""
+"""Most requests until the letter of an option is among the likeliest first tokens (released code)."""
 SELECT_ASKS = 30
 TOP_TOKENS = 5
 """Likeliest first tokens that are read (released code)."""
 FIRST_TOKENS = 4
-"""Tokens of a reply of one letter: some models begin with a line break."""
+"""Tokens of a one-letter reply: some models begin with a line break."""
 MOVES: Mapping[str, Primitive] = {
     "go 0.2 m forward": Primitive.FORWARD,
     "turn 22.5 degrees to the left": Primitive.TURN_LEFT,
@@ -44,7 +44,7 @@ MOVES: Mapping[str, Primitive] = {
 
 
 class RecognitionReviser:
-    """First the answer, then the way on: two queries a decision; see `chat_reviser`."""
+    """A language model that is asked twice per decision: for the label, then for the plan; see `chat_reviser`."""
 
     def __init__(self, kit: PolicyKit) -> None:
         self._kind = kind_of(kit)
@@ -60,15 +60,15 @@ class RecognitionReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """The likeliest label with its probability, and a plan.
+        """Return the likeliest label with its probability, and a plan; see `Reviser.revise`.
 
-        The answer is flagged where no reply named an option: all are equally likely then, and it is the first. The
-        first candidate is the plan where nothing was imagined (select), and, flagged, where no reply could be read.
+        If no reply names an option, all are equally likely and the first is the answer, flagged. The first candidate is
+        the plan if nothing was imagined (select) and, flagged, if no reply can be read.
 
         Raises:
             EndpointError: For an outage.
-            BudgetError: When the budget is used up.
-            UsageError: For a goal without choices.
+            BudgetError: If the budget is used up.
+            UsageError: If the goal has no choices.
         """
         if not goal.choices:
             raise UsageError("recognition needs the labels to choose from, and this episode has none")
@@ -124,11 +124,11 @@ class RecognitionReviser:
             return candidates[0].plan, 0
 
         def fields(squeeze: int) -> dict[str, Field]:
-            told: dict[str, Field] = {**_now(observation), "history": past_in_words(history, squeeze)}
+            parts: dict[str, Field] = {**_now(observation), "history": past_in_words(history, squeeze)}
             if imagined:
                 strips = [[] if each is None else each.film_strip(squeeze) for each in followed]
-                told["candidates"] = in_turn(candidates, strips)
-            return told
+                parts["candidates"] = in_turn(candidates, strips)
+            return parts
 
         try:
             if self._kind == "select":
@@ -150,7 +150,7 @@ class RecognitionReviser:
             return candidates[0].plan, 0
 
     def _chosen(self, name: str, fields: Any, options: Sequence[str], seed: int) -> dict[str, float]:
-        """Probabilities of the options that were named, as they are. Raises AnswerError when none ever was."""
+        """Return the probabilities of the options that were named, not normalised. Raises AnswerError if none was."""
 
         def read(reply: Reply) -> dict[str, float]:
             assert reply.probabilities is not None

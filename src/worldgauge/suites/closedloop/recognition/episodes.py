@@ -1,4 +1,4 @@
-"""Starts of active recognition: a walker sees its target badly, and a few primitives away it would see it well."""
+"""Starts of active recognition: the target is seen badly, and well from a few primitives away."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from worldgauge.worlds.walking.primitives import TURN_DEG, Primitive, Steps
 from worldgauge.worlds.walking.stance import Stance, walked
 
 CLARITY = ((0.30, 0.50), (0.15, 0.30), (0.03, 0.15))
-"""Clarity of the target at the start, from and below, by difficulty: 0, 1, 2."""
+"""Clarity of the target at the start, lower bound included, by difficulty 0, 1, 2."""
 CLEAR = 0.70
-"""Clarity of a view that is good: what was hidden is in the open."""
+"""Clarity of a good view: what was hidden is in the open."""
 LEAST_SIZE = 0.0015
-"""Share of the view that the target's largest piece covers at least: its red box can be drawn at 128 pixels."""
+"""Least share of the view that the target's largest piece covers: its red box can be drawn at 128 pixels."""
 MOST_STEPS = 10
-"""Primitives within which a good view can be reached: the budget of the task."""
+"""Most primitives to a good view: the budget of the task."""
 WAY_M = (0.5, 4.5)
-"""From the target's box as the crow flies, and at most on foot."""
+"""Least straight distance from the target's box, and most walking distance."""
 
 _TRIES = 80
 _SEARCHES = 12
@@ -39,7 +39,7 @@ _MOST_NEAR = 0.3
 
 
 class Wish(NamedTuple):
-    """What an episode should be of, where the home has it."""
+    """The wanted category and difficulty of an episode, as far as the home allows."""
 
     category: str
     difficulty: int
@@ -54,9 +54,9 @@ class RecognitionStart:
         category: Its label.
         difficulty: 0, 1 or 2.
         start: Where the walker starts.
-        sight: How the target is seen from `start`.
-        steps: Primitives that lead to a stance from which it is seen as in `good`.
-        good: How it is seen from there.
+        sight: Visibility of the target from `start`.
+        steps: Primitives to a stance with a good view.
+        good: Visibility from there.
         discards: Why earlier tries were discarded.
     """
 
@@ -73,7 +73,7 @@ class RecognitionStart:
 def find_recognition(
     home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int, *, wishes: Sequence[Wish] | None = None
 ) -> list[RecognitionStart]:
-    """The first n of `recognitions` in a home; fewer where no more are found.
+    """Return the first n of `recognitions` in a home; fewer if no more are found.
 
     Of 551 in 60 homes 195, 191 and 165 have difficulty 0, 1 and 2; 82 % show less than half of their target, 22 % a
     small one, 8 % one from an extreme angle; a good view is 5.3 primitives away on average, 1 to 10.
@@ -94,12 +94,18 @@ def find_recognition(
 def recognitions(
     home: Home, geodesic: Geodesic, rng: np.random.Generator, wishes: Iterable[Wish]
 ) -> Iterator[RecognitionStart]:
-    """An episode for each wish, with a target of its own as long as there are others; ends where none is found.
+    """Yield an episode per wish, each with another target while there are others; stop if none is found.
 
-    An episode has the wanted label if any object of it is usable, and then the wanted difficulty if possible.
+    An episode has the wanted label if any such object is usable, and then the wanted difficulty if possible.
+
+    Args:
+        home: The home.
+        geodesic: Distances on its floor.
+        rng: Source of all randomness.
+        wishes: Wanted categories and difficulties.
 
     Raises:
-        UnknownNameError: On a label that is none of LABELS.
+        UnknownNameError: If a category is not in LABELS.
     """
     search = _Search(home, geodesic, rng)
     for wish in wishes:
@@ -112,12 +118,12 @@ def recognitions(
 
 
 def difficulty_of(sight: TargetVisibility) -> int | None:
-    """0, 1 or 2 by the clarity; None where the target is seen too well or too little."""
+    """Return 0, 1 or 2 by the clarity; None if the target is seen too well or too little."""
     return next((level for level, (low, high) in enumerate(CLARITY) if low <= sight.clarity < high), None)
 
 
 class _Search:
-    """The search in one home; targets that were found are not taken again while there are others."""
+    """The search in one home; a target is not taken twice while there are others."""
 
     def __init__(self, home: Home, geodesic: Geodesic, rng: np.random.Generator) -> None:
         self.home, self.geodesic, self.rng = home, geodesic, rng
@@ -128,7 +134,7 @@ class _Search:
                 self.of[thing.category].append(thing.instance)
 
     def find(self, wish: Wish) -> RecognitionStart | None:
-        """The wish, or the next best thing; None when no object of any label can be had."""
+        """Find what is wished, or the next best; None if no object of any label is usable."""
         others = [LABELS[k] for k in self.rng.permutation(len(LABELS)) if LABELS[k] != wish.category]
         discards: list[str] = []
         for again in (False, True):
@@ -141,7 +147,7 @@ class _Search:
         return None
 
     def _of_label(self, targets: Sequence[int], difficulty: int, discards: list[str]) -> RecognitionStart | None:
-        """A start for one of `targets` with this difficulty, else with another."""
+        """Return a start for one of `targets` with this difficulty, else with another."""
         second: RecognitionStart | None = None
         lookers: dict[int, tuple[VisibilityMeter, FloatArray]] = {}
         searches = 0
@@ -179,7 +185,7 @@ class _Search:
         return None if second is None else replace(second, discards=tuple(discards))
 
     def _places(self, target: int) -> FloatArray:
-        """Centres (N, 2) of cells from which the target is a short walk away."""
+        """Return centres (N, 2) of cells within a short walk of the target."""
         box, floor = self.home.landmarks[target - 1], self.home.floor
         metres = self.geodesic.field(self.geodesic.nearest(box.centre[:2]))
         points = floor.points_of(np.argwhere((metres <= WAY_M[1]) & (floor.clearance_m >= _ROOM_M)))
@@ -189,13 +195,13 @@ class _Search:
         half = 0.49 * self.home.floor.cell_m
         x, y = places[int(self.rng.integers(len(places)))] + self.rng.uniform(-half, half, 2)
         yaw = looker.bearing(np.array([x, y])) + self.rng.uniform(-_OFF_RAD, _OFF_RAD)
-        # Whole micrometres: files keep all of it, so that whoever reads them sees the very same pixels.
+        # Rounded to micrometres, which files keep in full: readers of the files render the same pixels.
         return Stance(round(float(x), 6), round(float(y), 6), round(float(wrap_angle(yaw)), 6))
 
     def _good_view(
         self, looker: VisibilityMeter, start: Stance, sight: TargetVisibility
     ) -> tuple[Steps, TargetVisibility] | None:
-        """Primitives to a stance that sees the target well, the fewest of some that are looked at."""
+        """Return the shortest of some tried ways to a stance that sees the target well."""
         ways = list(_ways(self.home, start, looker))
         chosen = self.rng.permutation(len(ways))[:_VIEWS]
         for steps, stance in sorted((ways[k] for k in chosen), key=lambda way: len(way[0])):
@@ -206,7 +212,7 @@ class _Search:
 
 
 def _ways(home: Home, start: Stance, looker: VisibilityMeter) -> Iterator[tuple[Steps, Stance]]:
-    """Primitives of one or two straight legs that end facing the target, and where; each place of 20 cm once."""
+    """Yield primitives of one or two straight legs that end facing the target, and their end; one per 20 cm."""
     seen: set[tuple[int, int]] = set()
     legs: list[tuple[Steps, Stance]] = [((), start)]
     for depth in range(3):
@@ -224,7 +230,7 @@ def _ways(home: Home, start: Stance, looker: VisibilityMeter) -> Iterator[tuple[
 
 
 def _legs(home: Home, steps: Steps, stance: Stance) -> Iterator[tuple[Steps, Stance]]:
-    """All turns with at least one step forward behind them that is not stopped by anything."""
+    """Yield all turns that are followed by at least one free step forward."""
     for count in range(-6, 7):
         turns = _turns(count)
         there, taken = _after(home, stance, turns), (*steps, *turns)
@@ -237,13 +243,13 @@ def _legs(home: Home, steps: Steps, stance: Stance) -> Iterator[tuple[Steps, Sta
 
 
 def _off(looker: VisibilityMeter, stance: Stance) -> int:
-    """Turns to the left, nearest to whole, after which the target is ahead."""
+    """Return the number of turns to the left, rounded, after which the target is ahead."""
     off = wrap_angle(looker.bearing(np.array(stance[:2])) - stance.yaw)
     return round(math.degrees(float(off)) / TURN_DEG)
 
 
 def _turns(count: int) -> Steps:
-    """So many turns to the left, or to the right if negative."""
+    """Return so many turns to the left, or to the right if negative."""
     return (Primitive.TURN_LEFT if count > 0 else Primitive.TURN_RIGHT,) * abs(count)
 
 

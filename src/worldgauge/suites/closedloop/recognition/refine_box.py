@@ -1,4 +1,4 @@
-"""The extent of a thing in an image of which some pixels are known to be of it, and some not."""
+"""The extent of a thing in an image, from some pixels known to be on it and some known not to be."""
 
 from __future__ import annotations
 
@@ -12,19 +12,27 @@ from worldgauge.core.image import Box, Image
 from worldgauge.suites.closedloop.recognition.boxes import GROWN
 
 GRID_PX = 96
-"""Height at which it is looked for."""
+"""Image height at which it is computed."""
 _REACH = 1.5
-"""How far beyond the known pixels, over their longer side."""
+"""How far to look beyond the known pixels, in multiples of their longer side."""
 _LEAST_PX = 6
 _ROUNDS = 2
 
 
-def grown_box(image: Image, camera: Camera, own: FloatArray, other: FloatArray) -> Box | None:
-    """The box of a thing, grown as the box of a target; None where none of its points is in view.
+def refine_box(image: Image, camera: Camera, own: FloatArray, other: FloatArray) -> Box | None:
+    """Estimate the box of a thing with GrabCut (Rother et al. 2004), two rounds, scaled like the box of a target.
 
-    image: (H, W, 3) as `camera` sees. own, other: (n, 3) points in the camera's frame on the thing and beside it, dense
-    at GRID_PX. What neither covers, such as what was hidden or out of view when they were taken, goes to the thing or
-    not by its colours: GrabCut (Rother et al. 2004), two rounds. Only parts that touch a known pixel count.
+    Pixels that neither set of points covers, such as those hidden or out of view before, are assigned by colour. Only
+    parts that touch a known pixel count.
+
+    Args:
+        image: (H, W, 3) uint8.
+        camera: Camera of the image.
+        own: (n, 3) points on the thing, camera frame, dense at GRID_PX.
+        other: (n, 3) points next to it, camera frame, dense at GRID_PX.
+
+    Returns:
+        The box; None if none of its points is in view.
     """
     import cv2
 
@@ -42,7 +50,7 @@ def grown_box(image: Image, camera: Camera, own: FloatArray, other: FloatArray) 
     part = np.ascontiguousarray(mask[window])
     yes, no = (part == cv2.GC_FGD) | (part == cv2.GC_PR_FGD), (part == cv2.GC_BGD) | (part == cv2.GC_PR_BGD)
     found = known.copy()
-    # It fits five colours to each side, and cannot with fewer pixels.
+    # GrabCut fits five colours to each side, so it needs more pixels than that.
     if yes.sum() > 5 and no.sum() > 5 and (part >= cv2.GC_PR_BGD).any():
         cv2.setRNGSeed(0)
         back, front = np.zeros((1, 65)), np.zeros((1, 65))
@@ -55,7 +63,7 @@ def grown_box(image: Image, camera: Camera, own: FloatArray, other: FloatArray) 
 
 
 def _splat(points: FloatArray, camera: Camera) -> NDArray[np.bool_]:
-    """(H, W) the pixels that points fall on, small holes closed."""
+    """Return (H, W), the pixels that points fall on, with small holes closed."""
     import cv2
 
     covered = np.zeros((camera.height, camera.width), np.uint8)
@@ -77,7 +85,7 @@ def _window(known: NDArray[np.bool_]) -> tuple[slice, slice]:
 
 
 def _box(found: NDArray[np.bool_], scale_x: float, scale_y: float) -> Box:
-    """In pixels of the full image."""
+    """Return the box in pixels of the full image."""
     rows, columns = np.flatnonzero(found.any(1)), np.flatnonzero(found.any(0))
     sides = []
     for ends, scale, size in ((columns, scale_x, found.shape[1]), (rows, scale_y, found.shape[0])):

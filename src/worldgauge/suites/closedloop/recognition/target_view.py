@@ -1,4 +1,4 @@
-"""The target of recognition as a language model is shown it: boxed now, and followed through what is imagined."""
+"""The target of recognition as a language model is shown it: boxed now, and tracked through what is imagined."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from worldgauge.suites.closedloop.policies.prompt_images import frame_title, pla
 from worldgauge.suites.closedloop.recognition.tracking import Follow, Target, TrackedView, track_by_geometry
 
 CLOSE_UPS = range(3, 14, 2)
-"""Frames of a clip that go with the answer, padding included (released code)."""
+"""Frames of a clip that are shown for the answer, padding included (released code)."""
 
 
 def target_now(observation: HomeObservation) -> list[Part]:
-    """The front view, the target in a red box where it is seen."""
+    """Return the front view with the target in a red box, if it is in view."""
     return [boxed(observation.front, observation.box)]
 
 
 def target_in_words(observation: HomeObservation) -> str:
-    """What the red box says."""
+    """Return what the prompt says about the red box."""
     if observation.box is None:
         return "The object was framed in red before; it is not in sight straight ahead now."
     return "The object is framed in red."
@@ -32,9 +32,14 @@ def target_in_words(observation: HomeObservation) -> str:
 
 @dataclass(frozen=True)
 class TrackedCandidate:
-    """A candidate with where its rollout shows the target. close: frames for the answer, turned towards it.
+    """A candidate with its target tracked through the rollout.
 
-    follow: how the target is followed.
+    Attributes:
+        plan: The plan.
+        rollout: What was imagined.
+        close: Frames for the answer, turned towards the target.
+        target: The target; None if it is not in view now.
+        follow: The tracker.
     """
 
     plan: ActionPlan
@@ -47,7 +52,16 @@ class TrackedCandidate:
     def of(
         cls, candidates: Sequence[Candidate], observation: HomeObservation, follow: Follow = track_by_geometry
     ) -> list[TrackedCandidate | None]:
-        """Each candidate with the target followed from the box in the front view; None where nothing was imagined."""
+        """Track the target from its box in the front view through each candidate.
+
+        Args:
+            candidates: The candidates.
+            observation: What is sensed now.
+            follow: The tracker.
+
+        Returns:
+            One per candidate; None where nothing was imagined.
+        """
         box = observation.box
         target = None if box is None else Target(box, observation.front, observation.depth("front"), observation.camera)
         return [None if one.rollout is None else cls._of(one.plan, one.rollout, target, follow) for one in candidates]
@@ -56,12 +70,12 @@ class TrackedCandidate:
     def _of(cls, plan: ActionPlan, rollout: Rollout, target: Target | None, follow: Follow) -> TrackedCandidate:
         if target is None:
             return cls(plan, rollout, (), None, follow)
-        # All frames are followed, so that those after the first without the target are left out.
+        # All frames are tracked: tracking ends at the first without the target.
         found = follow(target, plan, rollout, range(1, len(rollout.frames)))
         return cls(plan, rollout, tuple(seen for seen in found if seen.frame in CLOSE_UPS), target, follow)
 
     def close_ups(self, squeeze: int) -> list[Part]:
-        """What goes with the answer, in one picture; nothing where the target is in none of these frames."""
+        """Return one image of the frames for the answer; none if the target is in none of them."""
         cells = [
             titled(boxed(seen.image, seen.box), f"imagined picture {seen.frame}")
             for seen in thinned(self.close, squeeze)
@@ -69,7 +83,7 @@ class TrackedCandidate:
         return [sheet(cells)] if cells else []
 
     def film_strip(self, squeeze: int) -> list[Part]:
-        """The plan's frames in one picture, each under its title, with the target's box or the word that it is lost."""
+        """Return one image of the plan's frames, each titled, with the target's box or a note that it is lost."""
         frames = plan_frames(self.rollout)
         if not frames:
             return []

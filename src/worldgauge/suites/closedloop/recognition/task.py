@@ -1,23 +1,29 @@
-"""Recognition: say what is in the red box (World-in-World, section 5.1)."""
+"""Active recognition: say what is in the red box (World-in-World, section 5.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
+from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.closedloop.format.episode import RecognitionEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask, aims_of_things
+from worldgauge.suites.closedloop.home.settings import StepSettings
+from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
 from worldgauge.suites.closedloop.metrics.success import success, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Decision, History
 from worldgauge.suites.closedloop.recognition.box_tracking import NETWORK as TRACKER
+from worldgauge.suites.closedloop.recognition.chat_proposer import RecognitionProposer
+from worldgauge.suites.closedloop.recognition.chat_reviser import RecognitionReviser
+from worldgauge.suites.closedloop.recognition.format import RecognitionEpisode, RecognitionFormat
+from worldgauge.suites.closedloop.recognition.sampler import RecognitionSampler
 from worldgauge.suites.closedloop.report import drawing
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import Size, TaskParameters, closed_loop_tasks, walked_facts
@@ -31,35 +37,57 @@ DIFFICULTIES = ("easy", "medium", "hard")
 _UNSEEN = "the target is not seen at the start: the episode could not begin"
 
 
+@dataclass(frozen=True)
+class RecognitionSettings(StepSettings):
+    """Settings of recognition."""
+
+    tracker: Literal["geometry", "sam2"] = option(
+        "geometry", "How the target is followed through imagined frames: by geometry and colours, or by SAM 2."
+    )
+
+
 @closed_loop_tasks.register("recognition")
 class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
     """Say what the boxed object is."""
 
     name, order = "recognition", 1
-    defaults = TaskParameters(10, 2, 4, 13, 1.0, 90.0, 384, "heuristic", "recogniser")
+    format, sampler = RecognitionFormat(), RecognitionSampler()
+    defaults = TaskParameters(
+        decisions=10,
+        candidates=2,
+        length=4,
+        clip=13,
+        aspect=1.0,
+        hfov_deg=90.0,
+        view_px=384,
+        proposer="heuristic",
+        reviser="recogniser",
+    )
     columns: ClassVar[Mapping[str, str]] = {
         "recognition/success": "success rate, %",
         "recognition/trajectory_steps": "steps",
     }
     regret_unit = "share of the view that the target covers"
-    parts = ("difficulty", "category")
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {"difficulty": DIFFICULTIES, "category": ()}
     ends: ClassVar[Mapping[str, str]] = {
         "confident": "is sure of its answer",
         LOST: "the target is out of sight",
         UNSEEN: "the target is not seen at the start",
     }
-    policy_options: ClassVar[Mapping[str, str]] = {"tracker": "tracker"}
-    own_settings = ("tracker", "budget", "heuristic_seeds", *HOME_SETTINGS)
+    OwnSettings = RecognitionSettings
+    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": RecognitionProposer}
+    shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": RecognitionReviser}
+    policy_options: ClassVar[Mapping[str, str]] = {"seeds": "heuristic_seeds", "tracker": "tracker"}
 
     @classmethod
     def group(cls, episode: RecognitionEpisode) -> dict[str, object]:
-        """By category and difficulty."""
+        """Group by category and by difficulty."""
         return {"category": episode.category, "difficulty": DIFFICULTIES[episode.difficulty]}
 
     @classmethod
     def networks(cls, settings: Settings) -> tuple[str, ...]:
         """The tracker, where it is one, or those of the reviser."""
-        return (TRACKER,) if settings.tracker == "sam2" else super().networks(settings)
+        return (TRACKER,) if part_of(settings, RecognitionSettings).tracker == "sam2" else super().networks(settings)
 
     @property
     def target(self) -> int | None:
@@ -79,11 +107,11 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
             )
 
     def goal(self, env: HomeEnv) -> Goal:
-        """The target, and the labels of which it has one."""
+        """Return the target, and the labels to choose from."""
         return Goal(target=str(self.episode.target), choices=LABELS)
 
     def rules(self, env: HomeEnv, seed: int) -> RecognitionRules:
-        """See `RecognitionRules`."""
+        """Return the rules of the episode."""
         return RecognitionRules(env, self.parameters, self.settings)
 
     def start_fault(self, env: HomeEnv) -> str | None:
@@ -91,11 +119,11 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
         return UNSEEN if env.observe().box is None else None
 
     def outcome(self, rules: RecognitionRules, env: HomeEnv) -> dict[str, Any]:
-        """The best answer."""
+        """Return the best answer."""
         return {"label": rules.label, "confidence": rules.confidence if rules.label is not None else None}
 
     def scores(self, record: Record) -> Iterator[Score]:
-        """Success and steps."""
+        """Yield success and steps."""
         facts = record.facts
         unseen = facts["end"] == UNSEEN
         right = facts["label"] == self.episode.category
@@ -121,7 +149,7 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
         return f"What is in the red box? {self.episode.category}"
 
     def marked(self, view: Image, trace: Sequence[Mapping[str, Any]], number: int, step: int, size: Size) -> Image:
-        """The view with the red box; that of a step is the one of the next decision."""
+        """Draw the red box; the view of a step gets that of the next decision. See `ClosedLoopTask.marked`."""
         following = number + step
         notes = trace[following]["notes"] if following < len(trace) else {}
         if "box" in notes:
@@ -142,7 +170,7 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
         return self.make_env()
 
     def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """What it answered, and what is right."""
+        """Yield the given and the right answer."""
         sure = "" if facts["confidence"] is None else f" ({facts['confidence']:.0%} sure)"
         yield f"answer: {facts['label'] or 'none'}{sure}"
         yield f"it is: {self.episode.category}"
@@ -153,10 +181,10 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
 
 
 class RecognitionRules(HomeRules):
-    """Name the object in the red box; look on until one is sure.
+    """Rules of an episode: name the object in the red box; look on until the confidence suffices.
 
-    The answer after the last step is asked for: `decisions` steps, one more query. The label is the one of highest
-    confidence over the whole episode, the first of equal ones.
+    There are `decisions` steps and one more query after the last. The answer is the label of highest confidence over
+    the whole episode, the first of equals.
     """
 
     has_last_look = True
@@ -166,31 +194,31 @@ class RecognitionRules(HomeRules):
         self.label: str | None = None
         self.confidence = float("-inf")
         self._decisions = parameters.decisions
-        self._released = settings.budget == "inclusive"
+        self._released = part_of(settings, RecognitionSettings).budget == "inclusive"
         self._env = env
 
     def truncated(self, history: History) -> bool:
-        """After K steps, one a decision."""
+        """Whether K steps, one per decision, are taken."""
         return len(history) >= self._decisions
 
     def terminated_by(self, decision: Decision) -> str | None:
-        """When an answer is confident enough; keeps the best answer so far."""
+        """Stop when an answer is confident enough; keeps the best answer so far."""
         if decision.answer is not None and decision.confidence is not None and decision.confidence > self.confidence:
             self.label, self.confidence = decision.answer, decision.confidence
         return "confident" if self.confidence >= CONFIDENT else None
 
     def actions(self, decision: Decision) -> Iterator[Primitive]:
-        """One primitive."""
+        """Yield one primitive."""
         return iter(() if decision.plan is None else decision.plan.steps[:1])
 
     def terminated_after_actions(self) -> str | None:
-        """When the target has left every view."""
+        """Stop when the target has left every view."""
         return None if self._env.target_around() else LOST
 
     def count_steps(self, steps: int, end: str) -> int:
-        """All steps; the release does not count the one that loses the target."""
+        """Count all steps; the release does not count the one that loses the target."""
         return steps - (self._released and end == LOST)
 
     def true_value(self, plan: ActionPlan) -> float | None:
-        """Share of the front view that the target covers once the plan is carried out, in [0, 1]."""
+        """Return the share of the front view that the target covers after the plan, in [0, 1]."""
         return self._env.target_share(self._env.led_to(plan.turn_left_rad, plan.steps))

@@ -1,11 +1,11 @@
-"""Where a target is in imagined frames, and from where they were imagined: read from their pixels.
+"""Tracking of a target in imagined frames, and of the camera they were imagined from, from pixels alone.
 
-The target's box and the real depth give its points, and those of what is beside it; what neither shows is told apart by
-colour (`growing`). How far the view has moved at a frame is one of few guesses about the plan's next step: that it was
-taken, half taken, or not taken at all (something was in the way, or a model repeats what it sees). The one counts under
-which the real view's points have the colours of the frame, so nothing is told about a plan that is not in the imagined
-frames. A plan is followed to the first frame in which the target is out of view, as the release does with empty masks
-(World-in-World, section 5.1).
+The target's box and the real depth give points on it and next to it; where neither shows, colour decides
+(`refine_box`). How far the camera has moved at a frame is one of few hypotheses about the plan's next step: taken, half
+taken, or not taken (something was in the way, or a model repeats what it sees). The hypothesis under which the real
+view's points have the colours of the frame wins, so a plan that the frames do not show leaves no trace. A plan is
+tracked to the first frame in which the target is out of view, as the release does with empty masks (World-in-World,
+section 5.1).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from worldgauge.core.image import Box, Image
 from worldgauge.core.panorama import perspective
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, Rollout
 from worldgauge.suites.closedloop.recognition.boxes import GROWN
-from worldgauge.suites.closedloop.recognition.refine_box import GRID_PX, grown_box
+from worldgauge.suites.closedloop.recognition.refine_box import GRID_PX, refine_box
 from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive
 
 LEAST_INSIDE = 0.2
-"""Share of a target's points that a frame must show."""
+"""Least share of a target's points that a frame must show."""
 _NEAREST_M = 0.15
 _SAME_DEPTH = 1.3
-"""Depths within this factor are of one thing."""
+"""Depths within this ratio belong to one thing."""
 _STILL = 0.9
-"""Error of a step not taken over that of the step taken, below which it was not taken."""
+"""A step was not taken if that gives less than this share of the error of taking it."""
 _LEAST_OVERLAP = 0.05
 _MOST_OFF = 60.0
-"""Of a colour, so that what is hidden in one of two views weighs no more than this."""
+"""Cap on the difference of a colour, so that occlusion weighs no more than this."""
 
 
 class TrackedView(NamedTuple):
@@ -42,11 +42,11 @@ class TrackedView(NamedTuple):
 
     Attributes:
         frame: Index of the frame.
-        action: The step of the plan that it follows, -1 beyond the plan.
-        image: (H, W, 3), turned towards the target where the frame is a panorama.
+        action: Step of the plan that it follows, -1 beyond the plan.
+        image: (H, W, 3) uint8, turned towards the target if the frame is a panorama.
         box: The target's box.
-        inside: Share of the target's points in view, 1 where unknown.
-        off_rad: Angle to its middle, to the right of straight ahead, before any turning.
+        inside: Share of the target's points in view, 1 if unknown.
+        off_rad: Bearing of its centre, to the right of straight ahead, before any turning.
     """
 
     frame: int
@@ -58,9 +58,13 @@ class TrackedView(NamedTuple):
 
 
 class Target:
-    """What is in a box of a real view, as points, with the colours of all that is around it.
+    """Points of what is in a box of a real view, with the colours around it.
 
-    image, depth: (H, W, 3) and (H, W) metres along the axis of `camera`, in whose view the box is.
+    Args:
+        box: The box, in pixels.
+        image: (H, W, 3) uint8.
+        depth: (H, W) metres along the axis.
+        camera: Camera of the view.
     """
 
     def __init__(self, box: Box, image: Image, depth: Depth, camera: Camera) -> None:
@@ -93,13 +97,18 @@ class Target:
 
     @property
     def box_bearing(self) -> float:
-        """Radians to the right at which the middle of its box is in the real view."""
+        """Bearing of the box's centre in the real view, radians to the right."""
         return math.atan2((self._box[0] + self._box[2]) / 2 - self._camera.cx, self._camera.fx)
 
     def box_seen_by(self, camera: Camera | Panorama, left_rad: float) -> tuple[float, float, float, float] | None:
-        """Its box as another camera sees it from there, turned to the left by so much: x0, y0, x1, y1 in pixels.
+        """Project the box into another camera at the same place, by direction alone.
 
-        Cut to the image; None where it is out of view.
+        Args:
+            camera: The other camera.
+            left_rad: Its turn to the left, radians.
+
+        Returns:
+            x0, y0, x1, y1 in pixels, clipped to the image; None if it is out of view.
         """
         x0, y0, x1, y1 = self._box
         u, v = np.meshgrid(np.linspace(x0, x1, 9), np.linspace(y0, y1, 9))
@@ -112,9 +121,15 @@ class Target:
         return (left, top, right, bottom) if left < right and top < bottom else None
 
     def box_in(self, image: Image, camera: Camera, pose: FloatArray) -> tuple[Box, float] | None:
-        """Its box in the image (H, W, 3) seen from `pose`, (4, 4) relative to the real view's, and how much is there.
+        """Find the box of the target in an image from another pose.
 
-        The second is the share of its points in view. None where it is less than LEAST_INSIDE.
+        Args:
+            image: (H, W, 3) uint8.
+            camera: Camera of the image.
+            pose: (4, 4) camera pose relative to the real view.
+
+        Returns:
+            The box, and the share of the target's points in view; None if that share is less than LEAST_INSIDE.
         """
         own = _seen_from(pose, self._own)
         pixels, depth = camera.project(own)
@@ -123,18 +138,25 @@ class Target:
         share = float(inside.mean()) if len(own) else 0.0
         if share < LEAST_INSIDE:
             return None
-        box = grown_box(image, camera, own, _seen_from(pose, self._beside))
+        box = refine_box(image, camera, own, _seen_from(pose, self._beside))
         return None if box is None else (box, share)
 
     def bearing(self, pose: FloatArray) -> float:
-        """Radians to the right at which its middle is from `pose`, (4, 4) relative to the real view's."""
+        """Return the bearing of its centre, radians to the right, from `pose`, (4, 4) relative to the real view."""
         x, _, z = np.median(_seen_from(pose, self._own), axis=0)
         return math.atan2(x, z)
 
     def moved(self, pose: FloatArray, step: Primitive, frame: Image, camera: Camera | Panorama) -> FloatArray | None:
-        """Where `frame`, (H, W, 3) as `camera` sees, was imagined from: `pose` of the frame before, or a `step` on.
+        """Estimate the pose that a frame was imagined from.
 
-        None where too little of the real view is in it to tell.
+        Args:
+            pose: (4, 4) of the frame before, relative to the real view.
+            step: The step between the two, which may not have been taken.
+            frame: (H, W, 3) uint8.
+            camera: Camera of the frame.
+
+        Returns:
+            (4, 4) pose; None if the frame shows too little of the real view.
         """
         aspect = frame.shape[1] / frame.shape[0]
         small = _shrunk(frame, round(GRID_PX * aspect * (2 if isinstance(camera, Panorama) else 1)))
@@ -152,7 +174,7 @@ class Target:
         return taken if overlap >= _LEAST_OVERLAP else None
 
     def _error(self, small: Image, camera: Camera | Panorama, pose: FloatArray) -> tuple[float, float]:
-        """Mean difference in colour of the points that are in view, and what share of them is."""
+        """Return the mean colour difference of the points in view, and their share."""
         pixels, depth = camera.project(_seen_from(pose, self._cloud))
         with np.errstate(invalid="ignore"):
             inside = (depth > _NEAREST_M) & (pixels >= 0).all(-1) & (pixels < (camera.width, camera.height)).all(-1)
@@ -164,15 +186,15 @@ class Target:
 
 
 Follow = Callable[[Target, ActionPlan, Rollout, Sequence[int]], Iterator[TrackedView]]
-"""As `followed`."""
+"""A tracker, as `track_by_geometry`."""
 
 
 def track_by_geometry(
     target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]
 ) -> Iterator[TrackedView]:
-    """The target in those frames that show it, each paired with its step.
+    """Yield the target in those frames that show it.
 
-    It ends at the first frame of all in which the target is out of view. Frames beyond the plan are assumed to go
+    Tracking ends at the first frame of all in which the target is out of view. Frames beyond the plan are assumed to go
     straight on.
 
     Args:
@@ -211,13 +233,13 @@ def _seen_from(pose: FloatArray, points: FloatArray) -> FloatArray:
 
 
 def _turned(left_rad: float) -> FloatArray:
-    """Pose of a camera turned to the left, relative to itself before."""
+    """Return the pose of a camera turned to the left, relative to its former pose."""
     c, s = math.cos(left_rad), math.sin(left_rad)
     return np.array([[c, 0.0, -s, 0.0], [0.0, 1.0, 0.0, 0.0], [s, 0.0, c, 0.0], [0.0, 0.0, 0.0, 1.0]])
 
 
 def _motion(step: Primitive, part: float) -> FloatArray:
-    """Pose after a part of a step, relative to the one before."""
+    """Return the pose after a part of a step, relative to the one before."""
     if step is Primitive.FORWARD:
         ahead = np.eye(4)
         ahead[2, 3] = part * STEP_M
@@ -234,7 +256,7 @@ def _shrunk(image: Image, width: int) -> Image:
 
 
 def _inner(box: Box, camera: Camera) -> NDArray[np.bool_]:
-    """(H, W) what the box was drawn around before it was grown; at the image's border it was not."""
+    """Return (H, W), the box before it was scaled; at the image's border it was not."""
     x0, y0, x1, y1 = box
     less_x, less_y = ((side - side / GROWN) / 2 for side in (x1 - x0, y1 - y0))
     left, right = round(x0 + less_x * (x0 > 0)), round(x1 - less_x * (x1 < camera.width))
@@ -245,7 +267,7 @@ def _inner(box: Box, camera: Camera) -> NDArray[np.bool_]:
 
 
 def _same(metres: FloatArray, within: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(H, W) pixels at about the depth that most of those `within` have."""
+    """Return (H, W), pixels at about the depth that most of those `within` have."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(metres) / math.log(_SAME_DEPTH)
     known = logs[within & np.isfinite(logs)]

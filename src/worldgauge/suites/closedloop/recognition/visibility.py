@@ -1,4 +1,4 @@
-"""How well an object of a home is seen from a stance: what hides it, the image border, the angle, the distance."""
+"""Visibility of an object from a stance: occlusion, image border, angle, distance."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.camera import Scene, render
+from worldgauge.worlds.indoor.camera import BoxScene, render
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 VIEW = Camera.from_horizontal_fov(128, 128, 90.0)
-"""What a start is judged in; the field of view of the task, on a small grid."""
+"""Camera for judging starts: the field of view of the task, on a small grid."""
 LARGE = 0.01
-"""Share of the view from which on an object is large enough to be told: a cushion at two metres."""
+"""Share of the view at which an object is large enough to be recognised: a cushion at two metres."""
 FRONTAL = 0.6
-"""Share of the largest silhouette from which on an angle is not extreme: a picture at 53 degrees."""
+"""Share of the largest silhouette below which an angle is extreme: a picture at 53 degrees."""
 
 _COARSE = VIEW.resized(48, 48)
 _ALONE_PX = 96
@@ -28,13 +28,13 @@ _HALF_ANGLES_DEG = (8.0, 16.0, 30.0, 50.0, 75.0)
 
 
 class TargetVisibility(NamedTuple):
-    """How well an object is seen. All are shares in [0, 1].
+    """Visibility of an object. All are shares in [0, 1].
 
     Attributes:
-        visible: Of the object's silhouette, in solid angle, that lies in the image with nothing before it.
-        frontal: Of its largest silhouette from anywhere around it, the one at this angle.
-        size: Of the pixels of the image, in one 8-connected piece.
-        near: Of the pixels that are closer than 35 cm, which is where the lens is covered.
+        visible: Of the object's silhouette, in solid angle: what lies in the image and is not occluded.
+        frontal: Of its largest silhouette from anywhere around it: the one at this angle.
+        size: Of the pixels of the image: its largest 8-connected piece.
+        near: Of the pixels: those closer than 35 cm, where the lens is covered.
     """
 
     visible: float
@@ -44,12 +44,17 @@ class TargetVisibility(NamedTuple):
 
     @property
     def clarity(self) -> float:
-        """The three in one number: 1 when all of the object is seen well, 0 when nothing is."""
+        """All three in one number: 1 if the whole object is seen well, 0 if nothing is."""
         return self.visible * min(1.0, self.frontal / FRONTAL) * min(1.0, self.size / LARGE)
 
 
 class VisibilityMeter:
-    """Looks at one object of a home. instance: its number in `View.instance`."""
+    """Measures the visibility of one object of a home.
+
+    Args:
+        home: The home.
+        instance: The object's number in `View.instance`.
+    """
 
     def __init__(self, home: Home, instance: int) -> None:
         thing = home.objects[instance - 1]
@@ -57,12 +62,12 @@ class VisibilityMeter:
         self._home, self._instance = home, instance
         self.centre: FloatArray = (low + high) / 2
         self._reach_m = float(np.linalg.norm(high - low)) / 2
-        self._alone = Scene.of(home.plan.boxes.kept(home.plan.boxes.instance == instance))
-        # Not the side of its box: an exercise bike fills a third of that.
+        self._alone = BoxScene.of(home.plan.boxes.kept(home.plan.boxes.instance == instance))
+        # Not the area of its box: an exercise bike fills a third of that.
         self._largest_m2 = max(self._silhouette_m2(Stance(x, y, 0.0)) for x, y in self._around().tolist())
 
     def see(self, stance: Stance) -> TargetVisibility:
-        """The object from the eye at `stance`, level, with a field of view of 90 degrees."""
+        """Measure from the eye at `stance`, level, with a field of view of 90 degrees."""
         view = self._home.view(stance.eye(), VIEW)
         mask = view.instance == self._instance
         near = float((view.depth < 0.35).mean())
@@ -82,11 +87,11 @@ class VisibilityMeter:
         return bool((self._home.view(stance.eye(), _COARSE).instance == self._instance).any())
 
     def bearing(self, xy: FloatArray) -> float:
-        """Yaw in radians that faces the object's centre from (2,) metres."""
+        """Return the yaw in radians that faces the object's centre from (2,) metres."""
         return math.atan2(self.centre[1] - xy[1], self.centre[0] - xy[0])
 
     def _around(self) -> FloatArray:
-        """Eight places (8, 2) around it, some metres off."""
+        """Return eight places (8, 2) around it, some metres off."""
         angles = np.arange(8) * np.pi / 4
         return self.centre[:2] + (self._reach_m + _AROUND_M) * np.stack([np.cos(angles), np.sin(angles)], -1)
 
@@ -95,7 +100,7 @@ class VisibilityMeter:
         return whole * distance_m**2
 
     def _whole(self, stance: Stance) -> tuple[float, float]:
-        """Solid angle of the object with nothing before it and no image border, and metres to its centre."""
+        """Return the solid angle of the whole object without occlusion or border, and metres to its centre."""
         eye = np.array([stance.x, stance.y, EYE_HEIGHT_M])
         way = self.centre - eye
         distance_m = float(np.linalg.norm(way))
@@ -107,7 +112,7 @@ class VisibilityMeter:
 
 
 def _largest_piece(mask: NDArray[np.bool_]) -> int:
-    """Pixels of the largest 8-connected piece of a mask (H, W) that is not empty."""
+    """Count the pixels of the largest 8-connected piece of a mask (H, W) that is not empty."""
     import cv2
 
     _, _, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
@@ -116,13 +121,13 @@ def _largest_piece(mask: NDArray[np.bool_]) -> int:
 
 @lru_cache(maxsize=len(_HALF_ANGLES_DEG))
 def _aimed(half_deg: float) -> Camera:
-    """One of few cameras: the ray-caster keeps their rays."""
+    """Return one of few cameras, as the ray caster caches their rays."""
     return Camera.from_horizontal_fov(_ALONE_PX, _ALONE_PX, 2 * half_deg)
 
 
 @lru_cache(maxsize=len(_HALF_ANGLES_DEG) + 1)
 def _solid_angles(camera: Camera) -> FloatArray:
-    """Steradians (H, W) of every pixel."""
+    """Return steradians (H, W) of every pixel."""
     rays = camera.rays()
     angles: FloatArray = (rays[..., 2] / np.linalg.norm(rays, axis=-1)) ** 3 / (camera.fx * camera.fy)
     return angles

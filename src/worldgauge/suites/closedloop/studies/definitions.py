@@ -16,8 +16,10 @@ from worldgauge.core.statistics import Correlation, PairedDifference, correlatio
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.tables import make_cell, smallest_difference
 from worldgauge.metrics import metrics
+from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.scoring import HEADLINE
 from worldgauge.suites.closedloop.summary import summarize
+from worldgauge.suites.closedloop.task import serves, task_names
 
 MODELS = ("oracle", "warp", "forgetful", "roll", "freeze", "noise")
 """References that imagine something, from right to wrong."""
@@ -275,8 +277,9 @@ def _calls(asked: StudyRequest) -> list[Arm]:
 def _revision(asked: StudyRequest) -> list[Arm]:
     """Who chooses among the same candidates, with the same frames, against the first one."""
     task = asked.settings.get("task", "navigation")
-    if task not in ("navigation", "manipulation"):
-        raise UsageError(f"study revision compares the revisers of navigation or of manipulation; not of {task}")
+    able = [name for name in task_names() if all(serves(revisers, one, name) for one in REVISERS)]
+    if task not in able:
+        raise UsageError(f"study revision compares the revisers of {' or of '.join(able)}; not of {task}")
     names = [*REVISERS, *(["chat"] if asked.settings.get("chat") else [])]
     return [
         Arm(_joined(model, name, asked), model, {"task": task, "reviser": name}, base=_base(model, name, asked))

@@ -16,19 +16,19 @@ import numpy as np
 
 from worldgauge.core.errors import WorldError
 from worldgauge.core.video import problems
-from worldgauge.engine.collection.findings import Finding, Severity, Spread, spread
+from worldgauge.engine.collection.findings import Finding, Severity, Spread, counted, spread
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text, number_text
 from worldgauge.suites.loopnav.format.trajectories import Trajectory, discover
 from worldgauge.suites.loopnav.format.validity import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
 from worldgauge.suites.loopnav.format.write import worlds_of
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
+from worldgauge.worlds.voxel.eye import HORIZONTAL_FOV_DEG
 
 LINE_OFFSET, LINE_SLOPE = 94.7, 8.07
 """Frames of an ABA walk = 94.7 + 8.07 a block: fits the four published means within 2.1 frames."""
 
 LINE_TOLERANCE = 0.25
 PAPER_CAMERA = 0.1
-HORIZONTAL_FOV_DEG = 107.51
 SHOWN_BLOCKS = 3
 ROUNDING = 0.0011
 """Two yaws of three decimals differ from the exact turn by up to this."""
@@ -192,7 +192,7 @@ def _left_out(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
             faults[trajectory.fault].append(trajectory)
     for fault, group in faults.items():
         severity: Severity = "error" if fault in FILE_FAULTS else "warning"
-        count = f"{len(group)} of {len(trajectories)} trajectories are left out"
+        count = f"{len(group)} of {counted(len(trajectories), 'trajectory')} left out"
         yield Finding(severity, f"{count}, {group[0].id}: {group[0].invalid}")
 
 
@@ -201,19 +201,21 @@ def _of_videos(valid: Sequence[_Measured]) -> Iterator[Finding]:
     for item in valid:
         found = problems(item.trajectory.video)
         if found:
-            yield Finding("error", f"{item.trajectory.id}: the video decodes with {len(found)} complaints: {found[0]}")
+            yield Finding(
+                "error", f"{item.trajectory.id}: the video decodes with {counted(len(found), 'complaint')}: {found[0]}"
+            )
 
 
 def _of_flags(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
     texts: dict[str, tuple[Severity, str]] = {
-        "segment_fallback": ("info", "have a C within 2 blocks of A: the released rule starts the way back at B"),
-        "other_keys": ("warning", "hold keys other than forward and jump"),
-        "extra_info_differs": ("warning", "name another location, type or range in extra_info than their folder"),
+        "segment_fallback": ("info", "with C within 2 blocks of A: the released rule starts the way back at B"),
+        "other_keys": ("warning", "with keys other than forward and jump"),
+        "extra_info_differs": ("warning", "whose extra_info names another location, type or range than the folder"),
     }
     for flag, (severity, text) in texts.items():
         flagged = [trajectory.id for trajectory in trajectories if flag in trajectory.flags]
         if flagged:
-            yield Finding(severity, f"{len(flagged)} trajectories {text} (first: {flagged[0]})")
+            yield Finding(severity, f"{counted(len(flagged), 'trajectory')} (first: {flagged[0]}) {text}")
 
 
 def _of_controls(valid: Sequence[_Measured]) -> Iterator[Finding]:
@@ -222,31 +224,37 @@ def _of_controls(valid: Sequence[_Measured]) -> Iterator[Finding]:
     if backwards:
         yield Finding(
             "error",
-            f"{_many(backwards)} move against their yaw: it is not the release's (0 looks to -z, left positive)",
+            f"{_many(backwards)} in which the walker moves against its yaw: not the released convention (0 "
+            f"looks to -z, left positive)",
         )
     fast = [item for item in valid if item.measures.max_camera > PAPER_CAMERA + 1e-6]
     if fast:
         most = max(item.measures.max_camera for item in fast)
-        yield Finding("warning", f"{_many(fast)} turn up to {most:.3f} rad in one tick; the paper's limit is 0.1")
+        yield Finding(
+            "warning", f"{_many(fast)} with turns of up to {most:.3f} rad in one tick; the paper's limit is 0.1"
+        )
     both = [item for item in valid if item.measures.exclusive_violations]
     if both:
         frames = sum(item.measures.exclusive_violations for item in both)
         yield Finding(
-            "warning", f"{_many(both)} turn {EXCLUSIVE_CAMERA} rad or more while a key is down, in {frames} frames"
+            "warning",
+            f"{_many(both)} with turns of {EXCLUSIVE_CAMERA} rad or more while a key is down, in "
+            f"{counted(frames, 'frame')}",
         )
     shifted = [item for item in valid if item.measures.camera_mismatch > ROUNDING]
     if shifted:
         most = max(item.measures.camera_mismatch for item in shifted)
         yield Finding(
-            "warning", f"{_many(shifted)} have a camera value that is not the change of yaw, by up to {most:.4f} rad"
+            "warning",
+            f"{_many(shifted)} with camera values that differ from the change of yaw, by up to {most:.4f} rad",
         )
     idle = [item for item in valid if item.measures.idle_records]
     if idle:
         records = sum(item.measures.idle_records for item in idle)
         yield Finding(
             "info",
-            f"{_many(idle)} hold idle records, {records} in all: as published, of idle ticks one a second is kept, "
-            "so each of them may stand for a second",
+            f"{_many(idle)} with idle records, {records} in all: recordings keep one idle tick per second, as "
+            "published, so each may stand for a second",
         )
 
 
@@ -256,15 +264,16 @@ def _of_shape(valid: Sequence[_Measured]) -> Iterator[Finding]:
     if blind:
         least = min(math.degrees(item.measures.look_around) for item in blind)
         yield Finding(
-            "warning", f"{_many(blind)} do not show every direction before the first step, least {least:.0f} degrees"
+            "warning",
+            f"{_many(blind)} without every direction in sight before the first step: as little as {least:.0f} degrees",
         )
     off = [item for item in valid if abs(item.to_line - 1) > LINE_TOLERANCE]
     if off:
         worst = max(off, key=lambda item: abs(math.log(item.to_line)))
         yield Finding(
             "warning",
-            f"{_many(off)} are more than 25% off the published line of frames against path length, "
-            f"worst {worst.to_line:.2f} times, {worst.trajectory.id}",
+            f"{_many(off)} more than 25% off the published line of frames against path length, "
+            f"at worst {worst.to_line:.2f} times ({worst.trajectory.id})",
         )
 
 
@@ -288,12 +297,12 @@ def _of_worlds(root: Path) -> Iterator[Finding]:
         if replaced:
             first = ", ".join(f"{base_name(one.foreign)} as {one.ours}" for one in replaced[:SHOWN_BLOCKS])
             count = sum(one.cells for one in replaced)
-            told = f"{count} of {blocks} blocks are seen as the nearest of ours, such as {first}"
-            yield Finding("info", f"{location}: {told}")
+            message = f"{count} of {blocks} blocks are replaced by the nearest of ours, such as {first}"
+            yield Finding("info", f"{location}: {message}")
 
 
 def _many(items: Sequence[_Measured]) -> str:
-    return f"{len(items)} trajectories (first: {items[0].trajectory.id})"
+    return f"{counted(len(items), 'trajectory')} (first: {items[0].trajectory.id})"
 
 
 def _published(name: str, kind: str, radius: int) -> tuple[float, float] | None:

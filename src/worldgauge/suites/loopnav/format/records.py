@@ -26,7 +26,7 @@ MAX_RECORDS = 50_000
 MAX_COORDINATE = 1e8
 MAX_WHOLE = 2**64
 HELD_KEYS = ("back", "left", "right", "sprint", "sneak")
-"""Keys that released records carry beside forward and jump; false in all of them."""
+"""Keys in released records besides forward and jump; false in all of them."""
 
 DIGGING_KEYS = frozenset({"dig", "digging", "attack"})
 

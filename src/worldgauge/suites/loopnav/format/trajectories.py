@@ -28,7 +28,7 @@ from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.core.io import check_name, parse_json
+from worldgauge.core.io import check_name, digest_of, parse_json
 from worldgauge.core.video import Clip
 from worldgauge.suites.loopnav.format import validity as rules
 from worldgauge.suites.loopnav.format.records import parse_records, read_bytes, read_records, walk_of
@@ -169,9 +169,7 @@ def load(trajectory: Trajectory, world: WorldFacts | None = None, pictures: str 
     records = read_records(trajectory.records)
     clip = Clip.open(trajectory.video)
     if len(records) != len(clip):
-        raise DataError(
-            f"{trajectory.video}: {len(clip)} frames, but {len(records)} records in the JSON file beside it"
-        )
+        raise DataError(f"{trajectory.video}: {len(clip)} frames, but {len(records)} records in its JSON file")
     walk = walk_of(records, trajectory.type, trajectory.radius)
     facts = {
         "type": trajectory.type,
@@ -197,14 +195,21 @@ def load(trajectory: Trajectory, world: WorldFacts | None = None, pictures: str 
 
 
 def fingerprint_of(trajectory: Trajectory, world: WorldFacts | None) -> str:
-    """SHA-256 over the two files of a recording and the world they show, as `load` takes both.
+    """Digest a recording and the world it shows.
 
     The same recording with another world, or with none, is another task: references and labels are made from the world.
     The digest covers the content of the world's files, not where they lie.
+
+    Args:
+        trajectory: The recording.
+        world: The world, as `load` takes it.
+
+    Returns:
+        SHA-256 in hexadecimal.
     """
     facts = None if world is None else [world.name, _without_files(world), world.digest]
     text = json.dumps([trajectory.fingerprint, facts], sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of(text)
 
 
 def aligned_actions(walk: Walk) -> Actions:
@@ -389,7 +394,7 @@ def _index_path(root: Path) -> Path:
         return root / INDEX_FILE
     from platformdirs import user_cache_dir
 
-    name = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:24]
+    name = digest_of(str(root.resolve()))[:24]
     return Path(user_cache_dir("worldgauge")) / "loopnav" / f"{name}.json"
 
 

@@ -67,7 +67,12 @@ def goal_changes(goals: Sequence[Goal | None]) -> list[int]:
 
 
 def is_away(start: tuple[float, float], goal: Goal) -> bool:
-    """Whether `goal` differs from `start` (x, z) by more than two blocks on either axis."""
+    """Tell whether a goal differs from the start by more than two blocks on either axis.
+
+    Args:
+        start: (x, z) in the game's frame, metres.
+        goal: The goal.
+    """
     return abs(goal.x - start[0]) > AWAY_M or abs(goal.z - start[1]) > AWAY_M
 
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.metrics import metrics
-from worldgauge.metrics.matching import assignment, closest_maximum_matching
-from worldgauge.metrics.sgcs import TAU, Instances, Scene, instance_table
+from worldgauge.perception.instances import Instances, SceneGraph, instance_table
+from worldgauge.suites.loopnav.metrics.matching import assignment, closest_maximum_matching
 from worldgauge.suites.loopnav.metrics.scene_variants import STUFF
+from worldgauge.suites.loopnav.metrics.sgcs import TAU
 
 DEAD_BAND = 0.05
 """Share of the diagonal within which neither of two things is left of, or above, the other."""
@@ -30,7 +31,9 @@ Pairs = Mapping[str, NDArray[np.int64]]
 """By category, for each instance of A its partner in B, -1 for none."""
 
 
-def match_by_place(a: Scene, b: Scene, *, height: int, width: int, tau: float = TAU) -> dict[str, NDArray[np.int64]]:
+def match_by_place(
+    a: SceneGraph, b: SceneGraph, *, height: int, width: int, tau: float = TAU
+) -> dict[str, NDArray[np.int64]]:
     """Match instances as SGCS does: as many pairs as possible, and of those matchings the one of least total distance.
 
     Args:
@@ -103,7 +106,7 @@ def mean_colours(
     version=1,
     source="LoopNav, outlook: relational edges",
 )
-def relation_score(a: Scene, b: Scene, pairs: Pairs, *, height: int, width: int) -> float | None:
+def relation_score(a: SceneGraph, b: SceneGraph, pairs: Pairs, *, height: int, width: int) -> float | None:
     """Share of the scene graph's edges between objects that A and B have in common: 2 sum(g) / (E_a + E_b).
 
     An edge joins two objects of a frame (all categories but STUFF); E counts them. For two matched objects the
@@ -193,11 +196,11 @@ def _distances(a: Instances, b: Instances) -> FloatArray:
     return distance
 
 
-def _objects(scene: Scene) -> list[Any]:
+def _objects(scene: SceneGraph) -> list[Any]:
     return [row for name, group in scene.items() if name not in STUFF for row in group.rows()]
 
 
-def _partners(a: Scene, b: Scene, pairs: Pairs) -> tuple[FloatArray, FloatArray]:
+def _partners(a: SceneGraph, b: SceneGraph, pairs: Pairs) -> tuple[FloatArray, FloatArray]:
     """Centroids (k, 2) of matched objects, row i of A with row i of B."""
     left, right = [np.zeros((0, 2))], [np.zeros((0, 2))]
     for name, columns in pairs.items():

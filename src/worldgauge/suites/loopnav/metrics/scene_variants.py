@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import wrap_angle
 from worldgauge.metrics import metrics
-from worldgauge.metrics.sgcs import TAU, Empty, FrameScore, Matching, Scene, VideoScore, frame_sgcs, video_score
+from worldgauge.perception.instances import SceneGraph
+from worldgauge.suites.loopnav.metrics.sgcs import TAU, Empty, FrameScore, Matching, VideoScore, frame_sgcs, video_score
 
 STUFF = ("sky", "grass", "path", "dirt", "sand", "snow", "water")
 """Ground, water and sky: what has no countable objects. The rest are objects: building, tree, flower."""
@@ -84,8 +85,8 @@ def informative_sgcs(frames: Sequence[FrameScore]) -> float | None:
 
 
 def chance_level(
-    a: Sequence[Scene],
-    b: Sequence[Scene],
+    a: Sequence[SceneGraph],
+    b: Sequence[SceneGraph],
     *,
     height: int,
     width: int,
@@ -155,8 +156,8 @@ def chance_corrected(score: float | None, chance: float | None) -> float | None:
     source="SGCS against the best of neighbouring frames",
 )
 def drift_tolerant_sgcs(
-    a: Sequence[Scene],
-    b: Sequence[Scene],
+    a: Sequence[SceneGraph],
+    b: Sequence[SceneGraph],
     *,
     window: int,
     height: int,
@@ -295,9 +296,9 @@ def _scored_where(values: Sequence[float | None], kept: Sequence[bool]) -> Video
     source="SGCS of the last frames against the look-around",
 )
 def loop_closure(
-    last: Sequence[Scene],
+    last: Sequence[SceneGraph],
     last_yaw: ArrayLike,
-    around: Sequence[Scene],
+    around: Sequence[SceneGraph],
     around_yaw: ArrayLike,
     *,
     height: int,

@@ -74,8 +74,8 @@ class Game:
             WorldError: When published places lie elsewhere, or the viewer cannot draw its version.
         """
         if self.pictures != "ours" and server.version != VERSION:
-            told = f"of {VERSION}, and {self.server} runs {server.version}"
-            raise WorldError(f"pictures '{self.pictures}' are drawn {told}")
+            versions = f"of {VERSION}, and {self.server} runs {server.version}"
+            raise WorldError(f"pictures '{self.pictures}' are drawn {versions}")
         seed = seed_of(server)
         published = next((text for text in self.places if place_of(text).published), None)
         if published is not None and (server.version, seed) not in ((VERSION, SEED), (VERSION, None)):

@@ -151,10 +151,14 @@ def close_locations() -> None:
 
 @lru_cache(maxsize=4)
 def kept_facts(out: Path, place: Place) -> WorldFacts:
-    """Facts of a server's place that was opened before, made from the cells in the collection; like `Location.facts`.
+    """Return the facts of a server's place that was opened before, from the cells in the collection.
+
+    Args:
+        out: Folder of the collection.
+        place: The place.
 
     Raises:
-        WorldError: When the cells are gone or belong to another place.
+        WorldError: The cells are gone or belong to another place.
     """
     return _kept_facts(_kept(out, place), out)
 

@@ -48,18 +48,29 @@ class LoopSite(Protocol):
         ...
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose A.
+        """Choose the start A.
+
+        Args:
+            begin: Cell to search around; the site's own by default.
+            rng: Generator.
+            rule: How offsets are drawn.
 
         Raises:
-            WalkFailedError: When none is found.
+            WalkFailedError: None is found.
         """
         ...
 
     def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose a place about `radius` cells from `around`.
+        """Choose a place at about a given distance.
+
+        Args:
+            around: Cell to search around.
+            radius: Distance in cells.
+            rng: Generator.
+            rule: How offsets are drawn.
 
         Raises:
-            WalkFailedError: When none is found.
+            WalkFailedError: None is found.
         """
         ...
 
@@ -108,11 +119,30 @@ class VoxelSite:
         return start_place(self._world, self._start.ground) if self._start.cell is None else self._start.cell
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """About START_RADIUS from the middle."""
+        """Choose a cell about START_RADIUS from the middle.
+
+        Args:
+            begin: Cell to search around; the site's own by default.
+            rng: Generator.
+            rule: How offsets are drawn.
+
+        Raises:
+            WalkFailedError: None is found.
+        """
         return self.next_place(begin or self.begin(), START_RADIUS, rng, rule)
 
     def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """See `sampling.sample_place`; any column where goals are loose."""
+        """Choose a place by `sampling.sample_place`, or any column where goals are loose.
+
+        Args:
+            around: Cell to search around.
+            radius: Distance in cells.
+            rng: Generator.
+            rule: How offsets are drawn.
+
+        Raises:
+            WalkFailedError: None is found.
+        """
         if self._start.loose:
             dx, dy = sample_offset(radius, rng, rule)
             return around[0] + dx, around[1] + dy, around[2]
@@ -142,12 +172,28 @@ class FloorSite:
         """None: the walker is put down at A."""
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Any cell with room, each as likely."""
+        """Choose any cell with room, each with equal probability.
+
+        Args:
+            begin: Not used.
+            rng: Generator.
+            rule: Not used.
+        """
         cells = self.walker.cells
         return cells[int(rng.integers(len(cells)))]
 
     def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """See `LoopSite.next_place`."""
+        """Choose a cell with room at about a given distance.
+
+        Args:
+            around: Cell to search around.
+            radius: Distance in cells.
+            rng: Generator.
+            rule: How offsets are drawn.
+
+        Raises:
+            WalkFailedError: None is found.
+        """
         for _ in range(MAX_REJECTIONS):
             dx, dy = sample_offset(radius, rng, rule)
             if (cell := self.walker.cell_at(around[0] + dx, around[1] + dy)) is not None:

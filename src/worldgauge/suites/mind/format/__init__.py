@@ -10,6 +10,7 @@ Example:
 """
 
 from worldgauge.perception.colmap import ImageList, read_images_txt, write_images_txt
+from worldgauge.suites.mind.actions import space_of, steps_of
 from worldgauge.suites.mind.format.check import ClipStatistics, PartStatistics, check
 from worldgauge.suites.mind.format.coordinates import our_pose, ue_pose
 from worldgauge.suites.mind.format.layout import (
@@ -19,8 +20,6 @@ from worldgauge.suites.mind.format.layout import (
     SHARED_SPACE,
     MindClip,
     Part,
-    space_of,
-    steps_of,
     submissions,
 )
 from worldgauge.suites.mind.format.read import (

@@ -16,7 +16,7 @@ from worldgauge.core.geometry import FloatArray, wrap_angle, yaw_pitch_from_pose
 from worldgauge.core.image import read_png
 from worldgauge.core.io import list_folder
 from worldgauge.core.video import Clip, problems
-from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
+from worldgauge.engine.collection.findings import Finding, Spread, counted, grouped, spread
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.mind.format.coordinates import our_point
 from worldgauge.suites.mind.format.files import read_action
@@ -268,11 +268,11 @@ def _odd(recorded: Sequence[_Measured]) -> Iterator[tuple[str, str]]:
 
 
 def _of_facts(valid: Sequence[MindClip]) -> Iterator[Finding]:
-    """What nobody said of the data, and what is assumed instead."""
+    """What the data do not say, and what is assumed instead."""
     guessed = [clip for clip in valid if not clip.space_known]
     if guessed:
         what = "the action space is read off the name, else 1 degree a frame and 200 cm/s; the camera sees 90 degrees"
-        yield Finding("info", f"{len(guessed)} clips have no side-car (first: {guessed[0].id}): {what}")
+        yield Finding("info", f"{counted(len(guessed), 'clip')} without a side-car (first: {guessed[0].id}): {what}")
 
 
 def _of_files(valid: Sequence[MindClip]) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.fields import camera_of, number_of, poses_of, short, world_of
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.io import read_json_object
-from worldgauge.suites.mind.format.layout import space_of, steps_of
+from worldgauge.suites.mind.actions import space_of, steps_of
 from worldgauge.suites.mind.walks.mirror import Perspective
 
 MAX_BYTES = 64 * 2**20

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
-from worldgauge.core.actions import ActionSpace, walk_look
+from worldgauge.core.actions import ActionSpace
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import check_inside, list_folder
+from worldgauge.suites.mind.actions import space_of, steps_of, walk_look
 from worldgauge.suites.mind.walks.mirror import Perspective
 
 Part = Literal["train", "mem_test", "action_space_test", "mirror_test"]
@@ -100,21 +99,14 @@ class MindClip:
 
 
 def part_folder(perspective: Perspective, part: Part) -> Path:
-    """Path of a part's folder, relative to the data folder."""
+    """Return the path of a part's folder, relative to the data folder.
+
+    Args:
+        perspective: First or third person.
+        part: The part.
+    """
     top = Path(f"{perspective}_data")
     return top / part if part == "train" else top / "test" / part
-
-
-def steps_of(space: ActionSpace) -> tuple[float, float]:
-    """(delta_r, delta_p) of a space of keys: degrees a frame, and centimetres a second."""
-    turn = space.axes[space.column("look_left")].motion.yaw
-    step = space.axes[space.column("forward")].motion.forward
-    return round(float(np.degrees(turn)), 9), round(step * space.fps * 100, 7)
-
-
-def space_of(delta_r_deg: float, delta_p_cm_s: float) -> ActionSpace:
-    """The space whose keys turn by `delta_r_deg` a frame and walk `delta_p_cm_s` a second."""
-    return walk_look(speed_mps=delta_p_cm_s / 100, turn_deg=delta_r_deg)
 
 
 def space_hint(name: str) -> ActionSpace:

@@ -19,8 +19,9 @@ from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.core.image import png_size, read_png
-from worldgauge.core.io import check_inside, check_name, list_folder, natural_key, read_caption
+from worldgauge.core.io import check_inside, check_name, digest_of, list_folder, natural_key, read_caption
 from worldgauge.core.video import Clip, header_frames
+from worldgauge.suites.mind.actions import actions_of, space_of
 from worldgauge.suites.mind.format import coordinates
 from worldgauge.suites.mind.format.files import ActionFile, SideCar, read_action, read_sidecar
 from worldgauge.suites.mind.format.layout import (
@@ -38,9 +39,8 @@ from worldgauge.suites.mind.format.layout import (
     data_folder,
     part_folder,
     space_hint,
-    space_of,
 )
-from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, Perspective, actions_of
+from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, Perspective
 
 
 def discover(
@@ -132,7 +132,7 @@ def _blank(name: str, folder: Path, perspective: Perspective, part: Part) -> Min
         check_name(name, f"{perspective}_data/{part}")
     except DataError as error:
         fault = str(error)
-        mark = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        mark = digest_of(name.encode("utf-8", "surrogateescape"))[:8]
         shown = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:100] + f"-{mark}"
     return MindClip(
         id=f"{perspective}_data/{part}/{shown}",
@@ -187,15 +187,25 @@ def _examined(at: _Loading, clip: MindClip) -> MindClip:
 
 
 def told(error: Exception, folder: Path) -> str:
-    """One line for a fault, with file names relative to `folder`."""
+    """Describe a fault in one line, with file names relative to a folder.
+
+    Args:
+        error: The fault.
+        folder: The folder.
+    """
     return str(error).replace(f"{folder}/", "")
 
 
 def check_size(clip: MindClip, size: tuple[int, int], name: str) -> None:
-    """Check that pictures are as large as those of the camera that took them.
+    """Check that pictures have the size of the camera that took them.
+
+    Args:
+        clip: The clip.
+        size: Width and height of the pictures.
+        name: Name of their file, for messages.
 
     Raises:
-        DataError: When they are not.
+        DataError: They have not.
     """
     camera = clip.camera
     if camera is not None and size != (camera.width, camera.height):
@@ -205,10 +215,14 @@ def check_size(clip: MindClip, size: tuple[int, int], name: str) -> None:
 
 
 def with_sidecar(clip: MindClip, car: SideCar) -> MindClip:
-    """The clip with what our own side-car adds.
+    """Add to a clip what our own side-car says.
+
+    Args:
+        clip: The clip.
+        car: The side-car.
 
     Raises:
-        DataError: When the side-car is of the other perspective.
+        DataError: The side-car is of the other perspective.
     """
     if car.perspective != clip.perspective:
         raise DataError(f"{SIDECAR}: perspective '{car.perspective}' lies in {clip.perspective}_data; move the clip")
@@ -329,7 +343,7 @@ def _mirror_paths(place: Path, folder: Path) -> Iterator[_MirrorPath]:
         if path.suffix.lower() == ".json" and path.name.startswith("-") and path.is_file()
     }
     if not files:
-        warning = "no action files beside the start images: the ten paths are taken from their definition"
+        warning = "no action files next to the start images: the ten paths are taken from their definition"
         for name, number in MIRROR_NUMBERS.items():
             yield _MirrorPath(name, number, len(defined_keys(name)), warnings=(warning,))
         return
@@ -426,10 +440,18 @@ def video_path(clip: MindClip) -> Path:
 
 
 def poses_of_file(file: ActionFile, perspective: Perspective, where: str) -> FloatArray:
-    """Camera-to-world poses (T, 4, 4) of an action file.
+    """Compute the camera poses of an action file.
+
+    Args:
+        file: Its content.
+        perspective: First or third person.
+        where: Name of the file, for messages.
+
+    Returns:
+        Camera-to-world poses (T, 4, 4).
 
     Raises:
-        DataError: When the file lacks the camera's fields.
+        DataError: The file lacks the camera's fields.
     """
     if perspective == "1st":
         position, angles = file.actor_pos, file.actor_rpy

@@ -150,12 +150,19 @@ class Results:
 
 
 def write_results(path: Path, results: Results) -> Path:
-    """Write a result file, whole or not at all. Averages are plain means over the values that are given.
+    """Write a result file in one step. Averages are plain means over the values that are given.
 
-    It is strict JSON: infinite PSNR is null with their number next to it, other values that are not finite are null.
+    It is strict JSON: infinite PSNR is null with their number next to it; other values that are not finite are null.
+
+    Args:
+        path: The file.
+        results: The results.
+
+    Returns:
+        The file.
 
     Raises:
-        DataError: When the file cannot be written.
+        DataError: It cannot be written.
     """
     content = {"data": [_entry(item) for item in results.data], "video_max_time": results.video_max_time}
     write_file(Path(path), json.dumps(content, indent=1, allow_nan=False) + "\n")

@@ -155,8 +155,15 @@ def write_mirror_start(
 def write_mirror_actions(root: Path, perspective: Perspective) -> list[Path]:
     """Write the ten paths of a perspective as action files, with zero poses as in the published ones.
 
+    Args:
+        root: The data folder.
+        perspective: First or third person.
+
+    Returns:
+        The files.
+
     Raises:
-        DataError: When a file cannot be written.
+        DataError: A file cannot be written.
     """
     folder = Path(root) / part_folder(perspective, "mirror_test")
     try:

@@ -263,11 +263,15 @@ def labels_of(keys: ArrayLike) -> list[str]:
 
 
 def group_of(label: str, rule: GroupRule = "keys") -> str:
-    """The group of `label`; see `GroupRule`.
+    """Return the group of an action; see `GroupRule`.
+
+    Args:
+        label: The action, its keys joined by "+".
+        rule: How actions are grouped.
 
     Raises:
-        UnknownNameError: For a part of a label that is no key.
-        UsageError: For another rule.
+        UnknownNameError: A part of the label is not a key.
+        UsageError: There is no such rule.
     """
     if rule not in get_args(GroupRule):
         raise UsageError(f"no rule '{rule}' to group actions by; known: {', '.join(get_args(GroupRule))}")

@@ -22,7 +22,12 @@ MOTION_SHARE = 0.1
 
 
 @metrics.register(
-    "out_leg_motion", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source="ours, beside MIND's pairs"
+    "out_leg_motion",
+    unit="1",
+    better="neither",
+    bounds=(0.0, 1.0),
+    version=1,
+    source="ours, in addition to MIND's pairs",
 )
 def out_leg_motion(start: Image, turn: Image) -> float:
     """Mean squared difference of the start image and the frame at the far end of the path, at 1280x720; 0: no motion.

@@ -155,31 +155,69 @@ def gsc_ssim(video: Clip) -> float:
 
 @metrics.register("gsc_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def gsc_lpips(video: Clip, distances: Distances) -> float:
-    """Mean learned distance of the way out and the way back reversed, released pairing; see `scene_distances`."""
+    """Compute the mean learned distance of the way out and the reversed way back (pairing of the release).
+
+    Args:
+        video: The path out and back.
+        distances: The learned distance.
+    """
     return _mean(scene_distances(video, distances).released)
 
 
 @metrics.register("gsc_aligned_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source=_OURS)
 def gsc_aligned_mse(video: Clip, start: Image) -> float:
-    """Mean squared difference of frames seen from one place on the way out and back; 0 for a perfect renderer."""
+    """Compute the mean squared difference of frames seen from one place on the way out and back.
+
+    Args:
+        video: The path out and back.
+        start: The start image (H, W, 3) uint8.
+
+    Returns:
+        0 for a perfect renderer.
+    """
     return mean_error(scene_errors(video, start).aligned).mse
 
 
 @metrics.register("gsc_aligned_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source=_OURS)
 def gsc_aligned_psnr(video: Clip, start: Image) -> float:
-    """Mean peak signal-to-noise ratio of frames seen from one place on the way out and back."""
+    """Compute the mean peak signal-to-noise ratio of frames seen from one place on the way out and back.
+
+    Args:
+        video: The path out and back.
+        start: The start image (H, W, 3) uint8.
+
+    Returns:
+        Decibels.
+    """
     return mean_error(scene_errors(video, start).aligned).psnr
 
 
 @metrics.register("gsc_aligned_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_OURS)
 def gsc_aligned_ssim(video: Clip, start: Image) -> float:
-    """Mean structural similarity of frames seen from one place on the way out and back; 1 for a perfect renderer."""
+    """Compute the mean structural similarity of frames seen from one place on the way out and back.
+
+    Args:
+        video: The path out and back.
+        start: The start image (H, W, 3) uint8.
+
+    Returns:
+        1 for a perfect renderer.
+    """
     return mean_error(scene_errors(video, start).aligned).ssim
 
 
 @metrics.register("gsc_aligned_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_OURS)
 def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
-    """Mean learned distance of frames seen from one place on the way out and back; 0 for a perfect renderer."""
+    """Compute the mean learned distance of frames seen from one place on the way out and back.
+
+    Args:
+        video: The path out and back.
+        start: The start image (H, W, 3) uint8.
+        distances: The learned distance.
+
+    Returns:
+        0 for a perfect renderer.
+    """
     return _mean(scene_distances(video, distances, start).aligned)
 
 

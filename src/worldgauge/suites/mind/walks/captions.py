@@ -23,7 +23,12 @@ _VERBS = ("walks", "steps", "looks", "looks")
 
 
 def caption(family: str, walk: KeyWalk) -> str:
-    """One paragraph: the place, the viewpoint, and for how many seconds each key is held."""
+    """Write one paragraph: the place, the viewpoint, and for how many seconds each key is held.
+
+    Args:
+        family: Family of the scene.
+        walk: The walk.
+    """
     seen = "from the walker's own eyes" if walk.perspective == "1st" else "over the shoulder of the walker"
     metres = polyline.length(walk.feet[:, :2])
     said = [

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.actions import ActionSpace
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.suites.mind.walks.mirror import Keys
+from worldgauge.suites.mind.actions import Keys
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import SHAPE_OF, SHAPES
@@ -77,10 +77,15 @@ class WalkArea(NamedTuple):
 
 
 def area_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> WalkArea:
-    """The part of the world's floor within REACH_M of `xy` (2,); outside it nothing is free.
+    """Cut out the world's floor within REACH_M of a place; outside it nothing is free.
+
+    Args:
+        world: The world.
+        xy: The place (2,), metres.
+        arm: The camera is on an arm.
 
     Raises:
-        WorldError: For an arm in a world without cells: only cells show where its camera fits.
+        WorldError: An arm in a world without cells: only cells show where its camera fits.
     """
     whole = world.floor
     middle, reach = whole.cells_of(xy), round(REACH_M / whole.cell_m)
@@ -122,13 +127,23 @@ def replayed(area: WalkArea, start: ArrayLike, keys: Keys, space: ActionSpace) -
 
 
 def feet_of(area: WalkArea, states: States) -> FloatArray:
-    """Feet (T, 3) in metres of states (T, 7)."""
+    """Return feet (T, 3) in metres of states (T, 7).
+
+    Args:
+        area: The floor.
+        states: The states.
+    """
     heights = [_ground_at(area.terrain, x, y) for x, y in states[:, :2]]
     return np.column_stack([states[:, :2], heights])
 
 
 def stands_well(area: WalkArea, state: States) -> bool:
-    """Whether the camera of a walker in `state` (7,) has room; one without an arm always has."""
+    """Tell whether the camera of a walker has room; one without an arm always has.
+
+    Args:
+        area: The floor.
+        state: (7,).
+    """
     return bool(_stands_well(area.terrain, state))
 
 
@@ -194,7 +209,14 @@ def _signed(code):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def advance(state, keys, terrain, step, turn):  # type: ignore[no-untyped-def]
-    """Move `state` (7,) by one frame, in place. At a wall the walker slides along it or stops.
+    """Move a state by one frame, in place. At a wall the walker slides along it or stops.
+
+    Args:
+        state: (7,).
+        keys: Key codes (4,).
+        terrain: The floor as the kernel takes it.
+        step: Step per frame, metres.
+        turn: Turn per frame, radians.
 
     Returns:
         Whether the walker was held up.
@@ -235,7 +257,16 @@ def advance(state, keys, terrain, step, turn):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def arm_is_free(terrain, x, y, z, yaw, pitch):  # type: ignore[no-untyped-def]
-    """Whether nothing is within LENS_M of the arm behind a pivot, nor of its camera."""
+    """Tell whether nothing is within LENS_M of the arm behind a pivot, nor of its camera.
+
+    Args:
+        terrain: The floor as the kernel takes it.
+        x: Pivot, metres.
+        y: Pivot, metres.
+        z: Pivot, metres.
+        yaw: Radians.
+        pitch: Radians.
+    """
     cells, corner = terrain.cells, terrain.cells_at
     fx, fy, fz = math.cos(yaw) * math.cos(pitch), math.sin(yaw) * math.cos(pitch), math.sin(pitch)
     count = 25
@@ -267,10 +298,21 @@ def _stands_well(terrain, state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-def]
-    """States (n, 7) while `keys` are held from `start` on, for `frames` frames or fewer.
+    """Simulate keys that are held.
 
     It ends before the keys would push the walker or the camera into something, early enough to let go of them before
     that, and where the view reaches its steepest.
+
+    Args:
+        start: State (7,) at the start.
+        keys: Key codes (4,).
+        frames: Largest number of frames.
+        terrain: The floor as the kernel takes it.
+        step: Step per frame, metres.
+        turn: Turn per frame, radians.
+
+    Returns:
+        States (n, 7), n <= frames.
     """
     out = np.empty((frames, 7))
     state = start.copy()
@@ -297,7 +339,15 @@ def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-d
 
 @njit(cache=True, nogil=True)
 def open_ahead(terrain, x, y, yaw, most):  # type: ignore[no-untyped-def]
-    """Metres from a point along `yaw` to where no foot can stand, at most `most`."""
+    """Return the distance from a point along `yaw` to where no foot can stand.
+
+    Args:
+        terrain: The floor as the kernel takes it.
+        x: Metres.
+        y: Metres.
+        yaw: Radians.
+        most: Largest distance, metres.
+    """
     away = 0.0
     while away < most and _room_at(terrain, x + away * math.cos(yaw), y + away * math.sin(yaw)) > 0.0:
         away += 0.5 * terrain.cell_m
@@ -306,7 +356,16 @@ def open_ahead(terrain, x, y, yaw, most):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def seen_before(shown, x, y, yaw, near_m, near_rad):  # type: ignore[no-untyped-def]
-    """Whether one of the views `shown` (N, 3), each x, y, yaw, is within `near_m` and `near_rad`."""
+    """Tell whether a view is close to one of those shown.
+
+    Args:
+        shown: (N, 3), x, y in metres and yaw in radians.
+        x: Metres.
+        y: Metres.
+        yaw: Radians.
+        near_m: Largest distance, metres.
+        near_rad: Largest angle, radians.
+    """
     for n in range(len(shown)):
         off = abs((shown[n, 2] - yaw + math.pi) % (2 * math.pi) - math.pi)
         if off <= near_rad and math.hypot(shown[n, 0] - x, shown[n, 1] - y) <= near_m:

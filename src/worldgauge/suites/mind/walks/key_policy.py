@@ -13,6 +13,7 @@ import numpy as np
 from worldgauge.core import polyline
 from worldgauge.core.actions import ActionSpace
 from worldgauge.core.geometry import FloatArray, wrap_angle
+from worldgauge.suites.mind.actions import Keys
 from worldgauge.suites.mind.walks.dynamics import (
     HEADING,
     PITCH,
@@ -28,7 +29,6 @@ from worldgauge.suites.mind.walks.dynamics import (
     seen_before,
     strides_of,
 )
-from worldgauge.suites.mind.walks.mirror import Keys
 from worldgauge.worlds.third_person import ARM_M
 from worldgauge.worlds.walking.clearance import find_way, resampled, straightened, ways_to
 
@@ -114,7 +114,16 @@ class KeyPolicy:
         level: float,
         weights: PolicyWeights,
     ) -> None:
-        """level: pitch in radians that the view comes back to."""
+        """Prepare the policy.
+
+        Args:
+            area: The floor around the start.
+            space: Action space, which gives step and turn per frame.
+            rng: Generator.
+            mark_time: Frame at which the memory part begins.
+            level: Pitch that the view comes back to, radians.
+            weights: Weights of its preferences.
+        """
         self._area, self._rng, self._mark, self._level, self._weights = area, rng, mark_time, level, weights
         self._step, self._turn = strides_of(space)
         self._shown: FloatArray = np.empty((0, 3))
@@ -260,7 +269,13 @@ class KeyPolicy:
 
 
 def start_state(xy: FloatArray, yaw: float, pitch: float) -> States:
-    """A walker (7,) at rest that faces where it looks."""
+    """Make the state (7,) of a walker at rest that faces where it looks.
+
+    Args:
+        xy: (2,) metres.
+        yaw: Radians.
+        pitch: Radians.
+    """
     state = np.zeros(7)
     state[[X, Y, VX, VY, YAW, PITCH, HEADING]] = *xy, 0.0, 0.0, yaw, pitch, yaw
     return state

@@ -12,6 +12,7 @@ import numpy as np
 from worldgauge.core.actions import Actions, ActionSpace
 from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
+from worldgauge.suites.mind.actions import Keys, actions_of
 from worldgauge.suites.mind.walks.dynamics import (
     HEADING,
     PITCH,
@@ -25,7 +26,7 @@ from worldgauge.suites.mind.walks.dynamics import (
     strides_of,
 )
 from worldgauge.suites.mind.walks.key_policy import NEAR_M, NEAR_RAD, KeyPolicy, PolicyWeights, start_state
-from worldgauge.suites.mind.walks.mirror import Keys, Perspective, actions_of
+from worldgauge.suites.mind.walks.mirror import Perspective
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M
 from worldgauge.worlds.walking.clearance import RADIUS_M
 from worldgauge.worlds.walking.floor import Walkable
@@ -160,7 +161,15 @@ def record_key_walk(
 
 
 def share_seen(poses: FloatArray, mark_time: int) -> float:
-    """Share of the poses (T, 4, 4) from mark_time on with an earlier one within 2 m and 30 degrees; 0 if none."""
+    """Compute the share of later poses that have an earlier one within 2 m and 30 degrees.
+
+    Args:
+        poses: (T, 4, 4).
+        mark_time: First later pose.
+
+    Returns:
+        0 to 1; 0 without earlier or later poses.
+    """
     shown, later = poses[:mark_time], poses[mark_time:]
     if len(shown) == 0 or len(later) == 0:
         return 0.0

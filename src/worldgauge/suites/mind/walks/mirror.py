@@ -1,7 +1,4 @@
-"""MIND's ten paths that lead out and back: 24 frames of keys, then 24 of the opposite ones.
-
-Key codes are the data set's: columns ws, ad, ud, lr; 0 none, 1 forward / left / up / left, 2 its opposite.
-"""
+"""MIND's ten paths that lead out and back: 24 frames of keys, then 24 of the opposite ones."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from worldgauge.core.actions import Actions, ActionSpace, camera_path
-from worldgauge.core.errors import ShapeError, UnknownNameError
+from worldgauge.core.actions import ActionSpace, camera_path
+from worldgauge.core.errors import UnknownNameError
 from worldgauge.core.geometry import FloatArray
+from worldgauge.suites.mind.actions import Keys, actions_of
 
-Keys = NDArray[np.uint8]
 Perspective = Literal["1st", "3rd"]
 """Whose view: the eyes of who walks, or a camera on an arm behind."""
 
@@ -48,19 +45,6 @@ MIRROR_PATHS: Mapping[str, Keys] = {name: _out_and_back(codes) for name, codes i
 
 The numbers and the reading of wl, wr, sl, sr as "and look" are ours: the paper names only path 5, left and then right.
 """
-
-
-def actions_of(keys: ArrayLike, space: ActionSpace) -> Actions:
-    """Convert key codes (T, 4) to T rows of `space`, a `walk_look` space.
-
-    Raises:
-        ShapeError: On other shapes and codes.
-    """
-    codes = np.asarray(keys)
-    if codes.ndim != 2 or codes.shape[1] != 4 or not np.isin(codes, (0, 1, 2)).all():
-        raise ShapeError(f"key codes need shape (T, 4) and values 0, 1, 2, got {codes.shape} of {codes.dtype}")
-    # Codes 1 and 2 of a column are neighbouring buttons of the space: forward and back, left and right, ...
-    return Actions(space, (codes[:, :, None] == (1, 2)).reshape(len(codes), 8).astype(np.float32))
 
 
 def mirror_poses(path: str | ArrayLike, start: ArrayLike, space: ActionSpace, arm_m: float = 0.0) -> FloatArray:

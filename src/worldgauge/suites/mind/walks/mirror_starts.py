@@ -29,13 +29,22 @@ _TRIES = 64
 def find_mirror_start(
     world: Walkable, rng: np.random.Generator, *, space: ActionSpace, perspective: Perspective
 ) -> FloatArray:
-    """Find a camera-to-world pose (4, 4) from which all mirrored paths in `space` are free of obstacles.
+    """Find a pose from which all mirrored paths are free of obstacles.
 
     The floor under every path is level, a walker fits there, and in third person nothing comes between the camera and
     the figure.
 
+    Args:
+        world: The world.
+        rng: Generator.
+        space: The action space.
+        perspective: First or third person.
+
+    Returns:
+        Camera-to-world (4, 4).
+
     Raises:
-        WorldError: When none is found.
+        WorldError: None is found.
     """
     floor = world.floor
     cells = np.argwhere(floor.clearance_m >= RADIUS_M)

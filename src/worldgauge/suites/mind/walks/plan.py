@@ -17,8 +17,10 @@ from worldgauge.suites.mind.format.layout import SHARED_SPACE
 from worldgauge.worlds.voxel.world import FAMILIES
 
 SPACES = ((0.4, 100.0), (0.7, 150.0), (1.0, 200.0), (1.2, 240.0), (1.4, 280.0))
-"""Degrees a frame and centimetres a second of the action space test, by turns; the fourth is ours (the paper names the
-others)."""
+"""Degrees per frame and centimetres per second of the action space test, in turn.
+
+The fourth is ours (the paper names the others).
+"""
 COUNTS: Mapping[str, Part] = {
     "train": "train",
     "mem": "mem_test",

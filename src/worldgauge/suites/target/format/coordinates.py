@@ -40,7 +40,15 @@ def rebase(xy: ArrayLike, row: int, heading: float | None = None) -> FloatArray:
 
 
 def cut_history(xy: ArrayLike, rows: int, heading: float | None = None) -> FloatArray:
-    """The path (T - rows, 2) from row `rows` on, re-based there; every horizon is cut with it.
+    """Cut a path at a row and re-base it there; every horizon is cut with it.
+
+    Args:
+        xy: (T, 2) metres.
+        rows: Number of rows cut off.
+        heading: Heading at the cut, radians; that of the path by default.
+
+    Returns:
+        (T - rows, 2).
 
     Raises:
         ShapeError: As `rebase`.
@@ -49,16 +57,29 @@ def cut_history(xy: ArrayLike, rows: int, heading: float | None = None) -> Float
 
 
 def cut_released(xy: ArrayLike, rows: int) -> FloatArray:
-    """Cut as the released horizon scripts do: moved to the origin but not turned to the new heading."""
+    """Cut a path as the released horizon scripts do: moved to the origin but not turned to the new heading.
+
+    Args:
+        xy: (T, 2) metres.
+        rows: Number of rows cut off.
+
+    Returns:
+        (T - rows, 2).
+    """
     points = _checked(xy, rows)
     moved: FloatArray = points[rows:] - points[rows]
     return moved
 
 
 def heading_at(xy: ArrayLike, row: int) -> float | None:
-    """Direction of a path (T, 2) at `row`, radians about +z from +x; None where it goes nowhere.
+    """Compute the direction of a path at a row, over the fewest rows before and after that are `TANGENT_M` apart.
 
-    It is taken over the fewest rows before and after that are `TANGENT_M` apart.
+    Args:
+        xy: (T, 2) metres.
+        row: The row.
+
+    Returns:
+        Radians about +z from +x; None where the path does not move.
     """
     points = _checked(xy, row)
     for reach in range(1, len(points)):
@@ -70,10 +91,17 @@ def heading_at(xy: ArrayLike, row: int) -> float | None:
 
 
 def path_of_poses(poses: ArrayLike, row: int) -> FloatArray:
-    """Convert camera-to-world poses (T, 4, 4), z up, to the path (T, 2) seen from row `row`.
+    """Convert camera poses to the path seen from one of them.
+
+    Args:
+        poses: Camera-to-world (T, 4, 4), z up.
+        row: The pose.
+
+    Returns:
+        (T, 2) metres.
 
     Raises:
-        ShapeError: On other shapes.
+        ShapeError: Other shapes.
     """
     poses = np.asarray(poses, np.float64)
     if poses.ndim != 3 or poses.shape[1:] != (4, 4):
@@ -83,9 +111,14 @@ def path_of_poses(poses: ArrayLike, row: int) -> FloatArray:
 
 
 def world_of_path(xy: ArrayLike, pose: ArrayLike) -> FloatArray:
-    """Convert points (n, 2) seen from camera-to-world `pose` (4, 4) back to the world's plane.
+    """Convert points seen from a pose back to the world's plane; the inverse of `rebase`.
 
-    It is the inverse of `rebase`.
+    Args:
+        xy: (n, 2) metres.
+        pose: Camera-to-world (4, 4).
+
+    Returns:
+        (n, 2) metres.
     """
     points, pose = np.asarray(xy, np.float64), np.asarray(pose, np.float64)
     angle = float(yaw_pitch_from_pose(pose)[0]) - math.pi / 2

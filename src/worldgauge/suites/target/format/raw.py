@@ -59,7 +59,7 @@ class RawScene:
             DataError: Without a video.
         """
         if self.video is None:
-            raise DataError(f"{self.name}: no video/{self.name}_rgb_camera.mp4 beside its table")
+            raise DataError(f"{self.name}: no video/{self.name}_rgb_camera.mp4 next to its table")
         clip = Clip.open(self.video)
         return clip.take(min(row * len(clip) // len(self), len(clip) - 1) for row in rows)
 
@@ -84,11 +84,15 @@ class Rebased(NamedTuple):
 
 
 def read_raw(root: Path, scene: str) -> RawScene:
-    """The scene <root>/data/<scene>.parquet. Needs the extra "analysis".
+    """Read a scene from <root>/data/<scene>.parquet. Needs the extra "analysis".
+
+    Args:
+        root: The folder.
+        scene: Name of the scene.
 
     Raises:
-        DataError: For missing columns and a table that cannot be read; names the file.
-        MissingExtraError: Without the extra.
+        DataError: Columns are missing or the table cannot be read; the message names the file.
+        MissingExtraError: The extra is not installed.
     """
     if not NAME.fullmatch(scene):
         raise DataError(f"the scene {scene!r} needs letters, digits, '.', '_' or '-', and no leading '.'")

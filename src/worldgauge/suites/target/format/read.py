@@ -6,7 +6,6 @@ What is wrong with one scenario is stored in it; every error names its file and 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
@@ -23,7 +22,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.fields import MAX_COORDINATE_M, camera_of, number_of, poses_of, short, whole_of, world_of
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.core.io import check_inside, read_caption, read_json_object, read_text
+from worldgauge.core.io import check_inside, digest_of, read_caption, read_json_object, read_text
 from worldgauge.suites.target.format.coordinates import TANGENT_M, cut_history, cut_released, heading_at, path_of_poses
 from worldgauge.suites.target.format.scenario import DT_S, HORIZONS_S, Compat, Label, Scenario
 from worldgauge.worlds.walking.floor import Landmark
@@ -98,7 +97,7 @@ def labels_file(root: Path) -> Path | None:
 def labels_beside(root: Path) -> tuple[dict[str, Label], str | None]:
     """The labels that lie with the data, and the reason where they cannot be read.
 
-    That is no error, since nobody named the file.
+    That is not an error, since the user did not name the file.
     """
     path = labels_file(root)
     try:
@@ -134,7 +133,14 @@ LEAST_OF_PATH = 0.75
 
 
 def load(folder: Path, horizon_s: float = 8.0, *, compat: Compat = None, label: Label | None = None) -> Scenario:
-    """Read the scenario of one folder; it never raises for what the folder holds."""
+    """Read the scenario of one folder; its faults are stored in it, not raised.
+
+    Args:
+        folder: The folder.
+        horizon_s: Horizon, seconds.
+        compat: "released" reads as the released code does.
+        label: Whether the target is named in the text.
+    """
     part = _Loading(Path(folder), horizon_s, compat, label)
     scenario = part.blank()
     try:
@@ -175,7 +181,7 @@ class _Loading:
         """Name and place; a name that cannot be part of an id is replaced by one that can."""
         id = self.stem
         if not NAME.fullmatch(id):
-            mark = hashlib.sha256(id.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+            mark = digest_of(id.encode("utf-8", "surrogateescape"))[:8]
             id = re.sub(r"[^A-Za-z0-9_-]", "_", id)[:100] + f"-{mark}"
             self.faults.append(f"the name {self.stem!r} needs letters, digits, '.', '_' or '-'; rename the folder")
         segment = SEGMENT.fullmatch(self.stem)
@@ -322,7 +328,7 @@ class _Loading:
         return min(row, len(scenario.path_xy) - 2)
 
     def anchor(self, content: Mapping[str, Any], *keys: str) -> float:
-        """Metres from the first frame to the current one; a fault where they are not told."""
+        """Metres from the first frame to the current one; a fault where they are missing."""
         distance = number_at(content, *keys)
         if distance is None or distance < 0:
             self.faults.append(f"metadata: field '{'.'.join(keys)}' is no finite distance in metres")
@@ -330,7 +336,7 @@ class _Loading:
         return distance
 
     def words(self, scenario: Scenario) -> str:
-        """What the model is told: the caption, else the metadata's copy of it."""
+        """The text for the model: the caption, else the metadata's copy of it."""
         path = self.file("caption.txt")
         told = read_caption(path) if path is not None else ""
         if told:
@@ -355,7 +361,15 @@ class _Loading:
 
 
 def number_of_row(content: Mapping[str, Any], key: str) -> int | None:
-    """A row number, 0 or more; None where the field is missing or no row number."""
+    """Read a row number.
+
+    Args:
+        content: The fields.
+        key: The field.
+
+    Returns:
+        0 or more; None where the field is missing or not a row number.
+    """
     value = number_at(content, key)
     return int(value) if value is not None and value >= 0 and value == int(value) else None
 
@@ -606,11 +620,15 @@ def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path
 
 
 def videos_folder(root: Path, horizon_s: float = 8.0) -> Path:
-    """The folder of the models' videos of a horizon: in `root`, in `root`/dataset, or `root` itself.
+    """Find the folder of the models' videos of a horizon: in `root`, in `root`/dataset, or `root` itself.
+
+    Args:
+        root: The folder.
+        horizon_s: Horizon, seconds.
 
     Raises:
-        DataError: When there is no such folder.
-        UsageError: For other horizons.
+        DataError: There is no such folder.
+        UsageError: Another horizon.
     """
     root = Path(root)
     if horizon_s not in HORIZONS_S:
@@ -624,7 +642,12 @@ def videos_folder(root: Path, horizon_s: float = 8.0) -> Path:
 
 
 def match(videos: Mapping[str, Path], scenarios: Iterable[Scenario]) -> Matched:
-    """Match videos of one model and the scenarios by name; every one without a partner is listed."""
+    """Match videos of one model and scenarios by name; every one without a partner is listed.
+
+    Args:
+        videos: Files by name.
+        scenarios: The scenarios.
+    """
     ids = [scenario.id for scenario in scenarios]
     return Matched(
         videos={id: videos[id] for id in ids if id in videos},

@@ -136,7 +136,13 @@ def video_frames_of(scenario: Scenario, rows: ArrayLike, n_frames: int) -> NDArr
 
 
 def picked(clip: Clip, indices: Sequence[int], fps: float) -> Clip:
-    """A clip of the frames of `clip` at `indices`, which may repeat; decoded when needed."""
+    """Make a clip of chosen frames, decoded when needed.
+
+    Args:
+        clip: The clip.
+        indices: Its frames; they may repeat.
+        fps: Frames per second of the new clip.
+    """
     return Clip(_Picked(clip, indices), range(len(indices)), fps, (clip.width, clip.height))
 
 
@@ -164,7 +170,7 @@ def open_video(scenario: Scenario) -> Clip:
         DataError: Where there is no video or it cannot be read.
     """
     if scenario.video is None:
-        raise DataError(f"{scenario.id}: no video of the real walk; expected {scenario.id}_video.mp4 beside its path")
+        raise DataError(f"{scenario.id}: no video of the real walk; expected {scenario.id}_video.mp4 next to its path")
     return Clip.open(scenario.video)
 
 

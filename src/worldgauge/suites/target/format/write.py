@@ -74,12 +74,23 @@ class Segment:
         return rebase(self.positions[:, :2], row, float(yaw_of_quaternion(self.quaternions[row])))
 
     def distance_m(self, row: int, other: int) -> float:
-        """Distance in the plane between two rows, metres."""
+        """Return the distance in the plane between two rows, metres.
+
+        Args:
+            row: A row.
+            other: Another.
+        """
         return float(np.linalg.norm(self.positions[row, :2] - self.positions[other, :2]))
 
 
 def scenario_name(scene: str, first: int, last: int) -> str:
-    """Name of a scenario: <scene>_custom_segment_<first>_<last>."""
+    """Name a scenario: <scene>_custom_segment_<first>_<last>.
+
+    Args:
+        scene: Name of the scene.
+        first: First frame.
+        last: Last frame.
+    """
     return f"{scene}_custom_segment_{first:03d}_{last:03d}"
 
 
@@ -181,7 +192,15 @@ def write_segment(
 
 
 def write_labels(root: Path, labels: Mapping[str, Label]) -> Path:
-    """Write the labels csv of the scenarios in `root` into it; "unknown" ones are left out, as in the release."""
+    """Write the labels csv of a folder; "unknown" ones are left out, as in the release.
+
+    Args:
+        root: The folder.
+        labels: Labels by scenario.
+
+    Returns:
+        The file.
+    """
     lines = [f"{name},{int(label == 'explicit')}\n" for name, label in sorted(labels.items()) if label != "unknown"]
     path = Path(root) / LABELS_FILE
     write_file(path, "name,is_explicit\n" + "".join(lines))

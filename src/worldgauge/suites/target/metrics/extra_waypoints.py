@@ -51,12 +51,19 @@ def time_aligned_ade(path: ArrayLike, times_s: ArrayLike, truth: ArrayLike, dt_s
 
 @metrics.register("path/arc_aligned_ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
-    """Mean distance in metres of path (n, 2) and truth (T, 2) after equal shares of their own lengths: shape, not pace.
+    """Compute the mean distance of two paths at equal shares of their own lengths: shape, not pace.
 
     They are compared at as many places as the longer list has points.
 
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+
+    Returns:
+        Metres.
+
     Raises:
-        ShapeError: On other shapes.
+        ShapeError: Other shapes.
     """
     points, rows = _checked(path), _checked(truth)
     shares = np.linspace(0, 1, max(len(points), len(rows)))
@@ -67,13 +74,18 @@ def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
     "path/end_heading_error", unit="rad", better="lower", bounds=(0.0, math.pi), version=1, source=_SOURCE
 )
 def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M) -> float | None:
-    """Angle in radians between the directions of path (n, 2) and truth (T, 2) over their last `over_m` metres.
+    """Compute the angle between the final directions of two paths.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+        over_m: Length at the end that gives the direction, metres.
 
     Returns:
-        The angle; None where one of them is shorter.
+        Radians; None where a path is shorter.
 
     Raises:
-        ShapeError: On other shapes.
+        ShapeError: Other shapes.
     """
     ways = [_last_way(_checked(points), over_m) for points in (path, truth)]
     if ways[0] is None or ways[1] is None:
@@ -83,7 +95,14 @@ def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M)
 
 @metrics.register("path/length_ratio", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def length_ratio(path: ArrayLike, truth: ArrayLike) -> float | None:
-    """Length of path (n, 2) over that of truth (T, 2); None where nothing was walked.
+    """Compute the length of a path over that of the truth.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+
+    Returns:
+        The ratio; None where nothing was walked.
 
     Raises:
         ShapeError: As `ade`.
@@ -94,7 +113,14 @@ def length_ratio(path: ArrayLike, truth: ArrayLike) -> float | None:
 
 @metrics.register("path/reach_half_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def reach_half_metre(path: ArrayLike, truth: ArrayLike) -> float:
-    """1 where path (n, 2) ends less than 0.5 m from the end of truth (T, 2), else 0.
+    """Tell whether a path ends less than 0.5 m from the end of the truth.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+
+    Returns:
+        1 or 0.
 
     Raises:
         ShapeError: As `fde`.
@@ -104,7 +130,14 @@ def reach_half_metre(path: ArrayLike, truth: ArrayLike) -> float:
 
 @metrics.register("path/reach_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def reach_metre(path: ArrayLike, truth: ArrayLike) -> float:
-    """1 where path (n, 2) ends less than 1 m from the end of truth (T, 2), else 0.
+    """Tell whether a path ends less than 1 m from the end of the truth.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+
+    Returns:
+        1 or 0.
 
     Raises:
         ShapeError: As `fde`.

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
+from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.metrics import metrics
+from worldgauge.suites.target.metrics.overall import overall
+from worldgauge.suites.target.metrics.profiles import RELEASED, Profile
 
 Mode = Literal["gt", "pred", "max", "min"]
 """Which lengths are compared: the path stretched to the truth's rows, the truth to the path's, both to the longer, or
@@ -31,84 +32,6 @@ Parity = Literal["released"] | None
 """released: what the released functions do at the edges (ValueError, NaN, three columns). None: ours."""
 
 _SOURCE = "Target-Bench (arXiv 2511.17792), section 4; constants of the profile"
-
-
-class Weights(NamedTuple):
-    """Weights of the five terms of the overall score.
-
-    endpoint and approach weigh one product, so only their sum counts.
-    """
-
-    ade: float
-    fde: float
-    miss_rate: float
-    endpoint: float
-    approach: float
-
-
-_YAML_WEIGHTS = Weights(0.05, 0.10, 0.10, 0.45, 0.20)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """Constants of the metrics, by specification table 5.8.
-
-    Attributes:
-        name: Its name.
-        miss_m: Metres beyond which a row is missed.
-        sigma_m: Width of the soft endpoint, metres.
-        radius_min_m: Radius of the corridor at its ends, metres.
-        radius_max_m: Radius of the corridor in its middle, metres.
-        references: Rows of the truth that the corridor is built on.
-        beta: Width of the corridor in progress.
-        gamma: Penalty for leaving the corridor.
-        tau_ade_m: Metres in which the ADE term falls by e.
-        tau_fde_m: Metres in which the FDE term falls by e.
-        weights: Weights of the terms.
-        cut_history: Drop the rows before the current frame, where a decoded path cannot be.
-    """
-
-    name: str
-    miss_m: float = 1.0
-    sigma_m: float = 0.5
-    radius_min_m: float = 0.5
-    radius_max_m: float = 1.5
-    references: int = 20
-    beta: float = 0.25
-    gamma: float = 5.0
-    tau_ade_m: float = 1.0
-    tau_fde_m: float = 1.0
-    weights: Weights = _YAML_WEIGHTS
-    cut_history: bool = False
-
-
-RELEASED = Profile("released")
-"""Constants of `vggt_config.yaml`, which fit the published tables, with the history they were scored with."""
-
-ALIGNED = replace(RELEASED, name="aligned", cut_history=True)
-"""The same constants on the rows that a decoded path can match; recommended for new results."""
-
-PAPER_TEXT = Profile(
-    "paper_text",
-    miss_m=2.0,
-    sigma_m=0.6,
-    radius_min_m=0.15,
-    radius_max_m=0.5,
-    weights=Weights(0.05, 0.10, 0.10, 0.35, 0.30),
-)
-"""Constants as printed; no published table fits them."""
-
-VIPE_CONFIG = Profile(
-    "vipe_config",
-    miss_m=2.0,
-    sigma_m=1.0,
-    tau_ade_m=5.0,
-    tau_fde_m=8.0,
-    weights=Weights(0.25, 0.25, 0.20, 0.15, 0.15),
-)
-"""Constants of `vipe_config.yaml`, which no released script loads by default."""
-
-PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in (RELEASED, ALIGNED, PAPER_TEXT, VIPE_CONFIG)})
 
 
 class PathScores(NamedTuple):
@@ -133,17 +56,6 @@ class PathScores(NamedTuple):
     overall: float
     valid: bool = True
     reason: str = ""
-
-
-def profile_of(name: str) -> Profile:
-    """The profile called `name`.
-
-    Raises:
-        UnknownNameError: For an unknown name; suggests the nearest.
-    """
-    if name not in PROFILES:
-        raise UnknownNameError("profile", name, PROFILES)
-    return PROFILES[name]
 
 
 def evaluate(
@@ -200,10 +112,19 @@ def failed(reason: str) -> PathScores:
 
 @metrics.register("path/ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def ade(path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, parity: Parity = None) -> float:
-    """Mean distance in metres of a path (n, 2) from the truth (T, 2), row by row; inf when the path is empty.
+    """Compute the mean distance of a path from the truth, row by row.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+        mode: Which of the two is resampled to the other's number of rows.
+        parity: "released" for the released code's behaviour.
+
+    Returns:
+        Metres; inf for an empty path.
 
     Raises:
-        ShapeError: On other shapes, on values that are not finite and on a truth of fewer than 2 rows.
+        ShapeError: Other shapes, values that are not finite, or a truth of fewer than 2 rows.
     """
     path, truth = _checked(path, truth, parity)
     return float(_distances(path, truth, mode, parity).mean()) if len(path) and len(truth) else math.inf
@@ -211,7 +132,15 @@ def ade(path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, parity: Parity 
 
 @metrics.register("path/fde", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def fde(path: ArrayLike, truth: ArrayLike, *, parity: Parity = None) -> float:
-    """Distance in metres of the last point of a path (n, 2) from the last of the truth (T, 2); inf when it is empty.
+    """Compute the distance of the last point of a path from the last of the truth.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+        parity: "released" for the released code's behaviour.
+
+    Returns:
+        Metres; inf for an empty path.
 
     Raises:
         ShapeError: As `ade`.
@@ -244,7 +173,16 @@ def miss_rate(
 def soft_endpoint(
     path: ArrayLike, truth: ArrayLike, *, sigma_m: float = RELEASED.sigma_m, parity: Parity = None
 ) -> float:
-    """exp(-FDE^2 / (2 sigma^2)): 1 where path (n, 2) and truth (T, 2) end in one place; 0 when the path is empty.
+    """Compute exp(-FDE^2 / (2 sigma^2)).
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+        sigma_m: Sigma, metres.
+        parity: "released" for the released code's behaviour.
+
+    Returns:
+        0 to 1; 1 where both end in one place, 0 for an empty path.
 
     Raises:
         ShapeError: As `ade`.
@@ -256,10 +194,19 @@ def soft_endpoint(
 def approach_consistency(
     path: ArrayLike, truth: ArrayLike, *, profile: Profile = RELEASED, parity: Parity = None
 ) -> float:
-    """How much of a path (n, 2) lies in a corridor around the truth (T, 2): exp(-gamma x share outside).
+    """Compute how much of a path lies in a corridor around the truth: exp(-gamma x share outside).
 
     The corridor is a disc around each of some rows of the truth, wide in the middle. Points count as they were decoded
-    and in any order, so a path that never moves is inside. 0 when the path is empty.
+    and in any order, so a path that never moves is inside.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+        profile: Constants of the corridor.
+        parity: "released" for the released code's behaviour.
+
+    Returns:
+        0 to 1; 0 for an empty path.
 
     Raises:
         ShapeError: As `ade`.
@@ -268,42 +215,20 @@ def approach_consistency(
     return _consistency(path, truth, profile) if len(path) and len(truth) else 0.0
 
 
-@metrics.register("path/overall", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
-def overall(
-    ade: float,
-    fde: float,
-    miss_rate: float,
-    soft_endpoint: float,
-    approach_consistency: float,
-    *,
-    profile: Profile = RELEASED,
-) -> float:
-    """Weighted sum of the five; not divided by the sum of the weights, which is 0.90 in all profiles but vipe_config.
+def resample(path: ArrayLike, rows: int, *, parity: Parity = None) -> FloatArray:
+    """Resample a path linearly in the index; first and last point stay.
 
     Args:
-        ade: Metres.
-        fde: Metres.
-        miss_rate: Percent.
-        soft_endpoint: 0 to 1.
-        approach_consistency: 0 to 1.
-        profile: Weights and constants.
-    """
-    weights = profile.weights
-    return (
-        weights.ade * math.exp(-ade / profile.tau_ade_m)
-        + weights.fde * math.exp(-fde / profile.tau_fde_m)
-        + weights.miss_rate * (1 - miss_rate / 100)
-        + (weights.endpoint + weights.approach) * soft_endpoint * approach_consistency
-    )
+        path: (n, d).
+        rows: Number of rows wanted. With as many as it has, the path stays as it is.
+        parity: "released" refuses a single point, which is repeated otherwise.
 
-
-def resample(path: ArrayLike, rows: int, *, parity: Parity = None) -> FloatArray:
-    """A path (n, d) as (rows, d): linear in the index, first and last point kept; itself when it has as many rows.
-
-    A single point is repeated; with parity="released" that is a ValueError.
+    Returns:
+        (rows, d) float64.
 
     Raises:
-        ShapeError: On other shapes and on empty paths.
+        ShapeError: Other shapes or an empty path.
+        ValueError: A single point with parity="released".
     """
     points = np.asarray(path, np.float64)
     if points.ndim != 2 or len(points) == 0 or rows < 1:
@@ -319,7 +244,15 @@ def resample(path: ArrayLike, rows: int, *, parity: Parity = None) -> FloatArray
 
 
 def corridor(truth: ArrayLike, profile: Profile = RELEASED) -> FloatArray:
-    """The discs of `approach_consistency` around truth (T, 2): (m, 3), x, y and radius in metres."""
+    """Return the discs of `approach_consistency`.
+
+    Args:
+        truth: (T, 2) metres.
+        profile: Constants of the corridor.
+
+    Returns:
+        (m, 3), x, y and radius in metres.
+    """
     truth = np.asarray(truth, np.float64)
     last = len(truth) - 1
     if len(truth) < profile.references:
@@ -434,10 +367,14 @@ class PathSummary:
 
 
 def summarize_paths(scores: Sequence[PathScores], counting: Counting = "scored") -> PathSummary:
-    """Spread of the six numbers over scenarios; those that are not valid are failures.
+    """Summarise the six numbers over scenarios; those that are not valid are failures.
+
+    Args:
+        scores: Scores by scenario.
+        counting: Which scenarios count.
 
     Raises:
-        UsageError: For another way of counting.
+        UsageError: There is no such way of counting.
     """
     if counting not in get_args(Counting):
         raise UsageError(f"unknown counting '{counting}'; choose one of {', '.join(get_args(Counting))}")

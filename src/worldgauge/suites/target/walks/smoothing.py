@@ -131,7 +131,15 @@ def stride(way: ArrayLike, *, rows: int, dt: float, gait: Gait = Gait()) -> Stri
 
 
 def floor_heights(floor: FloorPlan, xy: ArrayLike) -> FloatArray:
-    """Height (T,) in metres of the floor under a walk (T, 2), with steps smoothed over HEIGHT_WIDTH_M of the path."""
+    """Return heights of the floor under a walk, with steps smoothed over HEIGHT_WIDTH_M of the path.
+
+    Args:
+        floor: The floor plan.
+        xy: (T, 2) metres.
+
+    Returns:
+        (T,) metres.
+    """
     points = np.asarray(xy, np.float64)
     way = _dense(points)
     smooth = _kernel_mean(floor.height_at(way)[:, None], HEIGHT_WIDTH_M)[:, 0]

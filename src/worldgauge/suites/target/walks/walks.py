@@ -22,12 +22,12 @@ from worldgauge.worlds import View
 from worldgauge.worlds.walking.clearance import RADIUS_M, find_way, ways_to
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark, Walkable, distance_from_box
 
-Place = Literal["outdoors", "indoors"]
+Surroundings = Literal["outdoors", "indoors"]
 
 FPS = 25
 HISTORY_S, FUTURE_S = 2, 8
 """Before the current frame, and from it on (the last row is one row short of it, as in the published data)."""
-CAMERA_HEIGHTS_M: dict[Place, float] = {"outdoors": 1.2, "indoors": 0.6}
+CAMERA_HEIGHTS_M: dict[Surroundings, float] = {"outdoors": 1.2, "indoors": 0.6}
 """Above the floor. The published robot's 0.45 m lies inside tall grass, and below what stands on tables."""
 
 END_M = (0.8, 1.2)
@@ -44,7 +44,7 @@ MOST_SEEN = 0.6
 FACING = math.radians(10)
 """Largest angle by which the heading may miss the target at the end."""
 NARROWEST = math.radians(15)
-"""Half the angle that a target is taken to fill at least: nobody faces a thin post to the degree."""
+"""Half the angle that a target is taken to fill at least: no walker faces a thin post to the degree."""
 MOST_RIVAL = 0.6
 """Share of the target's pixels that another thing of its category may cover."""
 BEND = 0.35
@@ -81,7 +81,7 @@ class TargetWalk:
     implicit: str
     label: Label
     category: str
-    place: Place
+    place: Surroundings
     camera_height_m: float
     discards: tuple[str, ...] = ()
 
@@ -105,7 +105,7 @@ def record_target_walk(
     world: Walkable,
     rng: np.random.Generator,
     *,
-    place: Place,
+    place: Surroundings,
     categories: Sequence[str] | None = None,
     camera: Camera = _LOOK,
     camera_height_m: float | None = None,

@@ -16,7 +16,7 @@ EXPLICIT_SHARE = 73 / 125
 
 
 VAGUE = frozenset({"appliances", "clothes", "furniture", "seating"})
-"""Categories whose name tells nobody which thing is meant: collectors send no one there."""
+"""Categories whose name does not say which thing is meant: they are never a target."""
 
 Label = Literal["explicit", "implicit"]
 

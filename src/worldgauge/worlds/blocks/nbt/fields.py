@@ -37,11 +37,25 @@ class Fields:
         return key in self.tags
 
     def error(self, key: str, why: str) -> DataError:
-        """An error for a field, with the file and the path to the field."""
+        """Make an error that names the file and the path to a field.
+
+        Args:
+            key: The field.
+            why: What is wrong with it.
+        """
         return DataError(f"{self.what}: field '{plain((self.at + key)[-MOST_NAME:])}' {why}")
 
     def whole(self, key: str, low: int, high: int) -> int:
-        """A whole number within [low, high]."""
+        """Read a whole number.
+
+        Args:
+            key: The field.
+            low: Smallest.
+            high: Largest.
+
+        Raises:
+            DataError: It is missing, not a whole number, or out of range.
+        """
         value = self._get(key)
         if not isinstance(value, int) or not low <= value <= high:
             raise self.error(key, f"is {_said(value)}, not a whole number from {low} to {high}")
@@ -63,12 +77,31 @@ class Fields:
         return int(found[0]), int(found[1]), int(found[2])
 
     def corner(self, key: str, most: int) -> tuple[int, int, int]:
-        """Three whole numbers of the fields x, y and z, each within [-most, most]."""
+        """Read the whole numbers x, y and z of a compound.
+
+        Args:
+            key: The field.
+            most: Largest absolute value.
+
+        Raises:
+            DataError: One is missing, not a whole number, or out of range.
+        """
         inner = self.compound(key)
         return inner.whole("x", -most, most), inner.whole("y", -most, most), inner.whole("z", -most, most)
 
     def array(self, key: str, size: int) -> NDArray[Any]:
-        """An array of numbers of `size` bytes each."""
+        """Read an array of numbers.
+
+        Args:
+            key: The field.
+            size: Bytes per number.
+
+        Returns:
+            The array in native byte order.
+
+        Raises:
+            DataError: It is missing or of another type.
+        """
         value = self._get(key)
         if not isinstance(value, np.ndarray) or value.dtype.itemsize != size:
             raise self.error(key, f"is {_said(value)}, not an array of {8 * size}-bit numbers")
@@ -82,7 +115,15 @@ class Fields:
         return Fields(value, self.what, f"{self.at}{key}.")
 
     def compounds(self, key: str, *, needed: bool = True) -> Iterator[Fields]:
-        """The compounds of a list; none where the field is missing and not needed."""
+        """Yield the compounds of a list.
+
+        Args:
+            key: The field.
+            needed: False yields none where the field is missing.
+
+        Raises:
+            DataError: It is not a list of compounds, or missing and needed.
+        """
         if not needed and key not in self.tags:
             return
         value = self._get(key)

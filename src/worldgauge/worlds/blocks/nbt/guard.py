@@ -34,7 +34,11 @@ class Limits:
 
 
 def nbt_library() -> Any:
-    """nbtlib. Raises MissingExtraError without it."""
+    """Import nbtlib.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
     try:
         import nbtlib
     except ImportError:
@@ -142,7 +146,11 @@ class _Walk:
         self._name = 1
 
     def check(self) -> None:
-        """Raises DataError naming the field at which the bytes are no NBT, or pass a limit."""
+        """Check the bytes.
+
+        Raises:
+            DataError: They are not NBT or pass a limit; the message names the field.
+        """
         if self._data[:1] != b"\x0a":
             raise DataError(f"{self._what}: starts with no compound, so it is no NBT of the Java edition; export again")
         try:

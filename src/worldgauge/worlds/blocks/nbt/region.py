@@ -68,7 +68,12 @@ def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> 
 
 
 def region_name(cx: int, cz: int) -> str:
-    """Name of the file that holds chunk (cx, cz)."""
+    """Return the name of the file that holds a chunk.
+
+    Args:
+        cx: Chunk along x.
+        cz: Chunk along z.
+    """
     return f"r.{cx // CHUNKS}.{cz // CHUNKS}.mca"
 
 
@@ -122,7 +127,15 @@ def numbers_of(words: NDArray[Any], bits: int, count: int, fields: Fields, key: 
 
 
 def words_of(numbers: NDArray[Any], bits: int) -> NDArray[np.int64]:
-    """The inverse of `numbers_of`. numbers: (N,), each from 0 and below 2**bits."""
+    """Pack numbers into 64-bit words; the inverse of `numbers_of`.
+
+    Args:
+        numbers: (N,), each from 0 and below 2**bits.
+        bits: Bits per number. None crosses from word to word.
+
+    Returns:
+        Words (M,) int64.
+    """
     each = 64 // bits
     padded = np.zeros((-(-len(numbers) // each), each), np.uint64)
     padded.ravel()[: len(numbers)] = numbers

@@ -14,7 +14,13 @@ RUG_M = 0.012
 
 
 def cloth(colour: Colour, rng: np.random.Generator, plain: bool = False) -> Paint:
-    """Fabric of a colour, with stripes, checks or blots of a lighter or darker one."""
+    """Make a fabric with a pattern in a lighter or darker tone.
+
+    Args:
+        colour: Base colour, RGB, 0 to 255.
+        rng: Generator.
+        plain: With little contrast.
+    """
     other = shaded(colour, float(rng.choice([0.7, 0.8, 1.2])))
     return Paint("fabric", colour, other, float(rng.uniform(0.05, 0.14)), 0.45 if plain else 1.0)
 
@@ -74,7 +80,7 @@ def armchair(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def task_context(rng: np.random.Generator) -> Piece:
+def bench(rng: np.random.Generator) -> Piece:
     """A bench with a padded seat."""
     wood, paint = wooden(rng)
     _, colour = pick(rng, CLOTHS)
@@ -172,7 +178,13 @@ def table_lamp(rng: np.random.Generator) -> Piece:
 
 
 def books(rng: np.random.Generator, width: float, depth: float = 0.16) -> Piece:
-    """A short row or pile of books."""
+    """Make a short row of books.
+
+    Args:
+        rng: Generator.
+        width: Metres.
+        depth: Metres.
+    """
     piece = Piece.of("books", "books", "many colours", (width, depth, 0.22))
     piece.add((0.0, 0.0, 0.0), (width, depth, float(rng.uniform(0.17, 0.24))), Paint("books", (120, 90, 70)))
     return piece
@@ -228,7 +240,16 @@ def dining_set(rng: np.random.Generator) -> Piece:
 
 
 def screen(rng: np.random.Generator, name: str, dark: Colour) -> tuple[Paint, str]:
-    """Paint and state of a screen."""
+    """Make the paint of a screen, and draw its state.
+
+    Args:
+        rng: Generator.
+        name: Name of the thing.
+        dark: Colour when it is off, RGB, 0 to 255.
+
+    Returns:
+        Paint and state.
+    """
     state = drawn_state(rng, name)
     if state == "on":
         return Paint("broadcast", varied(rng, (96, 132, 176), 40), varied(rng, (206, 140, 84), 40)), state

@@ -14,7 +14,12 @@ _CHROME, _CERAMIC, _DARK = Paint("metal", CHROME), Paint("plain", CERAMIC, contr
 
 
 def kitchen_run(rng: np.random.Generator, width: float) -> Piece:
-    """Counters with a sink, an oven with hob and a dishwasher in line, wall cabinets above; at least 2.4 m."""
+    """Make a row of counters with sink, oven with hob and dishwasher, and wall cabinets above.
+
+    Args:
+        rng: Generator.
+        width: Metres, at least 2.4.
+    """
     name, colour = pick(rng, LACQUERS)
     front = Paint("wood" if name == "light wood" else "plain", colour)
     top_colour = varied(rng, ((90, 88, 86), (190, 184, 176), (128, 96, 70))[int(rng.integers(3))], 8)
@@ -268,9 +273,13 @@ def laundry(rng: np.random.Generator) -> Piece:
 
 
 def window(rng: np.random.Generator, width: float, height: float, curtains: bool) -> Piece:
-    """A window that shows the land outside, 5 cm deep, with a pair of curtains or none; z = 0 is its sill.
+    """Make a window that shows the land outside, 5 cm deep; z = 0 is its sill.
 
-    Open curtains hang beside it, drawn ones before it.
+    Args:
+        rng: Generator.
+        width: Metres.
+        height: Metres.
+        curtains: With a pair of curtains: open ones hang to its sides, drawn ones in front of it.
     """
     piece = Piece.of("window", "window", "white", (width, 0.05, height), 0.0)
     frame = Paint("plain", (232, 230, 224), contrast=0.7)
@@ -294,7 +303,13 @@ def window(rng: np.random.Generator, width: float, height: float, curtains: bool
 
 
 def rug(rng: np.random.Generator, width: float, depth: float) -> Piece:
-    """A rug, 12 mm thick."""
+    """Make a rug, 12 mm thick.
+
+    Args:
+        rng: Generator.
+        width: Metres.
+        depth: Metres.
+    """
     name, colour = pick(rng, CLOTHS)
     piece = Piece.of("rug", "rug", name, (width, depth, RUG_M), 0.0)
     other: Colour = pick(rng, CLOTHS)[1]
@@ -313,7 +328,13 @@ def ceiling_lamp(rng: np.random.Generator) -> Piece:
 
 
 def door_leaf(rng: np.random.Generator, state: str, width: float = 0.86) -> Piece:
-    """A door: a leaf 4 cm thick with panels and handles. state: in which it will be hung."""
+    """Make a door: a leaf 4 cm thick with panels and handles.
+
+    Args:
+        rng: Generator.
+        state: State in which it will be hung.
+        width: Metres.
+    """
     wood, paint = wooden(rng)
     piece = Piece.of("door", "door", wood, (width, 0.1, 2.02), 0.0, state=state)
     piece.add((0.0, 0.03, 0.01), (width, 0.07, 2.02), paint)

@@ -78,11 +78,25 @@ _BY_CATEGORY = {
 
 
 def drawn_state(rng: np.random.Generator, name: str, first: float = 0.5) -> str:
-    """A state for a thing of that name, the first of its two with probability `first`."""
+    """Draw one of the two states of a thing.
+
+    Args:
+        rng: Generator.
+        name: Name of the thing.
+        first: Probability of the first state.
+    """
     one, other = STATES[name]
     return one if rng.random() < first else other
 
 
 def function_of(category: str, name: str) -> str:
-    """What a thing of that name is for; "" for pictures and plants."""
+    """Return what a thing is for.
+
+    Args:
+        category: Its category.
+        name: Its name.
+
+    Returns:
+        The function in words; "" for pictures and plants.
+    """
     return _BY_NAME.get(name) or _BY_CATEGORY.get(category, "")

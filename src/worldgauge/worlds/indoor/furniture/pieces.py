@@ -16,7 +16,14 @@ Maker = Callable[[np.random.Generator], "Piece"]
 
 
 class Part(NamedTuple):
-    """One box of a piece. of: which of the piece's objects it belongs to."""
+    """One box of a piece.
+
+    Attributes:
+        low: Lower corner in the piece's frame, metres.
+        high: Upper corner, metres.
+        paint: Its material.
+        of: Number of the object it belongs to.
+    """
 
     low: Point
     high: Point
@@ -37,7 +44,11 @@ class Thing(NamedTuple):
 class Piece:
     """Furniture in its own frame: x along the wall behind it, y away from the wall, z up, from (0, 0, 0) to `size`.
 
-    things: its objects, the main one first, then what lies or stands on it. access_m: floor kept clear before it.
+    Attributes:
+        things: Its objects, the main one first, then what lies or stands on it.
+        size: Width, depth, height in metres.
+        access_m: Depth of floor kept clear in front of it, metres.
+        parts: Its boxes.
     """
 
     things: list[Thing]
@@ -50,7 +61,16 @@ class Piece:
     def of(
         cls, category: str, name: str, colour: str, size: Point, access_m: float = 0.55, *, state: str = ""
     ) -> Piece:
-        """A piece without parts yet."""
+        """Make a piece without parts.
+
+        Args:
+            category: Category of its first object.
+            name: Name of that object.
+            colour: Its colour in words.
+            size: Width, depth, height in metres.
+            access_m: Free depth wanted in front of it, metres.
+            state: State of the object, if it has any.
+        """
         return cls([Thing(category, name, colour, state)], size, access_m)
 
     @property
@@ -61,23 +81,52 @@ class Piece:
         return self._corners
 
     def add(self, low: Point, high: Point, paint: Paint, of: int = 0) -> None:
-        """One more box, for the object `of`."""
+        """Add a box.
+
+        Args:
+            low: Lower corner in the piece's frame, metres.
+            high: Upper corner, metres.
+            paint: Its material.
+            of: Number of the object it belongs to.
+        """
         self.parts.append(Part(low, high, paint, of))
 
     def thing(self, category: str, name: str, colour: str, state: str = "") -> int:
-        """One more object; returns its number for `add`."""
+        """Add an object.
+
+        Args:
+            category: Its category.
+            name: Its name.
+            colour: Its colour in words.
+            state: Its state, if it has any.
+
+        Returns:
+            Its number, for `add`.
+        """
         self.things.append(Thing(category, name, colour, state))
         return len(self.things) - 1
 
     def legs(self, height: float, thick: float, paint: Paint, inset: float = 0.0) -> None:
-        """Four legs at the corners, from the floor to `height`."""
+        """Add four legs at the corners.
+
+        Args:
+            height: Metres.
+            thick: Thickness, metres.
+            paint: Their material.
+            inset: Distance from the edges, metres.
+        """
         w, d, _ = self.size
         for x in (inset, w - inset - thick):
             for y in (inset, d - inset - thick):
                 self.add((x, y, 0.0), (x + thick, y + thick, height), paint)
 
     def put(self, other: Piece, at: Point) -> None:
-        """Set `other` on or into this piece with its corner at `at`; its objects join."""
+        """Put another piece on or into this one; its objects join.
+
+        Args:
+            other: The other piece.
+            at: Place of its lower corner in this piece's frame, metres.
+        """
         first = len(self.things)
         self.things += other.things
         for part in other.parts:

@@ -36,7 +36,13 @@ class Spot:
 
 @dataclass(frozen=True)
 class Placed:
-    """A piece at its spot; bounds: (n, 6) metres of its parts in the world frame."""
+    """A piece at its spot.
+
+    Attributes:
+        piece: The piece.
+        spot: Its spot.
+        bounds: (n, 6) bounds of its parts in the world frame, metres.
+    """
 
     piece: Piece
     spot: Spot
@@ -67,14 +73,29 @@ class Floors:
                 self.occupied[self.cells(x0, y0, x1, y1)] = True
 
     def cells(self, x0: float, y0: float, x1: float, y1: float) -> tuple[slice, slice]:
-        """The cells that a rectangle touches."""
+        """Return the cells that a rectangle touches.
+
+        Args:
+            x0: Lower corner, metres.
+            y0: Lower corner, metres.
+            x1: Upper corner, metres.
+            y1: Upper corner, metres.
+
+        Returns:
+            Slices along x and y.
+        """
         low = np.floor((np.array([x0, y0]) - self.origin) / CELL_M + 1e-6).astype(int)
         high = np.ceil((np.array([x1, y1]) - self.origin) / CELL_M - 1e-6).astype(int)
         (a, b), (c, d) = np.maximum(low, 0), np.maximum(high, 0)
         return slice(a, c), slice(b, d)
 
     def joined(self, room: Room, wanted: Sequence[tuple[float, float, float, float]]) -> bool:
-        """Whether one stretch of floor wide enough to walk reaches each of the rectangles `wanted` in a room."""
+        """Tell whether one connected walkable area of a room reaches all of some rectangles.
+
+        Args:
+            room: The room.
+            wanted: Rectangles x0, y0, x1, y1 in metres.
+        """
         import cv2
 
         window = self.cells(room.low[0] - 0.5, room.low[1] - 0.5, room.high[0] + 0.5, room.high[1] + 0.5)
@@ -114,14 +135,29 @@ class Furnisher:
         self._reached: list[list[tuple[float, float, float, float]]] = [_doorways(room) for room in rooms]
 
     def fix(self, piece: Piece, spot: Spot) -> Placed:
-        """Set a piece where it is, whatever is there (doors, windows)."""
+        """Put a piece at a given spot, whatever stands there (doors, windows).
+
+        Args:
+            piece: The piece.
+            spot: Where it goes.
+        """
         bounds = _bounds(piece, self.rooms[spot.room], spot)
         return self._keep(piece, spot, bounds, None)
 
     def wall(
         self, piece: Piece, room: int, sides: Iterable[int] = range(4), near: float | None = None
     ) -> Placed | None:
-        """Stand a piece against a wall. near: place along the wall its middle should be close to."""
+        """Put a piece against a wall.
+
+        Args:
+            piece: The piece.
+            room: Number of the room.
+            sides: Walls to try.
+            near: Place along the wall that its middle should be close to, metres.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
         spots = []
         for side in sides:
             start, stop = self.rooms[room].span(side)
@@ -139,12 +175,28 @@ class Furnisher:
         return self._first(piece, chosen)
 
     def facing(self, piece: Piece, other: Placed) -> Placed | None:
-        """Stand a piece at the wall opposite to another, as near to straight across as there is room."""
+        """Put a piece against the wall opposite another piece, as straight across as possible.
+
+        Args:
+            piece: The piece.
+            other: The other one.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
         middle = other.spot.start + other.piece.size[0] / 2
         return self.wall(piece, other.spot.room, [_OPPOSITE[other.spot.side]], middle)
 
     def beside(self, piece: Piece, other: Placed) -> Placed | None:
-        """Stand a piece at the same wall, right or left of another."""
+        """Put a piece against the same wall as another, to its right or left.
+
+        Args:
+            piece: The piece.
+            other: The other one.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
         spot = other.spot
         starts = [spot.start - piece.size[0] - 0.03, spot.start + other.piece.size[0] + 0.03]
         if self.rng.random() < 0.5:
@@ -152,13 +204,30 @@ class Furnisher:
         return self._first(piece, [Spot(spot.room, spot.side, round(start, 3)) for start in starts])
 
     def before(self, piece: Piece, other: Placed, gap: float) -> Placed | None:
-        """Stand a piece in front of another, `gap` metres away, middle to middle."""
+        """Put a piece in front of another, centred.
+
+        Args:
+            piece: The piece.
+            other: The other one.
+            gap: Distance between them, metres.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
         spot, size = other.spot, other.piece.size
         start = spot.start + (size[0] - piece.size[0]) / 2
         return self._first(piece, [Spot(spot.room, spot.side, round(start, 3), round(spot.off + size[1] + gap, 3))])
 
     def free(self, piece: Piece, room: int) -> Placed | None:
-        """Stand a piece somewhere on the floor, away from walls if there is room."""
+        """Put a piece somewhere on the floor, away from the walls if there is room.
+
+        Args:
+            piece: The piece.
+            room: Number of the room.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
         spots = []
         for side in (SOUTH, WEST):
             start, stop = self.rooms[room].span(side)
@@ -171,7 +240,16 @@ class Furnisher:
         return self._first(piece, [spots[n] for n in self.rng.permutation(len(spots))])
 
     def hang(self, piece: Piece, room: int, z: float) -> Placed | None:
-        """Hang a piece on a wall with its lower edge at `z`."""
+        """Hang a piece on a wall.
+
+        Args:
+            piece: The piece.
+            room: Number of the room.
+            z: Height of its lower edge, metres.
+
+        Returns:
+            Where it hangs; None if there is no room.
+        """
         spots = []
         for side in range(4):
             start, stop = self.rooms[room].span(side)
@@ -287,7 +365,12 @@ def _doorways(room: Room) -> list[tuple[float, float, float, float]]:
 
 @njit(cache=True, nogil=True)
 def meets(some, others):  # type: ignore[no-untyped-def]
-    """Whether any of boxes `some` (n, 6) shares volume with any of `others` (m, 6), touching aside."""
+    """Tell whether any of some boxes shares volume with any of others; touching does not count.
+
+    Args:
+        some: (n, 6), lower and upper corners in metres.
+        others: (m, 6).
+    """
     for i in range(len(others)):
         for j in range(len(some)):
             apart = False

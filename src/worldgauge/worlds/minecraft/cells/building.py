@@ -42,22 +42,28 @@ _LEANING = re.compile(
 """Names of what pops off when its support is not there yet."""
 
 
-class Place(Protocol):
+class RunningWorld(Protocol):
     """A running world of the game that takes commands (`server.Player`). Its methods raise WorldError.
 
-    version: of the game, whose words its blocks have.
+    Attributes:
+        version: Version of the game, whose names its blocks have.
     """
 
     version: str
 
     def full_states(self, states: Sequence[str], /) -> Sequence[str]:
-        """Each state as the game writes it, those left out at their default. Raises WorldError for one it lacks."""
+        """Complete block states as the game writes them, with its defaults.
+
+        Raises:
+            WorldError: The game lacks one.
+        """
         ...
 
     def commands(self, texts: Sequence[str], /) -> Sequence[str]:
         """Send commands, without their slashes; all are done when it returns.
 
-        Raises BridgeError of kind "command" for one that fails.
+        Raises:
+            BridgeError: One fails (kind "command").
         """
         ...
 
@@ -75,11 +81,13 @@ class Difference(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What was found of a build.
+    """A build compared with its plan.
 
-    right: blocks that stand as planned, name and states. wrong: cells with another block or state, or with one where
-    air should be. missing: blocks with air in their place. differences: of the latter two the first MOST_DIFFERENCES,
-    x outermost, then y, then z.
+    Attributes:
+        right: Number of blocks that are as planned, name and states.
+        wrong: Cells with another block or state, or with one where air should be.
+        missing: Blocks with air in their place.
+        differences: The first MOST_DIFFERENCES of wrong and missing cells, x outermost, then y, then z.
     """
 
     right: int
@@ -88,13 +96,25 @@ class Verified(NamedTuple):
     differences: tuple[Difference, ...]
 
 
-def build(blueprint: Blueprint, at: Corner, place: Place) -> Verified:
-    """Clear the blueprint's box with its lowest corner `at`, put the blocks there, and read back what became of them.
+def build(blueprint: Blueprint, at: Corner, place: RunningWorld) -> Verified:
+    """Build a blueprint in a running world, and read back what became of it.
 
-    Only the box is touched. What needs a support comes after all else. Nothing is tried twice: what falls, pops off
-    or connects otherwise than planned is told, and so is what a refused command left undone. Blocks may have their
-    names of 1.16.5 or of 1.20.4. Raises UsageError for a box that is none or not inside the world, WorldError for
-    blocks that the game lacks, both before anything is placed, and what `place` raises.
+    Clears the box first, and touches nothing outside it. Blocks that need a support come last. Nothing is tried twice:
+    blocks that fall, pop off or connect otherwise than planned are reported, and so is what a refused command left
+    undone.
+
+    Args:
+        blueprint: Names of blocks are those of 1.16.5 or 1.20.4.
+        at: Lowest corner of the box in game coordinates.
+        place: The server.
+
+    Returns:
+        What differs from the plan.
+
+    Raises:
+        UsageError: The box is empty or not inside the world.
+        WorldError: The game lacks a block; nothing has been placed then.
+        BridgeError: The server refuses.
     """
     box = _box(blueprint, at)
     demand_inside(box[0][1], box[1][1], place.version)
@@ -102,17 +122,28 @@ def build(blueprint: Blueprint, at: Corner, place: Place) -> Verified:
     texts = [*_clearing(place.read(box)), *_placing(plan)]
     for start in range(0, len(texts), MOST_SENT):
         _send(place, texts[start : start + MOST_SENT])
-    # Takes away what clearing has dropped in the box, and nothing beside it.
+    # Removes items that clearing has dropped in the box, and nothing else.
     (x, y, z), (i, j, k) = box
     _send(place, [f"kill @e[type=item,x={x},y={y},z={z},dx={i - x},dy={j - y},dz={k - z}]"])
     return compare(plan, _settled(place, box, plan))
 
 
 def build_saved(blueprint: Blueprint, at: Corner, world: Path, out: Path) -> Verified:
-    """The same in a copy of a saved world, in the new folder `out`, without any server; read back from there.
+    """Build a blueprint in a copy of a saved world, without a server. Nothing falls until the game loads it.
 
-    Nothing falls or pops off until the game loads it. Raises what `build` does for box and blocks, and as
-    `edits.put_cells`.
+    Args:
+        blueprint: Names of blocks are those of 1.16.5 or 1.20.4.
+        at: Lowest corner of the box in game coordinates.
+        world: Folder of the saved world.
+        out: New folder of the copy.
+
+    Returns:
+        What differs from the plan, read back from the copy.
+
+    Raises:
+        UsageError: The box is empty or not inside the world, or as `edits.put_cells`.
+        WorldError: The game lacks a block.
+        DataError: As `edits.put_cells`.
     """
     box = _box(blueprint, at)
     version = version_of(world, box)
@@ -122,7 +153,18 @@ def build_saved(blueprint: Blueprint, at: Corner, world: Path, out: Path) -> Ver
 
 
 def compare(plan: Cells, found: Cells) -> Verified:
-    """What of `plan` is in `found`, two sets of cells of one box. Raises WorldError when the boxes differ."""
+    """Compare planned cells with those found.
+
+    Args:
+        plan: The cells planned.
+        found: The cells read from the same box.
+
+    Returns:
+        What differs.
+
+    Raises:
+        WorldError: The boxes differ.
+    """
     if (plan.origin, plan.size) != (found.origin, found.size):
         raise WorldError(
             f"cells read: {found.size} from {found.origin}, planned: {plan.size} from {plan.origin}; read the same box"
@@ -145,9 +187,10 @@ def compare(plan: Cells, found: Cells) -> Verified:
 
 
 def blueprint_of(cells: Cells) -> Blueprint:
-    """A marked box of a world as a blueprint: states in full, with the names of 1.20.4, all kinds of air as air.
+    """Convert cells to a blueprint with complete states in the names of 1.20.4; all kinds of air become air.
 
-    cells: of a running world, `survey.read_box`; of a saved one, without any server, `regions.read_cells`.
+    Args:
+        cells: From a running world (`survey.read_box`) or a saved one (`regions.read_cells`).
     """
     names = [material(*split_state(spelled(text, "1.20.4"))) for text in cells.palette]
     return first_seen(cells.index.transpose(1, 2, 0).astype(np.int32), names)
@@ -187,7 +230,7 @@ def _placing(plan: Cells) -> Iterator[str]:
             yield _command(box, plan.origin, plan.palette[number + 1])
 
 
-def _settled(place: Place, box: Box, plan: Cells) -> Cells:
+def _settled(place: RunningWorld, box: Box, plan: Cells) -> Cells:
     """The box once it is as planned, or once two looks at it find the same: what falls takes its time."""
     found = place.read(box)
     for _ in range(MOST_LOOKS):
@@ -234,7 +277,7 @@ def _command(box: Box, origin: Corner, state: str) -> str:
     return f"setblock {low} {state}" if low == high else f"fill {low} {high} {state}"
 
 
-def _send(place: Place, texts: Sequence[str]) -> None:
+def _send(place: RunningWorld, texts: Sequence[str]) -> None:
     """Commands, of which some may find nothing to do, which the game calls a failure: what became of them is read."""
     try:
         place.commands(texts)

@@ -34,8 +34,13 @@ _STATE = re.compile(r"[a-z0-9_.-]+:[a-z0-9_./-]+(\[[a-z0-9_]+=[a-z0-9_]+(,[a-z0-
 class Cells:
     """A box of cells, in the game's axes.
 
-    origin: x, y, z in the game of cell [0, 0, 0]. palette: "minecraft:name[k=v,...]" with keys sorted, AIR first, none
-    twice. index: (X, Y, Z) uint16 into the palette, x east, y up, z south. Raises WorldError on anything else.
+    Attributes:
+        origin: Game coordinates x, y, z of cell [0, 0, 0].
+        palette: "minecraft:name[k=v,...]" with keys sorted, AIR first, none twice.
+        index: (X, Y, Z) uint16 into the palette, x east, y up, z south.
+
+    Raises:
+        WorldError: The values are not of this form.
     """
 
     origin: tuple[int, int, int]
@@ -78,13 +83,22 @@ def yaw_bot(yaw: float) -> float:
 
 
 def state_text(name: str, states: dict[str, str] | None = None) -> str:
-    """A state as a palette spells it: with namespace, keys sorted."""
+    """Write a block state as a palette does: with namespace, keys sorted.
+
+    Args:
+        name: Name of the block, with or without namespace.
+        states: Values by key.
+    """
     full = name if ":" in name else f"minecraft:{name}"
     return full + (f"[{','.join(f'{key}={states[key]}' for key in sorted(states))}]" if states else "")
 
 
 def split_state(text: str) -> tuple[str, dict[str, str]]:
-    """Name without the game's namespace, and states, of a palette's text. Raises WorldError on another form."""
+    """Split a state of a palette into the name, without the game's namespace, and its values by key.
+
+    Raises:
+        WorldError: It has another form.
+    """
     if not _STATE.fullmatch(text):
         raise WorldError(f"'{text[:80]}' is no block state: write minecraft:name[key=value,...]")
     name, _, rest = text.removesuffix("]").partition("[")
@@ -105,7 +119,11 @@ def to_bytes(cells: Cells) -> bytes:
 
 
 def from_bytes(data: bytes) -> Cells:
-    """The cells of a grid file's bytes. Raises WorldError when they are not one."""
+    """Decode the bytes of a grid file.
+
+    Raises:
+        WorldError: They are not a grid file.
+    """
     end = data.find(b"\n", 0, _MOST_HEADER_BYTES)
     origin, size, palette = _header(data[: max(end, 0)])
     x, y, z = size
@@ -118,12 +136,24 @@ def from_bytes(data: bytes) -> Cells:
 
 
 def write(path: Path, cells: Cells) -> None:
-    """Write the grid file, compressed by gzip: whole or not at all; same cells, same bytes. Raises DataError."""
+    """Write a grid file, compressed by gzip, in one step. Same cells, same bytes.
+
+    Args:
+        path: The file.
+        cells: The cells.
+
+    Raises:
+        DataError: It cannot be written.
+    """
     write_file(path, gzip.compress(to_bytes(cells), mtime=0))
 
 
 def read(path: Path) -> Cells:
-    """Read a file of `write`. Raises WorldError when it is missing, damaged, too large or no grid file."""
+    """Read a file of `write`.
+
+    Raises:
+        WorldError: It is missing, damaged, too large or not a grid file.
+    """
     try:
         with gzip.open(path) as file:
             header = file.readline(_MOST_HEADER_BYTES)

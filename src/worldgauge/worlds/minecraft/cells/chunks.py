@@ -41,7 +41,16 @@ LAYOUTS = {"1.16.5": Layout(2586, 0, 256), "1.20.4": Layout(3700, -64, 384)}
 
 
 def demand_inside(low_y: int, high_y: int, version: str) -> None:
-    """Raises UsageError where heights, both inside, are above or below a world of `version`, if that is of LAYOUTS."""
+    """Check that heights lie inside a world.
+
+    Args:
+        low_y: Lowest y.
+        high_y: Highest y, included.
+        version: Version of the game; one that is not in LAYOUTS is not checked.
+
+    Raises:
+        UsageError: They do not.
+    """
     if (layout := LAYOUTS.get(version)) is None:
         return
     bottom, top = layout.bottom, layout.bottom + layout.height - 1
@@ -50,7 +59,17 @@ def demand_inside(low_y: int, high_y: int, version: str) -> None:
 
 
 def chunk_bytes(cells: Cells, cx: int, cz: int, layout: Layout) -> bytes:
-    """Unpacked NBT of chunk (cx, cz); air where the cells have nothing."""
+    """Encode a chunk; what the cells do not cover is air.
+
+    Args:
+        cells: The cells.
+        cx: Chunk along x.
+        cz: Chunk along z.
+        layout: Layout of the version.
+
+    Returns:
+        Uncompressed NBT.
+    """
     tags = nbt_library()
     numbers = _column(cells, cx, cz, layout)
     old = layout.height == 256
@@ -84,7 +103,15 @@ def chunk_bytes(cells: Cells, cx: int, cz: int, layout: Layout) -> bytes:
 
 
 def level_bytes(cells: Cells, version: str) -> bytes:
-    """Packed level.dat of a world of these cells."""
+    """Encode the level.dat of a world of these cells.
+
+    Args:
+        cells: The cells.
+        version: One of LAYOUTS.
+
+    Returns:
+        NBT, compressed by gzip.
+    """
     tags, layout = nbt_library(), LAYOUTS[version]
     width, _, depth = cells.index.shape
     x, z = cells.origin[0] + width // 2, cells.origin[2] + depth // 2
@@ -104,7 +131,14 @@ def level_bytes(cells: Cells, version: str) -> bytes:
 
 
 class Section(NamedTuple):
-    """Blocks of 16 a side. level: its y, in sections. palette, data: names of the fields of names and of numbers."""
+    """A cube of 16 x 16 x 16 blocks of a chunk.
+
+    Attributes:
+        level: Its y, in sections.
+        fields: Its compound.
+        palette: Name of the field with the names of blocks.
+        data: Name of the field with their numbers.
+    """
 
     level: int
     fields: Fields
@@ -113,7 +147,15 @@ class Section(NamedTuple):
 
 
 def sections_of(chunk: Fields, at: tuple[int, int]) -> Iterator[Section]:
-    """The sections that hold blocks, of either layout. Raises DataError for an old, unfinished or moved chunk."""
+    """Yield the sections of a chunk that hold blocks, of either layout.
+
+    Args:
+        chunk: Root of the chunk.
+        at: Its place cx, cz.
+
+    Raises:
+        DataError: The chunk is too old, unfinished, or of another place.
+    """
     old = "Level" in chunk
     if chunk.whole("DataVersion", 0, 2**31 - 1) < OLDEST:
         raise DataError(f"{chunk.what} was saved before version 1.16 of the game; open and save it in a newer one")
@@ -153,7 +195,16 @@ def section_numbers(section: Section) -> tuple[NDArray[np.int64], list[str]]:
 def overlap(
     corner: tuple[int, int, int], low: tuple[int, int, int], sides: tuple[int, ...]
 ) -> tuple[tuple[slice, slice, slice], tuple[slice, slice, slice]]:
-    """Where a section at `corner` and the box meet: in the section's cells, and in the box's."""
+    """Return where a section and a box overlap.
+
+    Args:
+        corner: Lowest corner of the section, x, y, z.
+        low: Lowest corner of the box.
+        sides: Sides of the box.
+
+    Returns:
+        Slices into the section, and slices into the box.
+    """
     starts = [a - b for a, b in zip(corner, low, strict=True)]
     spans = [(max(0, at), min(side, at + SIDE)) for at, side in zip(starts, sides, strict=True)]
     (x, y, z), (i, j, k) = starts, spans
@@ -203,7 +254,13 @@ def _sections_1_20(tags: Any, numbers: NDArray[np.uint16], cells: Cells, layout:
 
 
 def bare_section(tags: Any, level: int, *, old: bool) -> dict[str, Any]:
-    """The fields of a section without blocks, in full daylight. old: in the layout of 1.16.5."""
+    """Make the fields of a section without blocks, in full daylight.
+
+    Args:
+        tags: nbtlib's classes.
+        level: Number of the section along y.
+        old: In the layout of 1.16.5.
+    """
     fields = {"Y": tags.Byte(level), "SkyLight": tags.ByteArray(np.full(SIDE**3 // 2, -1, np.int8))}
     if not old:
         fields["biomes"] = tags.Compound({"palette": tags.List[tags.String]([tags.String("minecraft:plains")])})
@@ -211,7 +268,14 @@ def bare_section(tags: Any, level: int, *, old: bool) -> dict[str, Any]:
 
 
 def blocks_of(tags: Any, part: NDArray[Any], palette: Sequence[str], *, old: bool) -> dict[str, Any]:
-    """The fields that hold the blocks of a section. part: (4096,) of `palette` along x, then z, then y; 0 is air."""
+    """Make the fields that hold the blocks of a section.
+
+    Args:
+        tags: nbtlib's classes.
+        part: Numbers (4096,) of `palette` along x, then z, then y; 0 is air.
+        palette: States of the blocks.
+        old: In the layout of 1.16.5.
+    """
     # The game put air first in 1.16, met or not, and readers count on it: one took a section of stone for nothing.
     used = np.union1d(part, [0]) if old else np.unique(part)
     entries = tags.List[tags.Compound](_entry(tags, palette[number]) for number in used)
@@ -236,7 +300,12 @@ def _entry(tags: Any, text: str) -> Any:
 
 
 def bytes_of(tags: Any, content: Mapping[str, Any]) -> bytes:
-    """Unpacked NBT of a root compound."""
+    """Encode a root compound as uncompressed NBT.
+
+    Args:
+        tags: nbtlib's classes.
+        content: Tags by name.
+    """
     file = io.BytesIO()
     tags.File(content).write(file)
     return file.getvalue()

@@ -37,10 +37,19 @@ _LAST_1_16, _FIRST_1_20_3 = 2586, 3698
 
 
 def version_of(world: Path, box: Box) -> str:
-    """Whose words a saved world has in a box: "1.16.5" (1.16 to 1.16.5) or "1.20.4" (1.20.3 and later).
+    """Find the version whose names a box of a saved world uses.
 
-    Raises UsageError for a box that is above or below the world, DataError for a folder that is no saved world, a chunk
-    that is missing or damaged, of another version, or of another one than the chunks before.
+    Args:
+        world: Folder of the saved world.
+        box: The box.
+
+    Returns:
+        "1.16.5" (for 1.16 to 1.16.5) or "1.20.4" (for 1.20.3 and later).
+
+    Raises:
+        UsageError: The box is above or below the world.
+        DataError: Not a saved world, or a chunk is missing, damaged, of another version, or of another one than the
+            chunks before.
     """
     if not world.is_dir():
         raise DataError(f"{world}: no such folder")
@@ -61,12 +70,19 @@ def version_of(world: Path, box: Box) -> str:
 
 
 def put_cells(world: Path, out: Path, cells: Cells) -> None:
-    """Copy a saved world to the new folder `out`, whole or not at all, with `cells` in place of what is there.
+    """Copy a saved world to a new folder, with cells in place of what is there; complete or not at all.
 
-    States must be in full, in the words of `version_of`. All else stays as it is, to the byte but in the chunks that
-    the cells touch: these lose what their chests, signs and the like hold where cells are put. Raises UsageError for a
-    folder that is there already or lies in the world, and as `version_of`; DataError for a world with links, and when
-    it cannot be written.
+    Chunks that the cells touch lose what chests, signs and the like hold where cells are put. All else stays the same
+    to the byte.
+
+    Args:
+        world: Folder of the saved world.
+        out: The new folder, outside `world`.
+        cells: Cells with complete states, in the names of `version_of`.
+
+    Raises:
+        UsageError: `out` exists or lies in the world, or as `version_of`.
+        DataError: The world has links, cannot be read as `version_of`, or cannot be written.
     """
     box = box_of(cells)
     old = version_of(world, box) == "1.16.5"

@@ -83,7 +83,15 @@ _GREEN = ("sapling", "grass", "stem", "vine", "roots", "berry", "wart", "coral",
 
 
 def nearest(name: str, states: dict[str, str]) -> int:
-    """State of ours that comes nearest to a block by name and states; names that the game does not have are stone."""
+    """Find the block of ours that is nearest to a block of the game.
+
+    Args:
+        name: Name of the block; one that the game does not have gives stone.
+        states: Values by key.
+
+    Returns:
+        Index of our block state.
+    """
     return block(_nearest(name, states))
 
 

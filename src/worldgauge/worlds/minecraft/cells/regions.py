@@ -3,7 +3,7 @@
     cells = read_cells(Path("saves/village"), ((0, 56, 0), (127, 103, 127)))
     write_world(Path("copy"), cells, "1.20.4")
 
-Read are the layouts of 1.16 to 1.17 and of 1.18 and later, told apart by the chunk; written are those of 1.16.5 and
+Read are the layouts of 1.16 to 1.17 and of 1.18 and later, distinguished by the chunk; written are those of 1.16.5 and
 1.20.4. Needs the extra 'structures'.
 """
 
@@ -41,11 +41,19 @@ Box = tuple[Corner, Corner]
 
 
 def read_cells(world: Path, box: Box) -> Cells:
-    """The cells of a box: names and states as they are saved; what the world does not keep of a chunk is air.
+    """Read a box of a saved world; what the world does not keep of a chunk is air.
 
-    world: its folder, the folder of its region files, or one file called r.X.Z.mca. Raises UsageError for corners that
-    are no box, DataError naming file and chunk for one that is missing, unfinished or damaged, MissingExtraError
-    without nbtlib.
+    Args:
+        world: Its folder, the folder of its region files, or one file called r.X.Z.mca.
+        box: The box, both corners included.
+
+    Returns:
+        Cells with names and states as saved.
+
+    Raises:
+        UsageError: The corners do not make a box.
+        DataError: A chunk is missing, unfinished or damaged; the message names file and chunk.
+        MissingExtraError: nbtlib is not installed.
     """
     low, high = check_box(box)
     index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
@@ -57,13 +65,21 @@ def read_cells(world: Path, box: Box) -> Cells:
 
 
 def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
-    """Write a new world: region files of the chunks that the cells touch, and level.dat. Whole or not at all.
+    """Write a new world: region files of the chunks that the cells touch, and level.dat; complete or not at all.
 
-    What the chunks hold beside the cells is air. States must be said in full: readers differ in what they take for
-    those left out. Everything is lit by the sky; heights are those of the highest block; the biome is plains; the spawn
-    lies on top of the middle column. Same cells, same bytes. A server may write into the folder: give it a copy.
-    Raises UsageError for a folder that is there already, another version, and cells above or below its world;
-    MissingExtraError without nbtlib; DataError when it cannot be written.
+    Other cells of these chunks are air. Everything is lit by the sky; height maps are those of the highest block; the
+    biome is plains; the spawn lies on top of the middle column. Same cells, same bytes. A server may write into the
+    folder: give it a copy.
+
+    Args:
+        folder: The new folder.
+        cells: Cells with complete states, since readers differ in the defaults of missing ones.
+        version: One of LAYOUTS.
+
+    Raises:
+        UsageError: The folder exists, the version is unknown, or cells lie above or below its world.
+        MissingExtraError: nbtlib is not installed.
+        DataError: It cannot be written.
     """
     if version not in LAYOUTS:
         raise UsageError(f"worlds are written for {' and '.join(LAYOUTS)}, not for '{plain(version[:20])}'")
@@ -85,9 +101,11 @@ def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A path for a folder that the block makes, which is in place under `folder` after it; nothing is when it raises.
+    """Make a new folder that appears under its name only after the block has finished; after an error nothing is left.
 
-    Raises UsageError for a folder that is there already, DataError when the system refuses.
+    Raises:
+        UsageError: The folder exists.
+        DataError: It cannot be written.
     """
     if folder.exists():
         raise UsageError(f"{folder}: is there already; name a new folder")
@@ -109,7 +127,11 @@ def box_of(cells: Cells) -> Box:
 
 
 def check_box(box: Box) -> Box:
-    """The box in whole numbers. Raises UsageError for one that is empty, far out or too large."""
+    """Return the box in whole numbers.
+
+    Raises:
+        UsageError: It is empty, far out or too large.
+    """
     low, high = (_corner(place) for place in box)
     sides = [b - a + 1 for a, b in zip(low, high, strict=True)]
     if min(sides) < 1:

@@ -24,7 +24,7 @@ from worldgauge.worlds.minecraft.servers.server import Player
 DEPTH = 32
 """Layers kept below the lowest ground, when no heights are given."""
 HEADROOM = 3
-"""Layers of air kept above the highest block: whoever stands on it is inside."""
+"""Layers of air kept above the highest block: a body that stands on it is inside."""
 
 _HEIGHTS = (-64, 319)
 """Of all worlds of the versions that we know; what a world lacks of them is read as air."""
@@ -45,12 +45,23 @@ def survey(
     dimension: str | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Cells:
-    """The cells of 2 reach x 2 reach columns around `centre`: x - reach to x + reach - 1, and so along z.
+    """Read the columns around a place of a running world.
 
-    heights: lowest and highest y, both inside; None for all, but for the empty layers above and for those more than
-    DEPTH below both `centre` and the lowest ground. dimension: such as "minecraft:the_nether"; None for where the bot
-    is. progress: called with the columns read so far and with how many there are.
-    Else as `read_box`; raises WorldError, too, for a box without any block where no heights are given.
+    Args:
+        player: The bot.
+        centre: x, y, z in game coordinates.
+        reach: Half the width: columns x - reach to x + reach - 1, and the same along z.
+        heights: Lowest and highest y, both included. None for all but the empty layers above, and those more than DEPTH
+            below both `centre` and the lowest ground.
+        dimension: Such as "minecraft:the_nether"; None for the bot's own.
+        progress: Called with the columns read so far and their total.
+
+    Returns:
+        The cells.
+
+    Raises:
+        UsageError: The box is empty.
+        BridgeError: A chunk does not come (kind "no-chunk"), or the server refuses.
     """
     (x, y, z), (bottom, top) = centre, heights or _HEIGHTS
     box = (x - reach, bottom, z - reach), (x + reach - 1, top, z + reach - 1)
@@ -65,12 +76,23 @@ def read_box(
     dimension: str | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Cells:
-    """The cells of a box, however wide; dimension and progress as for `survey`.
+    """Read a box of a running world, of any width. The same world gives the same cells.
 
-    The same world gives the same cells, whatever the bot is sent at a time: the palette is sorted. The bot flies from
-    point to point, in creative mode (as it is on all servers of ours), and ends where it began; if a dimension was
-    given, in the air of that one. Raises UsageError for a box that is none, BridgeError of kind "no-chunk", which names
-    it, for a chunk that never comes.
+    The bot flies from point to point in creative mode, and returns to where it began; if a dimension was given, to the
+    air of that one.
+
+    Args:
+        player: The bot.
+        box: The box, both corners included.
+        dimension: Such as "minecraft:the_nether"; None for the bot's own.
+        progress: Called with the columns read so far and their total.
+
+    Returns:
+        The cells.
+
+    Raises:
+        UsageError: The corners do not make a box.
+        BridgeError: A chunk does not come (kind "no-chunk"), or the server refuses.
     """
     low, high = check_box(box)
     index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
@@ -97,12 +119,12 @@ def read_box(
 def seed_of(player: Player) -> int | None:
     """The seed of the world, as its server tells the bot; None when it does not."""
     try:
-        told = _SEED.fullmatch(player.command("seed"))
+        reply = _SEED.fullmatch(player.command("seed"))
     except BridgeError as error:
         if error.kind != "command":
             raise
         return None
-    return int(told[1]) if told else None
+    return int(reply[1]) if reply else None
 
 
 class _Tile(NamedTuple):

@@ -43,7 +43,11 @@ _STACK = ("at ", "Node.js v", "}")
 
 
 class BridgeError(WorldError):
-    """The child refused a question and lives on. kind: one word, such as "unknown-block"."""
+    """The child refused a question and lives on.
+
+    Attributes:
+        kind: One word, such as "unknown-block".
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -53,7 +57,8 @@ class BridgeError(WorldError):
 class BridgeLostError(WorldError):
     """The child has ended, or was ended because it was late or broke the protocol.
 
-    log: the last KEPT_LINES lines of its stderr.
+    Attributes:
+        log: The last KEPT_LINES lines of its stderr.
     """
 
     def __init__(self, message: str, log: str = "") -> None:
@@ -62,8 +67,13 @@ class BridgeLostError(WorldError):
 
 
 @dataclass(frozen=True)
-class Answer:
-    """ok: what was answered. data: the bytes that came with it."""
+class BridgeAnswer:
+    """An answer of the child.
+
+    Attributes:
+        ok: What was answered.
+        data: The bytes that followed it.
+    """
 
     ok: dict[str, Any]
     data: bytes = b""
@@ -90,7 +100,15 @@ class Bridge(Closing):
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-        """Start `command`, with `environment` on top of ours. Raises BridgeLostError when it says no fitting hello."""
+        """Start the child process.
+
+        Args:
+            command: Program and arguments.
+            environment: Variables on top of ours.
+
+        Raises:
+            BridgeLostError: It does not start, or does not say a matching hello.
+        """
         (out, their_in), (into, their_out) = socket.socketpair(), socket.socketpair()
         try:
             process = subprocess.Popen(
@@ -122,9 +140,13 @@ class Bridge(Closing):
 
     @classmethod
     def start(cls, packages: Path | None = None) -> Bridge:
-        """Our Node program with the packages in `packages`, by default the installed ones.
+        """Start our Node program.
 
-        Raises WorldError when Node or packages are missing, too old or not the pinned ones.
+        Args:
+            packages: Folder of the Node packages; the installed ones by default.
+
+        Raises:
+            WorldError: Node or packages are missing, too old or not the pinned ones.
         """
         folder = find_packages(packages)
         bridge = cls([str(find_node()), str(BRIDGE_FOLDER / "main.js")], {"NODE_PATH": str(folder / "node_modules")})
@@ -135,17 +157,28 @@ class Bridge(Closing):
 
     def ask(
         self, op: str, args: Mapping[str, Any] | None = None, *, data: bytes = b"", deadline_s: float = DEADLINE_S
-    ) -> Answer:
-        """What the child answers to "family.verb". deadline_s: seconds until the whole answer is here.
+    ) -> BridgeAnswer:
+        """Ask the child process one question.
 
-        Raises BridgeError when it refuses; BridgeLostError when it is late or has ended, and then it is no more.
+        Args:
+            op: The question, "family.verb".
+            args: Its arguments.
+            data: Bytes that follow the question.
+            deadline_s: Seconds until the whole answer must have arrived.
+
+        Returns:
+            The answer.
+
+        Raises:
+            BridgeError: The child refuses.
+            BridgeLostError: It is late or has ended; it is killed then.
         """
         if not self._end.alive:
             raise BridgeLostError(f"{op}: the bridge has ended; start another")
         self._asked += 1
         question = {**(args or {}), "id": self._asked, "op": op, **({"bytes": len(data)} if data else {})}
         line = json.dumps(question, allow_nan=False).encode() + b"\n"
-        answer: Answer = self._guarded(op, deadline_s, lambda: self._exchange(op, line + data))
+        answer: BridgeAnswer = self._guarded(op, deadline_s, lambda: self._exchange(op, line + data))
         return answer
 
     def close(self) -> None:
@@ -181,7 +214,7 @@ class Bridge(Closing):
             raise ValueError(f"it speaks number {hello['protocol']}, expected {PROTOCOL}")
         return dict(hello)
 
-    def _exchange(self, op: str, question: bytes) -> Answer:
+    def _exchange(self, op: str, question: bytes) -> BridgeAnswer:
         self._out.sendall(question)
         answer = json.loads(self._line())
         if answer["id"] != self._asked:
@@ -193,7 +226,7 @@ class Bridge(Closing):
             if error["type"] == "crash":
                 raise self._lost(f"{op}: {said} (the bridge has ended)")
             raise BridgeError(error["type"], said)
-        return Answer(dict(answer["ok"]), self._take(answer.get("bytes", 0)))
+        return BridgeAnswer(dict(answer["ok"]), self._take(answer.get("bytes", 0)))
 
     def _line(self) -> bytes:
         scanned = 0

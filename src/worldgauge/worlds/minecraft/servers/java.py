@@ -49,7 +49,19 @@ class JavaServer(Player, Closing):
         spacing_s: float = SPACING_S,
         packages: Path | None = None,
     ) -> None:
-        """Raises WorldError, with what to set, when it is not there, of another version or refuses commands."""
+        """Join a running server with a bot.
+
+        Args:
+            host: Name or address.
+            port: Its port.
+            name: Name of the bot.
+            spacing_s: Pause after each command, seconds.
+            packages: Folder of the Node packages.
+
+        Raises:
+            WorldError: There is no server, it has another version, or it refuses commands; the message says what to
+                set.
+        """
         super().__init__(Bridge.start(packages), name, "", spacing_s)
         try:
             self.version = known(join(self._bridge, name, host=host, port=port).version)
@@ -74,7 +86,11 @@ class JavaServer(Player, Closing):
 
 
 def known(version: str) -> str:
-    """The one of VERSIONS that a server of `version` is for us. Raises WorldError for all others."""
+    """Return the one of VERSIONS that a server's version counts as.
+
+    Raises:
+        WorldError: There is none.
+    """
     name = _SAME.get(version, version)
     if name not in VERSIONS:
         raise WorldError(f"it runs {version}, whose blocks are not known here; run {' or '.join(VERSIONS)}")
@@ -82,7 +98,11 @@ def known(version: str) -> str:
 
 
 def try_commands(player: Player) -> None:
-    """Give each of the commands that a bot needs, to no effect. Raises WorldError naming the first that it may not."""
+    """Try each of the commands that a bot needs, without effect.
+
+    Raises:
+        WorldError: The bot may not use one; the message names it.
+    """
     for command, text in _TRIED.items():
         try:
             player.command(text)
@@ -97,7 +117,11 @@ def try_commands(player: Player) -> None:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Host and port of "host" or "host:port". Raises UsageError for anything else."""
+    """Parse "host" or "host:port".
+
+    Raises:
+        UsageError: It is neither.
+    """
     host, colon, port = text.partition(":")
     if not host or host.isdigit() or (colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16)):
         raise UsageError(f"'{text}' is no server: write host:port, such as localhost:{PORT}")

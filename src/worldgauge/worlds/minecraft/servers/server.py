@@ -20,7 +20,7 @@ from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.minecraft.cells.cells import Cells, from_bytes, to_bytes
 from worldgauge.worlds.minecraft.cells.regions import Box, check_box
 from worldgauge.worlds.minecraft.offline import COLUMNS, VERSION, Offline
-from worldgauge.worlds.minecraft.servers.bridge import Answer, Bridge, BridgeError, Closing
+from worldgauge.worlds.minecraft.servers.bridge import Bridge, BridgeAnswer, BridgeError, Closing
 
 _OPEN_S = 40.0
 _JOIN_S = 40.0
@@ -40,7 +40,14 @@ class Player:
     """
 
     def __init__(self, bridge: Bridge, name: str, version: str, spacing_s: float = 0.0) -> None:
-        """version: of the server. spacing_s: pause after each command, for servers that kick whoever sends many."""
+        """Take over a bot that has joined.
+
+        Args:
+            bridge: The bridge to Node.
+            name: Name of the bot.
+            version: Version of the server.
+            spacing_s: Pause after each command in seconds, for servers that kick players who send many.
+        """
         self._bridge, self.name, self.version, self._spacing_s = bridge, name, version, spacing_s
 
     def state(self) -> FloatArray:
@@ -57,9 +64,18 @@ class Player:
         *,
         dimension: str | None = None,
     ) -> FloatArray:
-        """Put the feet there, at rest; done when the bot is there, its chunk is there, and both have stayed so.
+        """Put the bot at rest at a place, and wait until its chunk has arrived and both have settled.
 
-        yaw, pitch: None leaves them. dimension: such as "minecraft:the_nether", where a server has it. Returns `state`.
+        Args:
+            x: Middle of the feet in game coordinates.
+            y: Height of the feet.
+            z: Middle of the feet.
+            yaw: Radians; None keeps it.
+            pitch: Radians; None keeps it.
+            dimension: Such as "minecraft:the_nether", where the server has it.
+
+        Returns:
+            `state` afterwards.
         """
         if not all(math.isfinite(v) for v in (x, y, z, yaw or 0.0, pitch or 0.0)):
             raise WorldError(f"a bot cannot be put at {(x, y, z)}, yaw {yaw}, pitch {pitch}: not finite")
@@ -67,16 +83,24 @@ class Player:
         return _row(self.ask("teleport", args, deadline_s=_TELEPORT_S))
 
     def command(self, text: str) -> str:
-        """Send one command, without its slash; the server's reply, "" when it gives none.
+        """Send one command, without its slash.
 
-        Raises BridgeError of kind "command" with the reply when that is an error.
+        Returns:
+            The server's reply; "" if it gives none.
+
+        Raises:
+            BridgeError: The reply is an error (kind "command").
         """
         return self.commands([text])[0]
 
     def commands(self, texts: Sequence[str]) -> list[str]:
-        """Send commands in one go; a reply to each, as far as they came, "" for the rest.
+        """Send commands in one go.
 
-        Raises BridgeError of kind "command" for the first reply that is an error; the others are sent all the same.
+        Returns:
+            A reply to each, as far as they came; "" for the rest.
+
+        Raises:
+            BridgeError: A reply is an error (kind "command"); it names the first. All commands are sent in any case.
         """
         spacing_ms = 1000 * self._spacing_s
         slashed = [f"/{text.removeprefix('/')}" for text in texts]
@@ -94,9 +118,10 @@ class Player:
         return full
 
     def read(self, box: Box) -> Cells:
-        """The cells of a box, names and states, as the bot was sent them.
+        """Read the cells of a box, as the bot was sent them.
 
-        Raises BridgeError of kind "no-chunk" when part of it is too far from the bot to be sent.
+        Raises:
+            BridgeError: Part of it is too far from the bot to be sent (kind "no-chunk").
         """
         low, high = check_box(box)
         size = [b - a + 1 for a, b in zip(low, high, strict=True)]
@@ -109,16 +134,37 @@ class Player:
 
     def ask(
         self, verb: str, args: Mapping[str, Any] | None = None, data: bytes = b"", *, deadline_s: float = _SLACK_S
-    ) -> Answer:
-        """What the bridge answers to this bot's `verb`."""
+    ) -> BridgeAnswer:
+        """Ask the bridge something about this bot.
+
+        Args:
+            verb: The question, without its family.
+            args: Its arguments.
+            data: Bytes that follow the question.
+            deadline_s: Seconds until the whole answer must have arrived.
+
+        Returns:
+            The answer.
+        """
         return self._bridge.ask(f"bot.{verb}", {**(args or {}), "name": self.name}, data=data, deadline_s=deadline_s)
 
 
 class JsServer(Player, Closing):
     """A server of ours with a bot on it, both in one child process; a context manager. It listens to this machine only.
 
-    cells: its world, with a wall and a floor of barrier around. world: the folder of a saved one, which is copied and
-    never written to. Neither: endless grass with the feet at y = 5. port: 0 for any that is free; then the one it has.
+    Args:
+        cells: Its world, with walls and a floor of barrier around.
+        version: Version of the game.
+        world: Folder of a saved world, which is copied and never written to. Neither cells nor world: endless grass
+            with the feet at y = 5.
+        port: 0 for any free one; the attribute then holds the one it has.
+        spawn: Feet of a player who joins; by default on top of the middle of the cells, or where the saved world says.
+        seed: The answer to the command /seed, of which nothing is made; a saved world has its own.
+        packages: Folder of the Node packages.
+
+    Raises:
+        UsageError: Both cells and world are given.
+        WorldError: The server cannot be started (see `Bridge.start`).
     """
 
     def __init__(
@@ -132,12 +178,7 @@ class JsServer(Player, Closing):
         seed: int = 0,
         packages: Path | None = None,
     ) -> None:
-        """spawn: feet of whoever joins; by default on top of the middle of the cells, or where the saved world says.
-
-        seed: what the command /seed answers, from which nothing is made; a saved world has its own.
-
-        Raises UsageError for both cells and world, WorldError when the server cannot be started (see `Bridge.start`).
-        """
+        """Start the server and join it; see the class."""
         if cells is not None and world is not None:
             raise UsageError("a server is filled with cells or with a saved world, not with both")
         self._cells, self._world, self._spawn, self._seed = cells, world, spawn, seed
@@ -192,12 +233,21 @@ class JsServer(Player, Closing):
 
 
 def join(bridge: Bridge, name: str, **where: Any) -> Player:
-    """A bot on the server at `where`: host (this machine), port, version (asked for), view (chunks each way)."""
+    """Join a server with a bot.
+
+    Args:
+        bridge: The bridge to Node.
+        name: Name of the bot.
+        **where: host (default: this machine), port, version to ask for, view distance in chunks.
+
+    Returns:
+        The bot.
+    """
     joined = bridge.ask("bot.join", {"name": name, **where}, deadline_s=_JOIN_S).ok
     return Player(bridge, name, joined["version"])
 
 
-def _row(answer: Answer) -> FloatArray:
+def _row(answer: BridgeAnswer) -> FloatArray:
     return np.frombuffer(answer.data, "<f8").reshape(len(COLUMNS)).astype(np.float64)
 
 
@@ -206,9 +256,12 @@ _ACTION_BYTES = 72
 
 
 class Online(Offline):
-    """The body of `player` in `cells`; `close` leaves it to whoever has the server.
+    """The body of a player in given cells; `close` leaves the server running.
 
-    dimension: where the cells are, such as "minecraft:the_nether"; None for where the body is.
+    Args:
+        player: The bot.
+        cells: The cells.
+        dimension: Where the cells are, such as "minecraft:the_nether"; None for the bot's own.
     """
 
     def __init__(self, player: Player, cells: Cells, *, dimension: str | None = None) -> None:

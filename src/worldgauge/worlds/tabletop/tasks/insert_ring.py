@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, TableScene, Thing, near, table_tasks
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, differing, places
 
@@ -45,7 +45,7 @@ class InsertRing:
         wanted = shown.index(0)
         drawn = places(rng, PEGS + 1, apart_m=0.14, low=(0.05, -0.25), high=(0.4, 0.25))
         self._start, self._pegs = drawn[0], drawn[1:]
-        # Within what closing fingers put straight: whoever is told places alone can do it, too.
+        # Closing fingers correct such an angle, so an agent that is told places alone can solve it, too.
         self._yaw_rad = float(rng.uniform(-0.25, 0.25))
         self._wanted = f"peg{wanted}"
         self._far_m = float(np.linalg.norm(self._pegs[wanted] - self._start))
@@ -78,11 +78,16 @@ class InsertRing:
             ):
                 box(ring, half, COLOURS["grey"], at=at, mass=0.015, friction=SMOOTH)
 
-    def noted(self, scene: Scene, memory: Memory) -> Memory:
-        """Nothing: where the ring lies says it all."""
+    def noted(self, scene: TableScene, memory: Memory) -> Memory:
+        """Return `memory` unchanged: the place of the ring says everything.
+
+        Args:
+            scene: The scene.
+            memory: What was noted before.
+        """
         return memory
 
-    def progress(self, scene: Scene) -> float:
+    def progress(self, scene: TableScene) -> float:
         """0.2 when it is held, up to 0.4 lifted, up to 0.8 near the named peg, 0.9 around it, 1 let go there."""
         x, y, z = (float(value) for value in scene.place("ring"))
         off = math.dist((x, y), scene.place(self._wanted)[:2])
@@ -100,12 +105,12 @@ class InsertRing:
         """As they were made."""
         return {}
 
-    def finish(self, scene: Scene) -> None:
+    def finish(self, scene: TableScene) -> None:
         """See `TableTask`."""
         x, y, _ = (float(value) for value in scene.place(self._wanted))
         scene.put("ring", np.array([x, y, TABLE_M + RING_HALF_M]))
 
-    def plan(self, scene: Scene) -> list[HandPose]:
+    def plan(self, scene: TableScene) -> list[HandPose]:
         """Open above the ring, down, close, up, above the peg, down, open; what is left of it where the ring is held.
 
         A hand that is low elsewhere first goes up.
@@ -125,7 +130,7 @@ class InsertRing:
             return poses[1:]
         return [hand._replace(z=HIGH_M, gripper=1.0), *poses] if hand.z < HIGH_M - 0.03 else poses
 
-    def _put(self, scene: Scene, hand: HandPose) -> list[HandPose]:
+    def _put(self, scene: TableScene, hand: HandPose) -> list[HandPose]:
         """What is left from where the fingers are closed on the ring, the hand being at `hand`."""
         ring, turn = scene.place("ring"), _yaw(scene.rotation("ring"))
         c, s = math.cos(turn), math.sin(turn)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.worlds.tabletop.arm import PAD_M
-from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, TableScene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.engine import mujoco
+from worldgauge.worlds.tabletop.franka_arm import PAD_M
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, differing, places
-from worldgauge.worlds.tabletop.world import mujoco
 
 COUNT = 3
 TRAVEL_M, PRESSED_M = 0.012, 0.008
@@ -23,7 +23,7 @@ APART_M = 0.13
 """Between the middles of two buttons: hands that press one never touch another."""
 _LIT = (1.0, 1.0, 0.85)
 _NAMES = [name for name in COLOURS if name not in ("grey", "white", "pink")]
-"""Colours that can be told from a button's foot, and from its light."""
+"""Colours that differ from a button's foot and from its light."""
 
 
 @table_tasks.register("push_buttons", variations=50)
@@ -66,14 +66,22 @@ class PushButtons:
             )
             cylinder(cap, CAP_RADIUS_M, CAP_M / 2, COLOURS[thing.colour], name=f"{thing.body}_cap", mass=0.03)
 
-    def noted(self, scene: Scene, memory: Memory) -> Memory:
-        """The buttons that were pressed, in order, each once."""
+    def noted(self, scene: TableScene, memory: Memory) -> Memory:
+        """Note the buttons that have been pressed, in order, each once.
+
+        Args:
+            scene: The scene.
+            memory: Buttons noted before.
+
+        Returns:
+            The longer memory.
+        """
         for n, body in enumerate(self._bodies):
             if n not in memory and scene.joint(body) > PRESSED_M:
                 memory = (*memory, n)
         return memory
 
-    def progress(self, scene: Scene) -> float:
+    def progress(self, scene: TableScene) -> float:
         """Share of the named buttons that were pressed; 0 from the first wrong one on."""
         done = scene.memory
         if done != self._order[: len(done)]:
@@ -84,11 +92,11 @@ class PushButtons:
         """Pressed buttons light up."""
         return {f"{self._bodies[n]}_cap": _LIT for n in memory}
 
-    def finish(self, scene: Scene) -> None:
+    def finish(self, scene: TableScene) -> None:
         """See `TableTask`."""
         scene.memory = self._order
 
-    def plan(self, scene: Scene) -> list[HandPose]:
+    def plan(self, scene: TableScene) -> list[HandPose]:
         """Closed fingers above each button that is left, down, and up again; a hand that is low goes up first."""
         hand = scene.hand
         poses: list[HandPose] = []
@@ -111,10 +119,10 @@ def _closed(x: float, y: float, way_m: float) -> HandPose:
 def _told(variation: int) -> tuple[list[str], int]:
     """Colours of the three buttons, and how many of them, the first ones, are named: other ones in each variation."""
     rng = np.random.default_rng(0x6275)
-    told: set[tuple[str, ...]] = set()
+    used: set[tuple[str, ...]] = set()
     for n in range(variation + 1):
         names, count = differing(rng, among=_NAMES)[:COUNT], 1 + n % COUNT
-        while tuple(names[:count]) in told:
+        while tuple(names[:count]) in used:
             names = differing(rng, among=_NAMES)[:COUNT]
-        told.add(tuple(names[:count]))
+        used.add(tuple(names[:count]))
     return names, count

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, TableScene, Thing, near, table_tasks
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, mark
 
@@ -71,11 +71,16 @@ class SlideBlock:
         # Its own friction holds, so that it slides: on a rougher table, fingers would tip it or press it down.
         box(block, HALF_M, COLOURS["grey"], mass=0.2, friction=(0.5, 0.005, 0.0001), priority=1)
 
-    def noted(self, scene: Scene, memory: Memory) -> Memory:
-        """Nothing: where the block lies says it all."""
+    def noted(self, scene: TableScene, memory: Memory) -> Memory:
+        """Return `memory` unchanged: the place of the block says everything.
+
+        Args:
+            scene: The scene.
+            memory: What was noted before.
+        """
         return memory
 
-    def progress(self, scene: Scene) -> float:
+    def progress(self, scene: TableScene) -> float:
         """Share of the first distance that is made up for; 1 within `THERE_M`."""
         left = float(np.linalg.norm(_flat(scene, self._wanted) - _flat(scene, "block")))
         return 1.0 if left <= THERE_M else max(0.0, 1 - left / self._far_m)
@@ -84,12 +89,12 @@ class SlideBlock:
         """As they were made."""
         return {}
 
-    def finish(self, scene: Scene) -> None:
+    def finish(self, scene: TableScene) -> None:
         """See `TableTask`."""
         scene.put("block", np.array([*_flat(scene, self._wanted), TABLE_M + HALF_M[2]]), _yaw(scene))
 
-    def plan(self, scene: Scene) -> list[HandPose]:
-        """Closed fingers high beside the block, down, and along; for a target off the block's sides once more.
+    def plan(self, scene: TableScene) -> list[HandPose]:
+        """Move closed fingers high next to the block, down, and along; for a target off the block's sides once more.
 
         A hand that is low first goes up, unless it is behind the block already.
         """
@@ -147,12 +152,12 @@ def _pushing(place: FloatArray, height_m: float, yaw_rad: float) -> HandPose:
     return reaching_down(x, y, height_m, 0.0, yaw_rad=yaw_rad)
 
 
-def _flat(scene: Scene, body: str) -> FloatArray:
+def _flat(scene: TableScene, body: str) -> FloatArray:
     """(2,) metres along the table."""
     return scene.place(body)[:2]
 
 
-def _yaw(scene: Scene) -> float:
+def _yaw(scene: TableScene) -> float:
     """Of the block, in radians."""
     turn = scene.rotation("block")
     return math.atan2(turn[1, 0], turn[0, 0])

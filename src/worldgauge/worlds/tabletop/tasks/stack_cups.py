@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.worlds.tabletop.arm import ARM_BIT
-from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, TableScene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.franka_arm import ARM_BIT
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, differing, places
 
@@ -60,11 +60,16 @@ class StackCups:
             cup.add_freejoint()
             _shape(cup, COLOURS[thing.colour])
 
-    def noted(self, scene: Scene, memory: Memory) -> Memory:
-        """Nothing."""
+    def noted(self, scene: TableScene, memory: Memory) -> Memory:
+        """Return `memory` unchanged: the places of the cups say everything.
+
+        Args:
+            scene: The scene.
+            memory: What was noted before.
+        """
         return memory
 
-    def progress(self, scene: Scene) -> float:
+    def progress(self, scene: TableScene) -> float:
         """Mean of both other cups: 1 on the stack, half while held over it, a quarter while held; 0 without a stack."""
         named = self._named
         if scene.held(named) or not _upright(scene, named) or scene.place(named)[2] > TABLE_M + ON_M:
@@ -75,13 +80,13 @@ class StackCups:
         """None changes."""
         return {}
 
-    def finish(self, scene: Scene) -> None:
+    def finish(self, scene: TableScene) -> None:
         """See `TableTask`."""
         place = scene.place(self._named)
         for level, body in enumerate(self._others, start=1):
             scene.put(body, np.add(place, (0.0, 0.0, level * STEP_M)))
 
-    def plan(self, scene: Scene) -> list[HandPose]:
+    def plan(self, scene: TableScene) -> list[HandPose]:
         """For each cup that is left, the highest first: above it, grasp, lift, over the stack, let go, and up.
 
         A named cup that is held is set down before.
@@ -100,7 +105,7 @@ class StackCups:
             return []
         return poses[1:-1] if near(hand, poses[0]) else poses[:-1]
 
-    def _way(self, scene: Scene, body: str, level: int) -> list[HandPose]:
+    def _way(self, scene: TableScene, body: str, level: int) -> list[HandPose]:
         """Of one cup to its level of the stack, and up from there."""
         hand, own, named = scene.hand, scene.place(body), scene.place(self._named)
         x, y, z = (hand.x, hand.y, hand.z) if scene.held(body) else (own[0], own[1], own[2] + GRIP_M)
@@ -114,7 +119,7 @@ class StackCups:
             return [lower, free]
         return [over, lower, free] if hand.z > TRAVEL_M - CLEAR_M / 2 else [lift, over, lower, free]
 
-    def _worth(self, scene: Scene, body: str) -> float:
+    def _worth(self, scene: TableScene, body: str) -> float:
         """Of one cup: 1 on the stack, 0.5 held over it, 0.25 held."""
         x, y, z = scene.place(body) - scene.place(self._named)
         is_over = math.hypot(x, y) <= ON_M
@@ -124,7 +129,7 @@ class StackCups:
         return float(is_over and stands and _upright(scene, body))
 
 
-def _upright(scene: Scene, body: str) -> bool:
+def _upright(scene: TableScene, body: str) -> bool:
     return bool(scene.rotation(body)[2, 2] > 0.98)
 
 

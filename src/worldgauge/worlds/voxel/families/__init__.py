@@ -13,9 +13,15 @@ if TYPE_CHECKING:
 
 
 def build(family: str, seed: int, size: tuple[int, int, int]) -> VoxelWorld:
-    """The scene of `family` (one of world.FAMILIES) that `seed` gives, `size` cells along x, y, z.
+    """Build a scene of a family. Use `generate.generate`, which checks the arguments.
 
-    All that is checked is checked by `generate.generate`, which is how to get here.
+    Args:
+        family: One of world.FAMILIES.
+        seed: Seed of the scene.
+        size: Cells along x, y, z.
+
+    Returns:
+        The world.
     """
     from worldgauge.worlds.voxel.families.stage import Stage
     from worldgauge.worlds.voxel.world import FAMILIES, VoxelWorld

@@ -12,7 +12,16 @@ STOREY = 3
 
 
 class Front(NamedTuple):
-    """A manner of building. every, wide: windows repeat every so many cells and are so wide; tall: their cells."""
+    """A style of building.
+
+    Attributes:
+        wall: Block of the walls.
+        window: Block of the panes.
+        trim: Block of the band between storeys; "" for none.
+        every: Cells from one window to the next.
+        wide: Width of a window in cells.
+        tall: Height of a window in cells.
+    """
 
     wall: str
     window: str
@@ -39,11 +48,23 @@ _SHADES = ("red_enamel", "blue_enamel", "green_enamel", "yellow_enamel", "orange
 
 
 def building(stage: Stage, x: Span, y: Span, storeys: int, front: Front, *, shops: bool = True) -> int:
-    """A block of `storeys` with shops below and something on its roof; returns its object number."""
+    """Draw a town building with something on its roof.
+
+    Args:
+        stage: What is drawn on.
+        x: First cell along x, and the one after the last.
+        y: The same along y.
+        storeys: Number of storeys.
+        front: Materials and rhythm of the front.
+        shops: Shops on the ground floor.
+
+    Returns:
+        Its object number.
+    """
     own = stage.begin("town_house")
     base = FLOOR_Z - 1
     top = FLOOR_Z + 1 + STOREY * storeys
-    # A floor that is no ground: nobody is to be put into a house without a way out.
+    # The floor does not count as ground, so that no walker starts in a house without a way out.
     stage.box(x, y, (base, base + 1), "concrete", own)
     stage.box(x, y, (base + 1, top), "air")
     stage.shell(x, y, (base, top), front.wall, own)
@@ -63,7 +84,17 @@ def building(stage: Stage, x: Span, y: Span, storeys: int, front: Front, *, shop
 
 
 def windows(stage: Stage, x: Span, y: Span, z: Span, name: str, every: int, wide: int) -> None:
-    """Windows in all four walls, centred, away from the corners."""
+    """Draw windows in all four walls, centred, away from the corners.
+
+    Args:
+        stage: What is drawn on.
+        x: First cell along x, and the one after the last.
+        y: The same along y.
+        z: The same along z.
+        name: Block of the panes.
+        every: Cells from one window to the next.
+        wide: Width of a window in cells.
+    """
     states, pane = stage.canvas.states, block(name)
     for axis, (first, last) in enumerate((x, y)):
         inner = last - first - 2

@@ -141,7 +141,7 @@ def _windows(stage: Stage, hall: Hall, across_x: list[int], across_y: list[int])
 def _open(stage: Stage, hall: Hall, halls: list[Hall]) -> None:
     """An opening framed in marble towards each neighbour to the east and north.
 
-    They lie now at one end of a wall, now at the other: nobody is to look through so many that the last is too far
+    They lie now at one end of a wall, now at the other: a walker must not look through so many that the last is too far
     away to be drawn.
     """
     for other in halls:

@@ -43,7 +43,15 @@ _SLABBED = {"red", "yellow", "blue", "white", "grey", "black"}
 
 
 class Matter(NamedTuple):
-    """One material. shapes: of blocks.SHAPES; a cube has the plain name, other shapes append theirs."""
+    """A material.
+
+    Attributes:
+        name: Name of its cube; other shapes append theirs.
+        category: Category of its blocks.
+        shapes: Names in blocks.SHAPES.
+        look: Draws its faces.
+        ground: Counts as natural ground.
+    """
 
     name: str
     category: str

@@ -1,4 +1,4 @@
-"""What the things of the families are called where a walker is told to find one."""
+"""Names of the things in the families, as a walker is told to find them."""
 
 from __future__ import annotations
 

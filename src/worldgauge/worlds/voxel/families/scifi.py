@@ -47,7 +47,13 @@ def draw(stage: Stage) -> None:
 
 
 def value_at(stage: Stage, x: int, y: int) -> float:
-    """A share in [0, 1) that is alike in each quarter of the land, so that crystals come in fields."""
+    """Give each patch of 40 x 40 cells a share in [0, 1), so that crystals come in fields.
+
+    Args:
+        stage: Not used.
+        x: Column.
+        y: Column.
+    """
     return ((x // 40) * 7 + (y // 40) * 5) % 9 / 9
 
 

@@ -33,10 +33,14 @@ Inside = Callable[[FloatArray, FloatArray, FloatArray], NDArray[np.bool_]]
 
 @dataclass
 class Stage:
-    """A scene in the making.
+    """A scene in the making. All boxes are half open, in cells, and cut off at the world's edge.
 
-    centre: (x, y) cell round which people walk. taken: (X, Y) ground on which something stands. quarters: (X, Y)
-    height of the ground in quarters of a metre. All boxes are half open, in cells, and cut off at the world's edge.
+    Attributes:
+        canvas: The cells.
+        rng: Generator.
+        centre: Cell (x, y) around which people walk.
+        taken: (X, Y) ground that is reserved.
+        quarters: (X, Y) height of the ground in quarters of a metre.
     """
 
     canvas: Canvas
@@ -47,7 +51,13 @@ class Stage:
 
     @classmethod
     def empty(cls, size: tuple[int, int, int], seed: int, family: int) -> Stage:
-        """Air, and a centre near the middle."""
+        """Make an empty stage with a centre near its middle.
+
+        Args:
+            size: Cells along x, y, z.
+            seed: Seed of the scene.
+            family: Number of the family, mixed into the seed.
+        """
         rng = np.random.default_rng([seed, 1000 + family])
         centre = size[0] // 2 + int(rng.integers(-4, 5)), size[1] // 2 + int(rng.integers(-4, 5))
         flat = np.full(size[:2], 4 * FLOOR_Z, np.int64)
@@ -70,7 +80,12 @@ class Stage:
         return items[int(self.rng.integers(len(items)))]
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both possible."""
+        """Draw a whole number from `low` to `high`, both included.
+
+        Args:
+            low: Smallest.
+            high: Largest.
+        """
         return int(self.rng.integers(low, high + 1))
 
     def shuffled(self, items: list[T]) -> list[T]:
@@ -78,14 +93,27 @@ class Stage:
         return [items[int(n)] for n in np.argsort(self.rng.random(len(items)), kind="stable")]
 
     def begin(self, kind: str, x: int | None = None, y: int | None = None) -> int:
-        """Number of a new object that stands on the ground at (x, y), or on level ground."""
+        """Start a new object that stands on the ground.
+
+        Args:
+            kind: Name of its kind.
+            x: Column where it stands; level ground if left out.
+            y: Column where it stands; level ground if left out.
+
+        Returns:
+            Its number.
+        """
         ground = FLOOR_Z if x is None or y is None else int(self.quarters[x, y]) // 4
         return self.canvas.begin(kind, ground - 1)
 
     def lay_ground(self, tops: dict[str, BoolArray], soil: str = "dirt", first: str = "") -> None:
-        """Fill the ground up to `quarters`: `soil` under the material whose mask is the last that is true.
+        """Fill the ground up to `quarters`.
 
-        first: the material where no mask is true. One that has no fillings (see matter.py) is laid in whole metres.
+        Args:
+            tops: Masks (X, Y) by material of the surface; of several the last one counts. A material without quarter
+                blocks (matter.py) is laid in whole metres.
+            soil: Material below the surface.
+            first: Material of the surface where no mask is true.
         """
         names = [first, *tops]
         chosen = np.zeros(self.quarters.shape, np.int64)
@@ -106,7 +134,13 @@ class Stage:
                 states[(*here, full[here])] = block(names[number] + _FILLINGS[part])
 
     def flood(self, mask: BoolArray, z: int, kind: str = "water") -> None:
-        """Water of one object over the ground where `mask` is true, its surface in cell z."""
+        """Add one body of water.
+
+        Args:
+            mask: Columns (X, Y) it covers.
+            z: Cell of its surface.
+            kind: Name of the object's kind.
+        """
         heights = np.arange(self.size[2])
         wet = mask[..., None] & (heights <= z) & (self.canvas.states == AIR)
         self.canvas.states[wet] = block("water")
@@ -114,17 +148,41 @@ class Stage:
         self.taken |= mask
 
     def box(self, x: tuple[int, int], y: tuple[int, int], z: tuple[int, int], name: str, own: int = 0) -> None:
-        """Fill a box."""
+        """Fill a box; what lies outside the world is left out.
+
+        Args:
+            x: First cell along x, and the one after the last.
+            y: The same along y.
+            z: The same along z.
+            name: Block.
+            own: Object number; 0 for none.
+        """
         where = tuple(slice(max(a, 0), max(min(b, n), 0)) for (a, b), n in zip((x, y, z), self.size, strict=True))
         self.canvas.states[where] = block(name)
         self.canvas.instances[where] = own if name != "air" else 0
 
     def put(self, x: int, y: int, z: int, name: str, own: int = 0) -> None:
-        """Set one cell, if it is inside the world."""
+        """Set one cell, if it is inside the world.
+
+        Args:
+            x: Cell.
+            y: Cell.
+            z: Cell.
+            name: Block.
+            own: Object number; 0 for none.
+        """
         self.box((x, x + 1), (y, y + 1), (z, z + 1), name, own)
 
     def shell(self, x: tuple[int, int], y: tuple[int, int], z: tuple[int, int], name: str, own: int = 0) -> None:
-        """Four walls, one cell thick."""
+        """Draw four walls, one cell thick.
+
+        Args:
+            x: First cell along x, and the one after the last.
+            y: The same along y.
+            z: The same along z.
+            name: Block.
+            own: Object number; 0 for none.
+        """
         self.box(x, (y[0], y[0] + 1), z, name, own)
         self.box(x, (y[1] - 1, y[1]), z, name, own)
         self.box((x[0], x[0] + 1), y, z, name, own)
@@ -140,7 +198,16 @@ class Stage:
         *,
         over: bool = True,
     ) -> None:
-        """Fill the cells between two corners whose middles are `inside`; over: also those that are not air."""
+        """Fill the cells between two corners whose centres lie inside a shape.
+
+        Args:
+            low: Smallest x, y, z in cells.
+            high: Largest x, y, z in cells.
+            inside: Tells from x, y, z of centres, in arrays that broadcast, whether they lie inside.
+            name: Block.
+            own: Object number; 0 for none.
+            over: Also replace cells that are not air.
+        """
         where = tuple(
             slice(max(int(np.floor(a)), 0), max(min(int(np.ceil(b)), n), 0))
             for a, b, n in zip(low, high, self.size, strict=True)
@@ -156,7 +223,17 @@ class Stage:
     def pillar(
         self, x: float, y: float, radius: float, z: tuple[float, float], name: str, own: int = 0, hollow: float = 0
     ) -> None:
-        """An upright cylinder about (x, y), metres; `hollow`: radius of what is left out."""
+        """Draw an upright cylinder.
+
+        Args:
+            x: Axis, metres.
+            y: Axis, metres.
+            radius: Metres.
+            z: Lower and upper end, metres.
+            name: Block.
+            own: Object number; 0 for none.
+            hollow: Radius of the hole along the axis; 0 for none.
+        """
         r2, h2 = radius * radius, hollow * hollow
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
@@ -176,7 +253,17 @@ class Stage:
         over: bool = True,
         floor: float = -1,
     ) -> None:
-        """An ellipsoid; hollow: share of the radii that is left out; floor: nothing below this height."""
+        """Draw an ellipsoid.
+
+        Args:
+            middle: Centre, metres.
+            radii: Half-axes along x, y, z, metres.
+            name: Block.
+            own: Object number; 0 for none.
+            hollow: Share of the half-axes that stays empty.
+            over: Also replace cells that are not air.
+            floor: Nothing is drawn below this height.
+        """
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
             u, v, w = ((a - m) / r for a, m, r in zip((i, j, k), middle, radii, strict=True))
@@ -190,7 +277,17 @@ class Stage:
     def cone(
         self, x: float, y: float, radius: float, z: tuple[float, float], name: str, own: int = 0, top: float = 0
     ) -> None:
-        """An upright cone whose radius goes from `radius` at z[0] to `top` at z[1]."""
+        """Draw an upright cone.
+
+        Args:
+            x: Axis, metres.
+            y: Axis, metres.
+            radius: Radius at the lower end, metres.
+            z: Lower and upper end, metres.
+            name: Block.
+            own: Object number; 0 for none.
+            top: Radius at the upper end, metres.
+        """
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
             r = radius + (top - radius) * (k - z[0]) / (z[1] - z[0])
@@ -200,7 +297,18 @@ class Stage:
         self.solid((x - wide, y - wide, z[0]), (x + wide, y + wide, z[1]), inside, name, own)
 
     def stamp(self, x: int, y: int, shape: Stamp, kind: str, *, sunk: int = 0) -> int:
-        """Set a stamp on the ground at (x, y) as an object of its own; returns its number."""
+        """Set a stamp on the ground as a new object.
+
+        Args:
+            x: Column.
+            y: Column.
+            shape: The stamp.
+            kind: Name of the object's kind.
+            sunk: How many cells it is sunk into the ground.
+
+        Returns:
+            Its object number.
+        """
         z = int(self.quarters[x, y]) // 4
         own = self.canvas.begin(kind, z - 1)
         if int(self.quarters[x, y]) % 4:
@@ -210,7 +318,16 @@ class Stage:
         return own
 
     def claim(self, x: tuple[int, int], y: tuple[int, int], gap: int = 1) -> bool:
-        """Take a rectangle of ground, with `gap` cells of its own round it; False where some of it is taken."""
+        """Reserve a rectangle of ground, with a margin, if all of it is free.
+
+        Args:
+            x: First column along x, and the one after the last.
+            y: The same along y.
+            gap: Width of the margin in cells.
+
+        Returns:
+            Whether it was free.
+        """
         area = slice(x[0] - gap, x[1] + gap), slice(y[0] - gap, y[1] + gap)
         if any(s.start < EDGE or s.stop > n - EDGE for s, n in zip(area, self.size, strict=False)):
             return False
@@ -222,7 +339,20 @@ class Stage:
     def places(
         self, wanted: int, width: int, depth: int, *, near: float = 0, far: float = 1e9, gap: int = 1, tries: int = 40
     ) -> Iterator[tuple[int, int]]:
-        """Lower corners of up to `wanted` free rectangles between two distances from the centre, each then taken."""
+        """Find free rectangles at random and reserve each.
+
+        Args:
+            wanted: Largest number of rectangles.
+            width: Cells along x.
+            depth: Cells along y.
+            near: Smallest distance from the centre, metres.
+            far: Largest distance from the centre, metres.
+            gap: Width of the free margin in cells.
+            tries: Draws per wanted rectangle.
+
+        Yields:
+            Lower corners (x, y).
+        """
         made = 0
         reach = int(min(far, max(self.size)))
         low = [max(c - reach, EDGE) for c in self.centre]
@@ -237,7 +367,13 @@ class Stage:
                     return
 
     def sow(self, mask: BoolArray, names: tuple[str, ...], share: float) -> None:
-        """Plants that are not solid on whole metres of free ground, which they do not take."""
+        """Scatter plants on free ground at whole metres. They do not reserve it.
+
+        Args:
+            mask: Columns (X, Y) where they may grow.
+            names: Blocks to choose from.
+            share: Share of these columns, 0 to 1.
+        """
         lots = self.rng.random(mask.shape)
         free = mask & ~self.taken & (self.quarters % 4 == 0) & (lots < share)
         i, j = np.nonzero(free)
@@ -249,7 +385,16 @@ class Stage:
 
 
 def walkable(quarters: IntArray, where: BoolArray, rounds: int = 40) -> IntArray:
-    """Heights lowered where a step to a neighbour would be higher than half a metre, inside `where`."""
+    """Lower the ground until no step to a neighbour is higher than half a metre.
+
+    Args:
+        quarters: Heights (X, Y) in quarters of a metre.
+        where: Columns (X, Y) that may be lowered.
+        rounds: Largest number of passes.
+
+    Returns:
+        Heights (X, Y).
+    """
     for _ in range(rounds):
         padded = np.pad(quarters, 1, mode="edge")
         lowest = np.minimum(np.minimum(padded[:-2], padded[1:-1]), padded[2:])
@@ -262,7 +407,15 @@ def walkable(quarters: IntArray, where: BoolArray, rounds: int = 40) -> IntArray
 
 
 def terraced(metres: FloatArray, ramp: float = 0.34) -> IntArray:
-    """Quarters of a metre: level at whole metres, joined by ramps that take `ramp` of each metre's rise."""
+    """Turn smooth heights into terraces at whole metres, joined by ramps.
+
+    Args:
+        metres: Heights (X, Y).
+        ramp: Share of each metre's rise that a ramp takes.
+
+    Returns:
+        Heights (X, Y) in quarters of a metre.
+    """
     whole = np.floor(metres)
     part = np.clip(np.floor((metres - whole - (1 - ramp)) / ramp * 4 + 1e-9) + 1, 0, 3)
     return (4 * whole + np.where(metres - whole < 1 - ramp, 0, part)).astype(np.int64)

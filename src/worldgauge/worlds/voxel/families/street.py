@@ -1,4 +1,7 @@
-"""What stands in streets and yards: lamps, cars, benches, trees in a row."""
+"""Things that stand in streets and yards: lamps, cars, benches, trees in a row.
+
+Each is drawn on a Stage, with its lower corner or its middle at column (x, y).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,15 @@ CAR_PAINTS = ("red_enamel", "yellow_enamel", "blue_enamel", "white_enamel", "gre
 
 
 def lamp(stage: Stage, x: int, y: int, arm: tuple[int, int] = (0, 0), *, height: int = 5) -> None:
-    """A street lamp whose head hangs `arm` cells beside its post."""
+    """Draw a street lamp.
+
+    Args:
+        stage: What is drawn on.
+        x: Column of the post.
+        y: Column of the post.
+        arm: Offset of its head from the post, in cells.
+        height: Height of the post in cells.
+    """
     own = stage.begin("lamp_post")
     stage.box((x, x + 1), (y, y + 1), (FLOOR_Z, FLOOR_Z + height), "steel_post", own)
     dx, dy = arm
@@ -20,7 +31,15 @@ def lamp(stage: Stage, x: int, y: int, arm: tuple[int, int] = (0, 0), *, height:
 
 
 def car(stage: Stage, x: int, y: int, *, along_x: bool, forward: bool) -> None:
-    """A parked car, 4 x 2 cells with its lower corner at (x, y)."""
+    """Draw a parked car of 4 x 2 cells.
+
+    Args:
+        stage: What is drawn on.
+        x: Lower corner.
+        y: Lower corner.
+        along_x: Its length lies along x rather than y.
+        forward: Its bonnet is at the lower end.
+    """
     own = stage.begin("car")
     paint = stage.pick(CAR_PAINTS)
     glass = "black_enamel_slab" if paint != "black_enamel" else "grey_enamel_slab"
@@ -35,7 +54,14 @@ def car(stage: Stage, x: int, y: int, *, along_x: bool, forward: bool) -> None:
 
 
 def bus(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
-    """A bus or a lorry, 8 x 2 cells."""
+    """Draw a bus of 8 x 2 cells.
+
+    Args:
+        stage: What is drawn on.
+        x: Lower corner.
+        y: Lower corner.
+        along_x: Its length lies along x rather than y.
+    """
     own = stage.begin("bus")
     paint = stage.pick(("red_enamel", "yellow_enamel", "blue_enamel"))
     i, j = ((x, x + 8), (y, y + 2)) if along_x else ((x, x + 2), (y, y + 8))
@@ -45,8 +71,15 @@ def bus(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
     stage.taken[i[0] : i[1], j[0] : j[1]] = True
 
 
-def task_context(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
-    """Three cells of seat."""
+def bench(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
+    """Draw a bench of three cells.
+
+    Args:
+        stage: What is drawn on.
+        x: Lower corner.
+        y: Lower corner.
+        along_x: Its length lies along x rather than y.
+    """
     own = stage.begin("bench")
     i, j = ((x, x + 3), (y, y + 1)) if along_x else ((x, x + 1), (y, y + 3))
     stage.box(i, j, (FLOOR_Z, FLOOR_Z + 1), "spruce_slab", own)
@@ -54,7 +87,14 @@ def task_context(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
 
 
 def street_tree(stage: Stage, x: int, y: int, species: str = "birch") -> None:
-    """A tree in a pit of earth."""
+    """Draw a tree in a pit of earth.
+
+    Args:
+        stage: What is drawn on.
+        x: Column.
+        y: Column.
+        species: Kind of tree.
+    """
     own = stage.begin(species)
     stage.put(x, y, FLOOR_Z - 1, "podzol")
     stage.put(x, y, FLOOR_Z, "air")
@@ -63,7 +103,14 @@ def street_tree(stage: Stage, x: int, y: int, species: str = "birch") -> None:
 
 
 def fountain(stage: Stage, x: int, y: int, stone: str = "marble") -> None:
-    """A basin of radius 4 with a jet on a pillar."""
+    """Draw a basin of radius 4 with a jet on a pillar.
+
+    Args:
+        stage: What is drawn on.
+        x: Middle.
+        y: Middle.
+        stone: Block of the basin.
+    """
     own = stage.begin("fountain")
     stage.pillar(x + 0.5, y + 0.5, 4.6, (FLOOR_Z, FLOOR_Z + 1), stone, own)
     stage.pillar(x + 0.5, y + 0.5, 3.6, (FLOOR_Z, FLOOR_Z + 1), "water", own)

@@ -1,4 +1,7 @@
-"""Tiles of the families' materials: patterns that the settlements have no use for."""
+"""Tiles of the families' materials: patterns that the settlements do not use.
+
+`colour` is the base colour, RGB 0 to 255, and `seed` that of the noise. Each returns a tile (16, 16, 4) uint8.
+"""
 
 from __future__ import annotations
 
@@ -14,43 +17,78 @@ Faces = tuple[Tile, Tile, Tile]
 
 
 def enamel(colour: Colour, seed: int) -> Tile:
-    """Smooth paint, a little darker along the edges."""
+    """Draw smooth paint, a little darker along the edges."""
     return brush.panel(colour, seed, 0.94)
 
 
 def ground(top: Tile, seed: int, colour: Colour) -> Faces:
-    """Ground whose flanks look like its top, so that steps of quarters of a metre read as one slope."""
+    """Return faces of ground whose sides look like its top, so that steps of a quarter metre read as one slope."""
     return top, brush.speckle(colour, seed, 0.14, 0.5), top
 
 
 def painted(tile: Tile, mask: Mask, colour: Colour, seed: int = 3, contrast: float = 0.05) -> Tile:
-    """The tile with what is under `mask` painted over."""
+    """Paint over a part of a tile.
+
+    Args:
+        tile: The tile, which stays unchanged.
+        mask: Texels (16, 16) to paint.
+        colour: RGB, 0 to 255.
+        seed: Seed of the noise.
+        contrast: Strength of the noise.
+
+    Returns:
+        The new tile.
+    """
     out = tile.copy()
     out[mask] = brush.tint(colour, brush.grain(seed), contrast)[mask]
     return out
 
 
 def dashed(tile: Tile, *, along_x: bool, colour: Colour = (236, 236, 228)) -> Tile:
-    """A line of 5 texels across the middle, with a gap: a lane's dashes."""
+    """Paint a dash of lane marking on a tile.
+
+    Args:
+        tile: The road.
+        along_x: The line runs along x rather than y.
+        colour: RGB, 0 to 255.
+    """
     across, along = (ROW, COLUMN) if along_x else (COLUMN, ROW)
     return painted(tile, (across >= 6) & (across < 9) & (along >= 2) & (along < 14), colour)
 
 
 def bars(tile: Tile, *, along_x: bool, colour: Colour) -> Tile:
-    """Two bars of half the width in all: crossing stripes."""
+    """Paint two stripes of a crossing on a tile.
+
+    Args:
+        tile: The road.
+        along_x: The stripes run along x rather than y.
+        colour: RGB, 0 to 255.
+    """
     across = ROW if along_x else COLUMN
     return painted(tile, across % 8 < 4, colour)
 
 
 def rails(bed: Tile, *, along_x: bool) -> Tile:
-    """Sleepers and two rails on a bed of gravel."""
+    """Paint sleepers and two rails on a bed of gravel.
+
+    Args:
+        bed: The gravel.
+        along_x: The rails run along x rather than y.
+    """
     across, along = (ROW, COLUMN) if along_x else (COLUMN, ROW)
     tile = painted(bed, (along % 8 < 3) & (across > 0) & (across < 15), (86, 66, 52), 4, 0.12)
     return painted(tile, (across == 3) | (across == 12), (176, 180, 188))
 
 
 def slabs(colour: Colour, seed: int, side: int, joint: float = 0.8) -> Tile:
-    """Square slabs of `side` texels, each of its own tone."""
+    """Draw square slabs, each of its own tone.
+
+    Args:
+        colour: RGB, 0 to 255.
+        seed: Seed of the noise.
+        side: Side of a slab in texels.
+        joint: Brightness of the joints.
+    """
     tone = brush.grain(seed).ravel()[(ROW // side * SIZE + COLUMN // side) * 3 % 256]
     tile = brush.tint(colour, 0.55 * tone + 0.45 * brush.grain(seed + 1), 0.07)
     tile[(ROW % side == side - 1) | (COLUMN % side == side - 1), :3] = brush.shade(colour, joint)
@@ -58,7 +96,7 @@ def slabs(colour: Colour, seed: int, side: int, joint: float = 0.8) -> Tile:
 
 
 def mosaic(colours: tuple[Colour, Colour, Colour], seed: int) -> Tile:
-    """Small stones in a diamond pattern."""
+    """Draw small stones in a diamond pattern of three colours."""
     d = (np.abs(ROW % 8 - 3.5) + np.abs(COLUMN % 8 - 3.5)).astype(int)
     tile = brush.tint(colours[0], brush.grain(seed), 0.08)
     tile = painted(painted(tile, d < 4, colours[1], seed + 1, 0.08), d < 2, colours[2], seed + 2, 0.08)
@@ -67,7 +105,7 @@ def mosaic(colours: tuple[Colour, Colour, Colour], seed: int) -> Tile:
 
 
 def parquet(colour: Colour, seed: int) -> Tile:
-    """Blocks of four short boards, by turns along and across."""
+    """Draw parquet: blocks of four short boards, alternately along and across."""
     flip = (ROW // 8 + COLUMN // 8) % 2 == 0
     board = np.where(flip, ROW % 8 // 2, COLUMN % 8 // 2)
     number = (ROW // 8 * 2 + COLUMN // 8) * 4 + board
@@ -77,33 +115,48 @@ def parquet(colour: Colour, seed: int) -> Tile:
 
 
 def rug(colour: Colour, thread: Colour, seed: int) -> Tile:
-    """Carpet with small crosses."""
+    """Draw carpet with small crosses in the colour `thread`."""
     tile = brush.weave(colour, seed)
     u, v = ROW % 8 - 4, COLUMN % 8 - 4
     return painted(tile, (np.abs(u) + np.abs(v) <= 1), thread, seed, 0.06)
 
 
 def striped(colours: tuple[Colour, Colour], seed: int, *, lean: int = 1, width: int = 4) -> Tile:
-    """Diagonal (lean 1), upright (lean 0, `width` columns) or level stripes (lean -1)."""
+    """Draw stripes.
+
+    Args:
+        colours: The two colours, RGB, 0 to 255.
+        seed: Seed of the noise.
+        lean: 1 for diagonal, 0 for upright, -1 for level stripes.
+        width: Width of a stripe in texels.
+    """
     phase = {1: ROW + COLUMN, 0: COLUMN, -1: ROW}[lean]
     tile = brush.tint(colours[0], brush.grain(seed), 0.05)
     return painted(tile, phase // width % 2 == 1, colours[1], seed + 1)
 
 
 def dotted(colour: Colour, dot: Colour, seed: int) -> Tile:
-    """Round dots in two sizes."""
+    """Draw round dots in two sizes, in the colour `dot`."""
     big = (ROW - 5) * (ROW - 5) + (COLUMN - 5) * (COLUMN - 5) < 11
     small = (ROW - 12) * (ROW - 12) + (COLUMN - 12) * (COLUMN - 12) < 5
     return painted(brush.tint(colour, brush.grain(seed), 0.05), big | small, dot, seed)
 
 
 def puffs(colour: Colour, seed: int) -> Tile:
-    """Soft toy leaves: clumps of light without dark gaps."""
+    """Draw soft toy leaves: clumps of light without dark gaps."""
     return brush.tint(colour, 0.75 * brush.clouds(seed, 4) + 0.25 * brush.grain(seed + 1), 0.16)
 
 
 def plate(colour: Colour, seed: int, *, bolts: bool = False, seam: float = 0.72, cross: bool = False) -> Tile:
-    """Sheet metal with a seam round it; cross: also seams through the middle."""
+    """Draw sheet metal with a seam around it.
+
+    Args:
+        colour: RGB, 0 to 255.
+        seed: Seed of the noise.
+        bolts: Four bolts near the corners.
+        seam: Brightness of the seams.
+        cross: Also seams through the middle.
+    """
     tile = brush.tint(colour, 0.6 * brush.streaks(seed) + 0.4 * brush.grain(seed + 1), 0.045)
     edge = (ROW == 15) | (COLUMN == 15) | (cross & ((ROW == 7) | (COLUMN == 7)))
     tile[edge, :3] = brush.shade(colour, seam)
@@ -114,7 +167,7 @@ def plate(colour: Colour, seed: int, *, bolts: bool = False, seam: float = 0.72,
 
 
 def corrugated(colour: Colour, seed: int) -> Tile:
-    """Ribbed sheet: upright waves between two rails."""
+    """Draw ribbed sheet metal: upright waves between two rails."""
     wave = np.array([0.2, 0.9, 0.9, 0.4])[COLUMN % 4]
     tile = brush.tint(colour, 0.8 * wave + 0.2 * brush.grain(seed), 0.2)
     tile[np.isin(ROW, (0, 15)), :3] = brush.shade(colour, 0.7)
@@ -122,7 +175,7 @@ def corrugated(colour: Colour, seed: int) -> Tile:
 
 
 def glowing(colour: Colour, seed: int) -> Tile:
-    """A lamp: nearly white in the middle, saturated at its edges."""
+    """Draw a lamp: nearly white in the middle, saturated at its edges."""
     d = np.maximum(np.abs(ROW - 7.5), np.abs(COLUMN - 7.5)) / 7.5
     share = (0.62 * (1 - d * d))[..., None]
     tile = brush.tint(colour, brush.grain(seed), 0.03)
@@ -131,13 +184,21 @@ def glowing(colour: Colour, seed: int) -> Tile:
 
 
 def tube(field: Tile, colour: Colour) -> Tile:
-    """A thin bright frame on a dark plate: strips of light between floor plates."""
+    """Paint a bright frame of `colour` on the dark plate `field`: strips of light between floor plates."""
     rim = (ROW < 2) | (COLUMN < 2) | (ROW > 13) | (COLUMN > 13)
     return painted(field, rim, colour, 5, 0.05)
 
 
 def pane(sky: Colour, seed: int, *, frame: Colour, bars: tuple[int, ...] = (), level: tuple[int, ...] = ()) -> Tile:
-    """A window that shows a reflection: brighter above, a slanting gleam, a frame and glazing bars."""
+    """Draw a window with a reflection: brighter above, a slanting gleam, a frame and glazing bars.
+
+    Args:
+        sky: Colour of the reflection, RGB, 0 to 255.
+        seed: Seed of the noise.
+        frame: Colour of frame and bars.
+        bars: Columns of the upright bars.
+        level: Rows of the level bars.
+    """
     field = 0.75 - 0.6 * ROW / 15 + 0.5 * (((ROW + COLUMN) % 16 < 5) & (ROW > 1)) - 0.1 * brush.grain(seed)
     tile = brush.tint(sky, field, 0.2)
     edge = (ROW == 0) | (ROW == 15) | (COLUMN == 0) | (COLUMN == 15) | np.isin(COLUMN, bars) | np.isin(ROW, level)
@@ -145,7 +206,7 @@ def pane(sky: Colour, seed: int, *, frame: Colour, bars: tuple[int, ...] = (), l
 
 
 def damask(colour: Colour, seed: int) -> Tile:
-    """Wallpaper: lozenges a shade brighter than their ground."""
+    """Draw wallpaper: lozenges a shade brighter than their ground."""
     u, v = np.abs(ROW % 8 - 3.5), np.abs((COLUMN + 4 * (ROW // 8 % 2)) % 8 - 3.5)
     tile = brush.tint(colour, brush.grain(seed), 0.04)
     mask = (u + v > 2) & (u + v < 4)
@@ -154,19 +215,19 @@ def damask(colour: Colour, seed: int) -> Tile:
 
 
 def coffer(colour: Colour, seed: int) -> Tile:
-    """A sunk square of a ceiling: light rim, shaded field."""
+    """Draw a sunk square of a ceiling: light rim, shaded field."""
     d = np.minimum(np.minimum(ROW, 15 - ROW), np.minimum(COLUMN, 15 - COLUMN))
     return brush.tint(colour, np.array([0.95, 0.8, 0.1, 0.5, 0.5, 0.5, 0.5, 0.5])[d] + 0.1 * brush.grain(seed), 0.09)
 
 
 def fluted(colour: Colour, seed: int) -> Tile:
-    """A column's shaft: upright grooves."""
+    """Draw the shaft of a column: upright grooves."""
     wave = np.array([0.15, 0.55, 0.95, 0.7])[COLUMN % 4]
     return brush.tint(colour, 0.85 * wave + 0.15 * brush.grain(seed), 0.12)
 
 
 def frieze(colour: Colour, line: Colour, seed: int) -> Tile:
-    """A band of meanders between two mouldings."""
+    """Draw a band of meanders in the colour `line` between two mouldings."""
     key = np.array([list(row) for row in ("11111110", "10000010", "10111010", "10101010", "10100010", "10111111")])
     tile = brush.tint(colour, brush.grain(seed), 0.05)
     mask = np.zeros((SIZE, SIZE), np.bool_)
@@ -176,7 +237,7 @@ def frieze(colour: Colour, line: Colour, seed: int) -> Tile:
 
 
 def rail(colour: Colour, seed: int) -> Tile:
-    """A railing: hand rail, knee rail and posts; the rest is clear."""
+    """Draw a railing: hand rail, knee rail and posts; the rest is clear."""
     tile = brush.timber(colour, seed)
     solid = (ROW < 2) | (ROW == 8) | (ROW == 9) | (COLUMN % 8 == 3) | (COLUMN % 8 == 4)
     tile[..., 3] = 255 * solid

@@ -130,7 +130,7 @@ def _square(stage: Stage, x: Span, y: Span) -> None:
     for dx, dy in ((-8, -8), (8, -8), (-8, 8), (8, 8)):
         if x[0] < cx + dx < x[1] and y[0] < cy + dy < y[1]:
             street.street_tree(stage, cx + dx, cy + dy, "oak")
-            street.task_context(stage, cx + dx - 1, cy + dy + (2 if dy < 0 else -2), along_x=True)
+            street.bench(stage, cx + dx - 1, cy + dy + (2 if dy < 0 else -2), along_x=True)
 
 
 def _park(stage: Stage, x: Span, y: Span) -> None:
@@ -218,7 +218,7 @@ def _furnish(stage: Stage, lines: list[int], others: list[int], axis: int) -> No
                 elif planted:
                     street.street_tree(stage, *at(along, kerb + side), species)
                 elif stage.rng.random() < 0.3:
-                    street.task_context(stage, *at(along, kerb + side), along_x=axis == 1)
+                    street.bench(stage, *at(along, kerb + side), along_x=axis == 1)
                 _park_car(stage, at, along, line, side, axis, min(abs(along + 4 - other) for other in others))
         for other in others:
             for du, dv in ((-1, -1), (1, 1)):

@@ -56,9 +56,17 @@ IS_SOLID, IS_LIQUID, IS_ICE, IS_WEB, HAS_ARMS, JOINS = 1, 2, 4, 8, 16, 32
 
 @njit(cache=True, nogil=True)
 def joined(states, tables, i, j, k, side):  # type: ignore[no-untyped-def]
-    """Whether the thin wall in cell (i, j, k) reaches out to the side-th of FACINGS; nothing does so out of the world.
+    """Tell whether a thin wall connects to its neighbour. Nothing connects beyond the edge of the world.
 
     The same rule as that by which `worlds.minecraft.names` writes the wall's state.
+
+    Args:
+        states: Cells (X, Y, Z).
+        tables: The block tables.
+        i: Cell of the wall.
+        j: Cell of the wall.
+        k: Cell of the wall.
+        side: Index into FACINGS.
     """
     i += (1, 0, -1, 0)[side]
     j += (0, 1, 0, -1)[side]
@@ -226,7 +234,7 @@ def _holds(states, tables, box):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _hold_edge(states, tables, box, dx, dy):  # type: ignore[no-untyped-def]
-    """A sneaking body's planar move, shortened until there is still something beside or under it."""
+    """A sneaking body's planar move, shortened until there is still something next to or under it."""
     probe = np.empty(6)
     for turn in range(3):
         while (turn != 1 and dx != 0.0) or (turn != 0 and dy != 0.0):
@@ -316,7 +324,18 @@ def _move(states, tables, body, sneak, webbed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: ignore[no-untyped-def]
-    """One tick of `body` (10,), in place. ahead, aside: -1, 0, 1 along the heading and to its left."""
+    """Move a body by one tick, in place.
+
+    Args:
+        states: Cells (X, Y, Z).
+        tables: The block tables.
+        body: (10,) float64.
+        ahead: -1, 0 or 1 along the heading.
+        aside: -1, 0 or 1 to its left.
+        jump: Jump key.
+        sprint: Sprint key.
+        sneak: Sneak key.
+    """
     box, flow = np.empty(6), np.empty(2)
     _body_box(body, box)
     box[:3] += _EDGE
@@ -388,7 +407,14 @@ def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: igno
 
 @njit(cache=True, nogil=True)
 def reached(body, target, planar, height):  # type: ignore[no-untyped-def]
-    """Whether the feet are within `planar` metres of `target` along x and along y, and less than `height` off it."""
+    """Tell whether the feet are at a target.
+
+    Args:
+        body: (10,) float64.
+        target: (3,) metres.
+        planar: Largest distance along x and along y, metres.
+        height: Distance along z that is too much, metres.
+    """
     return (
         abs(target[0] - body[0]) <= planar and abs(target[1] - body[1]) <= planar and abs(target[2] - body[2]) < height
     )
@@ -396,7 +422,18 @@ def reached(body, target, planar, height):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def would_reach(states, tables, body, target, planar, height, jump_after, ticks):  # type: ignore[no-untyped-def]
-    """Whether a body that walks at `target`, holding jump from tick `jump_after` on, reaches it within `ticks`."""
+    """Tell whether a body that walks straight at a target reaches it.
+
+    Args:
+        states: Cells (X, Y, Z).
+        tables: The block tables.
+        body: (10,) float64; stays unchanged.
+        target: (3,) metres.
+        planar: Largest distance along x and along y that counts as there, metres.
+        height: Distance along z that is too much, metres.
+        jump_after: Tick from which jump is held.
+        ticks: Number of ticks looked ahead.
+    """
     ghost = body.copy()
     x, y, z = np.inf, np.inf, np.inf
     for now in range(ticks):

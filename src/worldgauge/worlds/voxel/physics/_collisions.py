@@ -19,8 +19,11 @@ from worldgauge.worlds.voxel.physics._body import HAS_ARMS, IS_ICE, IS_LIQUID, I
 class Tables(NamedTuple):
     """What a body needs to know of every state.
 
-    boxes: (S, 5, 6) collision boxes, x0 y0 z0 x1 y1 z1 in the cell, of a thin wall its core and the arms towards each
-    of FACINGS; counts: (S,) how many of them count. traits: (S,) bits of `_body`.
+    Attributes:
+        boxes: (S, 5, 6) collision boxes, x0 y0 z0 x1 y1 z1 in the cell; of a thin wall its core and the arms towards
+            each of FACINGS.
+        counts: (S,) how many of them count.
+        traits: (S,) bits of `_body`.
     """
 
     boxes: FloatArray

@@ -45,8 +45,14 @@ class Action(NamedTuple):
 class PlayerState:
     """A body between two ticks.
 
-    position: (x, y, z) metres, middle of the feet. velocity: metres per tick. yaw (not wrapped), pitch:
-    radians. jump_cooldown: ticks until a held jump key jumps again.
+    Attributes:
+        position: Middle of the feet, metres.
+        velocity: Metres per tick.
+        yaw: Radians, not wrapped.
+        pitch: Radians.
+        on_ground: Whether it stands.
+        in_water: Whether it touches water.
+        jump_cooldown: Ticks until a held jump key jumps again.
     """
 
     position: tuple[float, float, float]
@@ -59,14 +65,31 @@ class PlayerState:
 
     @classmethod
     def standing(cls, position: tuple[float, float, float], yaw: float = 0.0, pitch: float = 0.0) -> PlayerState:
-        """At rest on the ground: gravity of one tick has pulled and the ground has held."""
+        """Make the state of a body at rest on the ground: one tick of gravity has acted and the ground has held.
+
+        Args:
+            position: Middle of the feet, metres.
+            yaw: Radians.
+            pitch: Radians.
+        """
         return cls(position, (0.0, 0.0, -GRAVITY * DRAG), yaw, pitch)
 
 
 def step(world: VoxelWorld, state: PlayerState, action: Action) -> PlayerState:
-    """The body one tick later: moved by the keys along the heading it had, then turned.
+    """Move a body by one tick along the heading it had, then turn it. Pure and deterministic.
 
-    Pure and deterministic. The edge of the world is a wall. Raises WorldError on values that are not finite.
+    The edge of the world is a wall.
+
+    Args:
+        world: The world.
+        state: The body before.
+        action: Keys and turn.
+
+    Returns:
+        The body after.
+
+    Raises:
+        WorldError: A value is not finite.
     """
     body = pack(state)
     if not (np.isfinite(body).all() and math.isfinite(action.yaw) and math.isfinite(action.pitch)):
@@ -95,21 +118,43 @@ def tick(
     sprint: bool = False,
     sneak: bool = False,
 ) -> None:
-    """One tick of a packed body, in place: `step` without the turn. ahead, aside: -1, 0, 1 along the heading, left."""
+    """Move a packed body by one tick, in place: `step` without the turn.
+
+    Args:
+        world: The world.
+        body: Packed body (10,).
+        ahead: -1, 0 or 1 along the heading.
+        aside: -1, 0 or 1 to its left.
+        jump: Jump key.
+        sprint: Sprint key.
+        sneak: Sneak key.
+    """
     _body.tick(world.states, TABLES, body, float(ahead), float(aside), jump, sprint, sneak)
 
 
 def reached(body: FloatArray, target: FloatArray, within: tuple[float, float]) -> bool:
-    """Whether a packed body's feet are at `target` (3,): metres along x and along y, metres in height."""
+    """Tell whether the feet of a packed body are at a target.
+
+    Args:
+        body: Packed body (10,).
+        target: (3,) metres.
+        within: Tolerance along x and y, and in height, metres.
+    """
     return bool(_body.reached(body, target, *within))
 
 
 def would_reach(
     world: VoxelWorld, body: FloatArray, target: ArrayLike, *, within: tuple[float, float], jump_after: int, ticks: int
 ) -> bool:
-    """Whether a packed body that walks straight at `target` (3,) gets there, by the same rules.
+    """Tell whether a packed body that walks straight at a target reaches it, by the same rules.
 
-    within: metres along x and y, and in height, that count as there. jump_after: tick from which jump is held.
+    Args:
+        world: The world.
+        body: Packed body (10,).
+        target: (3,) metres.
+        within: Tolerance along x and y, and in height, metres.
+        jump_after: Tick from which jump is held.
+        ticks: Number of ticks looked ahead.
     """
     return bool(
         _body.would_reach(world.states, TABLES, body, np.asarray(target, np.float64), *within, jump_after, ticks)
@@ -124,6 +169,11 @@ def pack(state: PlayerState) -> FloatArray:
 
 
 def unpack(body: FloatArray, pitch: float = 0.0) -> PlayerState:
-    """The state that `body` holds; the view's pitch is not part of it."""
+    """Unpack a body into a state.
+
+    Args:
+        body: Packed body (10,).
+        pitch: Pitch of the view in radians, which a packed body lacks.
+    """
     x, y, z, vx, vy, vz, yaw, ground, water, cooldown = body.tolist()
     return PlayerState((x, y, z), (vx, vy, vz), yaw, pitch, bool(ground), bool(water), int(cooldown))

@@ -48,7 +48,7 @@ def draw_barn(site: Site) -> Cell:
 
 
 def draw_smithy(site: Site) -> Cell:
-    """A stone room beside an open forge with a broad chimney."""
+    """A stone room next to an open forge with a broad chimney."""
     f, p, r = site.frame, site.palette, site.body
     split = r.u0 + (r.u1 - r.u0) // 2
     room = Rect(r.u0, r.v0, split, r.v1)

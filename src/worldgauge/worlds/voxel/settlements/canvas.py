@@ -34,7 +34,15 @@ class Canvas:
         return cls(np.zeros(size, np.uint8), np.zeros(size, np.uint16))
 
     def begin(self, kind: str = "", ground: int = 0) -> int:
-        """Number of a new object; see `world.Drawn` for what is told of it."""
+        """Start a new object.
+
+        Args:
+            kind: Name of its kind.
+            ground: z of the ground cell it stands on; see `world.Drawn`.
+
+        Returns:
+            Its number.
+        """
         self.drawn.append(Drawn(kind, ground))
         return len(self.drawn)
 
@@ -47,12 +55,28 @@ class Canvas:
         self.drawn = [one for one, kept in zip(self.drawn, used[1:], strict=True) if kept]
 
     def put(self, x: int, y: int, z: int, name: str, instance: int = 0) -> None:
-        """Set one cell."""
+        """Set one cell.
+
+        Args:
+            x: Cell.
+            y: Cell.
+            z: Cell.
+            name: Block.
+            instance: Object number; 0 for none.
+        """
         self.states[x, y, z] = block(name)
         self.instances[x, y, z] = instance
 
     def stamp(self, x: int, y: int, z: int, shape: Stamp, instance: int) -> None:
-        """Set the cells of `shape` around (x, y, z) that are air; its wood also grows through leaves."""
+        """Set the cells of a stamp that are air; its wood also grows through leaves.
+
+        Args:
+            x: Cell of the stamp's origin.
+            y: Cell of the stamp's origin.
+            z: Cell of the stamp's origin.
+            shape: The stamp.
+            instance: Object number.
+        """
         i, j, k = shape.offsets[:, 0] + x, shape.offsets[:, 1] + y, shape.offsets[:, 2] + z
         there = self.states[i, j, k]
         free = (there == AIR) | (_WOOD[shape.states] & _LEAVES[there])
@@ -63,7 +87,12 @@ class Canvas:
 
 @dataclass(frozen=True)
 class Stamp:
-    """A small shape to be set many times. offsets: (N, 3) int. states: (N,) uint8."""
+    """A small shape to be set many times.
+
+    Attributes:
+        offsets: (N, 3) int64, cells from its origin.
+        states: (N,) uint8.
+    """
 
     offsets: NDArray[np.int64]
     states: NDArray[np.uint8]
@@ -77,10 +106,17 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Frame:
-    """A plot seen from the street: u to the right, v away from the street, w up from the ground cell.
+    """A plot seen from the street: u to the right, v away from the street, w up from the ground cell, which is w = 0.
 
-    (x, y): the plot's cell of least x and y. width, depth: cells along u and v. turn: quarter turns
-    counter-clockwise; with 0 the street lies to the south. Cell w = 0 is the ground itself.
+    Attributes:
+        canvas: What is drawn on.
+        x: Smallest x of the plot.
+        y: Smallest y of the plot.
+        z: Ground cell.
+        width: Cells along u.
+        depth: Cells along v.
+        turn: Quarter turns counter-clockwise; with 0 the street lies to the south.
+        instance: Object number of what is drawn.
     """
 
     canvas: Canvas
@@ -93,18 +129,42 @@ class Frame:
     instance: int
 
     def cell(self, u: int, v: int) -> tuple[int, int]:
-        """World (x, y) of plot cell (u, v)."""
+        """Convert a cell of the plot to the world.
+
+        Args:
+            u: Along the front.
+            v: Away from the front.
+
+        Returns:
+            World (x, y).
+        """
         last_u, last_v = self.width - 1, self.depth - 1
         dx, dy = ((u, v), (last_v - v, u), (last_u - u, last_v - v), (v, last_u - u))[self.turn]
         return self.x + dx, self.y + dy
 
     def put(self, u: int, v: int, w: int, name: str, side: str | None = None) -> None:
-        """Set one cell; a stair is high on `side`, one of SIDES."""
+        """Set one cell.
+
+        Args:
+            u: Along the front.
+            v: Away from the front.
+            w: Up.
+            name: Block.
+            side: One of SIDES, where a stair is high.
+        """
         x, y = self.cell(u, v)
         self.canvas.put(x, y, self.z + w, self._state(name, side), self.instance if name != "air" else 0)
 
     def box(self, u: range, v: range, w: range, name: str, side: str | None = None) -> None:
-        """Set all cells of a box."""
+        """Fill a box.
+
+        Args:
+            u: Cells along the front.
+            v: Cells away from the front.
+            w: Cells up.
+            name: Block.
+            side: One of SIDES, where a stair is high.
+        """
         if not (len(u) and len(v) and len(w)):
             return
         (xa, ya), (xb, yb) = self.cell(u[0], v[0]), self.cell(u[-1], v[-1])
@@ -117,7 +177,13 @@ class Frame:
         self.canvas.instances[where] = self.instance if name != "air" else 0
 
     def get(self, u: int, v: int, w: int) -> str:
-        """Kind of the block in one cell."""
+        """Return the kind of the block in a cell.
+
+        Args:
+            u: Along the front.
+            v: Away from the front.
+            w: Up.
+        """
         x, y = self.cell(u, v)
         return KINDS[STATES[int(self.canvas.states[x, y, self.z + w])].kind].name
 

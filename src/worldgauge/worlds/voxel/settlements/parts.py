@@ -1,4 +1,7 @@
-"""Parts of houses: walls, doors, windows, roofs, chimneys. Each draws into a Frame with a Palette."""
+"""Parts of houses: walls, doors, windows, roofs, chimneys.
+
+Each draws into the Frame `f` with blocks of the Palette `p`; `r` is the rectangle it covers and `w` a level.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,15 @@ def one(n: int) -> range:
 
 
 def walls(f: Frame, r: Rect, levels: range, name: str, beam: str | None = None) -> None:
-    """A hollow box without floor or lid, with `beam` corner posts."""
+    """Draw a hollow box without floor or ceiling.
+
+    Args:
+        f: Frame.
+        r: Outline.
+        levels: Levels of the walls.
+        name: Block of the walls.
+        beam: Block of the corner posts; None for no posts.
+    """
     f.box(r.u, r.v, levels, name)
     inner = r.grown(-1)
     f.box(inner.u, inner.v, levels, "air")
@@ -61,27 +72,46 @@ def walls(f: Frame, r: Rect, levels: range, name: str, beam: str | None = None) 
 
 
 def base(f: Frame, r: Rect, p: Palette) -> None:
-    """Floor at ground level inside a ring of plinth."""
+    """Draw a floor at ground level inside a plinth."""
     f.box(r.u, r.v, one(0), p.plinth)
     inner = r.grown(-1)
     f.box(inner.u, inner.v, one(0), p.floor)
 
 
 def band(f: Frame, r: Rect, w: int, name: str) -> None:
-    """A ring of `name` at one level."""
+    """Draw a ring of the block `name` at one level."""
     for u, v in r.border:
         f.put(u, v, w, name)
 
 
 def door(f: Frame, u: int, v: int, p: Palette, *, height: int = 2, width: int = 1) -> None:
-    """An opening to walk through, in a beam frame, with a lintel."""
+    """Draw a doorway in a beam frame with a lintel.
+
+    Args:
+        f: Frame.
+        u: First cell of the opening along the front.
+        v: Cell of the wall.
+        p: Palette.
+        height: Height of the opening in cells.
+        width: Width of the opening in cells.
+    """
     f.box(range(u - 1, u + width + 1), one(v), range(1, height + 2), p.beam)
     f.box(range(u, u + width), one(v), range(1, height + 1), "air")
     f.box(range(u, u + width), one(v), one(0), p.plinth)
 
 
 def windows(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: int = 1, sides: str = "lrbf") -> None:
-    """Panes `wide` cells across at regular steps along the left, right, back and front walls, where these are plain."""
+    """Draw windows at regular steps along the walls, where these are plain.
+
+    Args:
+        f: Frame.
+        r: Outline.
+        levels: Levels of the panes.
+        p: Palette.
+        every: Cells from one window to the next.
+        wide: Width of a window in cells.
+        sides: Walls that get windows: l(eft), r(ight), b(ack), f(ront).
+    """
     along_u, along_v = _spread(r.u0, r.u1, every, wide), _spread(r.v0, r.v1, every, wide)
     spots = {
         "f": [[(u, r.v0) for u in span] for span in along_u],
@@ -97,7 +127,15 @@ def windows(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: 
 
 
 def timbering(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3) -> None:
-    """Upright beams in the walls and one along their top."""
+    """Draw upright beams in the walls and one along their top.
+
+    Args:
+        f: Frame.
+        r: Outline.
+        levels: Levels of the walls.
+        p: Palette.
+        every: Cells from one beam to the next.
+    """
     band(f, r, levels[-1], p.beam)
     for u in range(r.u0 + every, r.u1 - 1, every):
         for v in (r.v0, r.v1):
@@ -108,15 +146,24 @@ def timbering(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3) -> N
 
 
 def chimney(f: Frame, u: int, v: int, top: int, name: str = "bricks") -> None:
-    """A stack from the ground to `top`."""
+    """Draw a chimney from the ground to level `top`, of the block `name`."""
     f.box(one(u), one(v), range(0, top + 1), name)
     f.put(u, v, top + 1, "cobblestone_wall")
 
 
 def gable_roof(f: Frame, r: Rect, w: int, p: Palette, *, along: str = "u", snowy: bool = False) -> int:
-    """Two slopes of stairs that meet over `r`, whose walls end at level `w`; returns the ridge's level.
+    """Draw a gable roof of stairs with an overhang of one cell on all sides.
 
-    The ridge runs along "u" or "v". The roof hangs over by one cell on all sides.
+    Args:
+        f: Frame.
+        r: Outline of the walls.
+        w: Level where the walls end.
+        p: Palette.
+        along: "u" or "v", the direction of the ridge.
+        snowy: Covered with snow.
+
+    Returns:
+        Level of the ridge.
     """
     ridge = w
     start, stop = (r.v0 - 1, r.v1 + 1) if along == "u" else (r.u0 - 1, r.u1 + 1)
@@ -140,7 +187,18 @@ def gable_roof(f: Frame, r: Rect, w: int, p: Palette, *, along: str = "u", snowy
 
 
 def hip_roof(f: Frame, r: Rect, w: int, p: Palette, *, snowy: bool = False) -> int:
-    """Four slopes over `r`, whose walls end at level `w`; returns the top level."""
+    """Draw a roof of four slopes.
+
+    Args:
+        f: Frame.
+        r: Outline of the walls.
+        w: Level where the walls end.
+        p: Palette.
+        snowy: Covered with snow.
+
+    Returns:
+        Its highest level.
+    """
     ring, top = r.grown(1), w
     while ring.u0 <= ring.u1 and ring.v0 <= ring.v1:
         if ring.u0 == ring.u1 or ring.v0 == ring.v1:
@@ -160,7 +218,7 @@ def hip_roof(f: Frame, r: Rect, w: int, p: Palette, *, snowy: bool = False) -> i
 
 
 def flat_roof(f: Frame, r: Rect, w: int, p: Palette) -> int:
-    """A terrace at level `w` behind a parapet with raised corners; returns the parapet's level."""
+    """Draw a terrace at level `w` behind a parapet with raised corners; return the parapet's level."""
     f.box(r.u, r.v, one(w), p.roof_cube)
     band(f, r, w + 1, p.roof_slab)
     for u, v in r.corners:
@@ -170,7 +228,18 @@ def flat_roof(f: Frame, r: Rect, w: int, p: Palette) -> int:
 
 
 def dome_roof(f: Frame, r: Rect, w: int, name: str, cap: str) -> int:
-    """A cupola over `r` on a flat lid at level `w`; returns the top level."""
+    """Draw a dome on a flat ceiling.
+
+    Args:
+        f: Frame.
+        r: Outline of the walls.
+        w: Level of the ceiling.
+        name: Block of the dome.
+        cap: Block of the ceiling.
+
+    Returns:
+        Its highest level.
+    """
     f.box(r.u, r.v, one(w), cap)
     half = min(len(r.u), len(r.v)) / 2 - 0.4
     mid_u, mid_v = (r.u0 + r.u1) / 2, (r.v0 + r.v1) / 2
@@ -186,12 +255,21 @@ def dome_roof(f: Frame, r: Rect, w: int, name: str, cap: str) -> int:
 
 
 def post(f: Frame, u: int, v: int, levels: range, name: str) -> None:
-    """A pillar."""
+    """Draw a pillar at (u, v) over the given levels."""
     f.box(one(u), one(v), levels, name)
 
 
 def awning(f: Frame, u: range, v: int, w: int, cloth: str, other: str = "white_plaster") -> None:
-    """A striped row of cloth."""
+    """Draw a striped awning.
+
+    Args:
+        f: Frame.
+        u: Cells along the front.
+        v: Cell away from the front.
+        w: Level.
+        cloth: Block of one kind of stripe.
+        other: Block of the other.
+    """
     for n, column in enumerate(u):
         f.put(column, v, w, cloth if n % 2 == 0 else other)
 

@@ -24,7 +24,19 @@ _CELLS = Iterator[tuple[int, int, int, str]]
 def plant_trees(
     rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray, radius: int
 ) -> BoolArray:
-    """Trees on free ground, denser where a forest is; returns `taken` with the ground they stand on."""
+    """Plant trees on free ground, denser in forests.
+
+    Args:
+        rng: Generator.
+        canvas: What is drawn on.
+        land: The terrain.
+        biome: Kinds of trees.
+        taken: Columns (X, Y) that are not free.
+        radius: Radius of the settlement, metres.
+
+    Returns:
+        `taken` with the ground of the trees.
+    """
     species = [name for name, weight in biome.trees for _ in range(weight)]
     shapes = {name: [tree(name, rng) for _ in range(VARIANTS)] for name, _ in biome.trees}
     shape = land.height.shape
@@ -51,7 +63,15 @@ def plant_trees(
 
 
 def plant_flowers(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray) -> None:
-    """Patches of one sort of flower each, and a few of pumpkins."""
+    """Plant patches of one kind of flower each, and a few of pumpkins.
+
+    Args:
+        rng: Generator.
+        canvas: What is drawn on.
+        land: The terrain.
+        biome: Kinds of flowers.
+        taken: Columns (X, Y) that are not free.
+    """
     shape = land.height.shape
     for _ in range(shape[0] * shape[1] // 900):
         x, y = (int(rng.integers(4, n - 4)) for n in shape)
@@ -63,7 +83,14 @@ def plant_flowers(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome
 
 
 def flowerbed(canvas: Canvas, land: Terrain, spots: np.ndarray, sort: str) -> None:
-    """`sort` of plant on the ground at `spots` (N, 2) that bear plants and are free, all one object."""
+    """Plant one object of flowers, where the ground bears plants and is free.
+
+    Args:
+        canvas: What is drawn on.
+        land: The terrain.
+        spots: Columns (N, 2).
+        sort: Block of the plant.
+    """
     i, j = spots[:, 0], spots[:, 1]
     k = land.height[i, j] + 1
     free = (canvas.states[i, j, k] == AIR) & GROUND[canvas.states[i, j, k - 1]]
@@ -73,7 +100,15 @@ def flowerbed(canvas: Canvas, land: Terrain, spots: np.ndarray, sort: str) -> No
 
 
 def sow_herbs(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray) -> None:
-    """Grass, ferns and dry bushes, denser in some places; they belong to the terrain."""
+    """Sow grass, ferns and dry bushes, denser in some places; they belong to the terrain.
+
+    Args:
+        rng: Generator.
+        canvas: What is drawn on.
+        land: The terrain.
+        biome: Kinds of plants.
+        taken: Columns (X, Y) that are not free.
+    """
     shape = land.height.shape
     soil = np.isin(land.top, np.array([block(name) for name in _FERTILE], np.uint8))
     for name, share in biome.herbs:
@@ -87,7 +122,18 @@ def sow_herbs(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Bi
 def place_boulders(
     rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray
 ) -> BoolArray:
-    """Rocks in the countryside; returns `taken` with the ground they cover."""
+    """Place rocks in the countryside.
+
+    Args:
+        rng: Generator.
+        canvas: What is drawn on.
+        land: The terrain.
+        biome: Kinds of rock.
+        taken: Columns (X, Y) that are not free.
+
+    Returns:
+        `taken` with the ground of the rocks.
+    """
     shape = land.height.shape
     blocked = grow(taken, 6) | grow(land.wet, 5)
     taken = taken.copy()
@@ -104,7 +150,7 @@ def place_boulders(
 
 
 def boulder(name: str, rng: np.random.Generator) -> Stamp:
-    """A lump of one to five metres' radius, sunk into the ground."""
+    """Make a boulder with a radius of one to five metres, sunk into the ground, of the block `name`."""
     radii = (1.3 + 1.4 * rng.random(3)) * (1.8 if rng.random() < 0.25 else 1.0)
     reach = range(-5, 6)
     return Stamp.of(
@@ -117,7 +163,7 @@ def boulder(name: str, rng: np.random.Generator) -> Stamp:
 
 
 def tree(species: str, rng: np.random.Generator) -> Stamp:
-    """One tree, its lowest log at (0, 0, 0). Leaves first, so that logs are never hidden."""
+    """Make one tree of a species, its lowest log at (0, 0, 0). Leaves come first, so that logs are never hidden."""
     return Stamp.of(_SPECIES[species](rng))
 
 
@@ -156,7 +202,7 @@ def _great_oak(rng: np.random.Generator) -> _CELLS:
 
 
 def _conifer(rng: np.random.Generator, *, slim: bool, snowy: bool = False) -> _CELLS:
-    """Rings of needles, wide and narrow by turns, on a straight trunk."""
+    """Rings of needles, alternately wide and narrow, on a straight trunk."""
     height = int(rng.integers(9, 12)) if slim else int(rng.integers(7, 10))
     bare = 4 if slim else 2
     for z in range(bare, height + 2):

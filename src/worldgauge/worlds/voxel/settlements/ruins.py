@@ -26,7 +26,15 @@ _BECOMES = {
 
 
 def decay(rng: np.random.Generator, canvas: Canvas, area: tuple[slice, slice], z: int, instance: int) -> None:
-    """Break the building `instance` that stands on the ground cells z of `area`; what nothing holds up falls."""
+    """Let a building fall into ruin; what nothing supports falls.
+
+    Args:
+        rng: Generator.
+        canvas: What is drawn on.
+        area: Columns of the building along x and y.
+        z: Its ground cell.
+        instance: Its object number.
+    """
     where = (*area, slice(z, min(z + _TALLEST, canvas.states.shape[2])))
     states, owner = canvas.states[where], canvas.instances[where]
     mine = (owner == instance) & (states != AIR)

@@ -74,8 +74,16 @@ class Slot:
 
 
 @dataclass
-class Plan:
-    """A settlement on paper. street, taken: (X, Y) masks; taken also holds plots and their margins."""
+class SettlementPlan:
+    """The plan of a settlement.
+
+    Attributes:
+        radius: Metres.
+        street: (X, Y) mask.
+        taken: (X, Y) mask of streets, plots and their margins.
+        slots: Places along the streets for plots.
+        plots: Plots that have a design.
+    """
 
     radius: int
     street: BoolArray
@@ -84,10 +92,20 @@ class Plan:
     plots: list[Plot] = field(default_factory=list)
 
 
-def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radius: int) -> Plan:
-    """Streets and plots on `land`, which is made level under the plots."""
+def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radius: int) -> SettlementPlan:
+    """Plan streets and plots, and level the land under the plots.
+
+    Args:
+        rng: Generator.
+        land: The terrain, changed in place.
+        biome: What is built there.
+        radius: Radius of the settlement, metres.
+
+    Returns:
+        The plan.
+    """
     shape = land.height.shape
-    plan = Plan(radius, np.zeros(shape, np.bool_), np.zeros(shape, np.bool_))
+    plan = SettlementPlan(radius, np.zeros(shape, np.bool_), np.zeros(shape, np.bool_))
     plan.street |= land.distance < _SQUARE + 0.5
     _lay_streets(rng, plan, land)
     plan.taken |= plan.street | grow(land.wet, 2)
@@ -119,8 +137,18 @@ def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radiu
     return plan
 
 
-def build_settlement(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, plan: Plan) -> None:
-    """Draw the planned settlement onto filled land."""
+def build_settlement(
+    rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, plan: SettlementPlan
+) -> None:
+    """Draw a planned settlement onto filled land.
+
+    Args:
+        rng: Generator.
+        canvas: What is drawn on.
+        land: The terrain.
+        biome: Materials.
+        plan: The plan.
+    """
     path = canvas.begin("path")
     _pave(rng, canvas, land, biome, plan, path)
     order = np.argsort(rng.random(len(biome.palettes)), kind="stable")
@@ -130,7 +158,7 @@ def build_settlement(rng: np.random.Generator, canvas: Canvas, land: Terrain, bi
     _stack_hay(rng, canvas, land, plan)
 
 
-def _lay_streets(rng: np.random.Generator, plan: Plan, land: Terrain) -> None:
+def _lay_streets(rng: np.random.Generator, plan: SettlementPlan, land: Terrain) -> None:
     """Three or four streets out of the square, two of them roads into the country, and side streets."""
     x, y = land.centre
     first, count = int(rng.integers(4)), int(rng.integers(3, 5))
@@ -153,7 +181,7 @@ def _lay_streets(rng: np.random.Generator, plan: Plan, land: Terrain) -> None:
                 _march(rng, plan, start, turn, length, length, land.wet)
 
 
-def _is_open(plan: Plan, land: Terrain, start: tuple[int, int], axis: int) -> bool:
+def _is_open(plan: SettlementPlan, land: Terrain, start: tuple[int, int], axis: int) -> bool:
     """Whether a side street from `start` has room for houses on both sides and runs on dry land."""
     (x, y), (dx, dy) = start, _AXES[axis]
     along, across = (5, 26), (-_BLOCK, _BLOCK)
@@ -165,7 +193,7 @@ def _is_open(plan: Plan, land: Terrain, start: tuple[int, int], axis: int) -> bo
 
 def _march(
     rng: np.random.Generator,
-    plan: Plan,
+    plan: SettlementPlan,
     start: tuple[int, int],
     axis: int,
     length: int,
@@ -193,7 +221,7 @@ def _march(
     return cells
 
 
-def _claim(rng: np.random.Generator, plan: Plan, land: Terrain, name: str, slots: Iterable[Slot]) -> bool:
+def _claim(rng: np.random.Generator, plan: SettlementPlan, land: Terrain, name: str, slots: Iterable[Slot]) -> bool:
     """Give a design the first slot where it fits; returns whether there was one."""
     width, depth = _ALL[name].plot(rng)
     for slot in slots:
@@ -211,7 +239,7 @@ def _claim(rng: np.random.Generator, plan: Plan, land: Terrain, name: str, slots
 
 
 def _plot_at(slot: Slot, name: str, width: int, depth: int) -> Plot:
-    """The plot beside a slot, its front to the street."""
+    """The plot next to a slot, its front to the street."""
     nx, ny = slot.side
     turn = _TURN_OF_FRONT[(-nx, -ny)]
     if ny:
@@ -225,7 +253,9 @@ def _shuffled(rng: np.random.Generator, slots: list[Slot]) -> list[Slot]:
     return [slots[n] for n in np.argsort(rng.random(len(slots)), kind="stable")]
 
 
-def _anywhere(rng: np.random.Generator, plan: Plan, land: Terrain, nearest: float, farthest: float) -> list[Slot]:
+def _anywhere(
+    rng: np.random.Generator, plan: SettlementPlan, land: Terrain, nearest: float, farthest: float
+) -> list[Slot]:
     """Random places off the streets, between two distances from the centre in units of the radius."""
     places = np.argwhere((land.distance > nearest * plan.radius) & (land.distance < farthest * plan.radius))
     chosen = places[rng.integers(len(places), size=40)] if len(places) else places
@@ -266,7 +296,9 @@ def _pave_door(canvas: Canvas, land: Terrain, biome: Biome, frame: Frame, door: 
             canvas.put(x, y, z, biome.path, path)
 
 
-def _pave(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, plan: Plan, path: int) -> None:
+def _pave(
+    rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, plan: SettlementPlan, path: int
+) -> None:
     """Streets and square; bridges where they cross water."""
     dry = plan.street & ~land.wet
     edge = dry & grow(~plan.street, 1)
@@ -287,7 +319,7 @@ def _pave(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome,
         canvas.instances[i, j, land.water[i, j] + lift] = path
 
 
-def _light(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, plan: Plan) -> None:
+def _light(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, plan: SettlementPlan) -> None:
     """Lanterns on posts along the streets and at the corners of the square."""
     built = plan.taken & ~grow(plan.street, 1)
     corners = [Slot(land.centre[0] + dx, land.centre[1] + dy, (0, 0)) for dx in (-6, 6) for dy in (-6, 6)]
@@ -305,7 +337,7 @@ def _light(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome
             canvas.put(x, y, z + height + 1, "lantern_post", own)
 
 
-def _stack_hay(rng: np.random.Generator, canvas: Canvas, land: Terrain, plan: Plan) -> None:
+def _stack_hay(rng: np.random.Generator, canvas: Canvas, land: Terrain, plan: SettlementPlan) -> None:
     """Stacks of hay on free ground of the settlement."""
     free = ~grow(plan.taken, 2) & ~land.wet & (land.distance < 1.1 * plan.radius)
     spots = np.argwhere(free)

@@ -59,7 +59,13 @@ class Design(NamedTuple):
 
 
 def room(site: Site, r: Rect, top: int) -> None:
-    """Floor and walls up to level `top`, the lowest course of plinth."""
+    """Draw floor and walls, the lowest course of plinth.
+
+    Args:
+        site: The plot.
+        r: Outline.
+        top: Highest level of the walls.
+    """
     f, p = site.frame, site.palette
     base(f, r, p)
     walls(f, r, range(1, top + 1), p.wall, p.beam)
@@ -71,7 +77,17 @@ def room(site: Site, r: Rect, top: int) -> None:
 
 
 def roof(site: Site, r: Rect, top: int, along: str | None = None) -> int:
-    """A roof in the manner of the country; returns its highest level."""
+    """Draw a roof in the style of the biome.
+
+    Args:
+        site: The plot.
+        r: Outline of the walls.
+        top: Level where the walls end.
+        along: "u" or "v", the direction of the ridge; None draws it.
+
+    Returns:
+        Its highest level.
+    """
     f, p, biome, rng = site
     style = biome.roofs[int(rng.integers(len(biome.roofs)))]
     ridge = along or ("u", "v")[int(rng.integers(2))]
@@ -90,7 +106,7 @@ def roof(site: Site, r: Rect, top: int, along: str | None = None) -> int:
 
 
 def porch(site: Site, u: range, w: int) -> None:
-    """A slab roof on posts before the door."""
+    """Draw a slab roof on posts before the door: `u` its cells along the front, `w` its level."""
     f, p = site.frame, site.palette
     v = site.body.v0 - 1
     f.box(u, one(v), one(w), p.roof_slab)
@@ -100,7 +116,7 @@ def porch(site: Site, u: range, w: int) -> None:
 
 
 def furnish(site: Site, r: Rect) -> None:
-    """A few things to see through door and windows."""
+    """Put a few things into room `r` that can be seen through door and windows."""
     f = site.frame
     inner = r.grown(-1)
     f.put(inner.u0, inner.v1, 1, "barrel")

@@ -25,10 +25,12 @@ class Palette:
 
 @dataclass(frozen=True)
 class Biome:
-    """Land, plants and houses of one kind of settlement.
+    """Land, plants and houses of one kind of settlement. Densities are shares of free ground cells.
 
-    patches: (block, threshold in [0, 1], period in metres) of other ground. trees: (species, weight).
-    Densities are shares of free ground cells; forest is the share of the countryside's 7 m squares with a tree.
+    Attributes:
+        patches: (block, threshold in [0, 1], period in metres) of other ground.
+        trees: (species, weight).
+        forest: Share of the countryside's 7 m squares with a tree.
     """
 
     ground: str

@@ -28,9 +28,13 @@ _FORD_EVERY, _FORD_LENGTH = 34, 5
 class Terrain:
     """Columns of the land; arrays (X, Y).
 
-    height: z of the highest ground cell. water: z of the water's surface cell, DRY where there is none.
-    body: number of the pond or stream from 1 on. top: block state of the highest ground cell.
-    distance: metres to the settlement's centre.
+    Attributes:
+        height: z of the highest ground cell.
+        water: z of the water's surface cell; DRY where there is none.
+        body: Number of the pond or stream, from 1.
+        top: Block state of the highest ground cell.
+        centre: Column (x, y) of the settlement's centre.
+        distance: Metres to the centre.
     """
 
     height: IntArray
@@ -47,7 +51,13 @@ class Terrain:
         return wet
 
     def level(self, x: slice, y: slice, z: int) -> None:
-        """Make the ground of a rectangle flat at height z, with a slope of one in one around it."""
+        """Level the ground of a rectangle, with a slope of 45 degrees around it.
+
+        Args:
+            x: Columns along x.
+            y: Columns along y.
+            z: Height of the ground cell.
+        """
         grid_x, grid_y = np.ogrid[: self.height.shape[0], : self.height.shape[1]]
         away_x = np.maximum(np.maximum(x.start - grid_x, grid_x - x.stop + 1), 0)
         away_y = np.maximum(np.maximum(y.start - grid_y, grid_y - y.stop + 1), 0)
@@ -56,7 +66,12 @@ class Terrain:
         self.height = np.clip(self.height, z - slack, z + slack)
 
     def fill(self, canvas: Canvas, biome: Biome) -> None:
-        """Draw ground and water; every body of water is an object of its own."""
+        """Draw ground and water; every body of water is an object of its own.
+
+        Args:
+            canvas: What is drawn on.
+            biome: Materials.
+        """
         z = np.arange(canvas.states.shape[2])
         ground = np.full(canvas.states.shape, block("stone"), np.uint8)
         height, water = self.height[..., None], self.water[..., None]
@@ -77,7 +92,17 @@ class Terrain:
 
 
 def make_terrain(rng: np.random.Generator, size: tuple[int, int, int], biome: Biome, radius: int) -> Terrain:
-    """Land of `size` for a settlement of `radius` metres near the middle."""
+    """Make the terrain for a settlement near the middle.
+
+    Args:
+        rng: Generator.
+        size: Cells along x, y, z.
+        biome: Relief, water and materials.
+        radius: Radius of the settlement, metres.
+
+    Returns:
+        The terrain.
+    """
     shape = size[:2]
     centre = (
         shape[0] // 2 + int(rng.integers(-shape[0] // 40, shape[0] // 40 + 1)),
@@ -100,7 +125,16 @@ def make_terrain(rng: np.random.Generator, size: tuple[int, int, int], biome: Bi
 
 
 def value_noise(rng: np.random.Generator, shape: tuple[int, int], period: int) -> FloatArray:
-    """Smooth noise in [0, 1), shape (X, Y), with a random value every `period` cells."""
+    """Draw smooth noise that interpolates random values on a lattice.
+
+    Args:
+        rng: Generator.
+        shape: (X, Y).
+        period: Cells from one lattice point to the next.
+
+    Returns:
+        (X, Y) float64 in [0, 1).
+    """
     lattice = rng.random((shape[0] // period + 2, shape[1] // period + 2))
     (i, s), (j, t) = (_lattice_weights(n, period) for n in shape)
     s, t = s[:, None], t[None, :]
@@ -111,13 +145,22 @@ def value_noise(rng: np.random.Generator, shape: tuple[int, int], period: int) -
 
 
 def fractal(rng: np.random.Generator, shape: tuple[int, int], period: int) -> FloatArray:
-    """Three octaves of value noise, in [0, 1)."""
+    """Sum three octaves of value noise.
+
+    Args:
+        rng: Generator.
+        shape: (X, Y).
+        period: Cells from one lattice point to the next in the coarsest octave.
+
+    Returns:
+        (X, Y) float64 in [0, 1).
+    """
     octaves = [value_noise(rng, shape, max(period >> n, 2)) for n in range(3)]
     return 0.62 * octaves[0] + 0.26 * octaves[1] + 0.12 * octaves[2]
 
 
 def grow(mask: BoolArray, steps: int) -> BoolArray:
-    """Mask widened by `steps` cells in the eight directions."""
+    """Dilate a mask (X, Y) by `steps` cells in the eight directions."""
     padded = np.pad(mask, steps)
     rows = np.zeros_like(mask)
     for shift in range(2 * steps + 1):

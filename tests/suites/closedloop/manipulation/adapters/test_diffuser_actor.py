@@ -17,9 +17,9 @@ from worldgauge.suites.closedloop.manipulation.adapters.diffuser_actor import (
     FAR_M,
     DiffuserActor,
     bounds,
+    recent_hands,
     seen,
     thinned,
-    told_hands,
     turned,
 )
 from worldgauge.worlds.tabletop.simulation import matrix_of
@@ -94,11 +94,11 @@ def test_a_turned_hand_points_the_same_way_with_its_fingers_exchanged() -> None:
 
 def test_hands_by_hand() -> None:
     history = np.arange(32.0).reshape(4, 8)
-    assert told_hands(history[:0], HAND)[:, 0].tolist() == [0.1, 0.1, 0.1]
-    assert told_hands(history[:1], HAND)[:, 0].tolist() == [0.1, 0.1, 0.1], "the last one carried out is where it is"
-    assert told_hands(history[:2], HAND)[:, 0].tolist() == [0.0, 0.0, 0.1]
-    assert told_hands(history, HAND)[:, 0].tolist() == [8.0, 16.0, 0.1]
-    assert told_hands(history, HAND).shape == (3, 7)
+    assert recent_hands(history[:0], HAND)[:, 0].tolist() == [0.1, 0.1, 0.1]
+    assert recent_hands(history[:1], HAND)[:, 0].tolist() == [0.1, 0.1, 0.1], "the last one carried out is where it is"
+    assert recent_hands(history[:2], HAND)[:, 0].tolist() == [0.0, 0.0, 0.1]
+    assert recent_hands(history, HAND)[:, 0].tolist() == [8.0, 16.0, 0.1]
+    assert recent_hands(history, HAND).shape == (3, 7)
 
 
 @pytest.mark.parametrize(

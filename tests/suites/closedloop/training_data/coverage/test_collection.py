@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from support.folders import contents
 from support.killing import kill_when_seen
-from worldgauge.cli.collect import check as check_command
+from worldgauge.cli.check import check as check_command
 from worldgauge.cli.collect import collect_app
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Panorama
@@ -256,7 +256,7 @@ def test_the_command(tmp_path: Path) -> None:
 def test_the_check_command(collected: tuple[Path, Collected], capsys: pytest.CaptureFixture[str]) -> None:
     check_command("coverage", collected[0])
     said = capsys.readouterr().out
-    assert "2 of 2 trajectories are valid, 26 frames; can be used" in said
+    assert "trajectories: 2 of 2 valid; frames: 26; usable" in said
     assert "turn left" in said
     check_command("coverage", collected[0], json=True)
     assert json.loads(capsys.readouterr().out)["steps"] == {"n": 2, "mean": 13.0, "std": 0.0}

@@ -167,5 +167,5 @@ def test_a_cupboard_is_one_view() -> None:
 
 def test_what_cannot_be_meant_is_refused() -> None:
     for bad in ({"points": 0}, {"most_steps": 0}):
-        with pytest.raises(UsageError, match="a point and a step"):
+        with pytest.raises(UsageError, match="at least 1 point and 1 step"):
             coverage_walk(home(), np.random.default_rng(0), **bad)  # type: ignore[arg-type]

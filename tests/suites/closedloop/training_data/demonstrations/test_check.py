@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support import demonstrations_fixture as fx
+from suites.closedloop.training_data.demonstrations import demonstrations_data as fx
 from worldgauge.core.errors import DataError
 from worldgauge.engine.collection.findings import Finding, Spread
 from worldgauge.suites.closedloop.training_data.demonstrations.check import check
@@ -82,7 +82,7 @@ def test_files_that_were_changed_are_found_by_their_digest(tmp_path: Path) -> No
     (found,) = check(tmp_path, decode=True).findings
     assert (
         found.text
-        == "1 demonstration, not usable (first: push_buttons/000000): steps.jsonl: is not the file that was written; "
+        == "1 demonstration, not usable (first: push_buttons/000000): steps.jsonl: was changed since it was written; "
         "collect it again"
     )
 

@@ -225,7 +225,7 @@ def test_the_command(tmp_path: Path) -> None:
     given = ["demonstrations", "--out", str(tmp_path), "--tasks", "push_buttons", "--per-task", "1", "--size", "16x16"]
     planned = CliRunner().invoke(collect_app, [*given, "--dry-run", "--json"], catch_exceptions=False)
     assert json.loads(planned.stdout)["expected"] == 1
-    assert "1 demonstrations expected, 0 done already" in CliRunner().invoke(collect_app, [*given, "--dry-run"]).stdout
+    assert "demonstrations: 1 expected, 0 already done" in CliRunner().invoke(collect_app, [*given, "--dry-run"]).stdout
     assert not list(tmp_path.iterdir())
     done = CliRunner().invoke(collect_app, [*given, "--json"], catch_exceptions=False)
     told = json.loads(done.stdout)
@@ -233,7 +233,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert told["split_hash"] == read_index(tmp_path).split_hash
     assert load_demonstrations(tmp_path)[0].depth is None
     again = CliRunner().invoke(collect_app, given, catch_exceptions=False)
-    assert f"1 demonstrations, {told['frames']} frames" in again.stdout
+    assert f"demonstrations: 1, frames: {told['frames']}" in again.stdout
     with pytest.raises(UsageError, match="width and height"):
         CliRunner().invoke(collect_app, [*given, "--size", "64"], catch_exceptions=False)
 
@@ -243,5 +243,5 @@ def test_the_command_says_what_failed(tmp_path: Path, monkeypatch: pytest.Monkey
     given = ["demonstrations", "--out", str(tmp_path), "--tasks", "push_buttons", "--per-task", "1", "--size", "16x16"]
     done = CliRunner().invoke(collect_app, given, catch_exceptions=False)
     assert done.exit_code == 1
-    assert "10 tries thrown away: not today" in done.stdout
+    assert "discarded 10 tries: not today" in done.stdout
     assert "failed push_buttons/000000: the expert solved none" in done.stdout

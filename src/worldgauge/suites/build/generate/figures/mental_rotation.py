@@ -1,6 +1,6 @@
-"""Questions about mental rotation: which figure is the one on the left merely turned, and which its mirror image.
+"""Mental rotation questions: which figure is the left one merely turned, and which its mirror image.
 
-36 a figure, of three kinds: the same one among mirror images (18), the different one among turned ones (12), and true
+36 per figure, of three kinds: the same one among mirror images (18), the different one among turned ones (12), and true
 or false (6). Source: MineAnyBuild, sections 3.3 and D.2.4; the order of the published questions: its generator.
 """
 
@@ -25,7 +25,7 @@ VARIANTS: tuple[Variant, ...] = ("same", "different", "judge")
 LETTERS = ("A", "B", "C", "D")
 WORDS = ("True", "False")
 EACH = {"same": 18, "different": 12, "judge": 6}
-"""Questions a figure."""
+"""Questions per figure."""
 STIMULI = 48
 MIRRORS = FIGURES[1:]
 
@@ -87,26 +87,26 @@ class RotationQuestion:
 
     @property
     def sheet_path(self) -> str:
-        """Path of the composed picture, in the root of a data set."""
+        """Path of the composed image, in the root of a data set."""
         return f"data/images/reasoning/{self.id}.png"
 
     @property
     def option_paths(self) -> tuple[str, ...]:
-        """Paths of the pictures of its options, in the root of a data set."""
+        """Paths of the images of its options, in the root of a data set."""
         return tuple(_tile_path(self.stimulus, shown) for shown in self.options)
 
 
 def released_questions(count: int = STIMULI) -> list[RotationQuestion]:
-    """The published questions about `count` figures, in its order of options: seeds 1000 + n, 2000 + n for figure n.
+    """Return the published questions about `count` figures, with its option order: seeds 1000 + n, 2000 + n.
 
     Their flaws are kept: view 0 is never right, letters are unevenly right, and in 6 of 18 questions "same" two wrong
-    options are the same picture, for RX seen from one side is RZ seen from the opposite one.
+    options are the same image, as RX seen from one side is RZ seen from the opposite one.
     """
     drafts = []
     reference = FigureView("N", 0)
     turned = [FigureView("N", view) for view in (1, 2, 3)]
     for n in range(count):
-        rng = random.Random(1000 + n)  # not numpy's: the published order is that of Python's own generator
+        rng = random.Random(1000 + n)  # Python's generator, not numpy's: the published order depends on it
         for right in turned:
             for rest in permutations(view for view in range(DIAGONALS) if view != right.view):
                 group = tuple(rng.sample([right, *map(FigureView, MIRRORS, rest)], 4))
@@ -122,10 +122,16 @@ def released_questions(count: int = STIMULI) -> list[RotationQuestion]:
 
 
 def balanced_questions(figures: Sequence[Cells], seed: int, *, views: Views = "yaw") -> list[RotationQuestion]:
-    """36 questions about each figure, right in equal parts (within one) at each letter of a kind, half true.
+    """Make 36 questions about each figure, with the right answers balanced.
 
-    The reference varies. Every view is used equally often, as far as can be, for what is right, for what is wrong and
-    for the reference. No option looks like the reference or another one. The same figures and seed give the same.
+    Within a kind every letter is right equally often (within one), and half of the statements are true. The reference
+    varies. Every view is used equally often, as far as possible, for right options, wrong options and references. No
+    option looks like the reference or another one. The same figures and seed give the same questions.
+
+    Args:
+        figures: (n, 3) cells each.
+        seed: Source of all randomness.
+        views: "yaw" for turns about the vertical only, "full" for any.
     """
     rng = np.random.default_rng([seed, 1])
     drawer = _Drawer(rng, views)
@@ -151,7 +157,7 @@ class _Drawer:
         self._uses: Counter[tuple[str, str, int]] = Counter()
 
     def take(self, cells: Cells, number: int) -> None:
-        """Go over to another figure."""
+        """Continue with another figure."""
         self._number = number
         clear = {figure: clear_views(cells, figure, self._views) for figure in FIGURES}
         self._looks = {
@@ -160,7 +166,14 @@ class _Drawer:
         self._asked: set[tuple[Variant, bytes, frozenset[bytes]]] = set()
 
     def draft(self, variant: Variant, right: str, wrong: Sequence[str], answer: str) -> RotationQuestion:
-        """A question that has not been asked of the figure before. right, wrong: which of FIGURES its options show."""
+        """Draw a question that has not been asked of the figure before.
+
+        Args:
+            variant: Kind of question.
+            right: Of FIGURES, what the right option shows.
+            wrong: Of FIGURES, what the wrong options show.
+            answer: The right answer.
+        """
         for attempt in range(_ATTEMPTS):
             uses, looks = self._uses.copy(), set[bytes]()
             best = self._draw(variant, "right", right, looks, uses, attempt)
@@ -223,7 +236,7 @@ _INK, _PAPER = (20, 20, 20), 255
 
 
 def sheet(reference: Image, options: Sequence[Image]) -> Image:
-    """The composed picture of a question.
+    """Compose the image of a question.
 
     Four options: two rows of two, A and B over C and D, the reference next to their middle. One: next to the reference.
 
@@ -232,7 +245,7 @@ def sheet(reference: Image, options: Sequence[Image]) -> Image:
         options: 1 or 4 of the same size.
 
     Raises:
-        ShapeError: For other numbers, and for pictures of other sizes.
+        ShapeError: For other numbers or sizes of images.
     """
     if len(options) not in (1, 4) or any(option.shape != reference.shape for option in options):
         raise ShapeError(f"a sheet takes 1 or 4 options of the reference's size, got {[one.shape for one in options]}")

@@ -1,6 +1,6 @@
-"""Figures of equal cubes: which are the same up to turning, and which a mirror changes for good.
+"""Polycubes: equality up to rotation, chirality and symmetry.
 
-Cells are whole numbers (n, 3), in any order, anywhere: a figure is what they have in common with all their shifts.
+Cells are whole numbers (n, 3), in any order; figures are compared up to translation.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from worldgauge.core.errors import ShapeError
 Cells = NDArray[np.int64]
 
 _WIDEST = 1 << 20
-"""Most cells that a figure may reach along an axis: places in its box are told apart by one 64-bit number."""
+"""Most cells of a figure along an axis: positions in its box are encoded as one 64-bit number."""
 
 
 def canonical(cells: ArrayLike) -> Cells:
-    """What all turns of a figure have in common, (n, 3): the least of its 24 sorted lists of cells.
+    """Return the canonical form (n, 3) of a figure: the least of its 24 sorted lists of cells.
 
-    Each is moved to have its lowest corner at the origin.
+    Each is moved so that its lowest corner is at the origin.
 
     Raises:
-        ShapeError: For what is no figure.
+        ShapeError: If cells are invalid, see `as_cells`.
     """
     ordered, side = _turned(as_cells(cells))
     least = ordered[np.lexsort(ordered.T[::-1])[0]]
@@ -33,38 +33,38 @@ def canonical(cells: ArrayLike) -> Cells:
 
 
 def same_by_rotation(first: ArrayLike, second: ArrayLike) -> bool:
-    """True when one figure can be turned into the other.
+    """Whether one figure can be turned into the other.
 
     Raises:
-        ShapeError: For what is no figure.
+        ShapeError: If cells are invalid, see `as_cells`.
     """
     return np.array_equal(canonical(first), canonical(second))
 
 
 def is_chiral(cells: ArrayLike) -> bool:
-    """True when no turn makes up for a mirror.
+    """Whether no turn maps the figure onto its mirror image.
 
     Raises:
-        ShapeError: For what is no figure.
+        ShapeError: If cells are invalid, see `as_cells`.
     """
     return not same_by_rotation(cells, mirrored(cells, 0))
 
 
 def symmetry_order(cells: ArrayLike) -> int:
-    """How many of the 24 rotations leave the figure as it is, 1 to 24.
+    """Count the rotations of 24 that leave the figure unchanged, 1 to 24.
 
     Raises:
-        ShapeError: For what is no figure.
+        ShapeError: If cells are invalid, see `as_cells`.
     """
     ordered, _ = _turned(as_cells(cells))
     return int((ordered == ordered[0]).all(axis=1).sum())
 
 
 def is_connected(cells: ArrayLike) -> bool:
-    """True when every cell can be reached from every other through shared faces.
+    """Whether all cells are connected through shared faces.
 
     Raises:
-        ShapeError: For what is no figure.
+        ShapeError: If cells are invalid, see `as_cells`.
     """
     waiting = set(map(tuple, as_cells(cells).tolist()))
     reached = [waiting.pop()]
@@ -77,21 +77,28 @@ def is_connected(cells: ArrayLike) -> bool:
 
 
 def is_usable(cells: ArrayLike) -> bool:
-    """True for a figure to ask about mental rotation with: in one piece, chiral, and of no symmetry.
+    """Whether a figure suits questions about mental rotation: connected, chiral, and without symmetry.
 
     A figure that a turn maps onto itself would look the same from two sides.
 
     Raises:
-        ShapeError: For what is no figure.
+        ShapeError: If cells are invalid, see `as_cells`.
     """
     return is_connected(cells) and symmetry_order(cells) == 1 and is_chiral(cells)
 
 
 def mirrored(cells: ArrayLike, axis: int) -> Cells:
-    """The figure with coordinate `axis` negated, (n, 3); another axis gives the same, turned.
+    """Return the figure with one coordinate negated; another axis gives the same, turned.
+
+    Args:
+        cells: (n, 3).
+        axis: 0, 1 or 2.
+
+    Returns:
+        (n, 3).
 
     Raises:
-        ShapeError: For what is no figure.
+        ShapeError: If cells are invalid, see `as_cells`.
     """
     flipped = as_cells(cells).copy()
     flipped[:, axis] *= -1
@@ -99,10 +106,10 @@ def mirrored(cells: ArrayLike, axis: int) -> Cells:
 
 
 def normalised(cells: ArrayLike) -> Cells:
-    """Its cells (n, 3) sorted, the lowest corner at the origin.
+    """Return cells (n, 3) sorted, the lowest corner at the origin.
 
     Raises:
-        ShapeError: For what is no figure.
+        ShapeError: If cells are invalid, see `as_cells`.
     """
     found = as_cells(cells)
     found -= found.min(axis=0)
@@ -110,10 +117,10 @@ def normalised(cells: ArrayLike) -> Cells:
 
 
 def as_cells(cells: ArrayLike) -> Cells:
-    """Cells (n, 3) int64, each once, sorted by the first, second, third coordinate.
+    """Return cells (n, 3) int64, each once, sorted by the first, second, third coordinate.
 
     Raises:
-        ShapeError: For an empty list, for another shape, for numbers that are not whole, and for huge figures.
+        ShapeError: If the list is empty, not (n, 3) whole numbers, or a figure is too large.
     """
     given: NDArray[Any] = np.asarray(cells)
     if given.ndim != 2 or given.shape[1] != 3 or not len(given) or given.dtype.kind not in "iu":

@@ -1,4 +1,4 @@
-"""Figures of blocks to turn in the mind: random, different from their mirror images, and completely in view.
+"""Figures of blocks for mental rotation: random, chiral, and fully visible.
 
 A figure is cells (n, 3) of a blueprint, x east, y up, z south. It is shown as it is, or mirrored along an axis, in one
 of 24 views: 4 n + k is the figure laid on its n-th side, seen from the k-th diagonal. The first four are the published
@@ -34,24 +34,24 @@ FIGURES = ("N", "RX", "RY", "RZ")
 DIAGONALS = 4
 MATERIAL = "white_concrete"
 AZIMUTH_DEG, ELEVATION_DEG = 45.0, 30.0
-"""Of the first diagonal, south-east; the others follow every quarter turn, counter-clockwise seen from above."""
+"""Of the first diagonal, south-east; the others follow by quarter turns, counter-clockwise seen from above."""
 
 SIZES = (7, 8, 9, 10, 11)
 WIDEST = 5
 """Blocks of a figure, and how many it may reach along an axis."""
 LEAST_SEEN = 0.15
-"""Of a free block's outline that must be in sight of each block of a figure."""
+"""Least visible share of the outline of each block."""
 LEAST_APART = 0.05
-"""Of two pictures' common outline that must differ, for them not to be mistaken for one another."""
+"""Least share of the joint outline in which two images must differ to be told apart."""
 LEAST_VIEWS = 10
-"""Views of 24 that must show a figure wholly, where any may be asked for."""
+"""Least number of clear views of 24, if any may be asked for."""
 
 _LINES = 48
 _DRAWS = 20_000
 
 
 class FigureView(NamedTuple):
-    """What a picture shows.
+    """What an image shows.
 
     Attributes:
         figure: One of FIGURES.
@@ -68,12 +68,20 @@ class FigureView(NamedTuple):
 
 
 def stimuli(seed: int, count: int = 48, *, views: Views = "yaw") -> tuple[Cells, ...]:
-    """Figures (n, 3) that can be asked about, of 7 to 11 blocks in turn; the same seed gives the same.
+    """Draw figures that can be asked about, of 7 to 11 blocks in turn.
 
-    None is another one turned or mirrored. All their views that are used show every block, and no two the same picture.
+    None is another one turned or mirrored. All views that are used show every block, and no two the same image.
+
+    Args:
+        seed: The same seed gives the same figures.
+        count: Number of figures.
+        views: "yaw" for turns about the vertical only, "full" for any.
+
+    Returns:
+        Cells (n, 3) each.
 
     Raises:
-        UsageError: For a count below 1, and where chance finds too few.
+        UsageError: If count is below 1, or too few are found.
     """
     if count < 1:
         raise UsageError(f"{count} figures cannot be asked about; give 1 or more")
@@ -92,9 +100,11 @@ def stimuli(seed: int, count: int = 48, *, views: Views = "yaw") -> tuple[Cells,
 
 
 def can_be_shown(cells: Cells, views: Views) -> bool:
-    """True when a figure has enough clear views, and all of these differ from those of its mirror images.
+    """Whether a figure has enough clear views, all different from those of its mirror images.
 
-    In "yaw" all four views of all four figures must be clear, in "full" LEAST_VIEWS of 24.
+    Args:
+        cells: (n, 3).
+        views: With "yaw" all four views of all four figures must be clear, with "full" LEAST_VIEWS of 24.
     """
     looks: dict[bytes, NDArray[np.int64]] = {}
     least = DIAGONALS if views == "yaw" else LEAST_VIEWS
@@ -113,21 +123,43 @@ def can_be_shown(cells: Cells, views: Views) -> bool:
 
 
 def clear_views(cells: Cells, figure: str, views: Views) -> tuple[int, ...]:
-    """The views, of the first four or of all, in which LEAST_SEEN of every block of a figure is in sight."""
+    """Return the views in which LEAST_SEEN of every block of a figure is visible.
+
+    Args:
+        cells: (n, 3).
+        figure: One of FIGURES.
+        views: The first four ("yaw") or all ("full").
+    """
     turned = {view: placed(cells, FigureView(figure, view)) for view in _asked(views)}
     return tuple(view for view, each in turned.items() if _seen(each, outlook(each)) >= LEAST_SEEN)
 
 
 def placed(cells: Cells, shown: FigureView) -> Cells:
-    """The cells (n, 3), sorted, of the figure that looks from the first diagonal as `shown` does from its own.
+    """Turn a figure so that it looks from the first diagonal as `shown` does from its own.
 
-    Two pictures show the same thing from the same side when these are equal.
+    Two images show the same from the same side if the results are equal.
+
+    Args:
+        cells: (n, 3).
+        shown: Figure and view.
+
+    Returns:
+        (n, 3), sorted.
     """
     return normalised(_laid(cells, shown) @ np.linalg.matrix_power(_QUARTER, shown.view % DIAGONALS).T)
 
 
 def picture(cells: Cells, shown: FigureView, size_px: int = 256) -> Image:
-    """The picture (size_px, size_px, 3) of a figure in blocks of MATERIAL, drawn by the renderer of builds."""
+    """Render a figure in blocks of MATERIAL with the renderer of builds.
+
+    Args:
+        cells: (n, 3).
+        shown: Figure and view.
+        size_px: Side of the image.
+
+    Returns:
+        (size_px, size_px, 3) uint8.
+    """
     from worldgauge.worlds.blocks import views
 
     azimuth_deg = AZIMUTH_DEG + 360 / DIAGONALS * (shown.view % DIAGONALS)
@@ -137,7 +169,7 @@ def picture(cells: Cells, shown: FigureView, size_px: int = 256) -> Image:
 
 
 def blueprint_of(cells: Cells) -> Blueprint:
-    """A build of a figure's cells in blocks of MATERIAL."""
+    """Return the build of a figure's cells in blocks of MATERIAL."""
     x, y, z = normalised(cells).T
     blocks = np.full((y.max() + 1, z.max() + 1, x.max() + 1), AIR, np.int32)
     blocks[y, z, x] = 1
@@ -145,9 +177,9 @@ def blueprint_of(cells: Cells) -> Blueprint:
 
 
 def outlook(cells: Cells) -> NDArray[np.int64]:
-    """What parallel lines of sight from the first diagonal meet, (48, 48): 0 nothing, else 1 + 3 k + the face's axis.
+    """Return what parallel rays from the first diagonal hit, (48, 48): 0 nothing, else 1 + 3 k + the face's axis.
 
-    k: the block's row among the sorted cells. Framed by the sphere around the figure's box, as pictures are.
+    k is the block's row among the sorted cells. Framed by the sphere around the figure's box, as images are.
     """
     cells = normalised(cells)
     side, up, eye = _SIGHT
@@ -173,7 +205,7 @@ def outlook(cells: Cells) -> NDArray[np.int64]:
 
 
 def apart(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    """Share of the lines of sight that meet something in either of two outlooks, which meet another face in them."""
+    """Return the share of rays that hit different faces in two outlooks, of those that hit something."""
     faces = [np.where(met > 0, 1 + (met - 1) % 3, 0) for met in (first, second)]
     return float((faces[0] != faces[1]).sum() / (np.maximum(*faces) > 0).sum())
 

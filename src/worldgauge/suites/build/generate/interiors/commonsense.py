@@ -22,15 +22,24 @@ from worldgauge.suites.build.generate.interiors.yes_no_questions import USES, WA
 
 FORMS: tuple[Form, ...] = (*WAYS, *USES, *PLACES)
 MOST_WORDS = 70
-"""Of an answer (appendix E.1)."""
+"""Most words of an answer (appendix E.1)."""
 _DRAFTS = 400
 
 
 @dataclass(frozen=True)
 class RoomQuestion:
-    """One question. id: such as TSK_SC_0001. form: its name. sense: kind of commonsense it needs. value: which of the
-    form's answers is right. facts: what a full answer holds, by what it is of: tendency, thing, other, place,
-    direction, action. env: kind of room. room: the floor plan that the answer was read off.
+    """One question.
+
+    Attributes:
+        id: Such as TSK_SC_0001.
+        question: The question.
+        answer: The right answer.
+        facts: What a full answer holds, by kind of fact: tendency, thing, other, place, direction, action.
+        form: Name of its form.
+        sense: Kind of commonsense it needs.
+        value: Which of the form's answers is right.
+        env: Kind of room.
+        room: The floor plan that the answer follows from.
     """
 
     id: str
@@ -45,14 +54,18 @@ class RoomQuestion:
 
     @property
     def views(self) -> tuple[RoomView, ...]:
-        """The pictures that go with it: from the door, and from above."""
+        """Its images: from the door, and from above."""
         return views(self.room)
 
 
 def commonsense(seed: int, count: int = 50) -> Iterator[RoomQuestion]:
-    """`count` questions, each about a room of its own, forms in turn; same seed, same questions.
+    """Make questions, each about a room of its own, forms in turn.
 
     The first n questions are the same for every count of at least n.
+
+    Args:
+        seed: Same seed, same questions.
+        count: Number of questions.
 
     Raises:
         WorldError: If a form finds no room.

@@ -21,8 +21,14 @@ YES_NO = ("yes", "no")
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question about one room. value: which of its form's answers it has. answer: in words, with reason, at most 70
-    words. facts: what the answer must hold, by what it is of: tendency, thing, other, place, direction, action."""
+    """A question about one room.
+
+    Attributes:
+        question: The question.
+        value: Which of its form's answers it has.
+        answer: In words, with reason, at most 70 words.
+        facts: What the answer must hold, by kind of fact: tendency, thing, other, place, direction, action.
+    """
 
     question: str
     value: str
@@ -32,10 +38,14 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class Form:
-    """One way to ask. sense: of commonsense, as the paper sorts it. values: answers, in turn equally often.
+    """One form of question.
 
-    stage: draws a room for an answer, None where it comes to nothing. ask: the question, None where the room leaves
-    the answer in doubt.
+    Attributes:
+        name: Its name.
+        sense: Kind of commonsense, as in the paper.
+        values: Its answers; each is right equally often.
+        stage: Draws a room for an answer; None if that fails.
+        ask: Makes the question; None if the room leaves the answer in doubt.
     """
 
     name: str
@@ -46,12 +56,12 @@ class Form:
 
 
 def misplaced(room: Room) -> list[Piece]:
-    """Pieces that do not belong in the room."""
+    """Return the pieces that do not belong in the room."""
     return [piece for piece in room.pieces if room.kind not in DESIGNS[piece.name].rooms]
 
 
 def belongs_in(name: str) -> str:
-    """The kind of room a piece belongs in, the first by the alphabet."""
+    """Return the kind of room a piece belongs in, alphabetically first."""
     return min(DESIGNS[name].rooms)
 
 
@@ -59,7 +69,7 @@ STRAIGHT_ON = "straight on"
 
 
 def place_words(room: Room, piece: Piece) -> str:
-    """Where a piece stands: "in the north-west corner", "at the east wall", "away from the walls"."""
+    """Describe where a piece stands: "in the north-west corner", "at the east wall", "away from the walls"."""
     walls = [wall for wall in ("north", "south", "west", "east") if set(room.along(wall)) & set(piece.cells)]
     upright = [wall for wall in walls if wall in ("north", "south")]
     across = [wall for wall in walls if wall in ("west", "east")]
@@ -69,12 +79,20 @@ def place_words(room: Room, piece: Piece) -> str:
 
 
 def gap(a: Sequence[Cell], b: Sequence[Cell]) -> int:
-    """Blocks of floor between two sets of cells, the larger of both axes'; 0 when they touch, also by corners."""
+    """Return the blocks of floor between two sets of cells, the larger of both axes; 0 if they touch."""
     return min(max(abs(x - u), abs(z - v)) for x, z in a for u, v in b) - 1
 
 
 def from_door(room: Room, at: tuple[float, float]) -> tuple[float, float]:
-    """How far ahead, and how far to the right, a point (x, z) is of somebody who comes in at the door, in blocks."""
+    """Return how far ahead and to the right a point is, seen by somebody who enters by the door.
+
+    Args:
+        room: The room.
+        at: x and z, blocks.
+
+    Returns:
+        Blocks ahead, blocks to the right.
+    """
     (x, z), ahead = room.door.inside[0], COMPASS[room.door.inward]
     right = COMPASS[turned(room.door.inward, 1)]
     dx, dz = at[0] - (x + 0.5 - ahead[0] / 2), at[1] - (z + 0.5 - ahead[1] / 2)
@@ -82,7 +100,7 @@ def from_door(room: Room, at: tuple[float, float]) -> tuple[float, float]:
 
 
 def free_run(room: Room, wall: str) -> tuple[Cell, ...]:
-    """The longest run of floor cells along a wall where no piece stands and that no door or window needs."""
+    """Return the longest run of floor cells along a wall without a piece, and clear of door and window."""
     best: list[Cell] = []
     run: list[Cell] = []
     shut = {*room.taken, *room.door.inside, *room.window.inside}
@@ -93,5 +111,5 @@ def free_run(room: Room, wall: str) -> tuple[Cell, ...]:
 
 
 def roomiest(room: Room, but: str = "") -> str:
-    """The wall with the longest free run, other than one; the first by compass where several have it."""
+    """Return the wall with the longest free run, other than `but`; the first by compass of equals."""
     return max((wall for wall in SIDES if wall != but), key=lambda wall: len(free_run(room, wall)))

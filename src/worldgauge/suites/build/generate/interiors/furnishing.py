@@ -1,4 +1,4 @@
-"""Furnishing: a room that is being filled piece by piece, so that all can be reached, or one thing is amiss."""
+"""Furnishing: a room is filled piece by piece, so that all can be reached, or one thing is wrong on purpose."""
 
 from __future__ import annotations
 
@@ -34,7 +34,18 @@ _T = TypeVar("_T")
 
 @dataclass
 class RoomPlan:
-    """A room that is being furnished. kept: cells that nothing may be put into."""
+    """A room that is being furnished.
+
+    Attributes:
+        kind: Kind of room.
+        width: Blocks of floor along x.
+        depth: Blocks of floor along z.
+        style: Materials.
+        door: The door.
+        window: The window.
+        pieces: Furniture so far.
+        kept: Cells that must stay free.
+    """
 
     kind: str
     width: int
@@ -55,10 +66,14 @@ class RoomPlan:
         window: str | None = None,
         sides: tuple[int, int] | None = None,
     ) -> RoomPlan:
-        """A bare room of a kind with one door and one window, which is never in the door's wall.
+        """Make an empty room with one door and one window, in different walls.
 
-        door, window: compass sides of their walls, drawn where none is given. sides: least and most blocks of floor
-        along x and z, by default what fits the kind.
+        Args:
+            kind: Kind of room.
+            rng: Draws what is not given.
+            door: Compass side of its wall.
+            window: Compass side of its wall.
+            sides: Least and most blocks of floor along x and z, by default what fits the kind.
 
         Raises:
             UnknownNameError: For unknown kinds.
@@ -88,9 +103,20 @@ class RoomPlan:
         return (x, z), (2 * x - outside[0], 2 * z - outside[1])
 
     def put(self, name: str, corner: Cell, front: str, *, width: int | None = None, force: bool = False) -> bool:
-        """Puts a piece down as `Piece` says; False, and nothing done, where it has no room.
+        """Put a piece down, see `Piece`. Cells in front of a piece that needs them stay free.
 
-        Cells before the front of a piece that is used stay free. force: stand in such cells, and need none.
+        Args:
+            name: Of the piece.
+            corner: Floor cell of its back left block.
+            front: Compass side of its front.
+            width: Blocks; None for the design's own.
+            force: Ignore cells that must stay free, and need none.
+
+        Returns:
+            Whether there was room; if not, nothing changes.
+
+        Raises:
+            UnknownNameError: For unknown pieces.
         """
         if name not in DESIGNS:
             raise UnknownNameError("piece of furniture", name, DESIGNS)
@@ -107,7 +133,18 @@ class RoomPlan:
         return True
 
     def by_wall(self, name: str, wall: str, offset: int, *, width: int | None = None, force: bool = False) -> bool:
-        """Puts a piece with its back to a wall, `offset` blocks from the wall's west or north end."""
+        """Put a piece with its back to a wall.
+
+        Args:
+            name: Of the piece.
+            wall: Compass side.
+            offset: Blocks from the wall's west or north end.
+            width: As of `put`.
+            force: As of `put`.
+
+        Returns:
+            Whether there was room.
+        """
         front = turned(wall, 2)
         wide = DESIGNS[name].size(width)[0]
         first = offset if front in ("south", "west") else offset + wide - 1
@@ -115,9 +152,17 @@ class RoomPlan:
         return 0 <= offset <= len(cells) - wide and self.put(name, cells[first], front, width=width, force=force)
 
     def somewhere(self, name: str, rng: np.random.Generator, *, walls: Sequence[str] = SIDES) -> bool:
-        """Puts a piece by a wall, not before the window or beside the door if it is tall.
+        """Put a piece by a wall; tall ones not in front of the window or next to the door.
 
-        It can be reached then, and so can all that could be before. False, and nothing done, where it has no room.
+        It can be reached afterwards, and so can everything that could be before.
+
+        Args:
+            name: Of the piece.
+            rng: Draws the place.
+            walls: Compass sides to choose from.
+
+        Returns:
+            Whether there was room; if not, nothing changes.
         """
         wide, _, high = DESIGNS[name].size()
         room = self.room()
@@ -138,13 +183,20 @@ class RoomPlan:
     def furnish(
         self, names: Iterable[str], rng: np.random.Generator, *, walls: Sequence[str] = SIDES, most: int = 99
     ) -> None:
-        """Puts pieces by walls in the order given, up to `most` in the room, without those that are there already."""
+        """Put pieces by walls in the given order, skipping those that are there already.
+
+        Args:
+            names: Of the pieces.
+            rng: Draws the places.
+            walls: Compass sides to choose from.
+            most: Most pieces in the room.
+        """
         for name in names:
             if len(self.pieces) < most and all(piece.name != name for piece in self.pieces):
                 self.somewhere(name, rng, walls=walls)
 
     def lay_rug(self, rng: np.random.Generator) -> None:
-        """Lays a rug where the floor is free, in rooms that have one; none where it finds no room."""
+        """Lay a rug on free floor in rooms that have one, if there is room."""
         if self.kind in DESIGNS["rug"].rooms:
             for _ in range(_TRIES):
                 corner = int(rng.integers(2, self.width)), int(rng.integers(2, self.depth))
@@ -152,12 +204,12 @@ class RoomPlan:
                     return
 
     def room(self) -> Room:
-        """The room as it is now."""
+        """Return the room as it is now."""
         return Room(self.kind, self.width, self.depth, self.style, self.door, self.window, tuple(self.pieces))
 
 
 def drawn(rng: np.random.Generator, among: Sequence[_T]) -> _T:
-    """One of several, all as likely."""
+    """Draw one of several uniformly."""
     return among[int(rng.integers(len(among)))]
 
 

@@ -14,13 +14,19 @@ SIDES = tuple(COMPASS)
 
 
 def turned(side: str, quarters: int) -> str:
-    """A compass side after quarter turns to the right."""
+    """Return a compass side after quarter turns to the right."""
     return SIDES[(SIDES.index(side) + quarters) % 4]
 
 
 class Block(NamedTuple):
-    """One block of a piece. along: from its left end as somebody sees it who faces its front; out: from its back; up:
-    from the floor; all in blocks. material: with `{front}`, `{back}`, `{near}`, `{far}` for compass sides."""
+    """One block of a piece.
+
+    Attributes:
+        along: Blocks from its left end, seen by somebody who faces its front.
+        out: Blocks from its back.
+        up: Blocks from the floor.
+        material: With `{front}`, `{back}`, `{near}`, `{far}` for compass sides.
+    """
 
     along: int
     out: int
@@ -30,10 +36,15 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """How a piece is built. layers: from the floor up, divided by "|", rows from back to front by "/"; "." is air.
+    """How a piece is built.
 
-    used: somebody must be able to stand before its front. flat: one walks over it. stretch: width in blocks it has
-    where none is asked for, 0 for pieces of one width only. rooms: kinds it belongs in.
+    Attributes:
+        layers: From the floor up, separated by "|", rows from back to front by "/"; "." is air.
+        legend: Material of each letter.
+        rooms: Kinds of rooms it belongs in.
+        used: Whether somebody must be able to stand in front of it.
+        flat: Whether one walks over it.
+        stretch: Default width in blocks, 0 for pieces of one width only.
     """
 
     layers: str
@@ -44,12 +55,12 @@ class Design:
     stretch: int = 0
 
     def rows(self, width: int | None = None) -> list[list[str]]:
-        """Letters [up][out], `width` wide where the design can be stretched."""
+        """Return letters [up][out], `width` wide if the design can be stretched."""
         times = (width or self.stretch) if self.stretch else 1
         return [[row * times for row in layer.split("/")] for layer in self.layers.split("|")]
 
     def blocks(self, width: int | None = None) -> Iterator[Block]:
-        """All blocks, in the piece's own frame."""
+        """Return all blocks, in the piece's own frame."""
         for up, layer in enumerate(self.rows(width)):
             for out, row in enumerate(layer):
                 for along, letter in enumerate(row):
@@ -57,14 +68,14 @@ class Design:
                         yield Block(along, out, up, self.legend[letter])
 
     def size(self, width: int | None = None) -> tuple[int, int, int]:
-        """Width, depth and height in blocks."""
+        """Return width, depth and height in blocks."""
         rows = self.rows(width)
         return len(rows[0][0]), len(rows[0]), len(rows)
 
 
 @dataclass(frozen=True)
 class Style:
-    """What a room is made of: a kind of wood, a colour of textiles, blocks of walls and floor."""
+    """Materials of a room: a kind of wood, a colour of textiles, blocks of walls and floor."""
 
     wood: str
     dye: str
@@ -74,7 +85,13 @@ class Style:
 
 
 def built_of(text: str, style: Style, front: str) -> str:
-    """The material of a block whose piece turns its front to a compass side, in the form of `blueprint.material`."""
+    """Return the material of a block as `blueprint.material` writes it.
+
+    Args:
+        text: Material with placeholders, see `Block`.
+        style: Materials of the room.
+        front: Compass side of the piece's front.
+    """
     said = text.format(
         front=front,
         back=turned(front, 2),

@@ -35,9 +35,13 @@ SILL = 2
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of furniture. corner: floor cell of its back left block, as somebody sees it who faces its front.
+    """A piece of furniture.
 
-    front: compass side that it turns to. width: blocks, None for the design's own.
+    Attributes:
+        name: Of its design.
+        corner: Floor cell of its back left block, seen by somebody who faces its front.
+        front: Compass side of its front.
+        width: Blocks, None for the design's own.
     """
 
     name: str
@@ -47,18 +51,18 @@ class Piece:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """Floor cells that it takes."""
+        """Floor cells that it occupies."""
         wide, deep, _ = DESIGNS[self.name].size(self.width)
         return tuple(self.at(along, out) for out in range(deep) for along in range(wide))
 
     @property
     def height(self) -> int:
-        """Blocks."""
+        """Height in blocks."""
         return DESIGNS[self.name].size(self.width)[2]
 
     @property
     def centre(self) -> tuple[float, float]:
-        """x and z of its middle; the middle of cell (1, 1) is at 1.5, 1.5."""
+        """x and z of its centre; the centre of cell (1, 1) is at 1.5, 1.5."""
         xs, zs = zip(*self.cells, strict=True)
         return (min(xs) + max(xs) + 1) / 2, (min(zs) + max(zs) + 1) / 2
 
@@ -69,7 +73,7 @@ class Piece:
         return tuple(self.at(along, deep) for along in range(wide))
 
     def at(self, along: int, out: int) -> Cell:
-        """Floor cell that many blocks from its left end and from its back."""
+        """Return the floor cell `along` blocks from its left end and `out` blocks from its back."""
         right, forward = COMPASS[turned(self.front, 3)], COMPASS[self.front]
         x, z = self.corner
         return x + along * right[0] + out * forward[0], z + along * right[1] + out * forward[1]
@@ -77,7 +81,13 @@ class Piece:
 
 @dataclass(frozen=True)
 class Opening:
-    """A door or window. wall: compass side. cells: of the wall. inside: the floor cells before it."""
+    """A door or window.
+
+    Attributes:
+        wall: Compass side.
+        cells: Cells of the wall.
+        inside: Floor cells in front of it.
+    """
 
     wall: str
     cells: tuple[Cell, ...]
@@ -85,19 +95,19 @@ class Opening:
 
     @property
     def beside(self) -> tuple[Cell, ...]:
-        """The floor cells before it and one more on each side."""
+        """The floor cells in front of it and one more on each side."""
         (x, z), (dx, dz) = self.inside[0], COMPASS[turned(self.wall, 1)]
         return *self.inside, (x + dx, z + dz), (x - dx, z - dz)
 
     @property
     def inward(self) -> str:
-        """Compass side into which somebody looks who comes in."""
+        """Compass side that somebody faces who enters."""
         return turned(self.wall, 2)
 
 
 @dataclass(frozen=True)
 class Room:
-    """A room with its furniture. width, depth: blocks of floor along x and z."""
+    """A room with its furniture; width and depth are blocks of floor along x and z."""
 
     kind: str
     width: int
@@ -108,10 +118,10 @@ class Room:
     pieces: tuple[Piece, ...]
 
     def piece(self, name: str) -> Piece:
-        """The piece of a name.
+        """Return the piece of a name.
 
         Raises:
-            WorldError: Where there is none, or more than one.
+            WorldError: If there is none, or more than one.
         """
         found = [piece for piece in self.pieces if piece.name == name]
         if len(found) != 1:
@@ -119,11 +129,11 @@ class Room:
         return found[0]
 
     def long(self, wall: str) -> int:
-        """Length of a wall inside, in blocks."""
+        """Return the inner length of a wall in blocks."""
         return self.width if wall in ("north", "south") else self.depth
 
     def along(self, wall: str) -> tuple[Cell, ...]:
-        """Floor cells along a wall, from its west or north end."""
+        """Return floor cells along a wall, from its west or north end."""
         return {
             "north": tuple((x, 1) for x in range(1, self.width + 1)),
             "south": tuple((x, self.depth) for x in range(1, self.width + 1)),
@@ -137,12 +147,12 @@ class Room:
 
     @cached_property
     def taken(self) -> dict[Cell, Piece]:
-        """What stands in each cell that nobody can walk through."""
+        """Obstacles, by cell."""
         return {cell: piece for piece in self.pieces if not DESIGNS[piece.name].flat for cell in piece.cells}
 
     @cached_property
     def reached(self) -> frozenset[Cell]:
-        """Floor cells that one can walk to from the door, from side to side, without climbing over anything."""
+        """Floor cells that can be walked to from the door through cells' sides, without climbing."""
         found: set[Cell] = set()
         waiting = list(self.door.inside)
         while waiting:
@@ -154,7 +164,7 @@ class Room:
         return frozenset(found)
 
     def is_reached(self, piece: Piece) -> bool:
-        """Whether one can walk up to a piece: to its front where it has a side to be used from, else to any side."""
+        """Whether one can walk up to a piece: to its front if it has one, else to any side."""
         sides = piece.before if DESIGNS[piece.name].used else tuple(_around(piece))
         return any(cell in self.reached for cell in sides)
 
@@ -213,7 +223,14 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class RoomView:
-    """One picture to be drawn. caption: what it shows. pose: (4, 4) camera to world, metres."""
+    """One image to be rendered.
+
+    Attributes:
+        caption: What it shows.
+        blueprint: The room.
+        pose: (4, 4) camera-to-world, metres.
+        camera: The camera.
+    """
 
     caption: str
     blueprint: Blueprint
@@ -221,12 +238,12 @@ class RoomView:
     camera: Camera
 
     def picture(self) -> Image:
-        """(H, W, 3) uint8."""
+        """Render it, (H, W, 3) uint8."""
         return render(mesh_of(self.blueprint), self.pose, self.camera)
 
 
 def views(room: Room) -> tuple[RoomView, ...]:
-    """Two pictures of a room: inside, and from above with north at the top."""
+    """Return two images of a room: from inside, and from above with north at the top."""
     return _inside(room), _above(room)
 
 

@@ -34,7 +34,15 @@ _TRIES = 40
 
 @dataclass(frozen=True, eq=False)
 class GeneratedStructure:
-    """A structure. name: as in "Build a NAME."; type: one of TYPES; description: a sentence; facts: its parts."""
+    """A structure.
+
+    Attributes:
+        name: As in "Build a NAME.".
+        type: One of TYPES.
+        description: A sentence.
+        blueprint: Its blocks.
+        facts: Its parts.
+    """
 
     name: str
     type: str
@@ -44,13 +52,17 @@ class GeneratedStructure:
 
 
 def structures(seed: int, count: int = 66) -> Iterator[GeneratedStructure]:
-    """`count` structures by seed: each type as easy, medium and hard one (section 3.4), then all again, varied.
+    """Yield structures: each type as easy, medium and hard one (section 3.4), then all again, varied.
 
     No two have one name or are equal after a turn about the vertical or a mirroring; a longer run begins with the same
     ones.
 
+    Args:
+        seed: Same seed, same structures.
+        count: Number of structures.
+
     Raises:
-        UsageError: For a count below 0, and when no more different ones are found.
+        UsageError: If count is below 0, or no more different ones are found.
     """
     if count < 0:
         raise UsageError(f"structures: count is 0 or more, got {count}")

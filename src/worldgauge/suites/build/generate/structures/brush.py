@@ -23,35 +23,40 @@ _ORIGIN = 40
 
 
 class Draw:
-    """Choices of one design, by a generator of random numbers."""
+    """Random choices of one design."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
     def pick(self, names: Sequence[str]) -> str:
-        """One of the names."""
+        """Draw one of the names."""
         return names[int(self.rng.integers(len(names)))]
 
     def two(self, names: Sequence[str]) -> tuple[str, str]:
-        """Two different ones of the names."""
+        """Draw two different names."""
         first, second = self.rng.choice(len(names), 2, replace=False)
         return names[int(first)], names[int(second)]
 
     def whole(self, least: int, most: int) -> int:
-        """A whole number from `least` to `most`, both possible."""
+        """Draw a whole number from `least` to `most`, both included."""
         return int(self.rng.integers(least, most + 1))
 
     def odd(self, least: int, most: int) -> int:
-        """An odd number from `least` to `most`, both odd."""
+        """Draw an odd number from `least` to `most`, both odd."""
         return least + 2 * self.whole(0, (most - least) // 2)
 
     def chance(self, share: float) -> bool:
-        """True with probability `share`."""
+        """Return True with probability `share`."""
         return bool(self.rng.random() < share)
 
 
 class Canvas:
-    """A build in the making. name: as in "Build a NAME."; description: one sentence about it."""
+    """A build in the making.
+
+    Args:
+        name: As in "Build a NAME.".
+        description: One sentence about it.
+    """
 
     def __init__(self, name: str, description: str) -> None:
         self.name = name
@@ -61,15 +66,15 @@ class Canvas:
         self._parts: list[tuple[str, int, int]] = []
 
     def put(self, x: int, y: int, z: int, block: str | None) -> None:
-        """One block; None takes away what is there."""
+        """Place one block; None removes what is there."""
         self.box((x, y, z), (x, y, z), block)
 
     def box(self, low: Cell, high: Cell, block: str | None) -> None:
-        """A solid box."""
+        """Fill a box."""
         self._cells[self._slices(low, high)] = self._number(block)
 
     def walls(self, low: Cell, high: Cell, block: str | None) -> None:
-        """The four upright sides of a box."""
+        """Draw the four vertical sides of a box."""
         (x0, y0, z0), (x1, y1, z1) = low, high
         for x in (x0, x1):
             self.box((x, y0, z0), (x, y1, z1), block)
@@ -77,13 +82,13 @@ class Canvas:
             self.box((x0, y0, z), (x1, y1, z), block)
 
     def corners(self, low: Cell, high: Cell, block: str | None) -> None:
-        """The four upright edges of a box."""
+        """Draw the four vertical edges of a box."""
         for x in (low[0], high[0]):
             for z in (low[2], high[2]):
                 self.box((x, low[1], z), (x, high[1], z), block)
 
     def line(self, start: Cell, end: Cell, block: str | None) -> None:
-        """Blocks along a straight line, one a step of its longest axis."""
+        """Draw a straight line, one block per step of its longest axis."""
         steps = max(abs(b - a) for a, b in zip(start, end, strict=True))
         for step in range(steps + 1):
             x, y, z = (
@@ -93,7 +98,14 @@ class Canvas:
             self.put(x, y, z, block)
 
     def ball(self, centre: Sequence[float], radii: Sequence[float], block: str | None, *, hollow: bool = False) -> None:
-        """An ellipsoid around the centre of a cell, or between cells where `centre` has a half. hollow: its skin."""
+        """Draw an ellipsoid.
+
+        Args:
+            centre: x, y, z of a cell, or between cells if it has a half.
+            radii: Along x, y, z, in blocks.
+            block: None removes what is there.
+            hollow: Only its surface.
+        """
         bounds = [(math.floor(at - reach), math.ceil(at + reach)) for at, reach in zip(centre, radii, strict=True)]
         self._round(bounds, centre, radii, (0, 1, 2) if hollow else (), block)
 
@@ -108,7 +120,17 @@ class Canvas:
         hollow: bool = False,
         axis: str = "y",
     ) -> None:
-        """A cylinder from `low` to `high` along an axis. centre: the two other coordinates, in the order x, y, z."""
+        """Draw a cylinder.
+
+        Args:
+            centre: The two other coordinates, in the order x, y, z.
+            radius: In blocks.
+            low: First cell along the axis.
+            high: Last cell along the axis.
+            block: None removes what is there.
+            hollow: Only its lateral surface.
+            axis: "x", "y" or "z".
+        """
         along = "xyz".index(axis)
         at, radii = list(centre), [radius, radius]
         bounds = [(math.floor(value - radius), math.ceil(value + radius)) for value in centre]
@@ -118,10 +140,17 @@ class Canvas:
         self._round(bounds, at, radii, tuple(other for other in range(3) if other != along) if hollow else (), block)
 
     def gable(self, low: Cell, high: tuple[int, int], stairs: str, ridge: str, *, fill: str | None = None) -> int:
-        """A roof of stairs over a rectangle, its ridge along z; returns the layer of its top.
+        """Draw a gable roof of stairs over a rectangle, its ridge along z.
 
-        low: north-west corner of the eaves. high: x and z of the south-east one. ridge: slabs on an odd width's middle.
-        fill: closes both ends under the slopes, one block in from the eaves.
+        Args:
+            low: North-west corner of the eaves.
+            high: x and z of the south-east one.
+            stairs: Block of the slopes.
+            ridge: Slabs in the middle of an odd width.
+            fill: Closes both ends under the slopes, one block in from the eaves.
+
+        Returns:
+            Its top layer.
         """
         x0, y, z0 = low
         x1, z1 = high
@@ -138,9 +167,17 @@ class Canvas:
         return y - 1
 
     def hip(self, low: Cell, high: tuple[int, int], stairs: str, cap: str | None, *, layers: int = 99) -> int:
-        """A roof of stairs that rises from all four sides; returns the layer of its top.
+        """Draw a hip roof of stairs over a rectangle.
 
-        cap: what closes the middle where no more ring fits, or the last of `layers`.
+        Args:
+            low: North-west corner of the eaves.
+            high: x and z of the south-east one.
+            stairs: Block of the slopes.
+            cap: Closes the middle where no more ring fits, or above the last of `layers`.
+            layers: Most layers of stairs.
+
+        Returns:
+            Its top layer.
         """
         x0, y, z0 = low
         x1, z1 = high
@@ -149,7 +186,7 @@ class Canvas:
             self.box((x1, y, z0), (x1, y, z1), f"{stairs}[facing=west]")
             self.box((x0, y, z0), (x1, y, z0), f"{stairs}[facing=south]")
             self.box((x0, y, z1), (x1, y, z1), f"{stairs}[facing=north]")
-            # A corner of a hip is the outer quarter; left and right are as seen by who walks up the slope.
+            # Corners of a hip are outer ones; left and right are as seen when walking up the slope.
             self.put(x0, y, z0, f"{stairs}[facing=east,shape=outer_right]")
             self.put(x1, y, z0, f"{stairs}[facing=south,shape=outer_right]")
             self.put(x1, y, z1, f"{stairs}[facing=west,shape=outer_right]")
@@ -161,12 +198,21 @@ class Canvas:
         return y - 1
 
     def door(self, x: int, y: int, z: int, wood: str, facing: str = "north", hinge: str = "left") -> None:
-        """Both halves of a shut door. facing: as of who walks in, so "north" in a south wall."""
+        """Place both halves of a shut door.
+
+        Args:
+            x: Of its lower half.
+            y: Of its lower half.
+            z: Of its lower half.
+            wood: Kind of wood.
+            facing: Compass side that somebody faces who enters, so "north" in a south wall.
+            hinge: "left" or "right".
+        """
         for half, up in (("lower", 0), ("upper", 1)):
             self.put(x, y + up, z, f"{wood}_door[facing={facing},half={half},hinge={hinge}]")
 
     def merlons(self, low: Cell, high: tuple[int, int], block: str) -> None:
-        """Every second block of a rectangle's edge, corners among them where its sides are odd."""
+        """Place every second block of a rectangle's edge, corners included if its sides are odd."""
         x0, y, z0 = low
         for x in range(x0, high[0] + 1):
             for z in range(z0, high[1] + 1):
@@ -174,36 +220,48 @@ class Canvas:
                     self.put(x, y, z, block)
 
     def tree(self, x: int, y: int, z: int, wood: str, trunk: int, radius: float) -> int:
-        """A trunk of logs under a crown of leaves; returns the layer of its top."""
+        """Draw a trunk of logs under a crown of leaves.
+
+        Args:
+            x: Of the trunk.
+            y: Of the lowest log.
+            z: Of the trunk.
+            wood: Kind of wood.
+            trunk: Height of the trunk.
+            radius: Of the crown.
+
+        Returns:
+            Its top layer.
+        """
         leaves = f"{wood}_leaves[persistent=true]"
         self.ball((x, y + trunk, z), (radius, radius * 0.8, radius), leaves)
         self.box((x, y, z), (x, y + trunk, z), f"{wood}_log")
         return y + trunk + math.floor(radius * 0.8)
 
     def drop_loose(self) -> None:
-        """Takes away what hangs in the air: all but the largest part whose blocks touch, corners included."""
+        """Remove floating parts: all but the largest whose blocks touch, corners included."""
         labels, _ = ndimage.label(self._cells != AIR, np.ones((3, 3, 3)))
         self._cells[labels != np.bincount(labels[labels > 0]).argmax()] = AIR
 
     def part(self, words: str, low: int, high: int) -> None:
-        """Says what was drawn from layer `low` to `high`: facts of the build, for whoever describes it."""
+        """Record what was drawn from layer `low` to `high`, for descriptions of the build."""
         self._parts.append((words, low, high))
 
     def holds(self, x: int, y: int, z: int) -> bool:
-        """True where a block is."""
+        """Whether a cell holds a block."""
         return bool(self._cells[self._slices((x, y, z), (x, y, z))] != AIR)
 
     def top(self) -> int:
-        """The highest layer that holds a block."""
+        """Return the highest layer that holds a block."""
         return int(np.flatnonzero((self._cells != AIR).any(axis=(1, 2)))[-1]) - _ORIGIN
 
     def parts(self) -> tuple[tuple[str, int, int], ...]:
-        """Parts with their first and last layer, counted from 0 at the lowest block."""
+        """Return the parts with their first and last layer, counted from 0 at the lowest block."""
         ground = int(np.flatnonzero((self._cells != AIR).any(axis=(1, 2)))[0]) - _ORIGIN
         return tuple((words, low - ground, high - ground) for words, low, high in self._parts)
 
     def blueprint(self) -> Blueprint:
-        """The build, cut to its blocks. Materials in the order a walk over x, then y, then z first meets them."""
+        """Return the build, cut to its blocks. Materials are numbered by first occurrence over x, then y, then z."""
         filled = self._cells != AIR
         found = [np.flatnonzero(filled.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1))]
         cells = self._cells[tuple(slice(int(layers[0]), int(layers[-1]) + 1) for layers in found)]

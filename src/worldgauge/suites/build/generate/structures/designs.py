@@ -41,12 +41,12 @@ _DESIGNS: dict[tuple[str, Tier], list[Design]] = {}
 
 
 def designs_of(type_: str, tier: Tier) -> tuple[Design, ...]:
-    """Designs of a type and tier, in the order they were written."""
+    """Return the designs of a type and tier, in the order they were registered."""
     return tuple(_DESIGNS[type_, tier])
 
 
 def design(type_: str, tier: Tier) -> Callable[[Design], Design]:
-    """Enters a design into the list."""
+    """Register a design of a type and tier."""
 
     def enter(drawn: Design) -> Design:
         _DESIGNS.setdefault((type_, tier), []).append(drawn)
@@ -63,7 +63,15 @@ FLOWERS = ("poppy", "dandelion", "blue_orchid", "allium", "azure_bluet", "cornfl
 
 
 class Masonry(NamedTuple):
-    """A stone with the shapes it is cut in. words: its name in sentences."""
+    """A stone and the shapes it comes in.
+
+    Attributes:
+        words: Its name in sentences.
+        block: The full block.
+        stairs: Stairs of it.
+        slab: Slabs of it.
+        wall: Walls of it.
+    """
 
     words: str
     block: str
@@ -93,5 +101,5 @@ MASONRY = {
 
 
 def said(name: str) -> str:
-    """A name as words: "dark oak" for dark_oak."""
+    """Return a name as words: "dark oak" for dark_oak."""
     return name.replace("_", " ")

@@ -158,7 +158,7 @@ def hamlet(draw: Draw) -> Canvas:
                     fill=f"{wall}_planks",
                 )
             )
-            # A step of path from the door to the crossing.
+            # A block of path from the door to the crossing.
             canvas.box((x + 3, 0, z + 7), (x + 3, 0, min(z + 9, side - 1)), "dirt_path")
     canvas.part("four houses with doors and windows", 1, 3)
     canvas.part("gable roofs of stairs", 4, max(tops))
@@ -180,7 +180,16 @@ def hamlet(draw: Draw) -> Canvas:
 def home(
     canvas: Canvas, low: tuple[int, int, int], size: tuple[int, int, int], wall: str, post: str, door: str
 ) -> None:
-    """Walls with corner posts, a door in the south wall and windows. low: north-west corner; size: wide, high, deep."""
+    """Draw walls with corner posts, a door in the south wall and windows.
+
+    Args:
+        canvas: To draw on.
+        low: North-west corner.
+        size: Width, height, depth.
+        wall: Block of the walls.
+        post: Block of the corner posts.
+        door: Wood of the door.
+    """
     x, y, z = low
     wide, high, deep = size
     right, back = x + wide - 1, z + deep - 1

@@ -1,11 +1,11 @@
-"""3D Diffuser Actor (github.com/nickgkan/3d_diffuser_actor), a policy of an arm, driven from its own environment.
+"""3D Diffuser Actor (github.com/nickgkan/3d_diffuser_actor), a policy of an arm, run in its own environment.
 
     --set proposer=process --set "policy=cmd:conda run -n 3d_diffuser_actor python -m worldgauge_serve
         diffuser_actor.py:DiffuserActor?root=/src/3d_diffuser_actor&weights=/w/diffuser_actor_gnfactor.pth"
 
-Needs numpy and `worldgauge_serve` beside it, never worldgauge itself. The repository has a licence of its own, and so
-have its weights; read both and install it yourself. Its weights were trained on pictures of another simulator: what
-they come to on this table has not been measured.
+Needs numpy and `worldgauge_serve` next to it, never worldgauge itself. The repository and its weights have licences of
+their own; read both and install it yourself. Its weights were trained on images of another simulator: how well they do
+on this table has not been measured.
 """
 
 from __future__ import annotations
@@ -24,26 +24,31 @@ from numpy.typing import NDArray
 from worldgauge_serve import EstimatorSpec, NotApplicable, Scene
 
 SIZE = 256
-"""Side of the picture and of the points that the network takes."""
+"""Side in pixels of the image and of the point map that the network takes."""
 HANDS = 3
-"""Poses of the hand that it is told: the last ones, the present one last."""
+"""Poses of the hand that the network takes: the last ones, the present one last."""
 TOKENS = 53
-"""Of an instruction."""
+"""Length of an encoded instruction."""
 FAR_M = 5.0
-"""Where pixels lie that see nothing."""
+"""Depth given to pixels without one."""
 BOUNDS = "tasks/18_peract_tasks_location_bounds.json"
 
 
 class DiffuserActor:
-    """3D Diffuser Actor with one front camera: samples of the poses that come next.
+    """3D Diffuser Actor with one front camera: samples of the next poses.
 
-    root: clone of the repository. weights: a checkpoint of it, such as diffuser_actor_gnfactor.pth. poses: of a
-    sample, as the checkpoint was trained: 1, the next key pose, for the published ones; of more than are asked for, as
-    many are kept. width: of the network (embedding_dim). quaternions: "wxyz" for the published checkpoints, "xyzw" for
-    those trained since (quaternion_format). buffer_m: around the bounds of its workspace. turned: whether the frame of
-    its hand is taken to be ours turned half about the way it points, which nobody here could try. samples: drawn at
-    once, of which those are kept that end farthest from each other; 0 draws as many as are asked for. backend: replaces
-    the network, for tests.
+    Args:
+        root: Clone of the repository.
+        weights: Its checkpoint, such as diffuser_actor_gnfactor.pth.
+        poses: Poses per sample, as the checkpoint was trained: 1, the next key pose, for the published ones. Longer
+            samples are thinned to the length asked for.
+        width: Of the network (embedding_dim).
+        quaternions: "wxyz" for the published checkpoints, "xyzw" for those trained since (quaternion_format).
+        buffer_m: Margin around the bounds of its workspace.
+        turned: Whether the frame of its hand is ours turned by 180 degrees about the approach axis; not verified.
+        samples: Drawn at once; those that end farthest apart are kept. 0 draws as many as are asked for.
+        device: For torch.
+        backend: Replaces the network in tests.
     """
 
     needs: ClassVar[Mapping[str, float]] = {"gpus": 1}
@@ -67,11 +72,11 @@ class DiffuserActor:
         self.spec = EstimatorSpec("3d-diffuser-actor", kind="policy", settings=settings)
 
     def propose(self, scene: Scene) -> NDArray[Any]:
-        """Plans (m, l, 8)."""
+        """Return plans (m, l, 8)."""
         if not scene.instruction:
             raise NotApplicable("3d-diffuser-actor needs an instruction")
         colours, points = seen(scene)
-        hands = told_hands(scene.history, scene.hand)
+        hands = recent_hands(scene.history, scene.hand)
         given = self._backend.sampled(
             colours,
             points,
@@ -89,7 +94,7 @@ class DiffuserActor:
 
 
 def seen(scene: Scene) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Colours (3, 256, 256) in 0..1 and points (3, 256, 256) in the world, in metres, of pixels on a grid."""
+    """Return colours (3, 256, 256) in [0, 1] and points (3, 256, 256), world frame, metres, of pixels on a grid."""
     camera, (height, width) = scene.camera, scene.depth.shape
     assert camera.fx is not None
     assert camera.fy is not None
@@ -105,17 +110,25 @@ def seen(scene: Scene) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     return colours.transpose(2, 0, 1), points.transpose(2, 0, 1).astype(np.float32)
 
 
-def told_hands(history: NDArray[Any], hand: NDArray[Any]) -> NDArray[np.float64]:
-    """The last poses of the hand (3, 7): those carried out but the last one, then where it is; the first repeated.
+def recent_hands(history: NDArray[Any], hand: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the last poses of the hand as the network takes them.
 
-    Where it was before its first pose is not told, so the pose after it stands for that.
+    Poses carried out but the last one, then the present one; the first is repeated if there are too few. The pose
+    before the first action is not in the history, so the pose after it stands for that.
+
+    Args:
+        history: (n, 8) poses that were carried out.
+        hand: (8,) the present pose.
+
+    Returns:
+        (HANDS, 7) float64.
     """
     known = np.concatenate([history[:-1, :7], hand[None, :7]])[-HANDS:]
     return np.concatenate([known[:1]] * (HANDS - len(known)) + [known]).astype(np.float64)
 
 
 def turned(poses: NDArray[Any]) -> NDArray[np.float64]:
-    """Poses (..., 7) of a hand whose frame is turned half about its own z axis, the way it points; its own inverse."""
+    """Turn poses (..., 7) of a hand by 180 degrees about its own z axis, the approach axis; its own inverse."""
     made = np.array(poses, np.float64)
     x, y, z, w = np.moveaxis(made[..., 3:7], -1, 0)
     made[..., 3:7] = np.stack([y, -x, w, -z], -1)
@@ -127,13 +140,13 @@ def turned(poses: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def thinned(count: int, most: int) -> Sequence[int]:
-    """Which of `count` poses of a sample are kept: all, or `most` at equal distances, the last one among them."""
+    """Return the indices of the poses that are kept: all, or `most` evenly spaced ones, the last included."""
     kept = min(count, most)
     return [(k + 1) * count // kept - 1 for k in range(kept)]
 
 
 class _Upstream:
-    """The network of the repository, numpy in and out."""
+    """The network of the repository, with numpy arrays in and out."""
 
     def __init__(self, root: str, weights: str, width: int, quaternions: str, buffer_m: float, device: str) -> None:
         if quaternions not in ("wxyz", "xyzw"):
@@ -182,7 +195,20 @@ class _Upstream:
         poses: int,
         seed: int,
     ) -> NDArray[Any]:
-        """Samples (samples, poses, 8): x, y, z, qx, qy, qz, qw, and how likely the gripper is open."""
+        """Sample plans.
+
+        Args:
+            colours: (3, SIZE, SIZE) in [0, 1].
+            points: (3, SIZE, SIZE) world frame, metres.
+            instruction: In words.
+            hands: (HANDS, 7) poses.
+            samples: Number of samples.
+            poses: Poses per sample.
+            seed: Of the noise.
+
+        Returns:
+            (samples, poses, 8): x, y, z, qx, qy, qz, qw, and the probability that the gripper is open.
+        """
         torch = self._torch
         torch.manual_seed(seed)
 
@@ -213,14 +239,14 @@ _GET = "give weights=FILE, such as diffuser_actor_gnfactor.pth of the repository
 
 
 def bounds(path: str, buffer_m: float) -> NDArray[np.float64]:
-    """The workspace (2, 3) that positions are normalised by: the union over the tasks of a file, and a buffer."""
+    """Return the workspace (2, 3), metres, that normalises positions: the union over a file's tasks, plus a buffer."""
     with open(path, encoding="utf-8") as file:
         known = np.array(list(json.load(file).values()), np.float64)
     return np.stack([known[:, 0].min(0) - buffer_m, known[:, 1].max(0) + buffer_m])
 
 
 def _need(name: str, root: str) -> Any:
-    """Module `name` of the repository, not this file, which is called like its package."""
+    """Import module `name` of the repository, not this file, which has the name of its package."""
     here, path = os.path.dirname(os.path.abspath(__file__)), list(sys.path)
     sys.path[:] = [os.path.abspath(root)] + [folder for folder in path if os.path.abspath(folder or ".") != here]
     try:

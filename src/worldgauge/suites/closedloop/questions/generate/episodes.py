@@ -1,11 +1,11 @@
-"""Questions about a home that nobody can answer from where they stand: embodied questions, with exact answers.
+"""Questions about a home that cannot be answered from where they are asked, with exact answers.
 
     questions = ask_questions(home, geodesic, rng, 4)
     questions[0].question, questions[0].answer, questions[0].start, questions[0].reference_m
 
-Drawn from the home's own list of objects, in the seven categories of World-in-World, section 5.3. A question is kept
-when it has one right answer in this home, its evidence is out of sight at the start, and a walker who knows the home
-can go and see it.
+Made from the home's list of objects, in the seven categories of World-in-World, section 5.3. A question is kept if it
+has one right answer in this home, its evidence is out of sight at the start, and the evidence can be walked to and
+seen.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 HFOV_DEG = 105.0
-"""Of each of the four views that a question is asked with."""
+"""Horizontal field of view of each of the four views."""
 SEEN_SHARE = 0.001
-"""Of the pixels of such a view, from which on a thing is seen: 172 of 448x384."""
+"""Least share of the pixels of such a view at which an object counts as seen: 172 of 448x384."""
 HIDDEN_SHARE = 0.0001
-"""Less than that of the evidence is in sight at the start."""
+"""The evidence covers less than this share of the view at the start."""
 LEAST_M = 2.0
-"""Shortest way to where the evidence is seen."""
+"""Least path length to where the evidence is seen."""
 _STARTS, _DRAFTS = 12, 6
-"""Starts tried for a question, and questions tried of a category before it is passed over."""
+"""Starts tried per question, and questions tried per category in one pass."""
 _EVERY_M = 0.25
 _LOOK = Camera.from_horizontal_fov(168, 144, HFOV_DEG)
 
@@ -51,16 +51,17 @@ class HomeQuestion:
     """One question about a home.
 
     Attributes:
-        question, answer: In words.
+        question: The question.
+        answer: The right answer.
         extra: Other right answers.
         category: One of CATEGORIES.
         form: Name of its form, see `templates.FORMS`.
         start: Where the walker stands when it is asked.
-        hfov_deg: Of each of the four views that it is asked with.
+        hfov_deg: Horizontal field of view of each of the four views.
         reference_m: Metres of the shortest path from `start` to where the evidence has been seen: without the detours
             of a search, so shorter than published explorations.
-        blind: What somebody would answer without looking.
-        evidence: Objects that the answer rests on.
+        blind: The likely answer without looking.
+        evidence: Numbers of the objects that the answer rests on.
     """
 
     question: str
@@ -76,9 +77,16 @@ class HomeQuestion:
 
 
 def ask_questions(home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int) -> list[HomeQuestion]:
-    """Up to n questions about `home`, no two alike, their categories in turn from a random one on.
+    """Draw questions about a home, no two alike, from its categories in turn.
 
-    Fewer where the home does not give more. Same home, same generator, same questions.
+    Args:
+        home: The home.
+        geodesic: Path lengths in it.
+        rng: Same home, same generator, same questions.
+        n: Most questions.
+
+    Returns:
+        Up to n questions; fewer if the home does not give more.
     """
     found: list[HomeQuestion] = []
     asked: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
@@ -100,7 +108,7 @@ def ask_questions(home: Home, geodesic: Geodesic, rng: np.random.Generator, n: i
 def _drafts(
     home: Home, category: str, rng: np.random.Generator
 ) -> Iterator[tuple[QuestionForm, Slots, QuestionAnswer]]:
-    """Some questions of a category: first the form is drawn, then the answer, then the question that has it."""
+    """Draw questions of a category: first the form, then the answer, then the question that has it."""
     forms = [form for form in FORMS if form.category == category]
     able: dict[str, dict[str, list[tuple[Slots, QuestionAnswer]]]] = {}
     for _ in range(_DRAFTS):
@@ -118,7 +126,7 @@ def _drafts(
 def _posed(
     home: Home, geodesic: Geodesic, rng: np.random.Generator, form: QuestionForm, slots: Slots, answer: QuestionAnswer
 ) -> HomeQuestion | None:
-    """The question with a start; None where its words are read otherwise, or no start was found."""
+    """Return the question with a start; None if its words are read differently, or no start was found."""
     question = form.worded(slots, int(rng.integers(len(form.phrasings))))
     question = question[0].upper() + question[1:]
     read = read_question(question)
@@ -142,7 +150,16 @@ def _posed(
 
 
 def seen_share(home: Home, stance: Stance, thing: Known) -> float:
-    """Share of a view of 105 degrees, turned towards `thing`, that shows it; in [0, 1]."""
+    """Measure how much of a view shows an object.
+
+    Args:
+        home: The home.
+        stance: Where the walker stands; it is turned to the object.
+        thing: The object.
+
+    Returns:
+        Share of the pixels of a view of HFOV_DEG, in [0, 1].
+    """
     x, y = ((thing.low[n] + thing.high[n]) / 2 for n in range(2))
     facing = stance._replace(yaw=math.atan2(y - stance.y, x - stance.x))
     return float((home.view(facing.eye(EYE_HEIGHT_M), _LOOK).instance == thing.instance).mean())
@@ -151,7 +168,7 @@ def seen_share(home: Home, stance: Stance, thing: Known) -> float:
 def _reference_m(
     home: Home, geodesic: Geodesic, start: Stance, things: Mapping[int, Known], answer: QuestionAnswer
 ) -> float | None:
-    """Metres along the shortest way to the evidence until enough of it has been seen; None where it never is."""
+    """Return metres along the shortest path to the evidence until enough of it was seen; None if it never is."""
     ways = [path for path in (_way(geodesic, start, things[n]) for n in answer.evidence) if path is not None]
     if not ways:
         return None

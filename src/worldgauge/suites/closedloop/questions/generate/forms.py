@@ -1,7 +1,7 @@
 """Forms of questions about a home: how each is worded, read and answered.
 
-One function answers both ways: from all objects of a home it gives the right answer, from those that somebody has
-really seen the answer that they justify. All sentences are our own.
+The same function answers for the generator and for an agent: from all objects of a home it gives the right answer, from
+those that an agent has seen the answer that they justify. All sentences are our own.
 """
 
 from __future__ import annotations
@@ -40,14 +40,21 @@ CATEGORIES = (
     "spatial understanding",
     "functional reasoning",
 )
-"""The seven of the specification."""
+"""The seven categories of World-in-World, section 5.3."""
 
 Slots = Mapping[str, str]
-"""What a question is about, in words; things as `Thing.words` gives them, rooms by their kind."""
+"""What a question is about, in words: things as `Thing.words` gives them, rooms by their kind."""
 
 
 class QuestionAnswer(NamedTuple):
-    """An answer, other right ones, and the objects it rests on: all of them, or with `any_of` each for itself."""
+    """An answer to a question.
+
+    Attributes:
+        text: The answer.
+        extra: Other right answers.
+        evidence: Numbers of the objects it rests on.
+        any_of: Whether each of them alone justifies it; else all are needed.
+    """
 
     text: str
     extra: tuple[str, ...] = ()
@@ -60,11 +67,17 @@ Objects = Sequence[Known]
 
 @dataclass(frozen=True)
 class QuestionForm:
-    """One form. phrasings: sentences with {slots}. about: of its slots, those that hold a thing.
+    """One form of question.
 
-    answer: to the question from some objects, None where they justify none. drafts: all slots that can be asked about
-    some objects; answers may still fail. key: what somebody who has not looked would go by; guess: what they would
-    say, where that follows from the question.
+    Attributes:
+        name: Its name.
+        category: One of CATEGORIES.
+        phrasings: Sentences with {slots}.
+        answer: Answers the question from some objects; None if they do not justify an answer.
+        drafts: All slots that can be asked about some objects; answering may still fail.
+        key: What a blind guess goes by.
+        about: Slots that hold a thing.
+        guess: The blind guess, where it follows from the question.
     """
 
     name: str
@@ -77,12 +90,17 @@ class QuestionForm:
     guess: Callable[[Slots], str] | None = None
 
     def worded(self, slots: Slots, phrasing: int) -> str:
-        """The question in one of its phrasings, counted round."""
+        """Word the question.
+
+        Args:
+            slots: What it is about.
+            phrasing: Index of the phrasing, modulo their number.
+        """
         said = {name: room_words(value) if name == "room" else value for name, value in slots.items()}
         return self.phrasings[phrasing % len(self.phrasings)].format(**said)
 
     def read(self, question: str) -> Slots | None:
-        """The slots of a question of this form, however it is phrased; None for any other."""
+        """Read the slots of a question of this form in any phrasing; None for other questions."""
         plain = normalised(question)
         for pattern in self._patterns:
             found = pattern.fullmatch(plain)
@@ -127,16 +145,22 @@ def _understood(found: Mapping[str, str], about: Sequence[str]) -> Slots | None:
 
 
 def thing_of(slots: Slots, name: str = "thing") -> Thing:
-    """The thing in a slot."""
+    """Return the thing in a slot."""
     thing = read_thing(slots[name])
     assert thing is not None, slots
     return thing
 
 
 def referring(one: Known, objects: Objects, *, hide: frozenset[str] = frozenset()) -> Thing | None:
-    """The fewest words that mean `one` and nothing else among `objects`; None where none do.
+    """Find the shortest description of an object that fits no other.
 
-    Both curtains of a window are one. hide: "colour", "room" may not be said.
+    Args:
+        one: The object.
+        objects: Those it must be told apart from; both curtains of a window count as one.
+        hide: Attributes that may not be used: "colour", "room".
+
+    Returns:
+        The description; None if there is none.
     """
     if one.name not in NAMES:
         return None
@@ -151,12 +175,12 @@ def referring(one: Known, objects: Objects, *, hide: frozenset[str] = frozenset(
 
 
 def plan_gap_m(a: Known, b: Known) -> float:
-    """Metres between the outlines of two objects in the plane, 0 where they overlap."""
+    """Return the distance in metres between the outlines of two objects in the plane; 0 if they overlap."""
     return math.hypot(*(max(a.low[n] - b.high[n], b.low[n] - a.high[n], 0.0) for n in range(2)))
 
 
 def _pair(one: Known, other: Known) -> bool:
-    """Whether two are one thing to whoever speaks of them: the same object, or the two curtains of a window."""
+    """Whether two objects pass for one: the same object, or the two curtains of a window."""
     if one.instance == other.instance:
         return True
     same = (one.name, one.room, one.colour, one.state) == (other.name, other.room, other.colour, other.state)
@@ -164,7 +188,7 @@ def _pair(one: Known, other: Known) -> bool:
 
 
 def _single(meant: Objects, value: Callable[[Known], str]) -> str | None:
-    """What is true of all that is meant; None where they differ or there is nothing."""
+    """Return the value that all objects share; None if they differ or there are none."""
     values = {value(one) for one in meant}
     return values.pop() if len(values) == 1 else None
 
@@ -174,7 +198,13 @@ def _ids(objects: Objects) -> tuple[int, ...]:
 
 
 def each_thing(objects: Objects, hide: frozenset[str], fits: Callable[[Known], bool]) -> Iterator[Slots]:
-    """Slots of the questions about one thing: of every object that fits and can be spoken of, once."""
+    """Yield the slots of questions about one thing, each thing once.
+
+    Args:
+        objects: The objects of the home.
+        hide: Attributes that may not be used to describe it, see `referring`.
+        fits: Whether a question may be about an object.
+    """
     said = set()
     for one in objects:
         thing = referring(one, objects, hide=hide) if one.name not in MANY and fits(one) else None
@@ -184,14 +214,22 @@ def each_thing(objects: Objects, hide: frozenset[str], fits: Callable[[Known], b
 
 
 def by_name(slots: Slots) -> str:
-    """The name of the thing that is asked about."""
+    """Return the name of the thing that is asked about."""
     return thing_of(slots).name
 
 
 def answered_of(
     value: Callable[[Known], str], words: Callable[[str], QuestionAnswer | None]
 ) -> Callable[..., QuestionAnswer | None]:
-    """Answers about one thing: the value that all that is meant have in common, in words."""
+    """Make the answering function of questions about one thing.
+
+    Args:
+        value: The attribute of an object that is asked for.
+        words: The answer that names a value; None if it has no word.
+
+    Returns:
+        A function of slots and objects; it gives None where the objects meant differ in that value.
+    """
 
     def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         meant = thing_of(slots).meant(objects)
@@ -203,22 +241,22 @@ def answered_of(
 
 
 def in_room(room: str) -> QuestionAnswer:
-    """The answer that names a room."""
+    """Return the answer that names a room."""
     return QuestionAnswer(f"in the {room}", (room, *synonyms(room)))
 
 
 def of_colour(colour: str) -> QuestionAnswer | None:
-    """The answer that names a colour; None for one that has no word."""
+    """Return the answer that names a colour; None for one without a word."""
     return QuestionAnswer(colour, synonyms(colour)) if colour in COLOURS else None
 
 
 def of_name(name: str) -> QuestionAnswer:
-    """The answer that names a thing."""
+    """Return the answer that names a thing."""
     return QuestionAnswer(name, synonyms(name))
 
 
 def vivid_alone(room: str, colour: str, objects: Objects) -> list[Known]:
-    """What of a room is of a vivid colour, where nothing else there could be taken for it."""
+    """Return the objects of a room in a vivid colour; none if another object there has a colour like it."""
     inside = [one for one in objects if one.room == room]
     if any(one.colour in ALIKE[colour] for one in inside):
         return []
@@ -226,7 +264,7 @@ def vivid_alone(room: str, colour: str, objects: Objects) -> list[Known]:
 
 
 def answerable(form: QuestionForm, objects: Sequence[Known]) -> dict[str, list[tuple[Slots, QuestionAnswer]]]:
-    """All questions of a form that `objects` answer, by their answer."""
+    """Return all questions of a form that `objects` answer, by answer."""
     found: dict[str, list[tuple[Slots, QuestionAnswer]]] = {}
     for slots in form.drafts(objects):
         answer = form.answer(slots, objects)

@@ -1,6 +1,6 @@
-"""What train homes teach somebody who has not looked: likely answers, where things are, what rooms hold.
+"""Statistics of the train homes for blind guesses: likely answers, where things are, what rooms hold.
 
-`habits.json` holds it, as `count_habits` gives it; it is made by
+`habits.json` holds them, as `count_habits` gives them; it is made by
 
     python -m worldgauge.suites.closedloop.questions.generate.habits 80
 """
@@ -25,7 +25,7 @@ TABLE = Path(__file__).with_name("habits.json")
 
 
 def blind_answer(form: QuestionForm, slots: Slots) -> str:
-    """The best guess for a question without looking: what is most often right for such a one in train homes."""
+    """Guess an answer without looking: the most frequent one to such a question in train homes."""
     if form.guess is not None:
         return form.guess(slots)
     answers = _table()["answers"][form.name]
@@ -33,33 +33,35 @@ def blind_answer(form: QuestionForm, slots: Slots) -> str:
 
 
 def rooms_of(name: str) -> Mapping[str, float]:
-    """Share of the things of that name that stand in each kind of room; empty for an unknown name."""
+    """Return the share of things of that name in each kind of room; empty for an unknown name."""
     shares: Mapping[str, float] = _table()["rooms"].get(name, {})
     return shares
 
 
 def categories_of(room: str) -> Mapping[str, float]:
-    """Share of the rooms of a kind that hold a thing of each category, at least one; empty for an unknown kind.
+    """Return the share of rooms of a kind that hold a thing of each category; empty for an unknown kind.
 
-    Of kinds that homes have two of it is that of one such room, taken as if the two were furnished independently.
+    For kinds that homes have two of, the share is per room, as if the two were furnished independently.
     """
     shares: Mapping[str, float] = _table()["categories"].get(room, {})
     return shares
 
 
 def share_of_category(name: str) -> float:
-    """Share of the things of the same category that have that name; 0 for an unknown one."""
+    """Return the share of the things of the same category that have that name; 0 for an unknown one."""
     numbers: Mapping[str, float] = _table()["numbers"]
     alike = sum(number for other, number in numbers.items() if category_of(other) == category_of(name))
     return numbers.get(name, 0.0) / alike if alike else 0.0
 
 
 def count_habits(homes: Iterable[Sequence[Known]]) -> dict[str, Any]:
-    """What some homes' objects teach: {"answers": {form: {key: answer}}, "rooms": {name: {room: share}},
-    "categories": {room: {category: share}}, "numbers": {name: how many in all}}.
+    """Count answers, rooms and categories in some homes.
 
-    The key "" of answers is of a form as a whole. Answers weigh as often as a question that has them would be drawn: in
-    each home all answers of a form alike; of equals the first in the alphabet. Rooms of one kind in a home are one.
+    Returns:
+        {"answers": {form: {key: answer}}, "rooms": {name: {room: share}}, "categories": {room: {category: share}},
+        "numbers": {name: count}}. The key "" of answers is for a form as a whole. Answers are weighted by how often the
+        generator draws them: in each home all answers of a form alike; ties go to the alphabetically first. Rooms of
+        one kind in a home count as one.
     """
     forms = [form for form in FORMS if form.guess is None]
     answers = _Counts()

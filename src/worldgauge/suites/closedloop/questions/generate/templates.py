@@ -32,16 +32,16 @@ WANDERING = frozenset(
         *("washing machine", "weight bench", "chair", "dining table", "bowl", "console table"),
     }
 )
-"""Names of what stands in another room from home to home."""
+"""Names of things whose room differs from home to home."""
 NEARER_M, NEARER_TIMES = 0.7, 1.6
-"""How much nearer one thing must be than the other, and times how much."""
+"""How much nearer one thing must be than the other, in metres and as a ratio."""
 CLOSE_BY_M = 4.5
 TOUCHING_M = 0.06
 SINGLE_M = 1.2
-"""A bed that is no wider sleeps one."""
+"""Most width of a bed for one."""
 
 _EVERYWHERE = frozenset({"window", "door", "curtain", "ceiling lamp"})
-"""Names of what every room has: no help in telling where one is."""
+"""Names of things that every room has; they say nothing about where one is."""
 _HIDE_COLOUR, _HIDE_ROOM, _HIDE_NONE = frozenset({"colour"}), frozenset({"room"}), frozenset[str]()
 
 _KNOWLEDGE: Mapping[str, frozenset[str]] = {
@@ -54,7 +54,7 @@ _KNOWLEDGE: Mapping[str, frozenset[str]] = {
     "shows people their own face": frozenset({"mirror"}),
     "was painted by an artist": frozenset({"picture"}),
 }
-"""What is known of things, and the names of those that it is known of."""
+"""Facts, and the names of the things they are true of."""
 
 _USES: Mapping[str, frozenset[str]] = {
     "sit on": frozenset({"armchair", "bench", "chair", "sofa", "stool", "ottoman"}),
@@ -68,7 +68,7 @@ _USES: Mapping[str, frozenset[str]] = {
     "rest my feet on": frozenset({"ottoman", "stool", "bench"}),
     "hide a present in": frozenset({"wardrobe", "chest of drawers", "laundry basket", "oven", "sideboard"}),
 }
-"""What somebody may want to do, and the names of what serves."""
+"""Purposes, and the names of the things that serve them."""
 
 _YES_WHEN: Mapping[str, str] = {
     **dict.fromkeys(("table lamp", "floor lamp", "ceiling lamp", "television", "computer monitor", "oven"), "on"),
@@ -104,16 +104,20 @@ _IMPLIED: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
         frozenset({"wardrobe"}),
     ),
 }
-"""What follows from the state of a thing: sentences, and the names they are about."""
+"""Sentences that follow from the state of a thing, and the names they are about."""
 
 
 def form_named(name: str) -> QuestionForm:
-    """The form of that name. Raises KeyError."""
+    """Return the form of that name.
+
+    Raises:
+        KeyError: If there is none.
+    """
     return _BY_NAME[name]
 
 
 def read_question(question: str) -> tuple[QuestionForm, Slots] | None:
-    """The form of a question and what it is about, read from its words alone; None for one of no form of ours."""
+    """Read the form of a question and its slots from its words alone; None if it has no known form."""
     for form in FORMS:
         slots = form.read(question)
         if slots is not None:
@@ -122,7 +126,7 @@ def read_question(question: str) -> tuple[QuestionForm, Slots] | None:
 
 
 def names_meant(form: QuestionForm, slots: Slots) -> frozenset[str]:
-    """Names of the things whose sight would answer a question; none where it could be anything."""
+    """Return the names of things whose sight would answer a question; empty if it could be anything."""
     if form.about:
         return frozenset(thing_of(slots, name).name for name in form.about)
     if form.name == "use in":
@@ -212,7 +216,7 @@ def _nearer() -> QuestionForm:
         return of_name(near.name)._replace(evidence=(thing.instance, one.instance, other.instance))
 
     def drafts(objects: Objects) -> Iterator[Slots]:
-        # Things in two rooms of one kind would be far apart for reasons nobody asks about.
+        # Things in two rooms of one kind may be far apart for reasons that the question is not about.
         inside = [one for one in objects if one.room not in TWICE and one.name not in _EVERYWHERE]
         said = [(one, referring(one, objects)) for one in inside]
         known = [(one, thing) for one, thing in said if thing is not None]
@@ -298,7 +302,7 @@ def _sleepers() -> QuestionForm:
 def _where(
     name: str, category: str, phrasings: tuple[str, ...], served: Callable[[Objects], Mapping[str, list[Known]]]
 ) -> QuestionForm:
-    """A form that asks for the room that holds something of which `fact` is true."""
+    """Make a form that asks for the room of something of which `fact` is true."""
 
     def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         meant = served(objects).get(slots["fact"], [])
@@ -382,7 +386,7 @@ def _by_colour() -> QuestionForm:
 
 
 def _stands_on(one: Known, under: Known, *, deep: bool = False) -> bool:
-    """Whether one thing stands on another; deep: or sinks into it, as into a bed."""
+    """Whether one thing stands on another, or with `deep` sinks into it, as into a bed."""
     if one.instance == under.instance:
         return False
     middle = [(one.low[n] + one.high[n]) / 2 for n in range(2)]

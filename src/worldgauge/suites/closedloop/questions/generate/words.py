@@ -1,4 +1,4 @@
-"""Words of questions about homes: how a thing is called, and other words that mean the same."""
+"""Vocabulary of questions about homes: names of things, and synonyms."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "study": ("office", "home office"),
     "gym": ("home gym", "fitness room", "exercise room"),
 }
-"""Kinds of rooms and other words for them."""
+"""Kinds of rooms, and their synonyms."""
 TWICE = frozenset({"bedroom"})
-"""Kinds that a home has several of."""
+"""Kinds that a home may have several of."""
 
 COLOURS: dict[str, tuple[str, ...]] = {
     "red": ("dark red",),
@@ -41,7 +41,7 @@ COLOURS: dict[str, tuple[str, ...]] = {
     "dark green": (),
     "light green": (),
 }
-"""Colours that can be asked about or for, and other words for them."""
+"""Colours that can be asked about, and their synonyms."""
 ALIKE: dict[str, frozenset[str]] = {
     "red": frozenset({"orange", "pink"}),
     "orange": frozenset({"red", "yellow", "light wood"}),
@@ -52,7 +52,7 @@ ALIKE: dict[str, frozenset[str]] = {
     "purple": frozenset({"blue", "pink"}),
     "pink": frozenset({"red", "purple"}),
 }
-"""Vivid colours, and those that somebody may take for them."""
+"""Vivid colours, and those that can be mistaken for them."""
 
 NAMES: dict[str, tuple[str, ...]] = {
     "armchair": ("easy chair",),
@@ -112,9 +112,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "weight bench": ("lifting bench",),
     "window": (),
 }
-"""Names of things that can be asked about, and other words for them."""
+"""Names of things that can be asked about, and their synonyms."""
 MANY = frozenset({"books", "coats", "hanging clothes"})
-"""Names in the plural."""
+"""Plural names."""
 
 _CATEGORIES: dict[str, tuple[str, ...]] = {
     "appliances": ("dishwasher", "fridge", "oven", "washing machine"),
@@ -137,30 +137,30 @@ _SYNONYMS: tuple[dict[str, tuple[str, ...]], ...] = (ROOMS, COLOURS, NAMES)
 
 
 def synonyms(word: str) -> tuple[str, ...]:
-    """Other words for a room, a colour or a thing; none for what is not listed."""
+    """Return synonyms of a room, a colour or a thing; none for unknown words."""
     found = [other for table in _SYNONYMS for other in table.get(word, ())]
     return tuple(dict.fromkeys(found))
 
 
 def category_of(name: str) -> str:
-    """The category of things of that name: the name itself where no other is known."""
+    """Return the category of a thing's name; the name itself if no category is known."""
     return _CATEGORY_OF.get(name, name)
 
 
 class Thing(NamedTuple):
-    """A thing as somebody speaks of it: its name, and its colour and room where they are said."""
+    """A description of a thing: its name, and its colour and room if they are said."""
 
     name: str
     colour: str | None = None
     room: str | None = None
 
     def words(self) -> str:
-        """Such as "the teal armchair in the bedroom"."""
+        """Return words such as "the teal armchair in the bedroom"."""
         where = "" if self.room is None else f" in {room_words(self.room)}"
         return f"the {'' if self.colour is None else self.colour + ' '}{self.name}{where}"
 
     def meant(self, objects: Sequence[Known]) -> list[Known]:
-        """Those of `objects` that this may be said of."""
+        """Return those of `objects` that the description fits."""
         return [
             one
             for one in objects
@@ -169,7 +169,7 @@ class Thing(NamedTuple):
 
 
 def room_words(room: str) -> str:
-    """Such as "the kitchen", "one of the bedrooms"."""
+    """Return words such as "the kitchen", "one of the bedrooms"."""
     return f"one of the {room}s" if room in TWICE else f"the {room}"
 
 
@@ -183,24 +183,24 @@ _NAMED_THING = (
     rf"(?: in {_NAMED_ROOM})?"
 )
 ROOM_PATTERN, THING_PATTERN = (re.sub(r"\?P<\w+>", "?:", named) for named in (_NAMED_ROOM, _NAMED_THING))
-"""What `read_room` and `read_thing` read, without groups."""
+"""What `read_room` and `read_thing` match, without groups."""
 COLOUR_PATTERN = f"(?:{_any_of(tuple(COLOURS))})"
 STATE_PATTERN = f"(?:{_any_of(sorted({state for pair in STATES.values() for state in pair}))})"
 
 
 def read_thing(text: str) -> Thing | None:
-    """The thing that `text` speaks of, in `Thing.words` or close to it; None where it speaks of none."""
+    """Read a description in the form of `Thing.words` or close to it; None if there is none."""
     found = re.fullmatch(_NAMED_THING, text)
     return None if found is None else Thing(found["name"], found["colour"], found["room"])
 
 
 def read_room(text: str) -> str | None:
-    """The kind of room that `text` speaks of, in `room_words` or close to it."""
+    """Read a kind of room in the form of `room_words` or close to it; None if there is none."""
     found = re.fullmatch(_NAMED_ROOM, text)
     return None if found is None else str(found["room"])
 
 
 def normalised(text: str) -> str:
-    """Lower case, one space between words, no question mark or stop at the end, British colours."""
+    """Return lower case words with single spaces, no final punctuation, and British spelling of colours."""
     plain = " ".join(text.lower().replace("color", "colour").replace("gray", "grey").split())
     return plain.rstrip(" ?.!")

@@ -1,4 +1,4 @@
-"""A recogniser of the embedded homes' things, for agents without a language model."""
+"""A classifier of the things in the embedded homes, for agents without a language model."""
 
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import Recogniser, recogniser
 

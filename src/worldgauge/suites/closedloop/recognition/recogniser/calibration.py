@@ -1,4 +1,4 @@
-"""How far stated probabilities are from the truth, and the temperature that brings them nearest."""
+"""Calibration of probabilities: reliability, expected calibration error and temperature scaling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from worldgauge.core.geometry import FloatArray
 
 
 class ConfidenceBin(NamedTuple):
-    """Answers of about the same confidence. stated: mean confidence. right: share of them that are right."""
+    """Answers of similar confidence.
+
+    Attributes:
+        n: Number of answers.
+        stated: Mean confidence.
+        right: Share that is right.
+    """
 
     n: int
     stated: float
@@ -20,12 +26,18 @@ class ConfidenceBin(NamedTuple):
 
 
 def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10) -> list[ConfidenceBin]:
-    """Answers by confidence, in `bins` bins of one width over [0, 1]; empty ones are left out.
+    """Bin answers by confidence, for a reliability diagram.
 
-    confidence: (n,) in [0, 1]. right: (n,) bool.
+    Args:
+        confidence: (n,) in [0, 1].
+        right: (n,) bool.
+        bins: Bins of equal width over [0, 1].
+
+    Returns:
+        The bins that are not empty.
 
     Raises:
-        ShapeError: When they do not fit.
+        ShapeError: If the shapes differ or values are not finite.
     """
     confidence = np.asarray(confidence, np.float64)
     if confidence.shape != right.shape or confidence.ndim != 1 or not np.isfinite(confidence).all():
@@ -39,9 +51,17 @@ def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10
 
 
 def calibration_error(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10) -> float:
-    """Expected calibration error in [0, 1]: the mean over answers of |stated - right| of their bin.
+    """Return the expected calibration error: the mean over answers of |stated - right| of their bin.
 
-    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 3. NaN without answers.
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 3.
+
+    Args:
+        confidence: (n,) in [0, 1].
+        right: (n,) bool.
+        bins: Bins of equal width over [0, 1].
+
+    Returns:
+        In [0, 1]; NaN without answers.
     """
     found = reliability(confidence, right, bins)
     n = sum(each.n for each in found)
@@ -49,9 +69,13 @@ def calibration_error(confidence: FloatArray, right: NDArray[np.bool_], bins: in
 
 
 def temperature(logits: FloatArray, labels: NDArray[np.int64]) -> float:
-    """What to divide logits (n, k) by so that their softmax gives labels (n,) the highest likelihood.
+    """Return the temperature that maximises the likelihood of labels: softmax(logits / temperature).
 
-    A search over 0.2 to 5, to a thousandth. Source: Guo et al. 2017, section 4.2.
+    A grid search from 0.2 to 5, to a thousandth. Source: Guo et al. 2017, section 4.2.
+
+    Args:
+        logits: (n, k).
+        labels: (n,).
     """
     grid = np.exp(np.linspace(np.log(0.2), np.log(5.0), 65))
     for _ in range(3):
@@ -62,7 +86,7 @@ def temperature(logits: FloatArray, labels: NDArray[np.int64]) -> float:
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Probabilities (..., k)."""
+    """Return probabilities (..., k)."""
     raised = np.exp(logits - logits.max(-1, keepdims=True))
     shares: FloatArray = raised / raised.sum(-1, keepdims=True)
     return shares

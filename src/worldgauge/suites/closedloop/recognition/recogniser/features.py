@@ -1,4 +1,4 @@
-"""Numbers that tell what is in a box of an image, and what is in an image: colours, edges, place and surroundings."""
+"""Hand-made features of a box in an image, and of an image: colours, edges, place and surroundings."""
 
 from __future__ import annotations
 
@@ -9,23 +9,32 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Box, Image
 
 SIZE_PX = 128
-"""Height that every image is brought to first, so that its resolution plays no part."""
+"""Height to which every image is resized first, so that its resolution does not matter."""
 _BINS = 9
 _AROUND, _FAR_AROUND = 2.2, 5.0
-"""Sides of the surroundings that are looked at, over those of the box: it may hold a part of the thing only."""
+"""Scales of two surroundings relative to the box, which may hold only a part of the thing."""
 _LEAST_PX = 10.0
-"""Smallest side of surroundings, in pixels of the resized image, over those two."""
+"""Least side of surroundings, in pixels of the resized image, divided by those scales."""
 
 
 def box_features(image: Image, box: Box) -> NDArray[np.float32]:
-    """(n,) float32 of a box in an image (H, W, 3) uint8.
+    """Compute the features of a box in an image.
+
+    Args:
+        image: (H, W, 3) uint8.
+        box: x0, y0, x1, y1 in pixels.
+
+    Returns:
+        (n,) float32.
 
     Raises:
-        ShapeError: For a box without a pixel in the image.
+        ShapeError: If the box holds no pixel of the image.
     """
     x0, y0, x1, y1 = box
     if not (x0 < x1 and y0 < y1 and x0 < image.shape[1] and y0 < image.shape[0] and x1 > 0 and y1 > 0):
-        raise ShapeError(f"a box needs x0 < x1 and y0 < y1 within {image.shape[1]}x{image.shape[0]} pixels, got {box}")
+        raise ShapeError(
+            f"expected a box with x0 < x1 and y0 < y1 within {image.shape[1]}x{image.shape[0]} pixels, got {box}"
+        )
     whole = _resized(image)
     scale = SIZE_PX / image.shape[0]
     x0, y0, x1, y1 = (side * scale for side in box)
@@ -46,7 +55,7 @@ def box_features(image: Image, box: Box) -> NDArray[np.float32]:
 
 
 def scene_features(image: Image) -> NDArray[np.float32]:
-    """(n,) float32 of an image (H, W, 3) uint8."""
+    """Compute the features (n,) float32 of an image (H, W, 3) uint8."""
     import cv2
 
     whole = np.asarray(cv2.resize(_resized(image), (SIZE_PX, SIZE_PX), interpolation=cv2.INTER_AREA), np.uint8)
@@ -60,7 +69,7 @@ def _resized(image: Image) -> Image:
     import cv2
 
     if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or 0 in image.shape:
-        raise ShapeError(f"an image needs shape (H, W, 3) and type uint8, got {image.shape} {image.dtype}")
+        raise ShapeError(f"expected an image of shape (H, W, 3) and type uint8, got {image.shape} {image.dtype}")
     height, width = image.shape[:2]
     size = (max(1, round(width * SIZE_PX / height)), SIZE_PX)
     how = cv2.INTER_AREA if height > SIZE_PX else cv2.INTER_LINEAR
@@ -75,11 +84,11 @@ def _widened(box: tuple[float, float, float, float], times: float) -> tuple[floa
 
 
 def _cut(image: Image, box: tuple[float, float, float, float], size: int) -> Image:
-    """A box of any place, (size, size, 3); what lies outside the image repeats its border."""
+    """Crop any box to (size, size, 3); outside the image its border is repeated."""
     import cv2
 
     x0, y0, x1, y1 = box
-    # Shrinking is done by a fine grid and its mean, as a bilinear look-up alone would skip pixels.
+    # Shrink by averaging a fine grid: bilinear sampling alone would skip pixels.
     fine = 4 * size if max(x1 - x0, y1 - y0) > 1.5 * size else size
     grid = (np.arange(fine, dtype=np.float32) + 0.5) / fine
     columns, rows = np.meshgrid(x0 + grid * (x1 - x0) - 0.5, y0 + grid * (y1 - y0) - 0.5)
@@ -101,7 +110,7 @@ def _pixels(image: Image, size: int) -> NDArray[np.float32]:
 
 
 def _edges(image: Image, cells: int) -> NDArray[np.float32]:
-    """Directions of edges in cells x cells parts, each part brought to about length 1; and how strong they are."""
+    """Return edge direction histograms of cells x cells parts, each of about length 1, and the edges' strength."""
     grey = np.asarray(image, np.float32) @ np.array([0.299, 0.587, 0.114], np.float32) / 255
     dy, dx = np.gradient(grey)
     strength = np.hypot(dx, dy)
@@ -116,7 +125,7 @@ def _edges(image: Image, cells: int) -> NDArray[np.float32]:
 
 
 def _colours(image: Image) -> NDArray[np.float32]:
-    """Shares of hues (12, by saturation), greys and lights; means and spreads of the three channels."""
+    """Return shares of hues (12, by saturation), greys and lights; means and standard deviations of the channels."""
     import cv2
 
     hue, saturation, value = (

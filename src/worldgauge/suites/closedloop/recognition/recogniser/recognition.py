@@ -1,4 +1,4 @@
-"""A small recogniser of things in homes: run by numpy alone, kept as npz, trained on first use."""
+"""A small classifier of things in homes: numpy only, stored as npz, trained on first use."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Box, Image
+from worldgauge.core.io import digest_of_file
 from worldgauge.perception.cache import cache_folder
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
 from worldgauge.suites.closedloop.recognition.recogniser.features import box_features, scene_features
@@ -27,15 +28,22 @@ from worldgauge.worlds.indoor.homes import LABELS
 
 VERSION = 1
 HOMES = 100
-"""Train scenes that it is trained on, scene_seed("train", 0) and on."""
+"""Train scenes that it is trained on, from scene_seed("train", 0)."""
 FILE_VARIABLE = "WORLDGAUGE_RECOGNISER"
-"""Environment variable that names a file to take instead of the one in the cache."""
+"""Environment variable that names a file to use instead of the cached one."""
 _MAX_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True)
 class Network:
-    """Layers with rectified units between them. mean, scale: of its inputs. weights: (n, m) each. biases: (m,) each."""
+    """A multilayer perceptron with rectified linear units.
+
+    Attributes:
+        mean: Of the inputs.
+        scale: Of the inputs.
+        weights: (n, m) per layer.
+        biases: (m,) per layer.
+    """
 
     mean: NDArray[np.float32]
     scale: NDArray[np.float32]
@@ -43,10 +51,10 @@ class Network:
     biases: tuple[NDArray[np.float32], ...]
 
     def logits(self, features: NDArray[np.float32]) -> FloatArray:
-        """(k,) of features (n,)."""
+        """Return (k,) of features (n,)."""
         values = ((features - self.mean) / self.scale).astype(np.float64)
         for layer, (weights, bias) in enumerate(zip(self._wide, self.biases, strict=True)):
-            # Not a BLAS product: its last digits depend on the number of threads, and traces must not.
+            # Not BLAS: its last digits depend on the number of threads, and traces must be reproducible.
             values = np.einsum("i,ij->j", values if layer == 0 else np.maximum(values, 0), weights) + bias
         return values
 
@@ -57,9 +65,12 @@ class Network:
 
 @dataclass(frozen=True)
 class Recogniser:
-    """Says what is in a box of an image, and what is in an image.
+    """Classifies what is in a box of an image, and what is in an image.
 
-    facts: plain JSON values: version, what it was trained on, and how well it did on validation scenes.
+    Attributes:
+        boxes: Network for boxes.
+        scenes: Network for images.
+        facts: Plain JSON values: version, training data, and accuracy on validation scenes.
     """
 
     boxes: Network
@@ -67,15 +78,22 @@ class Recogniser:
     facts: Mapping[str, Any]
 
     def probabilities(self, image: Image, box: Box) -> FloatArray:
-        """(27,) calibrated probabilities of LABELS for what is in `box` of an image (H, W, 3) uint8; they add up to 1.
+        """Classify what is in a box.
+
+        Args:
+            image: (H, W, 3) uint8.
+            box: x0, y0, x1, y1 in pixels.
+
+        Returns:
+            (27,) calibrated probabilities of LABELS; they sum to 1.
 
         Raises:
-            ShapeError: For a box without a pixel in the image.
+            ShapeError: If the box holds no pixel of the image.
         """
         return softmax(self.boxes.logits(box_features(image, box)))
 
     def presence(self, image: Image) -> FloatArray:
-        """(27,) for each of LABELS the probability that such a thing is in view of an image (H, W, 3) uint8."""
+        """Return (27,), for each of LABELS the probability that such a thing is in an image (H, W, 3) uint8."""
         shares: FloatArray = 1 / (1 + np.exp(-np.clip(self.scenes.logits(scene_features(image)), -30, 30)))
         return shares
 
@@ -86,28 +104,31 @@ class Recogniser:
 
 
 def recogniser(homes: int = HOMES) -> Recogniser:
-    """The recogniser, from the user's cache or trained now, which takes one to two minutes.
+    """Return the recogniser from the user's cache, or train it now, which takes one to two minutes.
 
-    A file that is damaged, or of another version of homes or of this package's features, is made again; one named by
-    WORLDGAUGE_RECOGNISER must be sound.
+    A cached file that is damaged, or of another version of homes or features, is made again; one named by
+    WORLDGAUGE_RECOGNISER must be valid.
 
     Args:
-        homes: Train scenes it is trained on; few make a poor one quickly.
+        homes: Train scenes; few make a poor one quickly.
 
     Raises:
-        DataError: When the named file is not sound.
-        MissingExtraError: When scikit-learn is needed and missing.
+        DataError: If the named file is not valid.
+        MissingExtraError: If scikit-learn is needed and missing.
     """
     return _recogniser(homes, os.environ.get(FILE_VARIABLE, ""), os.environ.get("WORLDGAUGE_CACHE", ""))
 
 
-def at_hand(progress: Callable[[int, int], None] = lambda done, of: None) -> None:
-    """Train it now unless it is in the cache, so that workers find it; progress: scenes looked at, and how many.
+def ensure_trained(progress: Callable[[int, int], None] = lambda done, of: None) -> None:
+    """Train it now unless it is cached, so that workers find it.
+
+    Args:
+        progress: Called with scenes done and scenes in all.
 
     Raises:
         MissingExtraError: Without scikit-learn.
     """
-    from worldgauge.suites.closedloop.recognition.recogniser.training import train
+    from worldgauge.suites.closedloop.recognition.recogniser.train import train
 
     file = cached_file()
     if file is not None and not file.exists() and not os.environ.get(FILE_VARIABLE):
@@ -115,16 +136,16 @@ def at_hand(progress: Callable[[int, int], None] = lambda done, of: None) -> Non
 
 
 def identity() -> str:
-    """What its answers depend on, found without making it: the file that is named, else the sources it is made from."""
+    """Return what its answers depend on without making it: the named file, else the sources it is made from."""
     given = os.environ.get(FILE_VARIABLE)
     if given:
-        return hashlib.sha256(Path(given).read_bytes()).hexdigest() if Path(given).is_file() else given
+        return digest_of_file(Path(given)) if Path(given).is_file() else given
     return f"{_source_digest()[:16]}-{HOMES}"
 
 
 @lru_cache(maxsize=4)
 def _recogniser(homes: int, given: str, _cache: str) -> Recogniser:
-    from worldgauge.suites.closedloop.recognition.recogniser.training import train
+    from worldgauge.suites.closedloop.recognition.recogniser.train import train
 
     if given:
         return load(Path(given))
@@ -134,19 +155,19 @@ def _recogniser(homes: int, given: str, _cache: str) -> Recogniser:
             return load(file)
     made = train(homes)
     if file is not None:
-        with suppress(OSError):  # a full disk: it is as good without
+        with suppress(OSError):  # a full disk: it works without a cache
             save(made, file)
     return made
 
 
 def cached_file(homes: int = HOMES) -> Path | None:
-    """Where the recogniser of so many train scenes is kept; None when nothing is to be kept (WORLDGAUGE_CACHE=off)."""
+    """Return the cache file for so many train scenes; None if nothing is cached (WORLDGAUGE_CACHE=off)."""
     folder = cache_folder()
     return None if folder is None else folder / "recogniser" / f"{_source_digest()[:16]}-{homes}.npz"
 
 
 def save(made: Recogniser, path: Path) -> None:
-    """Write it as npz, in one step."""
+    """Write it as npz, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     facts = json.dumps({**made.facts, "digest": made.digest}, sort_keys=True, allow_nan=False)
@@ -162,7 +183,7 @@ def load(path: Path) -> Recogniser:
     """Read what `save` wrote.
 
     Raises:
-        DataError: When it is missing, damaged or of another version.
+        DataError: If it is missing, damaged or of another version.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -214,12 +235,12 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 @lru_cache(maxsize=1)
 def _source_digest() -> str:
-    """Of the code that decides what a recogniser learns: homes, their pictures, and the files beside this one."""
+    """Return the digest of the code that decides what it learns: homes, rendering, and the files next to this one."""
     from worldgauge.suites.closedloop.recognition import boxes
     from worldgauge.worlds import indoor
 
     folders = (Path(indoor.__file__).parent, Path(__file__).parent)
     found = hashlib.sha256()
     for file in (*sorted(path for folder in folders for path in folder.rglob("*.py")), Path(boxes.__file__)):
-        found.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+        found.update(f"{file.name} {digest_of_file(file)}\n".encode())
     return found.hexdigest()

@@ -1,4 +1,4 @@
-"""Views of homes with a box for everything in them that has a label: what the recogniser is trained on."""
+"""Training data of the recogniser: views of homes with a box for every labelled thing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,21 @@ from worldgauge.worlds.walking.stance import RADIUS_M, Stance
 HFOV_DEG = 90.0
 _SIZES_PX = (128, 192, 256)
 _LEAST_SHARE = 0.0015
-"""Of the image, that a thing must fill to get a box."""
+"""Least share of the image for a thing to get a box."""
 _PRESENT_SHARE = 0.002
-"""Of the image, that things of a label must fill to be in view."""
+"""Least share of the image for a label to be present."""
 
 
 @dataclass(frozen=True)
 class LabelledView:
-    """image: (H, W, 3). boxes, labels: of the things in it, labels as numbers of LABELS. present: (27,) bool."""
+    """A training image.
+
+    Attributes:
+        image: (H, W, 3) uint8.
+        boxes: Of the things in it.
+        labels: Indices into LABELS, one per box.
+        present: (27,) bool.
+    """
 
     image: Image
     boxes: tuple[Box, ...]
@@ -34,9 +41,14 @@ class LabelledView:
 
 
 def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[LabelledView]:
-    """n views from where a walker can stand, most towards a thing of a label drawn evenly, well seen or not.
+    """Yield n views from where a walker can stand, most towards a thing whose label is drawn uniformly.
 
-    Boxes are those that a target gets; two of three are made worse, as tracked ones are: shifted, or of a part.
+    Boxes are those that a target gets; two of three are degraded as tracked ones are: shifted, or of a part.
+
+    Args:
+        home: The home.
+        n: Number of views.
+        rng: Source of all randomness.
     """
     things = {thing.instance: LABELS.index(thing.category) for thing in home.objects if thing.category in LABELS}
     floor = home.floor
@@ -59,7 +71,7 @@ def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[Lab
 
 
 def _stance(home: Home, places: NDArray[np.float64], things: dict[int, int], rng: np.random.Generator) -> Stance:
-    """Three of four look towards a thing, up to 50 degrees beside it, from 0.4 to 4 m."""
+    """Draw a stance; three of four look towards a thing, up to 50 degrees off, from 0.4 to 4 m."""
     if rng.random() > 0.25:
         label = int(rng.choice(sorted(set(things.values()))))
         number = int(rng.choice([thing for thing, of in things.items() if of == label]))
@@ -75,7 +87,7 @@ def _stance(home: Home, places: NDArray[np.float64], things: dict[int, int], rng
 
 
 def _worsened(box: Box, size: int, rng: np.random.Generator) -> Box:
-    """A part of the box, or the box moved and of another size by up to a fifth."""
+    """Return a part of the box, or the box shifted and scaled by up to a fifth."""
     x0, y0, x1, y1 = box
     width, height = x1 - x0, y1 - y0
     if rng.random() < 0.6:

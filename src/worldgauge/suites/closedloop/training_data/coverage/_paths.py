@@ -1,4 +1,4 @@
-"""The kernels of shortest ways between many points: corners that ways bend round, sight, and sums of lengths."""
+"""Kernels of shortest paths between many points: corners, lines of sight, and sums of lengths."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numba import njit
 from worldgauge.worlds.walking._geodesic import sees
 
 _INSET = 1e-4
-"""Of a cell; a point on its border would be in two."""
+"""In cells; a point on the border of a cell would be in two."""
 
 
 @njit(cache=True, nogil=True)
 def corners(free):  # type: ignore[no-untyped-def]
-    """Points (k, 2) in cells, in `free` (X, Y) bool, where a taut way may bend: beside a cell that sticks out."""
+    """Return points (k, 2) in cells where a shortest path in `free` (X, Y) bool may bend: at convex corners."""
     nx, ny = free.shape
     found = np.empty((4 * nx * ny, 2))
     k = 0
@@ -35,7 +35,7 @@ def corners(free):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def sight(free, a, b):  # type: ignore[no-untyped-def]
-    """(n, m) lengths of the lines between points (n, 2) and (m, 2), in cells; infinite where something is between."""
+    """Return (n, m), lengths in cells of the lines between points (n, 2) and (m, 2); infinite if obstructed."""
     lengths = np.full((len(a), len(b)), np.inf)
     for i in range(len(a)):
         for j in range(len(b)):
@@ -46,7 +46,7 @@ def sight(free, a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def between(lines):  # type: ignore[no-untyped-def]
-    """(k, k) lengths of the shortest ways over `lines` (k, k): Dijkstra from each."""
+    """Return (k, k), lengths of the shortest paths over `lines` (k, k): Dijkstra from each."""
     k = len(lines)
     ends = np.empty((k, k), np.int32)
     counts = np.zeros(k, np.int64)
@@ -78,7 +78,7 @@ def between(lines):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def joined(start, lines, far):  # type: ignore[no-untyped-def]
-    """(n, m) the smaller of `start` (n, m) and the least, over k, of lines (n, k) plus far (k, m)."""
+    """Return (n, m), the smaller of `start` (n, m) and the least, over k, of lines (n, k) plus far (k, m)."""
     least = start.copy()
     for i in range(len(lines)):
         row = least[i]

@@ -17,7 +17,7 @@ from worldgauge.suites.closedloop.training_data.coverage.index import INDEX, Tra
 from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
     MANIFEST,
     Trajectory,
-    digest_of,
+    digest_of_entry,
     read_manifest,
     read_trajectory,
     trajectory_folders,
@@ -26,12 +26,12 @@ from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive
 
 _SEVERITIES = ("error", "warning", "info")
 _TOLERANCE_M, _TOLERANCE_DEG = 0.011, 0.01
-"""A walker stops in whole centimetres."""
+"""A walker stops at whole centimetres."""
 
 
 @dataclass(frozen=True)
 class TrajectoryStatistics:
-    """What `check` found.
+    """Results of `check`.
 
     Attributes:
         n_trajectories: Trajectories in the folder.
@@ -56,11 +56,11 @@ class TrajectoryStatistics:
     findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self)
 
     def report(self) -> DataReport:
-        """The same statistics in the form that every check returns."""
+        """Return the same statistics in the form that every check returns."""
         columns = ("", "scenes", "steps", "path,\nm", "collided", *(name.replace("_", " ") for name in self.actions))
         collided = "-" if self.collided is None else f"{self.collided:.1%}"
         means = (mean_text(self.steps), mean_text(self.metres))
@@ -72,7 +72,7 @@ class TrajectoryStatistics:
 
 
 def check(root: Path, *, decode: bool = False, against: Path | None = None) -> TrajectoryStatistics:
-    """Statistics and findings of a folder: every manifest, every step, and the index.
+    """Check a folder: every manifest, every step, and the index.
 
     Args:
         root: The folder.
@@ -80,7 +80,7 @@ def check(root: Path, *, decode: bool = False, against: Path | None = None) -> T
         against: A folder of closed-loop episodes, none of whose scenes may be here.
 
     Raises:
-        DataError: When there is no such folder.
+        DataError: If there is no such folder.
     """
     walks: list[Trajectory] = []
     errors: list[tuple[str, str]] = []
@@ -120,18 +120,18 @@ def check(root: Path, *, decode: bool = False, against: Path | None = None) -> T
 
 
 def _read_all(folder: Path, walk: Trajectory) -> None:
-    """Raises DataError when a file is not the one that was written, or cannot be read to its end."""
-    told = read_manifest(folder).get("sha256")
+    """Raise DataError if a file was changed since it was written, or cannot be read to its end."""
+    digests = read_manifest(folder).get("sha256")
     for path in sorted(folder.iterdir()):
-        if path.name != MANIFEST and (not isinstance(told, dict) or told.get(path.name) != digest_of(path)):
-            raise DataError(f"{path}: is not the file that was written; collect it again")
+        if path.name != MANIFEST and (not isinstance(digests, dict) or digests.get(path.name) != digest_of_entry(path)):
+            raise DataError(f"{path}: was changed since it was written; collect it again")
     for k, _ in enumerate(walk.frames):
         if walk.depth is not None:
             walk.depth(k)
 
 
 def _odd(walk: Trajectory) -> Iterator[str]:
-    """Moves that are not those of their actions."""
+    """Return moves that do not match their actions."""
     if walk.steps[0].action is not Primitive.STOP:
         yield "the first action is not null"
     for k, (one, two) in enumerate(zip(walk.steps[:-1], walk.steps[1:], strict=True), 1):

@@ -1,7 +1,7 @@
-"""Collecting coverage walks to train on: panoramas with depth, poses and actions, in homes that no test uses.
+"""Collecting coverage walks for post-training: panoramas with depth, poses and actions, in homes that no test uses.
 
-One item is one home. All its randomness comes from (seed, split, home). A home is done when all its clips are
-there, each of which is written whole or not at all; the index is made of all of them at the end.
+One item is one home. All its randomness comes from (seed, split, home). A home is done when all its clips are there,
+each of which is written atomically; the index is made of all of them at the end.
 """
 
 from __future__ import annotations
@@ -42,45 +42,53 @@ SIZE = (1024, 576)
 """Width and height of the panoramas that the paper's models are trained on."""
 SCENES = 10
 RADII_M = (3.0, 1.0)
-"""Distances within which a place of the floor counts as covered by a walk; the share is given for each."""
+"""Distances within which the floor counts as covered by a walk; the share is given for each."""
 
 _MAX_SCENES, _MAX_POINTS = 100_000, 8000
 _TRIED = 2
-"""Homes that an estimate looks at; they are walked through without pictures."""
+"""Homes walked through, without rendering, for an estimate."""
 _PIXEL_BYTES: Mapping[str, float] = {"video": 1.3, "png": 1.85}
-"""Bytes a pixel of picture and depth on disk, measured in 2 homes at 1024x576; smaller pictures take some more."""
+"""Bytes per pixel of image and depth on disk, measured in 2 homes at 1024x576; smaller images take slightly more."""
 _RULES = ("parity", "n_points", "next_goal", "visit_radius_m")
 """Options that choose the rules of the walk; the manifest has the rules themselves."""
 
 
 @dataclass(frozen=True)
 class CoverageOptions:
-    """What a collection of coverage walks holds."""
+    """Options of a collection of coverage walks."""
 
-    scenes: int = option(SCENES, "Homes, one walk through each; 0.5 GB each by default.", low=1, high=_MAX_SCENES)
+    scenes: int = option(
+        SCENES, "Number of homes, with one walk through each. By default each takes 0.5 GB.", low=1, high=_MAX_SCENES
+    )
     size: tuple[int, int] = option(SIZE, "Width and height of a panorama in pixels.", low=16, high=8192)
-    points: int | None = option(None, "Most points sampled in a home; by default all.", low=1, high=_MAX_POINTS)
-    steps: int = option(MOST_STEPS, "Most steps in a home.", low=1, high=MOST_STEPS)
-    parity: bool = option(False, "The rules of the released collector, not those of the paper.")
+    points: int | None = option(
+        None, "Maximum number of points sampled in a home. By default all.", low=1, high=_MAX_POINTS
+    )
+    steps: int = option(MOST_STEPS, "Maximum number of steps in a home.", low=1, high=MOST_STEPS)
+    parity: bool = option(False, "Use the rules of the released collector instead of the paper's.")
     n_points: Literal["max", "min"] | None = option(
-        None, 'Points sampled: the "max" of 1400 and 4 a square metre, or the "min".'
+        None, 'Number of points sampled: the "max" or the "min" of 1400 and 4 per square metre.'
     )
     next_goal: Literal["nearest", "near_2m"] | None = option(
-        None, 'The "nearest" waypoint, or the one whose distance is nearest to 2 m: "near_2m".'
+        None, 'Next waypoint: the "nearest", or the one whose distance is closest to 2 m ("near_2m").'
     )
     visit_radius_m: float | None = option(
-        None, "Metres within which a waypoint counts as visited.", above=0, high=100, flag="visit_radius"
+        None, "Distance in metres within which a waypoint counts as visited.", above=0, high=100, flag="visit_radius"
     )
     height_m: float = option(
         EYE_HEIGHT_M,
-        "Of the camera in metres: 1.0 in the evaluation, 1.5 in the paper's data.",
+        "Height of the camera in metres: 1.0 in the evaluation, 1.5 in the paper's data.",
         low=0.1,
         high=2.5,
         flag="height",
     )
-    images: Literal["video", "png"] = option("video", 'A lossless "video", or a "png" a frame.')
-    split: str = option("train", 'Which homes: "train" or "val"; "test" ones are evaluated on.', choices=SPLITS)
-    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    images: Literal["video", "png"] = option(
+        "video", 'How frames are stored: as a lossless "video", or as one "png" each.'
+    )
+    split: str = option(
+        "train", 'Which homes: those of "train" or "val". Those of "test" are for the evaluation.', choices=SPLITS
+    )
+    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
 
     @property
     def rules(self) -> TourRules:
@@ -110,17 +118,17 @@ class CoverageCollection(Collection):
         scene_seed(self.options.split, self.options.scenes - 1)
 
     def settings(self) -> dict[str, Any]:
-        """The options, with the rules that they stand for."""
+        """Return the options and the rules that they stand for."""
         given = {name: value for name, value in plain(self.options).items() if name not in _RULES}
         return {**given, "rules": asdict(self.options.rules), "height_m": float(self.options.height_m)}
 
     def camera(self) -> Mapping[str, Any]:
-        """A panorama at one height."""
+        """Return the panorama camera and its height."""
         size, height_m = list(self.options.size), float(self.options.height_m)
         return {"height_m": height_m, "projection": "equirectangular", "size": size, "depth": "along the ray"}
 
     def items(self) -> Iterator[Item]:
-        """One item per home."""
+        """Return one item per home."""
         for home in range(self.options.scenes):
             scene = scene_name(self.options.split, home)
             yield Item(scene, {"home": home}, place=scene)
@@ -130,13 +138,13 @@ class CoverageCollection(Collection):
         return _last_clip(self.out, item.id) is not None
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """All clips of one home."""
+        """Make all clips of one home; see `Collection.make`."""
         found = _last_clip(self.out, item.id)
         if found is None:
             _collect(self.out, item.id, item.args["home"], self.settings(), progress)
             found = _last_clip(self.out, item.id)
         if found is None:
-            raise DataError(f"{self.out / item.id}: clips are gone after they were written; what else writes there?")
+            raise DataError(f"{self.out / item.id}: clips disappeared; stop what else writes there, then collect again")
         more = found["more"]
         discards = ("steps do not lead to a waypoint",) * more["given_up"]
         return Made(more["frames"], WorldFacts(**found["world"]), discards=discards)
@@ -146,7 +154,7 @@ class CoverageCollection(Collection):
         write_index(self.out, self.options.split)
 
     def estimate(self) -> Mapping[str, Any]:
-        """Frames and bytes to expect, and the most points in a home, from walks through the first homes."""
+        """Estimate frames, bytes and the most points in a home, from walks through the first homes."""
         settings = self.settings()
         tried = range(min(self.options.scenes, _TRIED))
         walks = [_walk(_home(self.options.split, home), home, settings) for home in tried]
@@ -156,7 +164,7 @@ class CoverageCollection(Collection):
         return {"frames": frames, "bytes": size, "points": max(len(walk.points) for walk in walks)}
 
     def warnings(self) -> list[str]:
-        """A warning where one of the first homes has so many sampled points that distances between them take long."""
+        """Warn if one of the first homes has so many sampled points that distances between them take long."""
         points, rules = self.options.points, self.options.rules
         if rules.n_points == "min" or (points is not None and crowding(points) is None):
             return []
@@ -168,7 +176,7 @@ class CoverageCollection(Collection):
         return [] if warning is None else [warning]
 
     def summary(self) -> Mapping[str, Any]:
-        """Scenes and clips, the hash of their split, the mean share of the floor covered, and points in a home."""
+        """Return scenes and clips, the hash of their split, mean floor coverage, and points in a home."""
         index = read_index(self.out)
         first = [read_clip(self.out / scene / trajectory_name(0))["more"] for scene in index.scenes]
         radii = first[0]["covered"] if first else ()
@@ -183,7 +191,7 @@ class CoverageCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Steps, lengths and actions of the walks."""
+        """Check steps, lengths and actions of the walks; see `Collection.check`."""
         return checking.check(root, decode=decode).report()
 
 
@@ -244,7 +252,7 @@ def _walk(world: World, home: int, settings: Mapping[str, Any]) -> CoverageWalk:
 
 
 def _last_clip(out: Path, scene: str) -> dict[str, Any] | None:
-    """The manifest of the last clip of a home; None when not all are there."""
+    """Return the manifest of the last clip of a home; None if clips are missing."""
     first = out / scene / trajectory_name(0)
     if not first.is_dir():
         return None

@@ -1,13 +1,14 @@
-"""The index over trajectories of post-training data: it shows that no scene of them is tested on.
+"""The index of post-training trajectories: it proves that none of their scenes is evaluated on.
 
 index.json names the scenes by hash (specification: world_in_world, 10.4).
 
-index = write_index(root, "train");  overlap(index, scenes);  entry, start = index.draw(14, rng)
+    index = write_index(root, "train");  overlap(index, scenes);  entry, start = index.draw(14, rng)
+
+The hashes do not depend on the names of scenes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ import numpy as np
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.fields import short, whole_of
-from worldgauge.core.io import write_file
+from worldgauge.core.io import digest_of, write_file
 from worldgauge.suites.closedloop.format.files import read_json
 from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
     FORMAT,
@@ -44,7 +45,14 @@ class TrajectoryEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class TrajectoryIndex:
-    """All trajectories of a folder. scenes: name -> `scene_hash`; split_hash: SHA-256 over the sorted hashes."""
+    """All trajectories of a folder.
+
+    Attributes:
+        split: Of the scenes, such as "train".
+        scenes: `scene_hash` by name.
+        trajectories: One entry each.
+        split_hash: SHA-256 over the sorted hashes.
+    """
 
     split: str
     scenes: Mapping[str, str]
@@ -57,10 +65,17 @@ class TrajectoryIndex:
         return sum(entry.frames for entry in self.trajectories)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[TrajectoryEntry, int]:
-        """A trajectory, as likely as it is long, and the first of n consecutive frames in it (specification, 10.4).
+        """Draw a clip: a trajectory in proportion to its length, then its first frame (specification, 10.4).
+
+        Args:
+            n: Frames of the clip.
+            rng: Source of all randomness.
+
+        Returns:
+            The trajectory, and the index of the first of n consecutive frames.
 
         Raises:
-            DataError: When none has n frames.
+            DataError: If none has n frames.
         """
         long = [entry for entry in self.trajectories if entry.frames >= n]
         if not long:
@@ -71,12 +86,14 @@ class TrajectoryIndex:
 
 
 def write_index(root: Path, split: str) -> TrajectoryIndex:
-    """Look through the trajectories of a folder and put <root>/index.json in place.
+    """Write <root>/index.json from the trajectories of a folder.
 
-    split: what the scenes are of, such as "train".
+    Args:
+        root: The folder.
+        split: Of the scenes, such as "train".
 
     Raises:
-        DataError: When a trajectory cannot be read.
+        DataError: If a trajectory cannot be read.
     """
     entries, scenes = [], {}
     for folder in trajectory_folders(root):
@@ -97,10 +114,10 @@ def write_index(root: Path, split: str) -> TrajectoryIndex:
 
 
 def read_index(root: Path) -> TrajectoryIndex:
-    """The index of a folder.
+    """Read the index of a folder.
 
     Raises:
-        DataError: When it is none, or its hash is not of its scenes; names the field.
+        DataError: If it is invalid, or its hash is not that of its scenes; names the field.
     """
     path = Path(root) / INDEX
     content = read_json(path)
@@ -124,23 +141,39 @@ def read_index(root: Path) -> TrajectoryIndex:
 
 
 def scene_hash(scene: str, world: WorldFacts | None) -> str:
-    """What a scene is, whatever it is called: SHA-256 of its cells where they are known, else of its world or scan."""
+    """Hash a scene independently of its name.
+
+    Args:
+        scene: Name of the scene.
+        world: The world; None for a scan.
+
+    Returns:
+        SHA-256 of its cells if they are known, else of its world or scan.
+    """
     if world is None:
         scan = re.search(r"[A-Za-z0-9]{11}(?=(\.basis)?(\.glb)?$)", scene)
-        told: Any = ["scan", scan.group() if scan else scene]
+        identity: Any = ["scan", scan.group() if scan else scene]
     elif world.digest is not None:
-        told = ["cells", world.digest]
+        identity = ["cells", world.digest]
     else:
-        told = ["world", world.name, dict(world.params)]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        identity = ["world", world.name, dict(world.params)]
+    return digest_of(json.dumps(identity, sort_keys=True))
 
 
 def split_hash(hashes: Iterable[str]) -> str:
-    """SHA-256 over scene hashes, whatever their order: what a trained model says it has seen."""
-    return hashlib.sha256("\n".join(sorted(set(hashes))).encode()).hexdigest()
+    """Return SHA-256 over scene hashes in any order: what a trained model states as its training scenes."""
+    return digest_of("\n".join(sorted(set(hashes))))
 
 
 def overlap(index: TrajectoryIndex, scenes: Mapping[str, WorldFacts | None]) -> tuple[str, ...]:
-    """Those of the evaluation's `scenes` that the trajectories show as well, under whatever name; () when disjoint."""
+    """Find evaluation scenes that are also trained on, whatever their names.
+
+    Args:
+        index: Of the training data.
+        scenes: Worlds of the evaluation, by name.
+
+    Returns:
+        Names of the shared scenes; () if the sets are disjoint.
+    """
     shown = set(index.scenes.values())
     return tuple(scene for scene, world in scenes.items() if scene_hash(scene, world) in shown)

@@ -1,4 +1,4 @@
-"""Shortest ways between many points of a floor at once."""
+"""Shortest paths between many points of a floor at once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from worldgauge.worlds.walking.geodesic import Geodesic
 
 
 class PathLengths:
-    """Lengths of the shortest ways over the floor of `geodesic`, which bend at corners of its cells only.
+    """Lengths of shortest paths over the floor of `geodesic`, which bend at corners of its cells only.
 
-    They are those of `Geodesic.distance` or shorter: exact, but for 1e-4 of a cell a corner. A home has some hundred
-    corners; the ways between them are found once.
+    They equal those of `Geodesic.distance` or are shorter: exact but for 1e-4 of a cell per corner. A home has some
+    hundred corners; the paths between them are found once.
     """
 
     def __init__(self, geodesic: Geodesic) -> None:
@@ -24,7 +24,15 @@ class PathLengths:
         self._origin, self._cell_m = np.array(geodesic.floor.origin), geodesic.floor.cell_m
 
     def distances(self, a_xy: ArrayLike, b_xy: ArrayLike) -> FloatArray:
-        """(n, m) metres from points (n, 2) to points (m, 2); infinite where no way leads or a walker cannot stand."""
+        """Compute shortest path lengths.
+
+        Args:
+            a_xy: (n, 2) metres.
+            b_xy: (m, 2) metres.
+
+        Returns:
+            (n, m) metres; infinite without a path, or where a walker cannot stand.
+        """
         from worldgauge.suites.closedloop.training_data.coverage import _paths as kernel
 
         a, b = self._cells(a_xy), self._cells(b_xy)
@@ -36,7 +44,7 @@ class PathLengths:
         return np.asarray(kernel.joined(direct.T.copy(), last, bent.T.copy()).T * self._cell_m)
 
     def all_pairs(self, xy: ArrayLike) -> FloatArray:
-        """`distances` (n, n) of points (n, 2) among themselves, the same both ways, 0 to itself."""
+        """Return `distances` (n, n) of points (n, 2) among themselves; symmetric, 0 on the diagonal."""
         metres = self.distances(xy, xy)
         return np.minimum(metres, metres.T)
 
@@ -55,6 +63,6 @@ class PathLengths:
     def _cells(self, xy: ArrayLike) -> FloatArray:
         points = np.asarray(xy, np.float64)
         if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
-            raise ShapeError(f"places on a floor need shape (n, 2), finite, got {points.shape}")
+            raise ShapeError(f"expected finite points of shape (n, 2), got {points.shape}")
         cells: FloatArray = (points - self._origin) / self._cell_m
         return cells

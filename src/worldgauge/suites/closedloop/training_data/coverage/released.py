@@ -1,7 +1,7 @@
-"""Post-training data in the layout of the release: a folder a waypoint, a picture a step.
+"""Post-training data in the layout of the release: a folder per waypoint, an image per step.
 
-On disk: <scene>/traj-k/waypoint-i/step-j_type-rgb.png, step-j_type-depth.png (16 bits, 20 m / 65535 a level, 0 beyond)
-and metadata.json, which tells action and coordinates of every step (specification, 10.4). Steps are counted from 0 in
+On disk: <scene>/traj-k/waypoint-i/step-j_type-rgb.png, step-j_type-depth.png (16 bits, 20 m / 65535 per level, 0
+beyond) and metadata.json with action and coordinates of every step (specification, 10.4). Steps are counted from 0 in
 each waypoint, which is a clip by itself: the release turns the agent between two of them.
 """
 
@@ -36,22 +36,31 @@ from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
 
 DEPTH_RANGE_M = 20.0
-"""What the largest level means; what is farther is 0."""
+"""Depth of the highest level; what is farther is 0."""
 LEVELS = 2**16 - 1
 METADATA = "metadata.json"
 
 
 def write_released(root: Path, walk: Trajectory) -> Path:
-    """Write a walk as <root>/<scene>/traj-<number>/ with a folder a waypoint; returns it. Whole or not at all.
+    """Write a walk as <root>/<scene>/traj-<number>/ with a folder per waypoint, atomically.
+
+    Args:
+        root: Folder of scenes.
+        walk: With depth.
+
+    Returns:
+        The folder of the walk.
 
     Raises:
-        DataError: For a walk without depth, a scene that cannot be a folder, and when a file cannot be written.
+        DataError: If the walk has no depth, the scene's name is not allowed for a folder, or a file cannot be written.
     """
     if walk.depth is None:
-        raise DataError(f"{walk.scene}/{walk.number}: has no depth, which the layout of the release holds")
+        raise DataError(
+            f"{walk.scene}/{walk.number}: has no depth, which the released layout needs; collect it with depth"
+        )
     folder = Path(root) / check_name(walk.scene, "coverage") / f"traj-{walk.number}"
     counts: dict[int, int] = {}
-    told: dict[int, dict[str, Any]] = {}
+    metadata: dict[int, dict[str, Any]] = {}
     with atomic_folder(folder) as part:
         for k, (step, frame) in enumerate(zip(walk.steps, walk.frames, strict=True)):
             rgb, depth = checked_view((frame, walk.depth(k)), None, k)
@@ -61,10 +70,10 @@ def write_released(root: Path, walk: Trajectory) -> Path:
             write_png(place / f"step-{j}_type-rgb.png", rgb)
             _write_depth(place / f"step-{j}_type-depth.png", depth)
             row = step_row(k, step, walk.scene, walk.facts.camera_height_m)
-            told.setdefault(step.goal_index, {})[f"step-{j}"] = {
+            metadata.setdefault(step.goal_index, {})[f"step-{j}"] = {
                 key: row[key] for key in ("action", "coord", "habitat_camera_coord")
             }
-        for goal, rows in told.items():
+        for goal, rows in metadata.items():
             points = [row["coord"][0] for row in (rows["step-0"], rows[f"step-{len(rows) - 1}"])]
             content = {
                 f"scene-{walk.scene}": {
@@ -77,10 +86,10 @@ def write_released(root: Path, walk: Trajectory) -> Path:
 
 
 def read_released(root: Path) -> Iterator[Trajectory]:
-    """The clips of a folder of scenes, one a waypoint, by scene, trajectory and waypoint; pictures when asked for.
+    """Read the clips of a folder of scenes, one per waypoint, by scene, trajectory and waypoint; images on demand.
 
-    `goal_index` is the waypoint, `number` the trajectory; whether a step collided is not told there: False. The floor
-    is taken a camera height below the camera.
+    `goal_index` is the waypoint and `number` the trajectory. The layout does not record collisions: False. The floor is
+    assumed a camera height below the camera.
 
     Raises:
         DataError: Names the file and the field.
@@ -124,7 +133,7 @@ def _clip(folder: Path, scene: str, number: int, goal: int) -> Trajectory:
 
 
 def _rows(content: Any, number: int, goal: int, path: Path) -> Mapping[str, Any]:
-    """The steps of this waypoint; the file also holds those before it, when it is as the release writes it."""
+    """Return the steps of this waypoint; files as the release writes them also hold those before it."""
     try:
         (scene,) = content.values()
         rows = scene[f"traj-{number}"]["steps"][f"waypoint-{goal}"]
@@ -137,7 +146,7 @@ def _rows(content: Any, number: int, goal: int, path: Path) -> Mapping[str, Any]
 
 
 def _coordinate(row: Mapping[str, Any], key: str) -> tuple[list[float], list[float]]:
-    """Position and rotation w, x, y, z of a field."""
+    """Return position and rotation w, x, y, z of a field."""
     pair = row[key]
     if not isinstance(pair, list) or [isinstance(one, list) and len(one) for one in pair] != [3, 4]:
         raise ValueError(f"field '{key}' is {short(pair)}; give [[x, y, z], [w, x, y, z]]")
@@ -154,11 +163,11 @@ def _write_depth(path: Path, depth: Depth) -> None:
 
 
 def _read_depth(path: Path, size: tuple[int, int]) -> Depth:
-    """Metres (H, W), infinite where the level is 0."""
+    """Return metres (H, W), infinite where the level is 0."""
     import cv2
 
     if image_size(path) != size:
-        raise DataError(f"{path}: is of another size than the picture; download the folder again")
+        raise DataError(f"{path}: has another size than the image; download the folder again")
     with open(path, "rb") as file:
         data = file.read(MAX_IMAGE_BYTES)
     try:
@@ -166,7 +175,7 @@ def _read_depth(path: Path, size: tuple[int, int]) -> Depth:
     except cv2.error:
         levels = None
     if levels is None or levels.dtype != np.uint16 or levels.ndim != 2:
-        raise DataError(f"{path}: is no 16-bit picture of one channel; download the folder again")
+        raise DataError(f"{path}: is not a 16-bit image of one channel; download the folder again")
     metres = levels.astype(np.float32) * np.float32(DEPTH_RANGE_M / LEVELS)
     return np.where(levels > 0, metres, np.float32(np.inf)).astype(np.float32)
 

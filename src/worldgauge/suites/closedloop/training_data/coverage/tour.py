@@ -1,7 +1,7 @@
-"""Which places a walk through a scene goes to, one after the other, so that little is left unseen or seen twice.
+"""The order in which a walk through a scene visits its waypoints, so that little is left unseen or seen twice.
 
-Algorithm 1 of World-in-World (specification, section 10.2) on distances alone, whatever they are distances of: a graph
-or a home. `RELEASED` are the rules of the collector that was released with the paper (10.3).
+Algorithm 1 of World-in-World (specification, section 10.2) on distances alone, of a graph or a home. `RELEASED` are the
+rules of the collector that was released with the paper (10.3).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
 
 MANY_POINTS = 1400
-"""Of the formula. Distances are kept of all pairs, so the cost of more grows with the square."""
+"""Of the formula. Distances of all pairs are stored, so the cost grows with the square."""
 UNREACHABLE_M = 15.0
-"""Distance of pairs without a way, as in the released collector; the paper has none."""
+"""Distance of pairs without a path, as in the released collector; the paper has none."""
 NEAR_GOAL_M = 2.0
 
 _RELEASED_MOST = 7500
@@ -29,20 +29,24 @@ _DECIMALS = 9
 """Sums of the same distances in another order are ties."""
 
 Go = Callable[[int, int], FloatArray | None]
-"""Walks from one point to another. Returns (n,) how close the way came to each point, in metres by the shortest way;
-None when it could not be walked."""
+"""Walks from one point to another. Returns (n,), the shortest path length in metres from the walked path to each point;
+None if it could not be walked."""
 
 
 @dataclass(frozen=True)
 class TourRules:
-    """The settings of the algorithm; as they are, those of the paper.
+    """Parameters of the algorithm; the defaults are the paper's.
 
-    density_m2: points a square metre (rho). alpha: weight of the mean distance. spacing_m: between waypoints (r_f).
-    leaf_ratio: goals that are open at a time, of all points (eta). n_points: "max" of MANY_POINTS and the density's, or
-    the "min", of which one is the start. next_goal: the "nearest", or the one whose distance is nearest to 2 m
-    ("near_2m"). visit_radius_m: a waypoint is visited when the way comes closer. reserve: points that are neither
-    leaves nor close to one may become leaves later. turned: the walker is turned towards each goal, by no action, so
-    that each leg is a clip by itself.
+    Attributes:
+        density_m2: Points per square metre (rho).
+        alpha: Weight of the mean distance.
+        spacing_m: Between waypoints (r_f).
+        leaf_ratio: Share of all points that are open goals at a time (eta).
+        n_points: "max" of MANY_POINTS and the density's, or the "min", of which one is the start.
+        next_goal: The "nearest", or the one whose distance is nearest to 2 m ("near_2m").
+        visit_radius_m: A waypoint is visited if the path comes closer.
+        reserve: Whether points that are neither leaves nor close to one may become leaves later.
+        turned: Whether the walker is turned towards each goal without an action, so that each leg is a clip by itself.
     """
 
     density_m2: float = 4.0
@@ -61,10 +65,15 @@ RELEASED = TourRules(n_points="min", next_goal="near_2m", visit_radius_m=0.5, re
 
 
 class Leg(NamedTuple):
-    """A way from one point to the next, and what is left after it.
+    """A path from one point to the next, and what is left after it.
 
-    reached: the way could be walked. visited: waypoints that are done with it, ascending. waypoints: those left, by
-    falling leaf score. leaves: those of them that are the next goals.
+    Attributes:
+        start: Point at which it starts.
+        goal: Point to which it leads.
+        reached: Whether it could be walked.
+        visited: Waypoints that are done with it, ascending.
+        waypoints: Those left, by falling leaf score.
+        leaves: Those of them that are the next goals.
     """
 
     start: int
@@ -81,11 +90,12 @@ class Tour:
     Args:
         distances_m: (n, n) metres by the shortest path, infinite where there is none.
         n_leaf: Goals open at a time.
+        rules: Parameters of the algorithm.
         points: Rows that may become waypoints, all by default.
 
     Raises:
-        ShapeError: For other distances.
-        UsageError: For no point, or no leaf.
+        ShapeError: If distances are not (n, n), or negative.
+        UsageError: Without a point or a leaf.
     """
 
     def __init__(
@@ -93,20 +103,24 @@ class Tour:
     ) -> None:
         distances = np.asarray(distances_m, np.float64)
         if distances.ndim != 2 or len(set(distances.shape)) != 1 or not (distances >= 0).all():
-            raise ShapeError(f"distances need shape (n, n), none below 0, got {distances.shape}")
+            raise ShapeError(f"expected distances of shape (n, n), none below 0, got shape {distances.shape}")
         chosen = tuple(range(len(distances))) if points is None else tuple(points)
         if not chosen or n_leaf < 1:
-            raise UsageError(f"a tour takes points and leaves, got {len(chosen)} and {n_leaf}")
+            raise UsageError(f"a tour needs at least 1 point and 1 leaf, got {len(chosen)} and {n_leaf}")
         self.rules = rules
         self.n_leaf = n_leaf
         self._distances = np.where(np.isfinite(distances), distances, UNREACHABLE_M)
         self.waypoints, self.leaves = self._select(chosen)
 
     def legs(self, go: Go, start: int) -> Iterator[Leg]:
-        """Walk from point `start` to one leaf after the other until none is left but where the walker is.
+        """Walk from point `start` to one leaf after the other until none is left but the walker's own point.
 
-        By the paper the start is a random leaf. A goal that `go` cannot reach is given up. `waypoints` and `leaves`
-        follow.
+        In the paper the start is a random leaf. A goal that cannot be reached is given up. `waypoints` and `leaves` are
+        updated after each leg.
+
+        Args:
+            go: Walks a leg.
+            start: Index of the first point.
         """
         here = start
         while others := [leaf for leaf in self.leaves if leaf != here]:
@@ -128,9 +142,9 @@ class Tour:
         return leaves[int(np.argmin(np.round(metres, _DECIMALS)))]
 
     def _select(self, among: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Those of `among` that stay waypoints, and the first n_leaf of them.
+        """Return those of `among` that stay waypoints, and the first n_leaf of them.
 
-        Waypoints that keep their distance from one another all stay; then this only sorts.
+        Waypoints at least `spacing_m` apart all stay; then this only sorts.
         """
         order = ranked(self._distances, among, self.rules.alpha)
         kept: list[int] = []
@@ -148,19 +162,19 @@ class Tour:
 
 
 def point_count(area_m2: float, rules: TourRules = PAPER) -> int:
-    """How many points are sampled on a floor of `area_m2`.
+    """Return the number of points sampled on a floor of `area_m2`.
 
     Raises:
-        UsageError: For no area.
+        UsageError: If the area is not positive and finite.
     """
     if not (math.isfinite(area_m2) and area_m2 > 0):
-        raise UsageError(f"a floor of {area_m2} m2 holds no points")
+        raise UsageError(f"the floor area must be positive, got {area_m2} m2")
     count = math.floor(rules.density_m2 * area_m2)
     return max(count, MANY_POINTS) if rules.n_points == "max" else max(min(count, _RELEASED_MOST, MANY_POINTS), 1)
 
 
 def crowding(n_points: int) -> str | None:
-    """What to know before more than MANY_POINTS are sampled in a scene; None for fewer."""
+    """Return a warning if more than MANY_POINTS are sampled in a scene, else None."""
     if n_points <= MANY_POINTS:
         return None
     return (
@@ -170,7 +184,7 @@ def crowding(n_points: int) -> str | None:
 
 
 def leaf_count(n_points: int, rules: TourRules = PAPER) -> int:
-    """How many leaves are open at a time, 1 or more.
+    """Return how many leaves are open at a time, 1 or more.
 
     The share is rounded up; by the "min" rule down, of all points but the start, which is one of them there.
     """
@@ -180,7 +194,16 @@ def leaf_count(n_points: int, rules: TourRules = PAPER) -> int:
 
 
 def leaf_scores(distances_m: FloatArray, among: Sequence[int], alpha: float) -> FloatArray:
-    """(k,) how far out each of k points lies: its largest distance to the others, and alpha times the mean one."""
+    """Score how far out points lie: the largest distance to the others, plus alpha times the mean one.
+
+    Args:
+        distances_m: (n, n) metres.
+        among: k rows.
+        alpha: Weight of the mean distance.
+
+    Returns:
+        (k,) metres.
+    """
     within = distances_m[np.ix_(among, among)]
     if len(within) < 2:
         return np.zeros(len(within))
@@ -189,6 +212,6 @@ def leaf_scores(distances_m: FloatArray, among: Sequence[int], alpha: float) -> 
 
 
 def ranked(distances_m: FloatArray, among: Sequence[int], alpha: float) -> tuple[int, ...]:
-    """`among` by falling leaf score, then by number."""
+    """Return `among` by falling leaf score, then by number."""
     scores = np.round(leaf_scores(distances_m, among, alpha), _DECIMALS)
     return tuple(int(among[row]) for row in np.lexsort((np.array(among, np.int64), -scores)))

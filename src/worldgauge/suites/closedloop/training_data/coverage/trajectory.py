@@ -1,6 +1,6 @@
-"""Trajectories of post-training data: panoramas with depth, poses and actions; written whole or not at all, read back.
+"""Trajectories of post-training data: panoramas with depth, poses and actions; written atomically, read back.
 
-On disk: <scene>/<number>/ with frames.mp4 (lossless) or frames/*.png, depth.npz (whole millimetres a frame, 0 for
+On disk: <scene>/<number>/ with frames.mp4 (lossless) or frames/*.png, depth.npz (whole millimetres per frame, 0 for
 none), steps.jsonl and manifest.json (specification: world_in_world, 10.4).
 
 Example:
@@ -10,7 +10,6 @@ Example:
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
 import zlib
@@ -28,7 +27,15 @@ from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.fields import number_of, poses_of, short, whole_of, world_of
 from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.core.image import MAX_PIXELS, Image, decode_png, write_png
-from worldgauge.core.io import atomic_folder, check_inside, check_name, list_folder, parse_json
+from worldgauge.core.io import (
+    atomic_folder,
+    check_inside,
+    check_name,
+    digest_of,
+    digest_of_file,
+    list_folder,
+    parse_json,
+)
 from worldgauge.core.video import Clip, Writer
 from worldgauge.suites.closedloop.format.coordinates import habitat_camera, habitat_stance
 from worldgauge.suites.closedloop.format.files import read_json
@@ -50,11 +57,11 @@ MAX_STEPS = 200_000
 
 
 class TrajectoryStep(NamedTuple):
-    """One row: frame k is what is seen after the action of row k.
+    """One row: the action that led to frame k, and where it was taken from.
 
     Attributes:
         action: The action; of row 0 STOP, which is null in the file.
-        pose: (4, 4) camera-to-world.
+        pose: (4, 4) camera-to-world of frame k.
         collided: Whether the action collided.
         goal_index: Waypoint that the walker was going to.
     """
@@ -113,17 +120,21 @@ class Trajectory:
         return np.stack([step.pose for step in self.steps])
 
     def part(self, start: int, n: int) -> TrainingClip:
-        """A training clip of n consecutive frames.
+        """Cut a training clip.
+
+        Args:
+            start: Index of its first frame.
+            n: Number of frames.
 
         Raises:
-            ShapeError: When the walk has fewer.
+            ShapeError: If the walk is shorter.
         """
         if not (start >= 0 and n >= 1 and start + n <= len(self)):
             raise ShapeError(
-                f"{self.scene}/{self.number}: frames {start} to {start + n - 1} of {len(self)} are asked for"
+                f"{self.scene}/{self.number}: frames {start} to {start + n - 1} were asked for, but it has {len(self)}"
             )
         rows = self.steps[start : start + n]
-        # What led to the first frame is no part of the clip.
+        # The action that led to the first frame is not part of the clip.
         actions = (Primitive.STOP, *(row.action for row in rows[1:]))
         return TrainingClip(self.frames[start : start + n], actions, np.stack([row.pose for row in rows]))
 
@@ -149,19 +160,24 @@ class FrameSource:
         self._read = read
 
     def frame(self, index: int) -> Image:
-        """One frame."""
+        """Return one frame."""
         return self._read(index)
 
     def read(self, indices: Iterable[int]) -> Iterator[Image]:
-        """Frames in the order of `indices`."""
+        """Return frames in the order of `indices`."""
         return (self._read(index) for index in indices)
 
 
 def checked_view(view: View, size: tuple[int, int] | None, k: int) -> View:
-    """The view, checked to be a panorama with depth, of the size (width, height) of the others.
+    """Check that a view is a panorama with depth, of the size of the others.
+
+    Args:
+        view: Image and depth.
+        size: (width, height) of the others; None for the first.
+        k: Index of the frame, for messages.
 
     Raises:
-        ShapeError: When it is not.
+        ShapeError: If it is not.
     """
     rgb, depth = np.asarray(view[0]), np.asarray(view[1])
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or depth.shape != rgb.shape[:2] or not rgb.size:
@@ -185,7 +201,7 @@ def write_trajectory(
     *,
     images: Literal["video", "png"] = "video",
 ) -> Path:
-    """Write a walk as <root>/<scene>/<number>/. One that is there is replaced.
+    """Write a walk as <root>/<scene>/<number>/, replacing an existing one.
 
     The same walk gives the same bytes, and several processes may write at once; call `write_index` after them.
 
@@ -202,9 +218,9 @@ def write_trajectory(
         The folder.
 
     Raises:
-        DataError: For a scene that is not allowed as a folder, another number of rows than frames, none at all, and
-            when a file cannot be written.
-        ShapeError: For other shapes.
+        DataError: If the scene's name is not allowed for a folder, the numbers of rows and frames differ or are 0, or a
+            file cannot be written.
+        ShapeError: If a frame or a pose has another shape.
     """
     folder = Path(root) / check_name(scene, "coverage") / trajectory_name(number)
     with atomic_folder(folder) as part:
@@ -231,7 +247,7 @@ def write_trajectory(
             "seed": facts.seed,
             "more": dict(facts.more),
             "worldgauge": __version__,
-            "sha256": {path.name: digest_of(path) for path in sorted(part.iterdir())},
+            "sha256": {path.name: digest_of_entry(path) for path in sorted(part.iterdir())},
         }
         text = json.dumps(manifest, indent=1, allow_nan=False)
         (part / MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -239,10 +255,10 @@ def write_trajectory(
 
 
 def trajectory_name(number: int) -> str:
-    """Name of the folder of trajectory `number` of a scene.
+    """Return the name of the folder of trajectory `number` of a scene.
 
     Raises:
-        DataError: For a number out of range.
+        DataError: If the number is out of range.
     """
     if not 0 <= number < 10**6:
         raise DataError(f"trajectory {number} of a scene; number them from 0 to 999999")
@@ -250,13 +266,20 @@ def trajectory_name(number: int) -> str:
 
 
 def step_row(k: int, step: TrajectoryStep, scene: str, camera_height_m: float) -> dict[str, Any]:
-    """One line of steps.jsonl, JSON values.
+    """Make one line of steps.jsonl.
 
-    coord and habitat_camera_coord: [position, rotation w x y z] of agent and camera in the simulator's frame, as
-    published; pose: the camera's, twelve numbers of camera-to-world in ours.
+    Args:
+        k: Index of the step.
+        step: The step.
+        scene: Name of the scene.
+        camera_height_m: Height of the camera above the floor.
+
+    Returns:
+        JSON values. coord and habitat_camera_coord: [position, rotation w x y z] of agent and camera in the simulator's
+        frame, as published; pose: the camera's, twelve numbers of camera-to-world in our world frame.
 
     Raises:
-        ShapeError: For no rigid pose.
+        ShapeError: If the pose is not finite (4, 4).
     """
     pose = np.asarray(step.pose, np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
@@ -276,24 +299,20 @@ def step_row(k: int, step: TrajectoryStep, scene: str, camera_height_m: float) -
 
 
 def millimetres(depth: Depth) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """Depth (H, W) in metres as whole millimetres, uint16; 0 where it is infinite, missing or beyond 65.5 m."""
+    """Return depth (H, W) in metres as whole millimetres, uint16; 0 where it is infinite, missing or beyond 65.5 m."""
     scaled = np.rint(np.nan_to_num(np.asarray(depth, np.float64), nan=0.0, posinf=0.0, neginf=0.0) * 1000)
     return np.where((scaled >= 1) & (scaled <= FARTHEST_MM), scaled, 0).astype(np.uint16)
 
 
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file, or of the files of a folder by name."""
+def digest_of_entry(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the files of a folder by name."""
     if path.is_file():
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    whole = hashlib.sha256()
-    for inner in sorted(path.iterdir()):
-        whole.update(f"{inner.name}\0{digest_of(inner)}\n".encode())
-    return whole.hexdigest()
+        return digest_of_file(path)
+    return digest_of("".join(f"{inner.name}\0{digest_of_entry(inner)}\n" for inner in sorted(path.iterdir())))
 
 
 def read_trajectory(folder: Path) -> Trajectory:
-    """The trajectory in a folder; steps are read and checked, frames and depth when needed.
+    """Read the trajectory in a folder; steps are checked now, frames and depth are read on demand.
 
     Raises:
         DataError: Names the file and the field or line that is wrong.
@@ -325,10 +344,10 @@ def read_trajectory(folder: Path) -> Trajectory:
 
 
 def trajectory_folders(root: Path) -> Iterator[Path]:
-    """Folders of the trajectories below `root`, by scene and number.
+    """Return folders of the trajectories below `root`, by scene and number.
 
     Raises:
-        DataError: For a missing folder and for links that lead out.
+        DataError: If the folder is missing, or a link leads out of it.
     """
     root = Path(root)
     if not root.is_dir():
@@ -340,10 +359,10 @@ def trajectory_folders(root: Path) -> Iterator[Path]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a trajectory, with scene, number, frames, width, height and images checked.
+    """Read the manifest of a trajectory, with scene, number, frames, width, height and images checked.
 
     Raises:
-        DataError: When one of them is wrong.
+        DataError: If one of them is wrong.
     """
     path = folder / MANIFEST
     content = read_json(path)
@@ -368,10 +387,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_depth(folder: Path, k: int, size: tuple[int, int]) -> Depth:
-    """Depth (H, W) in metres of frame k, infinite where nothing was hit.
+    """Read the depth of one frame.
+
+    Args:
+        folder: Of the trajectory.
+        k: Index of the frame.
+        size: (width, height) in pixels.
+
+    Returns:
+        (H, W) metres, infinite where nothing was hit.
 
     Raises:
-        DataError: When it cannot be read.
+        DataError: If it cannot be read.
     """
     path = folder / DEPTH
     try:
@@ -391,10 +418,17 @@ def read_depth(folder: Path, k: int, size: tuple[int, int]) -> Depth:
 
 
 def picture(path: Path, size: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A PNG of a known size (width, height).
+    """Read a PNG of known size.
+
+    Args:
+        path: The file.
+        size: (width, height) in pixels.
+
+    Returns:
+        (H, W, 3) uint8.
 
     Raises:
-        DataError: For another size, and when it cannot be read.
+        DataError: If it has another size or cannot be read.
     """
     try:
         data = path.read_bytes()
@@ -407,20 +441,24 @@ def picture(path: Path, size: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.ui
 
 
 def scene_world(manifest: Mapping[str, Any], folder: Path) -> WorldFacts | None:
-    """The world in the manifest of a trajectory; None for none.
+    """Return the world in the manifest of a trajectory; None if it has none.
+
+    Args:
+        manifest: The manifest.
+        folder: Its folder, for messages.
 
     Raises:
         DataError: Names the field that is wrong.
     """
-    told = manifest.get("world")
+    world = manifest.get("world")
     try:
-        return None if told is None else world_of(told)
+        return None if world is None else world_of(world)
     except (TypeError, ValueError) as error:
         raise DataError(f"{folder / MANIFEST}: field 'world': {error}; collect it again") from error
 
 
 def _write_views(part: Path, frames: Iterable[View], images: str) -> tuple[tuple[int, int], int]:
-    """Write pictures and depth; returns (width, height) and how many there were."""
+    """Write images and depth; return (width, height) and their number."""
     count, size = 0, None
     if images == "png":
         (part / IMAGES).mkdir()

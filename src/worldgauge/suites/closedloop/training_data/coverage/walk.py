@@ -18,13 +18,20 @@ from worldgauge.worlds.walking.primitives import Primitive, Steps
 from worldgauge.worlds.walking.stance import Stance, walked
 
 MOST_STEPS = 7500
-"""In a scene (released collector)."""
+"""Per scene (released collector)."""
 ARRIVED_M = 0.2
-"""A walker that is as close has reached a waypoint: one step."""
+"""A walker within this distance, one step, has reached a waypoint."""
 
 
 class WalkStep(NamedTuple):
-    """Where the walker stands after an action; STOP where a clip begins. goal_index: of the leg it is on."""
+    """Where the walker stands after an action.
+
+    Attributes:
+        action: The action; STOP where a clip begins.
+        stance: The stance after it.
+        collided: Whether it collided.
+        goal_index: Of the leg it belongs to.
+    """
 
     action: Primitive
     stance: Stance
@@ -36,10 +43,16 @@ class WalkStep(NamedTuple):
 class CoverageWalk:
     """A walk, one clip after the other.
 
-    By the paper there is one clip; by the released rules one a leg, since the walker is turned between two of them.
-    area_m2: of the floor that can be walked on. points: (n, 2) metres, evenly spread over it. near_m: (n,) how close
-    the walk came to each. waypoints: of the points, as first chosen. goals: points, in the order of the legs; the last
-    is not reached where steps ran out. given_up: goals that steps of 0.2 m do not lead to.
+    In the paper there is one clip; by the released rules one per leg, since the walker is turned between two of them.
+
+    Attributes:
+        clips: Rows of each clip.
+        area_m2: Walkable floor area.
+        points: (n, 2) metres, evenly spread over the floor.
+        near_m: (n,) least path length from the walk to each point.
+        waypoints: Indices of points, as first chosen.
+        goals: Indices of points, in the order of the legs; the last is not reached if steps ran out.
+        given_up: Goals that steps of 0.2 m do not lead to.
     """
 
     clips: tuple[tuple[WalkStep, ...], ...]
@@ -56,7 +69,7 @@ class CoverageWalk:
         return sum(map(len, self.clips))
 
     def covered(self, radius_m: float) -> float:
-        """Share of the floor within `radius_m` of the walk, by the shortest way; estimated on `points`."""
+        """Return the share of the floor within `radius_m` of the walk, by shortest path; estimated on `points`."""
         return float((self.near_m < radius_m).mean())
 
 
@@ -70,19 +83,24 @@ def coverage_walk(
 ) -> CoverageWalk:
     """Walk to the waypoints of a floor until none is left, or `most_steps` actions are done.
 
-    Where the walk starts, and where it looks there, is drawn. At most `points` points are sampled.
+    Args:
+        geodesic: Paths on the floor.
+        rng: Draws the points, the start and its heading.
+        rules: Parameters of the tour.
+        points: Most points that are sampled; by default all.
+        most_steps: Most actions.
 
     Raises:
-        UsageError: For no points or steps.
-        WorldError: Where a walker can stand nowhere.
+        UsageError: If points or steps are less than 1.
+        WorldError: If there is no place to stand.
     """
     if most_steps < 1 or (points is not None and points < 1):
-        raise UsageError(f"a walk takes a point and a step at least, got {points} and {most_steps}")
+        raise UsageError(f"a walk needs at least 1 point and 1 step, got {points} and {most_steps}")
     area_m2 = floor_area(geodesic)
     count = min(point_count(area_m2, rules), points or point_count(area_m2, rules))
     places = np.stack([geodesic.random_point(rng) for _ in range(count)])
     ways = PathLengths(geodesic)
-    # Of the released rules, the last point is where the walker was put.
+    # By the released rules, the last point is the start.
     put = rules.n_points == "min" and count > 1
     tour = Tour(ways.all_pairs(places), leaf_count(count, rules), rules, points=range(count - put))
     first, waypoints = count - 1 if put else int(rng.choice(tour.leaves)), tour.waypoints
@@ -93,7 +111,7 @@ def coverage_walk(
     for leg in tour.legs(walker.go, first):
         goals += [leg.goal] * leg.reached
         given_up += not leg.reached
-        if walker.tired:
+        if walker.out_of_steps:
             break
     return CoverageWalk(
         tuple(map(tuple, walker.clips)), area_m2, places, walker.near_m, waypoints, tuple(goals), given_up
@@ -101,12 +119,12 @@ def coverage_walk(
 
 
 def floor_area(geodesic: Geodesic) -> float:
-    """Square metres of the floor that can be walked on."""
+    """Return the walkable floor area in square metres."""
     return float(geodesic.main.sum()) * geodesic.floor.cell_m**2
 
 
 class _Walker:
-    """Walks legs and keeps their rows. turned: towards the way before each leg, which begins a clip."""
+    """Walks legs and stores their rows; `turned`: turned towards the path before each leg, which begins a clip."""
 
     def __init__(
         self, geodesic: Geodesic, ways: PathLengths, places: FloatArray, start: Stance, most_steps: int, *, turned: bool
@@ -118,12 +136,12 @@ class _Walker:
         self.near_m = ways.distances([start[:2]], places)[0]
 
     @property
-    def tired(self) -> bool:
+    def out_of_steps(self) -> bool:
         """Whether no step is left."""
         return self._left == 0
 
     def go(self, start: int, goal: int) -> FloatArray | None:
-        """How close (n,) the steps to a point come to each; None when they do not lead there."""
+        """Walk to a point; return (n,), path lengths from the walk to each point, or None if it is not reachable."""
         here, place = self.clips[-1][-1].stance, self._places[goal]
         if self._turned:
             here = self._towards(here, place)

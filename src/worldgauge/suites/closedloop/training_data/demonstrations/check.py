@@ -13,7 +13,7 @@ import numpy as np
 from worldgauge.core.errors import DataError
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
-from worldgauge.suites.closedloop.training_data.coverage.trajectory import digest_of
+from worldgauge.suites.closedloop.training_data.coverage.trajectory import digest_of_entry
 from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import (
     MANIFEST,
     Demonstration,
@@ -26,21 +26,21 @@ from worldgauge.worlds.tabletop.splits import SEEDS
 
 _SEVERITIES = ("error", "warning", "info")
 _SHORT_M = 0.03
-"""A hand that stops farther from the pose was stopped by something."""
+"""A hand that stops farther from the pose was obstructed."""
 
 
 @dataclass(frozen=True)
 class TableTaskStatistics:
-    """The usable demonstrations of one task.
+    """Statistics of the usable demonstrations of one task.
 
     Attributes:
         task: Name of the task.
         demonstrations: Number of demonstrations.
         variations: Number of their variations.
-        frames: Of a demonstration.
-        seconds: Of a demonstration, simulated.
-        rate: Frames a second of simulated time.
-        sub_goals: Poses asked for.
+        frames: Per demonstration.
+        seconds: Per demonstration, simulated.
+        rate: Frames per second of simulated time.
+        sub_goals: Poses asked for, per demonstration.
         discarded: Tables given up, for any reason.
     """
 
@@ -56,7 +56,7 @@ class TableTaskStatistics:
 
 @dataclass(frozen=True)
 class DemonstrationStatistics:
-    """What `check` found.
+    """Results of `check`.
 
     Attributes:
         n_trajectories: Demonstrations in the folder.
@@ -75,11 +75,11 @@ class DemonstrationStatistics:
     findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self)
 
     def report(self) -> DataReport:
-        """The same statistics in the form that every check returns."""
+        """Return the same statistics in the form that every check returns."""
         columns = ("", "demon-\nstrations", "varia-\ntions", "frames", "frames\n/ s", "seconds", "poses", "given up")
         rows = tuple(
             (
@@ -101,14 +101,14 @@ class DemonstrationStatistics:
 
 
 def check(root: Path, *, decode: bool = False) -> DemonstrationStatistics:
-    """Statistics and findings of a folder: every manifest, every step, every video's length, and the index.
+    """Check a folder: every manifest, every step, every video's length, and the index.
 
     Args:
         root: The folder.
         decode: Compare digests, and read all frames and depths.
 
     Raises:
-        DataError: When there is no such folder.
+        DataError: If there is no such folder.
     """
     root = Path(root)
     demos: list[Demonstration] = []
@@ -120,7 +120,7 @@ def check(root: Path, *, decode: bool = False) -> DemonstrationStatistics:
         name = f"{folder.parent.name}/{folder.name}"
         try:
             demo = read_demonstration(folder, root)
-            # Opens the video, which must have as many frames as it is said to have.
+            # Opens the video, which must have the stated number of frames.
             demo.clip[0]
             manifest, facts = read_manifest(folder, root)
             if decode:
@@ -162,18 +162,18 @@ def _row(task: str, demos: list[Demonstration], reasons: dict[str, tuple[str, ..
 
 
 def _read_all(folder: Path, demo: Demonstration, manifest: dict[str, Any]) -> None:
-    """Raises DataError when a file is not the one that was written, or cannot be read to its end."""
-    told = manifest.get("sha256")
+    """Raise DataError if a file was changed since it was written, or cannot be read to its end."""
+    digests = manifest.get("sha256")
     for path in sorted(folder.iterdir()):
-        if path.name != MANIFEST and (not isinstance(told, dict) or told.get(path.name) != digest_of(path)):
-            raise DataError(f"{path}: is not the file that was written; collect it again")
+        if path.name != MANIFEST and (not isinstance(digests, dict) or digests.get(path.name) != digest_of_entry(path)):
+            raise DataError(f"{path}: was changed since it was written; collect it again")
     for k, _ in enumerate(demo.clip):
         if demo.depth is not None:
             demo.depth(k)
 
 
 def _odd(demo: Demonstration) -> Iterator[str]:
-    """What an expert who solves the task would not do."""
+    """Return what an expert who solves the task would not do."""
     if demo.progress[-1] < 1:
         yield f"ends with {demo.progress[-1]:.0%} of the task done"
     ends = np.array(demo.reached)
@@ -183,7 +183,7 @@ def _odd(demo: Demonstration) -> Iterator[str]:
 
 
 def _of_tables(root: Path, demos: list[Demonstration], errors: list[tuple[str, str]]) -> Iterator[Finding]:
-    """What the index says, and whether a table is another's or the evaluation's."""
+    """Return findings about the index, and about tables that occur twice or in the evaluation."""
     tested = [demo.id for demo in demos if demo.seed in SEEDS["test"]]
     if tested:
         text = f"{len(tested)} with a seed of the split 'test', which is evaluated on (first: {tested[0]})"

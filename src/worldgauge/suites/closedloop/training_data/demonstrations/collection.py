@@ -1,8 +1,8 @@
-"""Collecting demonstrations of the table's expert: front frames, poses, and where things were; only solved ones.
+"""Collecting demonstrations of the table's expert: front frames, poses, and places of things; solved ones only.
 
-One item is one demonstration; its variation comes from its number, and the seeds of its tables from the collection's
-seed and its number, of the split "train", no two items having one in common. A demonstration is written whole or not at
-all; the index is made of all of them in the end.
+One item is one demonstration. Its variation comes from its number, and the seeds of its tables from the collection's
+seed and its number, in the split "train"; no two items share a seed. A demonstration is written atomically; the index
+is made of all of them at the end.
 """
 
 from __future__ import annotations
@@ -35,37 +35,40 @@ from worldgauge.suites.closedloop.training_data.demonstrations.demonstration imp
 from worldgauge.suites.closedloop.training_data.demonstrations.expert import Solution, demonstrate, replay
 from worldgauge.suites.closedloop.training_data.demonstrations.index import read_index, write_index
 from worldgauge.worlds.tabletop.contract import table_tasks
+from worldgauge.worlds.tabletop.engine import mujoco
 from worldgauge.worlds.tabletop.picture import front_camera, front_pose
 from worldgauge.worlds.tabletop.simulation import Simulation
 from worldgauge.worlds.tabletop.splits import SEEDS as TABLES
-from worldgauge.worlds.tabletop.world import Tabletop, mujoco
+from worldgauge.worlds.tabletop.world import Tabletop
 
 SIZE = (448, 448)
-"""Width and height of the front frames, as of the paper's manipulation tasks."""
+"""Width and height of the front frames, as in the paper's manipulation tasks."""
 PER_TASK = 200
 TRIES = 10
-"""Tables of a demonstration, one after the other, until the expert solves one; MAX_NUMBER times as many are a split."""
+"""Most tables per demonstration, until the expert solves one; a split has MAX_NUMBER times as many."""
 
 MAX_SIDE_PX = 1024
-"""Of the picture that the world can be rendered to."""
+"""Most side of the images that the world can be rendered to."""
 
 _TRIED = 3
-"""Demonstrations of each task that an estimate is made from, without pictures."""
+"""Demonstrations per task that an estimate is made from, without rendering."""
 _PIXEL_BYTES, _ROW_BYTES = {False: 0.09, True: 0.2}, 600
-"""Bytes on disk, a pixel of a frame without and with depth, and a frame's other facts; measured at 448x448."""
+"""Bytes on disk per pixel of a frame without and with depth, and per frame for its other facts; measured at 448x448."""
 
 
 @dataclass(frozen=True)
 class DemonstrationOptions:
-    """What a collection of demonstrations holds."""
+    """Options of a collection of demonstrations."""
 
     tasks: tuple[str, ...] | None = option(
-        None, "Tasks of the table, with commas; all by default.", choices=table_tasks.names
+        None, "Tasks at the table, separated by commas. By default all.", choices=table_tasks.names
     )
-    per_task: int = option(PER_TASK, "Demonstrations of each task; variations take turns.", low=1, high=MAX_NUMBER)
+    per_task: int = option(
+        PER_TASK, "Demonstrations of each task. Its variations are used in turn.", low=1, high=MAX_NUMBER
+    )
     size: tuple[int, int] = option(SIZE, "Width and height of a frame in pixels.", low=16, high=MAX_SIDE_PX)
-    depth: bool = option(False, "With the depth of every frame.")
-    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    depth: bool = option(False, "Also store the depth of every frame.")
+    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
 
 
 @collections.register("demonstrations")
@@ -84,15 +87,15 @@ class DemonstrationCollection(Collection):
     options: DemonstrationOptions
 
     def settings(self) -> dict[str, Any]:
-        """The options, with the names of all tasks."""
+        """Return the options, with the names of all tasks."""
         tasks = table_tasks.names() if self.options.tasks is None else self.options.tasks
         return {**plain(self.options), "tasks": sorted(tasks)}
 
     def check_same(self) -> None:
-        """Check that tasks, and demonstrations of each, are only added and not taken away.
+        """Check that tasks, and demonstrations of each, are only added.
 
         Raises:
-            RunError: When some are taken away.
+            RunError: If some would be removed.
         """
         super().check_same()
         before, now = self.manifest(), self.settings()
@@ -105,16 +108,16 @@ class DemonstrationCollection(Collection):
             )
 
     def camera(self) -> Mapping[str, Any]:
-        """The front camera, and where it is."""
+        """Return the front camera and its pose."""
         pose = front_pose()[:3].ravel().tolist()
         return {**asdict(_camera(self.options.size)), "pose": pose, "depth": "along the optical axis"}
 
     def begin(self, *, local: bool) -> None:
-        """Check that the physics engine is here, since without it every item would fail."""
+        """Check that the physics engine is installed, since without it every item would fail."""
         mujoco()
 
     def items(self) -> Iterator[Item]:
-        """One item per demonstration, task by task."""
+        """Return one item per demonstration, task by task."""
         for task in self.settings()["tasks"]:
             for number in range(self.options.per_task):
                 yield Item(str(folder_name(task, number)), {"task": task, "number": number})
@@ -124,7 +127,7 @@ class DemonstrationCollection(Collection):
         return _done(self.out, **item.args) is not None
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """One demonstration; a failure where the expert solved none of its tables."""
+        """Make one demonstration; a failure if the expert solves none of its tables. See `Collection.make`."""
         task, number = item.args["task"], item.args["number"]
         found = _done(self.out, task, number)
         if found is None:
@@ -142,7 +145,7 @@ class DemonstrationCollection(Collection):
         write_index(self.out)
 
     def estimate(self) -> Mapping[str, Any]:
-        """Frames and bytes to expect, from the first demonstrations of each task."""
+        """Estimate frames and bytes from the first demonstrations of each task."""
         per_task, frames = self.options.per_task, 0.0
         for task in self.settings()["tasks"]:
             tried = [_attempt(task, number, self.options.seed).solved for number in range(min(per_task, _TRIED))]
@@ -152,18 +155,18 @@ class DemonstrationCollection(Collection):
         return {"frames": round(frames), "bytes": round(size)}
 
     def summary(self) -> Mapping[str, Any]:
-        """How many, and the hash of the tables they were done on, all of the split "train"."""
+        """Return the number of demonstrations, and the hash of their tables, all of the split "train"."""
         index = read_index(self.out)
         return {"demonstrations": len(index.demonstrations), "split_hash": index.split_hash}
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts and lengths by task."""
+        """Check counts and lengths by task; see `Collection.check`."""
         return checking.check(root, decode=decode).report()
 
 
 class _Attempt(NamedTuple):
-    """The last table that was tried, and why those before it were given up; this one too where it is not solved."""
+    """The last table that was tried, and why those before it were given up; this one too if it is not solved."""
 
     world: Tabletop
     solved: Solution | None
@@ -171,7 +174,7 @@ class _Attempt(NamedTuple):
 
 
 def _attempt(task: str, number: int, seed: int) -> _Attempt:
-    """Tables of one demonstration, until the expert solves one."""
+    """Try tables of one demonstration until the expert solves one."""
     variation = number % table_tasks.entry(task).facts["variations"]
     discarded: list[str] = []
     for attempt in range(TRIES):
@@ -184,7 +187,7 @@ def _attempt(task: str, number: int, seed: int) -> _Attempt:
 
 
 def _table_seed(seed: int, number: int, attempt: int) -> int:
-    """Seeds of the training split in turn, from one that the collection's seed says; there are enough for all."""
+    """Return a seed of the training split, counted from the one that the collection's seed gives."""
     own = TABLES["train"]
     first = int(np.random.SeedSequence(seed).generate_state(1)[0])
     return own[(first + number * TRIES + attempt) % len(own)]
@@ -235,13 +238,13 @@ def _record(
 
 
 def _camera(size: Sequence[int]) -> Camera:
-    """The front camera with so many pixels; a frame that is wider or higher than square shows a part of its view."""
+    """Return the front camera at a frame size; a frame that is not square shows a part of its view."""
     width, height = size
     return front_camera(max(width, height)).cropped(width, height)
 
 
 def _done(out: Path, task: str, number: int) -> tuple[int, tuple[str, ...]] | None:
-    """Frames of a demonstration that is there, and why tables before it were given up; None where it is not."""
+    """Return the frames of an existing demonstration, and why tables before it were given up; None if there is none."""
     folder = out / folder_name(task, number)
     if not folder.is_dir():
         return None

@@ -1,8 +1,8 @@
-"""Demonstrations of the table's scripted expert: front frames, poses asked for and reached, and where things were.
+"""Demonstrations of the table's scripted expert: front frames, poses asked for and reached, and places of things.
 
 On disk, the post-training record: <task>/<number>/ with frames.mp4 (lossless), steps.jsonl, manifest.json and, if asked
-for, depth.npz (whole millimetres a frame, 0 for none). Seeds of tables are of the split "train", which no evaluation
-episode has (specification: world_in_world, 10.1 and 10.4).
+for, depth.npz (whole millimetres per frame, 0 for none). Seeds of tables are of the split "train", which no evaluation
+episode uses (specification: world_in_world, 10.1 and 10.4).
 
 Example:
     write_demonstration(root, facts, frames, steps)
@@ -36,14 +36,14 @@ from worldgauge.suites.closedloop.format.files import read_json
 from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
     Depth,
     checked_view,
-    digest_of,
+    digest_of_entry,
     millimetres,
     read_depth,
 )
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 MAX_NUMBER = 100_000
-"""Of demonstrations of a task."""
+"""Most demonstrations of a task."""
 
 FORMAT, VERSION = "worldgauge-demonstrations", 1
 VIDEO, DEPTH, STEPS, MANIFEST = "frames.mp4", "depth.npz", "steps.jsonl", "manifest.json"
@@ -55,7 +55,7 @@ FrontView = tuple[Image, Depth | None]
 MAX_STEPS_BYTES = 64 * 2**20
 MAX_FRAMES, MAX_SUB_GOALS, MAX_THINGS = 20_000, 1000, 64
 MAX_SEED = 2**53
-"""Whole numbers that every reader of JSON holds exactly."""
+"""The largest integer that every JSON reader represents exactly."""
 _MAX_M = 100.0
 _ROW = ("k", "action", "pose", "sub_goal", "progress", "things")
 
@@ -95,7 +95,7 @@ class DemoStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DemoFacts:
-    """All of a demonstration except its frames.
+    """Everything of a demonstration except its frames.
 
     Attributes:
         task: Name of the task.
@@ -108,7 +108,7 @@ class DemoFacts:
         things: Things of the task.
         camera: The front camera.
         camera_pose: (4, 4) camera-to-world.
-        fps: Frames a second of simulated time.
+        fps: Frames per second of simulated time.
         seconds: Simulated time.
         sub_goals: (n, 8) poses asked for.
         reached: The frame in which each was done.
@@ -189,12 +189,12 @@ class Demonstration:
 
     @property
     def under_way(self) -> NDArray[np.int64]:
-        """(T,) number of the sub-goal under way in each frame; it stays the last one after that has been reached."""
+        """(T,) number of the sub-goal pursued in each frame; it stays the last one after that has been reached."""
         return np.searchsorted(self.reached, np.arange(len(self)), side="left").astype(np.int64)
 
 
 def write_demonstration(root: Path, facts: DemoFacts, frames: Iterable[FrontView], steps: Iterable[DemoStep]) -> Path:
-    """Write a demonstration as <root>/<task>/<number>/. One that is there is replaced.
+    """Write a demonstration as <root>/<task>/<number>/, replacing an existing one.
 
     The same demonstration gives the same bytes, and several processes may write at once; call `write_index` after them.
 
@@ -208,8 +208,8 @@ def write_demonstration(root: Path, facts: DemoFacts, frames: Iterable[FrontView
         The folder.
 
     Raises:
-        DataError: Where numbers of frames, steps and things differ, and when a file cannot be written.
-        ShapeError: For other shapes, and values that are not finite.
+        DataError: If the numbers of frames, steps and things differ, or a file cannot be written.
+        ShapeError: If shapes are wrong or values not finite.
     """
     folder = Path(root) / folder_name(facts.task, facts.number)
     with atomic_folder(folder) as part:
@@ -243,7 +243,7 @@ def write_demonstration(root: Path, facts: DemoFacts, frames: Iterable[FrontView
             "reached": list(facts.reached),
             "discarded": list(facts.discarded),
             "worldgauge": __version__,
-            "sha256": {path.name: digest_of(path) for path in sorted(part.iterdir())},
+            "sha256": {path.name: digest_of_entry(path) for path in sorted(part.iterdir())},
         }
         text = json.dumps(manifest, indent=1, allow_nan=False)
         (part / MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -251,10 +251,10 @@ def write_demonstration(root: Path, facts: DemoFacts, frames: Iterable[FrontView
 
 
 def folder_name(task: str, number: int) -> Path:
-    """Path of demonstration `number` of a task, relative to the data folder.
+    """Return the path of demonstration `number` of a task, relative to the data folder.
 
     Raises:
-        DataError: For names and numbers that are not allowed for a folder.
+        DataError: If name or number is not allowed for a folder.
     """
     if not 0 <= number < MAX_NUMBER:
         raise DataError(f"demonstration {number} of '{task}'; number them from 0 to {MAX_NUMBER - 1}")
@@ -262,10 +262,10 @@ def folder_name(task: str, number: int) -> Path:
 
 
 def load_demonstrations(root: Path) -> tuple[Demonstration, ...]:
-    """All demonstrations of a folder, by task and number; no frame is decoded before it is needed.
+    """Load all demonstrations of a folder, by task and number; frames are decoded on demand.
 
     Raises:
-        DataError: For anything that is not as it was written, and where there is none. Names file and field or line.
+        DataError: If a file is not as it was written, or there is no demonstration. Names file and field or line.
     """
     found = tuple(read_demonstration(folder, Path(root)) for folder in demonstration_folders(root))
     if not found:
@@ -274,10 +274,10 @@ def load_demonstrations(root: Path) -> tuple[Demonstration, ...]:
 
 
 def demonstration_folders(root: Path) -> Iterator[Path]:
-    """Folders of the demonstrations below `root`, by task and number.
+    """Return folders of the demonstrations below `root`, by task and number.
 
     Raises:
-        DataError: For a missing folder and for links that lead out.
+        DataError: If the folder is missing, or a link leads out of it.
     """
     root = Path(root)
     if not root.is_dir():
@@ -289,7 +289,11 @@ def demonstration_folders(root: Path) -> Iterator[Path]:
 
 
 def read_demonstration(folder: Path, root: Path) -> Demonstration:
-    """The demonstration in a folder of `root`.
+    """Read the demonstration in a folder.
+
+    Args:
+        folder: Of the demonstration.
+        root: Of the data; links may not lead out of it.
 
     Raises:
         DataError: Names file and field or line that is wrong.
@@ -327,7 +331,14 @@ def read_demonstration(folder: Path, root: Path) -> Demonstration:
 
 
 def read_manifest(folder: Path, root: Path) -> tuple[dict[str, Any], DemoFacts]:
-    """The manifest of a demonstration, and its checked content.
+    """Read the manifest of a demonstration.
+
+    Args:
+        folder: Of the demonstration.
+        root: Of the data; links may not lead out of it.
+
+    Returns:
+        The JSON values, and their checked content.
 
     Raises:
         DataError: Names the field that is wrong.
@@ -388,7 +399,7 @@ def _step_row(k: int, step: DemoStep, facts: DemoFacts) -> dict[str, Any]:
 
 
 def _write_frames(part: Path, frames: Iterable[FrontView], size: tuple[int, int], fps: float) -> tuple[int, bool]:
-    """Write pictures, and depth where there is one; returns how many, and whether they have depth."""
+    """Write images, and depth if there is any; return their number, and whether they have depth."""
     count, packed = 0, None
     with ExitStack() as stack:
         video: Writer | None = None
@@ -411,7 +422,7 @@ def _write_frames(part: Path, frames: Iterable[FrontView], size: tuple[int, int]
 
 
 class _Film:
-    """The frames of a video that is opened when the first is asked for. Raises DataError then, if it is another."""
+    """The frames of a video, opened on first use. Raises DataError if it is another video than expected."""
 
     def __init__(self, path: Path, count: int, size: tuple[int, int]) -> None:
         self._path, self._count, self._size = path, count, size
@@ -432,7 +443,7 @@ class _Film:
 
 
 def _steps(path: Path, count: int, facts: DemoFacts) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Poses asked for (T, 8), of the hand (T, 8), progress (T,) and places (T, things, 3)."""
+    """Return poses asked for (T, 8), of the hand (T, 8), progress (T,) and places (T, things, 3)."""
     try:
         if path.stat().st_size > MAX_STEPS_BYTES:
             raise DataError(f"{path}: passes the limit of {MAX_STEPS_BYTES} bytes; collect it again")
@@ -451,7 +462,7 @@ def _steps(path: Path, count: int, facts: DemoFacts) -> tuple[FloatArray, FloatA
                 raise ValueError("field 'k' or 'sub_goal' is not what it should be")
             done = number_of(row, "progress", 0.0, 1.0)
             if not isinstance(things, list) or len(things) != len(facts.things):
-                raise ValueError(f"field 'things' has not {len(facts.things)} places")
+                raise ValueError(f"field 'things' does not have {len(facts.things)} places")
             places.append([_numbers(place, 3, "things") for place in things])
             actions.append(_numbers(action, 8, "action"))
             hands.append(_numbers(hand, 8, "pose"))
@@ -471,7 +482,7 @@ def _steps(path: Path, count: int, facts: DemoFacts) -> tuple[FloatArray, FloatA
 def _list_of(content: Mapping[str, Any], key: str, most: int) -> list[Any]:
     rows = content[key]
     if not isinstance(rows, list) or len(rows) > most:
-        raise ValueError(f"field '{key}' is no list of at most {most}")
+        raise ValueError(f"field '{key}' is not a list of at most {most}")
     return rows
 
 
@@ -483,7 +494,7 @@ def _numbers(row: Any, count: int, field: str) -> list[float]:
 
 
 def _poses(rows: list[Any], field: str) -> FloatArray:
-    """(n, 8), checked."""
+    """Return poses (n, 8), checked."""
     poses = np.array([_numbers(row, 8, field) for row in rows], np.float64).reshape(-1, 8)
     length = np.linalg.norm(poses[:, 3:7], axis=1)
     bad = (np.abs(length - 1) > 0.01) | (poses[:, 7] < 0) | (poses[:, 7] > 1)
@@ -507,5 +518,5 @@ def _text(value: Any, field: str) -> str:
     return value
 
 
-def _thing(told: Any) -> DemoThing:
-    return DemoThing(*(_text(told[name], "things") for name in ("name", "category", "colour")))
+def _thing(row: Any) -> DemoThing:
+    return DemoThing(*(_text(row[name], "things") for name in ("name", "category", "colour")))

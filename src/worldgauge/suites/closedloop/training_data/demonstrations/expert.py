@@ -1,4 +1,4 @@
-"""The table's expert at work: which poses it asks for, and the states that are kept on the way."""
+"""The table's expert at work: the poses it asks for, and the states on the way."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from worldgauge.worlds.tabletop.simulation import RECORD_S, Simulation, State
 from worldgauge.worlds.tabletop.world import Tabletop
 
 FRAMES = 150
-"""Of a demonstration in the paper, about."""
+"""Approximate number of frames of a demonstration in the paper."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What the expert did.
+    """The expert's solution.
 
     Attributes:
         start: The state before.
         moves: Each pose asked for, and the states on the way to it; the last one is where it ended.
-        stride: One in `stride` of the states that the simulation keeps is here, counted back from the end of each
-            move, so that every end is among them.
+        stride: One in `stride` of the simulation's states is kept, counted back from the end of each move, so that
+            every end is among them.
         seconds: Simulated time.
     """
 
@@ -40,7 +40,7 @@ class Solution:
 
     @property
     def fps(self) -> float:
-        """States a second of simulated time; at the start of a move the first may follow sooner."""
+        """States per second of simulated time; at the start of a move the first may follow sooner."""
         return 1 / (RECORD_S * self.stride)
 
     @property
@@ -50,14 +50,14 @@ class Solution:
 
 
 class ReplayedState(NamedTuple):
-    """A state put back into a simulation.
+    """A state restored in a simulation.
 
     Attributes:
-        asked: The pose under way.
+        asked: The pose pursued.
         sub_goal: Its number.
-        hand: Where the hand is.
-        progress: Of the task, 0 to 1.
-        things: (n, 3) metres in the world, the middle of each thing of the task.
+        hand: Pose of the hand.
+        progress: Of the task, in [0, 1].
+        things: (n, 3) centre of each thing of the task, world frame, metres.
     """
 
     asked: HandPose
@@ -68,18 +68,21 @@ class ReplayedState(NamedTuple):
 
 
 def demonstrate(table: Tabletop, *, frames: int = FRAMES) -> Solution | str:
-    """What the task's expert does from the start, or why that is no demonstration.
+    """Run the task's expert from the start.
 
     Args:
-        table: The table, as at its start.
-        frames: About as many states are kept, 50 a second at most.
+        table: The table, at its start.
+        frames: About as many states are kept, at most 50 per second.
+
+    Returns:
+        The solution, or why there is none.
     """
     done = carried_out(table)
     if not done.solved:
         return "a pose cannot be carried out" if done.moves and done.moves[-1].failed else str(done.reason)
     if not done.moves:
         return "it is solved from the start"
-    # A move that ends as a state is due keeps it twice.
+    # A move that ends when a state is due stores it twice.
     moves = [tuple(dict.fromkeys(move.states)) for move in done.moves]
     stride = _stride([len(states) for states in moves], frames)
     start = Simulation(table).state()
@@ -90,7 +93,12 @@ def demonstrate(table: Tabletop, *, frames: int = FRAMES) -> Solution | str:
 
 
 def replay(simulation: Simulation, solved: Solution) -> Iterator[ReplayedState]:
-    """Every state of a demonstration, put back into `simulation` to be looked at before the next one is asked for."""
+    """Restore every state of a demonstration in turn, so that it can be rendered before the next one is asked for.
+
+    Args:
+        simulation: Of the same table.
+        solved: The expert's solution.
+    """
     first = solved.moves[0][0]
     todo = [(0, first, solved.start)]
     todo += [(n, pose, state) for n, (pose, states) in enumerate(solved.moves) for state in states]
@@ -101,7 +109,7 @@ def replay(simulation: Simulation, solved: Solution) -> Iterator[ReplayedState]:
 
 
 def _stride(counts: Sequence[int], frames: int) -> int:
-    """One in how many of the states of each move to keep, so that there are about `frames` with the start."""
+    """Return one in how many of the states of each move to keep, so that there are about `frames` with the start."""
 
     def kept(stride: int) -> int:
         return 1 + sum(-(-count // stride) for count in counts)

@@ -1,8 +1,7 @@
-"""The index over demonstrations: on which tables they were done, and the proof that none of them is tested on."""
+"""The index of demonstrations: the tables they were done on, and the proof that none of them is evaluated on."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.fields import short, whole_of
-from worldgauge.core.io import write_file
+from worldgauge.core.io import digest_of, write_file
 from worldgauge.suites.closedloop.format.files import read_json
 from worldgauge.suites.closedloop.training_data.coverage.index import split_hash
 from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import (
@@ -61,7 +60,7 @@ def write_index(root: Path) -> DemonstrationIndex:
     """Write <root>/index.json from the demonstrations of a folder.
 
     Raises:
-        DataError: When one cannot be read.
+        DataError: If one cannot be read.
     """
     entries = []
     for folder in demonstration_folders(root):
@@ -80,10 +79,10 @@ def write_index(root: Path) -> DemonstrationIndex:
 
 
 def read_index(root: Path) -> DemonstrationIndex:
-    """The index of a folder.
+    """Read the index of a folder.
 
     Raises:
-        DataError: When a field is wrong, which is named, or a hash is not of its table.
+        DataError: If a field is wrong, which is named, or a hash is not of its table.
     """
     path = Path(root) / INDEX
     content = read_json(path)
@@ -101,19 +100,19 @@ def read_index(root: Path) -> DemonstrationIndex:
 
 
 def table_hash(task: str, variation: int, seed: int) -> str:
-    """Identity of a table before anything has moved: SHA-256 of its task, its variation and the seed of its places."""
-    return hashlib.sha256(json.dumps(["tabletop", task, variation, seed]).encode()).hexdigest()
+    """Identify a table before anything has moved: SHA-256 of its task, its variation and the seed of its places."""
+    return digest_of(json.dumps(["tabletop", task, variation, seed]))
 
 
 def overlap(index: DemonstrationIndex, scenes: Mapping[str, WorldFacts | None]) -> tuple[str, ...]:
-    """Those of the evaluation's `scenes` whose tables were used for demonstrations as well; () when disjoint."""
+    """Return those of the evaluation's `scenes` whose tables were also used for demonstrations; () if disjoint."""
     shown = {(entry.task, entry.variation, entry.seed) for entry in index.demonstrations}
     return tuple(name for name, world in scenes.items() if world is not None and _table(world) in shown)
 
 
 def _table(world: WorldFacts) -> tuple[Any, ...] | None:
     params = world.params
-    # Arguments that are not given are those of `worlds.tabletop.world.Tabletop`.
+    # Omitted arguments have the defaults of `worlds.tabletop.world.Tabletop`.
     table = (params.get("task"), params.get("variation", 0), params.get("seed", 0))
     return table if world.name == "tabletop" else None
 

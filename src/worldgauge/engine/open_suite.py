@@ -1,0 +1,109 @@
+"""Open a suite by its name, here or in a worker, and list its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.engine.collection.collection import collection_of
+from worldgauge.engine.store import check_file_slugs
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.user_modules import import_located, locate_module
+
+
+def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
+    """Make the suite with a registered name.
+
+    Args:
+        name: Registered name.
+        settings: Its settings, plain values.
+
+    Returns:
+        The suite.
+
+    Raises:
+        UnknownNameError: For an unknown suite or setting.
+        UsageError: For settings that the suite does not accept, or something registered that is not a suite.
+    """
+    kind = suites.get(name)
+    if not (isinstance(kind, type) and issubclass(kind, Suite)):
+        raise UsageError(f"what is registered as suite '{name}' is no subclass of worldgauge.engine.suite.base.Suite")
+    try:
+        made = kind(**settings)
+    except TypeError as error:
+        raise UsageError(f"suite '{name}' does not take the settings {dict(settings)}: {error}") from None
+    if made.name != name:  # run folders and workers know it by its own word
+        raise UsageError(f"the suite registered as '{name}' calls itself '{made.name}'; give both the same name")
+    return made
+
+
+def locate_suite(name: str) -> str:
+    """Find what a worker has to import to know a suite, which may be registered by a user's module.
+
+    Args:
+        name: Registered name.
+
+    Returns:
+        A module name or an absolute path, from `locate_module`.
+
+    Raises:
+        UsageError: For a suite that is in no file.
+    """
+    home = locate_module(suites.entry(name).origin.partition(":")[0])
+    if home is None:
+        raise UsageError(f"suite '{name}' is in no file that workers could import; put it into a module")
+    return home
+
+
+def import_suite(home: str, name: str, settings: Mapping[str, Any]) -> Suite:
+    """Import and open a suite in a worker.
+
+    Args:
+        home: What registers the suite, from `locate_suite`.
+        name: Registered name.
+        settings: Its settings, plain values.
+
+    Returns:
+        The suite.
+    """
+    import_located(home, f"suite '{name}'")
+    return open_suite(name, settings)
+
+
+def list_tasks(suite: Suite, data: Path, limit: int | None) -> list[Task]:
+    """List the tasks of a data set.
+
+    Args:
+        suite: The suite.
+        data: Folder of the data set.
+        limit: Number of first tasks to take. None for all.
+
+    Returns:
+        The tasks, in the order of the suite.
+
+    Raises:
+        DataError: For a folder that holds no data of the suite.
+        UsageError: For a limit below 1, ids that clash, or a data set without any task.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit must be at least 1, got {limit}")
+    try:
+        tasks = list(suite.tasks(data))
+    except DataError as error:
+        raise DataError(f"{error}{_other_maker(suite, data)}") from error
+    if not tasks:
+        raise UsageError(f"{data}: holds no task for suite '{suite.name}'{_other_maker(suite, data)}")
+    try:
+        check_file_slugs(task.id for task in tasks)
+    except UsageError as error:
+        raise UsageError(f"suite '{suite.name}', task ids of {data}: {error}") from None
+    return tasks[:limit]
+
+
+def _other_maker(suite: Suite, data: Path) -> str:
+    """The end of an error about data that were made for something else; empty where that is not known."""
+    maker = collection_of(data)
+    return "" if maker in (None, suite.name) else f" (this folder was made by: worldgauge collect {maker})"

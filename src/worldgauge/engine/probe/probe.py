@@ -1,0 +1,238 @@
+"""Ask a model in training a few tasks of a suite, within a time limit, without disturbing the training.
+
+probe = Probe("loopnav", tasks=8, seconds=60)  # once
+result = probe(model, step)                    # in the loop
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.errors import UsageError, WorldgaugeError
+from worldgauge.core.image import Image
+from worldgauge.core.model import WorldModel
+from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.probe.data import small_data_set
+from worldgauge.engine.probe.result import ProbeResult, summarize_scores
+from worldgauge.engine.probe.strip import stack_strips, strip_of
+from worldgauge.engine.probe.training_state import TrainingState
+from worldgauge.engine.resume import PlannedTask
+from worldgauge.engine.run_manifest import describe_run
+from worldgauge.engine.store import RunFolder, read_record
+from worldgauge.engine.subject_run import RunStep, SubjectRun
+from worldgauge.engine.subjects import live_entry
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import Score, Task
+from worldgauge.engine.workers.worker import one_line
+
+SHOWN = 4
+"""Number of tasks in the strip of frames."""
+_RESERVE_S, _RESERVE_SHARE = 1.0, 0.1
+"""Part of the time that is left for putting everything back: so many seconds, or this share where that is less."""
+
+
+class Probe:
+    """A few tasks of a suite for a model in training. Make it once, before training; that may take minutes.
+
+    Attributes:
+        suite: The suite.
+        data: Folder of the data set.
+        tasks: The tasks, the same in every call.
+        seconds: Longest duration of a call.
+    """
+
+    def __init__(
+        self,
+        suite: str,
+        *,
+        tasks: int = 8,
+        seconds: float = 60.0,
+        data: Path | str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Open the suite and choose the tasks.
+
+        Args:
+            suite: Registered name of a suite that asks world models.
+            tasks: Number of tasks; of a larger data set as many, spread evenly over it.
+            seconds: Longest duration of a call, on the clock.
+            data: Folder of a data set. By default a small one is collected into the user's cache on first use.
+            settings: Settings of the suite, plain values.
+            seed: Seed of the tasks, as for `engine.run.run`.
+
+        Raises:
+            WorldgaugeError: When the suite asks no world models or has no data, or for a value that is not allowed.
+        """
+        if tasks < 1:
+            raise UsageError(f"a probe asks at least 1 task, got {tasks}")
+        if not 0 < seconds < math.inf:
+            raise UsageError(f"seconds of a probe must be more than 0, got {seconds:g}")
+        self.suite = open_suite(suite, settings or {})
+        _check_kind(self.suite)
+        self.seconds = seconds
+        self.data = small_data_set(self.suite, tasks) if data is None else Path(data)
+        self.tasks = _choose_tasks(list_tasks(self.suite, self.data, None), tasks, self.data)
+        self.suite.prepare(self.tasks, lambda what, done, of: None)
+        self._seed = seed
+        self._call: _Call | None = None
+
+    def __call__(self, model: WorldModel, step: int) -> ProbeResult:
+        """Ask the model all tasks, as far as the time allows.
+
+        The call returns within `seconds`, and raises no error of the model. Between two chunks of a rollout it stops by
+        itself. Where the time ends within a chunk, the rest is missing, and later calls return at once until that chunk
+        has ended: a live object cannot be stopped from outside.
+
+        Args:
+            model: A live object, as for `engine.run.run`.
+            step: Step of the training.
+
+        Returns:
+            The numbers, and what is missing.
+        """
+        began = time.monotonic()
+        if self._call is not None and self._call.is_alive():
+            reason = f"not asked: the call of step {self._call.step} still waits for the model"
+            return ProbeResult(self.suite.name, step, missing={task.id: reason for task in self.tasks})
+        state = TrainingState(model)
+        until = began + self.seconds - min(_RESERVE_S, _RESERVE_SHARE * self.seconds)
+        call = self._call = _Call(self, model, step, state, until, self._seed)
+        try:
+            state.set_evaluation()
+            call.start()
+            call.join(max(0.0, until - time.monotonic()))
+        finally:
+            call.stop = True
+            state.restore()
+        if not call.is_alive():
+            state.release_memory()
+            self._call = None  # holds the model
+        return call.result(time.monotonic() - began)
+
+
+class _OutOfTimeError(WorldgaugeError):
+    """Ends a task between two chunks."""
+
+
+class _Call(threading.Thread):
+    """One call of a probe. What it has found so far can be read at any time.
+
+    Args:
+        probe: The probe.
+        model: The model.
+        step: Step of the training.
+        state: State of the training.
+        until: Moment, of `time.monotonic`, when it has to end.
+        seed: Seed of the tasks.
+    """
+
+    def __init__(
+        self, probe: Probe, model: WorldModel, step: int, state: TrainingState, until: float, seed: int
+    ) -> None:
+        super().__init__(name=f"worldgauge-probe-{step}", daemon=True)
+        self.step = step
+        self.stop = False
+        self._probe = probe
+        self._model = model
+        self._state = state
+        self._until = until
+        self._seed = seed
+        self._last = time.monotonic()
+        self._asked: str | None = None
+        self._error: str | None = None
+        self._reasons: dict[str, str] = {}
+        self._scores: dict[str, Sequence[Score]] = {}
+        self._strips: list[Image] = []
+
+    def run(self) -> None:
+        """Perform and score the tasks in a folder of their own, which is removed at the end."""
+        try:
+            with self._state.entered(), TemporaryDirectory(prefix="worldgauge-probe-") as folder:
+                self._perform(Path(folder))
+        except (Exception, SystemExit) as error:
+            self._error = one_line(error)
+
+    def result(self, seconds: float) -> ProbeResult:
+        """What was found.
+
+        Args:
+            seconds: Duration of the call.
+
+        Returns:
+            The result.
+        """
+        scores = dict(self._scores)  # copied first: the thread may still run
+        missing = {task.id: self._reason(task) for task in self._probe.tasks if task.id not in scores}
+        values = summarize_scores(score for own in scores.values() for score in own)
+        strip = stack_strips(list(self._strips))
+        return ProbeResult(self._probe.suite.name, self.step, values, missing, strip, seconds)
+
+    def _perform(self, folder: Path) -> None:
+        probe = self._probe
+        with ExitStack() as stack:
+            entry = live_entry(self._model)
+            run = SubjectRun(probe.suite, probe.tasks, entry, RunFolder(folder / entry.label), self._seed, stack)
+            run.start(describe_run(probe.suite, probe.tasks, entry, seed=self._seed, data=probe.data, limit=None))
+            taken = 0.0
+            for planned in run.todo:
+                began = time.monotonic()
+                if self.stop or began + taken > self._until:  # the next one may take as long as the last
+                    return
+                self._asked = planned.task.id
+                step = run.perform_live(planned, self._watch)
+                if step.status == "done":
+                    self._keep(run, planned)
+                else:
+                    self._reasons[planned.task.id] = step.error or ""
+                taken = time.monotonic() - began
+
+    def _watch(self, step: RunStep) -> None:
+        """Called after every chunk: stop where the next one would come too late, if it took as long as this one."""
+        now = time.monotonic()
+        taken, self._last = now - self._last, now
+        if self.stop or now + taken > self._until:
+            raise _OutOfTimeError(f"the {self._probe.seconds:g} s of the probe were over")
+
+    def _keep(self, run: SubjectRun, planned: PlannedTask) -> None:
+        task = planned.task
+        run.derive_scores()
+        self._scores[task.id] = [score for _, score in run.folder.scores() if score.task == task.id]
+        if len(self._strips) < SHOWN:
+            strip = strip_of(run.suite, read_record(run.folder.record(task.id), task, planned.key))
+            self._strips += [] if strip is None else [strip]
+
+    def _reason(self, task: Task) -> str:
+        if task.id in self._reasons:
+            return self._reasons[task.id]
+        if self._error is not None:
+            return self._error
+        if task.id == self._asked:
+            return f"the {self._probe.seconds:g} s of the probe ended while the model was asked"
+        return f"not asked: the {self._probe.seconds:g} s of the probe were over"
+
+
+def _check_kind(suite: Suite) -> None:
+    if suite.subject_kind != "model":
+        able = sorted(entry.name for entry in suites if suites.get(entry.name).subject_kind == "model")
+        raise UsageError(
+            f"suite '{suite.name}' asks agents, and a probe is for world models; take one of {', '.join(able)}"
+        )
+
+
+def _choose_tasks(tasks: Sequence[Task], count: int, data: Path) -> list[Task]:
+    """At most `count` tasks that can be asked, spread evenly."""
+    able = [task for task in tasks if task.skip is None]
+    if not able:
+        raise UsageError(f"{data}: no task can be asked: {tasks[0].skip}")
+    chosen = np.linspace(0, len(able) - 1, min(count, len(able))).round().astype(int)
+    return [able[number] for number in chosen]

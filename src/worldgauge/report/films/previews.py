@@ -1,0 +1,69 @@
+"""Previews: one task as one small picture per subject, for pages that lead to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from worldgauge.report.answer_cards import view_answer_card
+from worldgauge.report.films.stills import contact_sheet
+from worldgauge.report.films.task_cards import gather_footage
+from worldgauge.report.loading import load_evidence, read_tasks
+from worldgauge.report.page import assign_styles
+from worldgauge.report.wording import Vocabulary
+
+FRAMES, REPLAY_FRAMES = 6, 3
+"""Frames of a film in its preview; of a replay, whose frames hold several pictures side by side."""
+WIDTH_PX = 768
+"""Width of a preview."""
+BUDGET_BYTES = 40_000
+"""Approximate largest size of the preview of one subject."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What one subject made of a task.
+
+    Attributes:
+        label: Name of the subject, or of the truth.
+        encoded: Picture as a data URL: frames in a row, or the picture of an answer.
+    """
+
+    label: str
+    encoded: str
+
+
+def preview_task(runs: Sequence[Path], order: Sequence[str] = ()) -> list[Preview]:
+    """Preview the first task of which at least two subjects have something to show.
+
+    Args:
+        runs: Run folders, or folders of run folders, all of one suite.
+        order: Labels of the subjects in the order wanted; others come before them.
+
+    Returns:
+        One preview per subject. Empty where no task can be shown.
+
+    Raises:
+        RunError: When a run cannot be read.
+    """
+    evidence, suite = load_evidence(runs)
+    styles, words = assign_styles(evidence), Vocabulary.of(suite)
+    for name, task in read_tasks(evidence).items():
+        if suite.shows_answers:
+            card = view_answer_card(name, evidence, suite, task, styles)
+            found = [Preview(one.style.label, one.picture.encoded) for one in card.answers if one.picture is not None]
+        else:
+            clips = gather_footage("preview", name, evidence, suite, task, styles, words).clips
+            count = REPLAY_FRAMES if suite.shows_films else FRAMES
+            stills = {label: _spread(len(clip), count) for label, clip in clips.items()}
+            rows, _ = contact_sheet(clips, stills, budget=BUDGET_BYTES, width=WIDTH_PX // count)
+            found = [Preview(row.name, row.encoded) for row in rows]
+        if len(found) > 1:
+            return sorted(found, key=lambda one: order.index(one.label) if one.label in order else -1)
+    return []
+
+
+def _spread(length: int, count: int) -> list[int]:
+    """Indices of `count` frames from the first to the last one, evenly."""
+    return sorted({round(k * (length - 1) / (count - 1)) for k in range(count)})

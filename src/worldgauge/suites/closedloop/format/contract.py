@@ -1,0 +1,124 @@
+"""The file format of one task's episodes: which folder, which files, how a row is read, what a check says of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.engine.collection.findings import Finding, Spread
+from worldgauge.suites.closedloop.format.episode import Episode, Fault
+from worldgauge.suites.closedloop.format.rows import EpisodeRow
+
+EpisodeT = TypeVar("EpisodeT", bound=Episode)
+Worlds = Mapping[str, WorldFacts | None]
+
+
+@dataclass
+class FoundFiles:
+    """What the files of a folder hold, as it is found.
+
+    Attributes:
+        parts: By content, the path and the value of its file.
+        faults: Episodes that cannot be used.
+        notes: About the folder.
+    """
+
+    parts: dict[str, tuple[Path, Any]] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class EpisodeCheck:
+    """What a check says of one task's usable episodes, beside their number.
+
+    Attributes:
+        findings: What is wrong or worth knowing.
+        pictures: Pictures that belong to them.
+        means: By `EpisodeFormat.measures`.
+        tallies: How many there are of what, by `EpisodeFormat.tallied`.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    pictures: int = 0
+    means: Mapping[str, Spread | None] = field(default_factory=dict)
+    tallies: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+class EpisodeFormat(ABC, Generic[EpisodeT]):
+    """The files of one task's episodes; they lie in a folder of its own, and are recognised by their content.
+
+    Attributes:
+        kind: Name of the task.
+        key: Field of the JSON object that lists the episodes; no other task's. Empty where they are no such object.
+        contents: Words for what each file holds, by content; that of the episodes is called as the task.
+        folders: Names of the folder: ours, and the published one where there is one.
+        published: Episodes of the published benchmark; None where it has none.
+        measures: Titles of columns in the table of a check, by name of the mean.
+        measures_note: What these are, for the line below the table.
+        tallied: Words for the line of each tally below the table; empty for none.
+    """
+
+    kind: ClassVar[str]
+    key: ClassVar[str]
+    contents: ClassVar[Mapping[str, str]]
+    folders: ClassVar[tuple[str, ...]]
+    published: ClassVar[int | None] = None
+    measures: ClassVar[Mapping[str, str]] = {}
+    measures_note: ClassVar[str] = ""
+    tallied: ClassVar[Mapping[str, str]] = {}
+
+    # reading
+
+    def content_of(self, value: Any) -> str | None:
+        """Which of `contents` the value of a JSON file is that has no task's `key`; None for none of them."""
+        return None
+
+    def rows(self, value: Any) -> Sequence[Any]:
+        """The rows in the value of the episodes' file."""
+        rows: Sequence[Any] = value[self.key]
+        return rows
+
+    @abstractmethod
+    def read(self, row: EpisodeRow) -> EpisodeT:
+        """Read one row.
+
+        Raises:
+            KeyError: For a missing field.
+            ValueError: For a field that is wrong.
+            DataError: For a field that is wrong.
+        """
+
+    def completed(self, found: FoundFiles, episodes: Iterator[EpisodeT]) -> Iterator[EpisodeT]:
+        """The episodes with what lies beside their file; one that cannot be used becomes a fault of `found`."""
+        return episodes
+
+    # checking
+
+    def check(self, episodes: Sequence[EpisodeT], worlds: Worlds, *, decode: bool) -> EpisodeCheck:
+        """What is worth knowing of usable episodes.
+
+        Args:
+            episodes: All of this task.
+            worlds: Of every scene; None where it cannot be built here.
+            decode: Decode every picture, not only its header.
+        """
+        return EpisodeCheck()
+
+    def check_in_world(self, episode: EpisodeT, world: WorldFacts) -> Iterator[str]:
+        """Build the world of an episode, and say what does not fit it, one line each.
+
+        Raises:
+            WorldgaugeError: When the world cannot be built.
+        """
+        return iter(())
+
+
+def counted(names: Iterable[str]) -> dict[str, int]:
+    """How often each name is there, sorted by name."""
+    return dict(sorted(Counter(names).items()))

@@ -1,0 +1,1 @@
+"""Trials at a table: their file, and how they are collected."""

@@ -1,0 +1,104 @@
+"""Episodes of recognition, and their file (specification, 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from worldgauge.core.fields import short, whole_of
+from worldgauge.suites.closedloop.format.contract import EpisodeCheck, Worlds, counted
+from worldgauge.suites.closedloop.format.rows import MAX_WHOLE, EpisodeRow, eye_of, id_of, stance_of, text_of
+from worldgauge.suites.closedloop.format.write import distinct, place_fields, put_json
+from worldgauge.suites.closedloop.home.format import HomeFormat
+from worldgauge.worlds.indoor.homes import LABELS
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+
+
+@dataclass(frozen=True)
+class RecognitionEpisode:
+    """Name the boxed object.
+
+    Attributes:
+        id: Unique.
+        scene: Name of the scene.
+        difficulty: 0, 1 or 2.
+        target: Instance of the object in the scene.
+        category: The answer, one of the 27 labels in words ("chest of drawers").
+        start: Where the agent starts.
+        height_m: Height of the eye above the floor.
+        floor_m: Height of the floor in the world frame.
+    """
+
+    id: str
+    scene: str
+    difficulty: int
+    target: int
+    category: str
+    start: Stance
+    height_m: float = EYE_HEIGHT_M
+    floor_m: float = 0.0
+
+
+class RecognitionFormat(HomeFormat[RecognitionEpisode]):
+    """recognition/episodes.json.gz; published: AR/."""
+
+    kind, key = "recognition", "episodes"
+    contents: ClassVar[Mapping[str, str]] = {"recognition": "recognition episodes"}
+    folders = ("recognition", "AR")
+    published = 551
+    tallied: ClassVar[Mapping[str, str]] = {"difficulties": "difficulty", "labels": "target"}
+
+    def read(self, row: EpisodeRow) -> RecognitionEpisode:
+        """Read one episode (specification, 5.1)."""
+        start, floor = stance_of(row, "start")
+        label = text_of(row, "target_categrory").strip().replace("_", " ")  # so spelled in the files
+        if label not in LABELS:
+            raise ValueError(f"field 'target_categrory' is {short(label)}; give one of the {len(LABELS)} labels")
+        return RecognitionEpisode(
+            id=id_of(row, "id" if "id" in row else "episode_id"),
+            scene=text_of(row, "scene_id"),
+            difficulty=whole_of(row, "difficulty", 0, 2),
+            target=whole_of(row, "target_id", 0, MAX_WHOLE),
+            category=label,
+            start=start,
+            height_m=eye_of(row),
+            floor_m=floor,
+        )
+
+    def check(self, episodes: Sequence[RecognitionEpisode], worlds: Worlds, *, decode: bool) -> EpisodeCheck:
+        """How many are of each difficulty and label."""
+        difficulties = counted(str(one.difficulty) for one in episodes)
+        return EpisodeCheck(tallies={"difficulties": difficulties, "labels": counted(one.category for one in episodes)})
+
+
+def write_recognition(root: Path, episodes: Iterable[RecognitionEpisode]) -> Path:
+    """Write <root>/recognition/episodes.json.gz (specification, 5.1).
+
+    `episode_id` must be a whole number there: that of the id, or the row where the id is none, with the id in an extra
+    field.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        DataError: For two of one id, an id that is not allowed as a name, and when a file cannot be written.
+    """
+    unique = distinct(episodes)
+    content = {"episodes": [_row(number, episode) for number, episode in enumerate(unique)]}
+    return put_json(Path(root) / "recognition" / "episodes.json.gz", content, packed=True)
+
+
+def _row(number: int, episode: RecognitionEpisode) -> dict[str, Any]:
+    whole = episode.id.isascii() and episode.id.isdecimal() and str(int(episode.id)) == episode.id
+    return {
+        "episode_id": int(episode.id) if whole else number,
+        **({} if whole else {"id": episode.id}),
+        "scene_id": episode.scene,
+        "difficulty": episode.difficulty,
+        "target_id": episode.target,
+        "target_categrory": episode.category.replace(" ", "_"),
+        **place_fields("start", episode.start, episode.floor_m),
+        "camera_height": episode.height_m,
+    }

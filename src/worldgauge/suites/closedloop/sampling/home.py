@@ -1,0 +1,157 @@
+"""Collecting the tasks in homes: which home holds which episodes, and finding all episodes of one home.
+
+Episode k of a task is in home k mod the number of homes. So names, homes and wishes do not depend on how many are asked
+for, and the numbers of any two homes differ by one at most.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from worldgauge.core.geometry import Panorama
+from worldgauge.engine.collection.kernel import plain_facts
+from worldgauge.suites.closedloop.sampling.contract import EpisodeFacts, EpisodeSampler, Progress, Share
+from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
+from worldgauge.worlds import open_world
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.indoor.splits import SPLITS, scene_name, world_of
+from worldgauge.worlds.walking.geodesic import Geodesic
+
+
+class HomeSampler(EpisodeSampler):
+    """Collects the episodes of a task in homes.
+
+    Attributes:
+        id_form: Form of an episode's id, made of its number.
+    """
+
+    id_form: ClassVar[str]
+
+    def id_of(self, facts: EpisodeFacts) -> str:
+        """Id of an episode."""
+        return self.id_form.format(facts["number"])
+
+    @abstractmethod
+    def search(self, search: HomeSearch) -> Iterator[dict[str, Any]]:
+        """The episodes of one home, plain JSON values without their numbers; fewer where no more are found."""
+
+    def keep_pictures(self, search: HomeSearch, facts: EpisodeFacts) -> None:
+        """Take the pictures of an episode that was found.
+
+        Raises:
+            DataError: When one cannot be written.
+        """
+
+
+@dataclass(frozen=True)
+class HomeShare:
+    """The episodes that are to be found in one home.
+
+    Attributes:
+        scene: Name of the home.
+        split: Split of the homes.
+        home: Its number.
+        homes: Number of homes.
+        seed: Seed of the collection.
+        counts: Number of episodes by name of the task.
+    """
+
+    scene: str
+    split: str
+    home: int
+    homes: int
+    seed: int
+    counts: Mapping[str, int]
+
+    def numbers(self, kind: str) -> range:
+        """Numbers of its episodes of a task, in the whole collection."""
+        return range(self.home, self.home + self.counts[kind] * self.homes, self.homes)
+
+    def rng(self, kind: str) -> np.random.Generator:
+        """Source of all randomness in its episodes of a task."""
+        place = closed_loop_tasks.get(kind).order - 1
+        return np.random.default_rng([self.seed, SPLITS.index(self.split), self.home, place])
+
+    def find(self, out: Path, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """All episodes of the home; those not found are missing."""
+        world = open_world(world_of(self.scene))
+        home = cast(Home, world)
+        search = HomeSearch(out, self, home, Geodesic(home.floor), Panorama(*settings["size"]), Counter())
+        done = count(1)
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for sampler in home_samplers():
+            rows[sampler.kind] = own = []
+            # An end of the search before that of the numbers is reported below.
+            for number, facts in zip(self.numbers(sampler.kind), _found(sampler, search), strict=False):
+                own.append({"number": number, **facts})
+                sampler.keep_pictures(search, own[-1])
+                progress(next(done), sum(self.counts.values()))
+        short = [
+            f"{len(own)} of {self.counts[kind]} {kind}" for kind, own in rows.items() if len(own) < self.counts[kind]
+        ]
+        return {
+            "world": plain_facts(world.facts),
+            "asked": dict(self.counts),
+            "episodes": rows,
+            "discards": dict(sorted(search.discards.items())),
+            "failure": f"only {', '.join(short)} found" if short else None,
+        }
+
+
+@dataclass(frozen=True)
+class HomeSearch:
+    """Where episodes are found.
+
+    Attributes:
+        out: Folder of the collection.
+        share: What to find.
+        home: The home.
+        geodesic: Distances on its floor.
+        panorama: Camera of pictures all around.
+        discards: Tries that were thrown away by reason; samplers add theirs.
+    """
+
+    out: Path
+    share: HomeShare
+    home: Home
+    geodesic: Geodesic
+    panorama: Panorama
+    discards: Counter[str]
+
+
+def home_samplers() -> list[HomeSampler]:
+    """Those of all tasks in homes, in the order of tables."""
+    samplers = (closed_loop_tasks.get(name).sampler for name in task_names())
+    return [one for one in samplers if isinstance(one, HomeSampler)]
+
+
+def home_shares(settings: Mapping[str, Any]) -> Iterator[HomeShare]:
+    """The shares of all homes that have any episodes.
+
+    Args:
+        settings: "scenes", "split", "seed" and counts by name of the task.
+    """
+    homes = settings["scenes"]
+    kinds = [sampler.kind for sampler in home_samplers()]
+    for home in range(homes):
+        counts = {kind: len(range(home, settings[kind], homes)) for kind in kinds}
+        if any(counts.values()):
+            scene = scene_name(settings["split"], home)
+            yield HomeShare(scene, settings["split"], home, homes, settings["seed"], counts)
+
+
+def by_number(found: Sequence[tuple[Share, EpisodeFacts]]) -> list[tuple[Share, EpisodeFacts]]:
+    """The episodes of all homes in the order of their numbers."""
+    return sorted(found, key=lambda one: int(one[1]["number"]))
+
+
+def _found(sampler: HomeSampler, search: HomeSearch) -> Iterator[dict[str, Any]]:
+    return sampler.search(search) if search.share.counts[sampler.kind] else iter(())

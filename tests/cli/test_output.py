@@ -1,0 +1,171 @@
+"""What commands print, as text and as CSV, on terminals of any kind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import Done, command
+from support.places import TESTS
+
+DOUBLES = TESTS / "engine" / "doubles"
+SCORES = ["suite", "metric", "column", "subject", "kind", "n", "mean", "low", "high", "unit", "better"]
+ESCAPE = "\x1b"
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Three tasks of the suite "echo", one of them unusable."""
+    searched = os.pathsep.join(filter(None, [str(DOUBLES), os.environ.get("PYTHONPATH")]))
+    monkeypatch.syspath_prepend(DOUBLES)
+    monkeypatch.setenv("PYTHONPATH", searched)
+    import enginedoubles
+
+    enginedoubles.register()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "tasks.json").write_text(json.dumps({"n": 3, "skip": [2]}))
+    yield tmp_path / "data"
+    enginedoubles.unregister()
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Callable[..., Done]:
+    return lambda *arguments, **more: command(tmp_path, *arguments, **more)
+
+
+def rows_of(done: Done) -> list[dict[str, str]]:
+    """The rows of stdout, which holds nothing but CSV."""
+    reader = csv.DictReader(io.StringIO(done.stdout), strict=True)
+    rows = list(reader)
+    assert all(None not in row and None not in row.values() for row in rows), done.stdout
+    return rows
+
+
+def test_run_and_score_give_the_cells_of_all_tables_as_csv(cli: Callable[..., Done], data: Path) -> None:
+    arguments = ["run", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7"]
+    done = cli(*arguments, "--csv")
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(done)
+    assert list(rows[0]) == SCORES
+    (tables,) = [json.loads(cli(*arguments, "--json").stdout)["tables"]]
+    assert len(rows) == sum(len(table["columns"]) * len(table["rows"]) for table in tables)
+    cell = tables[0]["rows"][0]["cells"][0]
+    told = [rows[0][name] for name in ("n", "mean", "low", "high")]
+    assert told == [str(cell[name]) for name in ("n", "mean", "low", "high")]
+    assert (rows[0]["suite"], rows[0]["subject"], rows[0]["kind"]) == ("echo", "steady-level-7", "subject")
+    assert "steady-level-7: 3 expected" in done.stderr
+    assert "next: worldgauge report" in done.stderr
+    assert cli("score", "runs/echo", "--csv").stdout == done.stdout
+
+
+def test_csv_of_a_run_without_scores_is_its_header(cli: Callable[..., Done], data: Path) -> None:
+    done = cli("generate", "echo", "--data", data, "--model", "enginedoubles:Steady", "--csv")
+    assert done.stdout == ",".join(SCORES) + "\n"
+    assert "next: worldgauge score runs/echo" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "columns"),
+    [
+        (["list", "metrics"], ["name", "summary", "origin"]),
+        (["weights", "list"], ["name", "needed by", "size", "licence", "state"]),
+        (["check-model", "--model", "freeze"], ["check", "verdict", "question", "measured"]),
+        (
+            ["validate-metric", "sgcs", "--scenes", "2"],
+            ["metric", "perturbation", "n", "mean", "std"],
+        ),
+    ],
+)
+def test_other_tables_as_csv_have_their_own_columns(
+    arguments: list[str], columns: list[str], cli: Callable[..., Done]
+) -> None:
+    rows = rows_of(cli(*arguments, "--csv"))
+    assert len(rows) > 3
+    assert list(rows[0]) == columns
+
+
+def test_a_check_gives_its_table_as_csv_and_in_json(cli: Callable[..., Done], walks: Path) -> None:
+    table = json.loads(cli("check", "loopnav", "--data", walks, "--json").stdout)["table"]
+    done = cli("check", "loopnav", "--data", walks, "--csv")
+    assert list(csv.reader(io.StringIO(done.stdout))) == [
+        [name.replace("\n", " ") for name in table["columns"]],
+        *table["rows"],
+    ]
+    assert "usable" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [(["--json"], "--json and --csv: give one"), (["--dry-run"], "--dry-run has no tables")]
+)
+def test_csv_alone(more: list[str], said: str, cli: Callable[..., Done], data: Path) -> None:
+    done = cli("run", "echo", "--data", data, "--model", "enginedoubles:Steady", "--csv", *more)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+
+
+KINDS = ["suites", "collections", "models", "agents", "critics", "metrics", "worlds", "estimators", "decoders"]
+
+
+@pytest.mark.parametrize("words", [["adapters"], ["weights", "list"], *(["list", kind] for kind in KINDS)])
+def test_lists_fit_80_columns_with_every_word_whole(words: list[str], cli: Callable[..., Done]) -> None:
+    lines = cli(*words, columns=80).stdout.splitlines()
+    assert max(len(line) for line in lines if "worldgauge " not in line) <= 80
+    told = set(" ".join(lines).split())
+    for listed in json.loads(cli(*words, "--json").stdout).values():
+        for one in listed if isinstance(listed, list) and words[0] == "list" else ():
+            assert [word for word in (one["name"], *one["summary"].split(), one["origin"]) if word not in told] == []
+
+
+@pytest.mark.parametrize("verbose", ["-v", "--verbose"])
+def test_verbose_brings_back_a_line_a_task(verbose: str, cli: Callable[..., Done], data: Path) -> None:
+    done = cli("run", "echo", "--data", data, "--model", "enginedoubles:Steady", verbose)
+    assert "[2/3] steady even/0 done" in done.stderr
+    assert "tasks, " not in done.stderr
+
+
+def alone(folder: Path, *arguments: str | Path, **environment: str) -> Done:
+    """The command in a process of its own, which reads the environment as it starts."""
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "TERM")}
+    words = [sys.executable, "-P", "-m", "worldgauge.cli.main", *map(str, arguments)]
+    return subprocess.run(
+        words, capture_output=True, text=True, cwd=folder, env={**env, **environment}, stdin=subprocess.DEVNULL
+    )
+
+
+PLACES = [
+    {"COLUMNS": "40"},
+    {"COLUMNS": "40", "TERM": "dumb"},
+    {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "xterm-256color"},
+    {"COLUMNS": "12"},
+    {},
+]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=str)
+def test_a_run_is_told_in_any_place(place: dict[str, str], data: Path, tmp_path: Path) -> None:
+    arguments = ["--model", "enginedoubles:Steady?level=7", "--model", "enginedoubles:Faulty?how=raise&on=1"]
+    done = alone(tmp_path, "run", "echo", "--data", data, *arguments, **place)
+    assert done.returncode == 1, done.stderr
+    for whole in ("steady-level-7", "faulty-raise-how-raise-on-1", "[7.00, 7.00]", "n=2"):
+        assert whole in done.stdout
+    assert "failed: model 'faulty-raise' raised ValueError at frame 2: no such latent" in done.stderr
+    for text in (done.stdout, done.stderr):
+        assert ESCAPE not in text
+        assert "…" not in text
+
+
+@pytest.mark.parametrize("place", PLACES[:2], ids=str)
+def test_help_is_whole_on_a_narrow_terminal(place: dict[str, str], tmp_path: Path) -> None:
+    done = alone(tmp_path, "run", "mind", "--help", **place)
+    assert done.returncode == 0, done.stderr
+    assert "…" not in done.stdout
+    for option in ("--gpus-per-worker", "--retry-failed", "--dry-run", "--verbose", "--csv"):
+        assert option in done.stdout

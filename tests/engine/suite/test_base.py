@@ -1,0 +1,61 @@
+"""What a suite that overrides nothing asks of a model."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from support.task_context import QuietContext
+from worldgauge.core.actions import LOOP_WALK, Actions, Control
+from worldgauge.core.episode import Episode
+from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Task
+
+N, START = 6, 2
+
+
+class Walks(Suite):
+    """One walk: two steps forward, then a quarter turn to the left in three steps."""
+
+    name = "walks"
+
+    def episode(self, task: Task) -> tuple[Episode, int]:
+        rows = np.zeros((N - 1, len(LOOP_WALK)), np.float32)
+        rows[:2, LOOP_WALK.column("forward")] = 1
+        rows[2:, LOOP_WALK.column("camera_yaw")] = np.pi / 6
+        clip = Clip.from_array(np.zeros((N, 36, 64, 3), np.uint8), fps=20)
+        poses = pose_from_yaw_pitch(np.zeros((N, 3)), np.zeros(N))
+        return Episode("x", clip, poses, Actions(LOOP_WALK, rows), Camera.from_vertical_fov(64, 36, 75)), START
+
+
+class Listens:
+    """Keeps what it is asked."""
+
+    def __init__(self, control: Control) -> None:
+        self.spec = ModelSpec("listens", control=control)
+        self.asked: list[RolloutRequest] = []
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        self.asked.append(request)
+        yield np.zeros((request.horizon, 36, 64, 3), np.uint8)
+
+
+@pytest.mark.parametrize("control", ["actions", "camera", "text"])
+def test_a_model_gets_the_one_control_that_it_takes(control: Control, task_context: QuietContext) -> None:
+    model = Listens(control)
+    Walks().perform(Task("walks", "x", {}, "x"), model, task_context)
+    (request,) = model.asked
+    given = {"actions": request.actions, "camera": request.poses, "text": request.text}
+    assert [name for name, value in given.items() if value is not None] == [control]
+    assert request.actions is None or len(request.actions) == N - START
+    assert request.poses is None or len(request.poses) == N - START
+
+
+def test_words_say_what_is_done_after_the_last_frame_that_is_shown(task_context: QuietContext) -> None:
+    model = Listens("text")
+    Walks().perform(Task("walks", "x", {}, "x"), model, task_context)
+    assert model.asked[0].text == "Walk forward 0.2 metres. Turn left 90 degrees."
