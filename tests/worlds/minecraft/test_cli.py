@@ -178,7 +178,7 @@ def test_a_server_that_ends_is_told(served: tuple[subprocess.Popen[str], str]) -
 def test_parity_is_a_row_a_kind(folder: Path, packages: Path) -> None:
     words = ("parity", "--kind", "plains", "--kind", "interior", "--walks", "2", "--ticks", "30")
     rows = [line.split() for line in cli(folder, *words).stdout.splitlines()]
-    assert rows[0] == ["kind", "n", "equal", "worst", "m", "walked", "m", "causes"]
+    assert rows[0] == ["n", "equal", "worst", "m", "walked", "m", "causes"]
     assert [row[:2] for row in rows[1:3]] == [["plains", "60"], ["interior", "60"]]
     facts = json.loads(cli(folder, *words, "--json").stdout)
     assert (facts["seed"], facts["walks"], facts["kinds"]["plains"]["ticks"]) == (0, 2, 60)
