@@ -17,10 +17,10 @@ ARG EXTRAS=manipulation,policies,sfm
 RUN pip install --no-cache-dir --constraint /tmp/requirements.lock "$(ls /tmp/dist/*.whl)[$EXTRAS]"
 # Writable for any user, so that --user fits the owner of a mounted folder; caches and weights lie in the home.
 RUN useradd --create-home worldgauge \
- && mkdir /work \
- && chmod 1777 /home/worldgauge /work
+ && mkdir /workspace \
+ && chmod 1777 /home/worldgauge /workspace
 ENV HOME=/home/worldgauge
 USER worldgauge
-WORKDIR /work
+WORKDIR /workspace
 ENTRYPOINT ["worldgauge"]
 CMD ["--help"]

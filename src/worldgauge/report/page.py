@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,7 +19,7 @@ from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Table
-from worldgauge.metrics import metrics
+from worldgauge.metrics import metric_bounds
 from worldgauge.report import segmenter_accuracy as trust
 from worldgauge.report import tables
 from worldgauge.report import wording as words
@@ -147,8 +146,7 @@ def _results(
     framed = _framed(evidence, made) if mixed else metric
     sample = evidence.sample(framed)
     frame_name = name if framed == metric else words.metric_name(framed, sample.unit if sample else "1")
-    declared = next((one for one in (metric, metric.rpartition("/")[2]) if one in metrics), None)
-    bounds = metrics.entry(declared).facts["bounds"] if declared else (-math.inf, math.inf)
+    bounds = metric_bounds(metric)
     flags = {row.label: row.flag for row in headline.rows if row.flag}
     balanced = suite.balanced_by
     compared = compare(evidence, metric, higher=higher, bounds=bounds, flags=flags, balanced=balanced)

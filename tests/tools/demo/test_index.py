@@ -67,3 +67,9 @@ def test_without_a_complete_part_there_is_no_command(tmp_path: Path) -> None:
     demo = demo_in(tmp_path)
     demo.parts = demo.parts[1:]
     assert commands_for_own_model(demo) == []
+
+
+def test_the_model_to_start_from_is_the_one_of_the_readme(tmp_path: Path) -> None:
+    write_index(demo_in(tmp_path))
+    _, code = (tmp_path / OWN_MODEL).read_text("utf-8").split('"""\n\n')
+    assert code in (Path(__file__).parents[3] / "README.md").read_text("utf-8")

@@ -40,7 +40,7 @@ def test_the_table_of_a_part_is_never_cut(width: int) -> None:
     text = printed(part(card=CARD, started=1.0, ended=8.0), width)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
-    assert "[0.500, 0.500]" in text
+    assert "[0.50, 0.50]" in text
     assert ("n=8" in text) == (width >= 60)
 
 

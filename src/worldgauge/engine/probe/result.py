@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import Score
 from worldgauge.engine.suite.tables import make_cell
-from worldgauge.metrics import metrics
+from worldgauge.metrics import metric_bounds
 
 
 @dataclass(frozen=True)
@@ -119,9 +118,7 @@ def summarize_scores(scores: Iterable[Score]) -> dict[str, ProbeValue]:
 
 
 def _value_of(metric: str, scores: list[Score]) -> ProbeValue:
-    name = metric.rpartition("/")[2]
-    bounds = metrics.entry(name).facts["bounds"] if name in metrics else (-math.inf, math.inf)
-    cell = make_cell([score.value for score in scores], bounds)
+    cell = make_cell([score.value for score in scores], metric_bounds(metric))
     reasons = [score.reason or "its value is infinite" for score in scores]
     return ProbeValue(cell.mean, cell.low, cell.high, cell.n, None if cell.n else reasons[0])
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
 from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
-from worldgauge.metrics import metrics
+from worldgauge.metrics import metric_bounds
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 
 HEADLINE = "sgcs"
@@ -109,13 +109,7 @@ def _cell(scores: Sequence[Score]) -> Cell:
     """Over trajectories; missing ones are counted, not zero. FVD is one number of all of them."""
     if scores and scores[0].metric == "fvd":
         return fvd_cell(scores)
-    return make_cell([score.value for score in scores], _bounds(scores))
-
-
-def _bounds(scores: Sequence[Score]) -> tuple[float, float]:
-    """What values the metric can have: an interval of few values may reach beyond them."""
-    low, high = metrics.entry(scores[0].metric).facts["bounds"] if scores[0].metric in metrics else (0, np.inf)
-    return low, high
+    return make_cell([score.value for score in scores], metric_bounds(scores[0].metric))
 
 
 def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:

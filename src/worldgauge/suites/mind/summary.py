@@ -10,7 +10,7 @@ import numpy as np
 
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
-from worldgauge.metrics import metrics
+from worldgauge.metrics import metric_bounds, metrics
 from worldgauge.suites.mind.metrics.out_leg_motion import MOTION_SHARE, moves
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import PARTS, VIEWS
@@ -333,7 +333,7 @@ def _frozen_rows(metric: str, entries: Sequence[_SubjectScores], columns: Sequen
 
 def _cell(metric: str, scores: Sequence[Score], lost: int = 0) -> Cell:
     values = [score.value for score in scores]
-    return make_cell(values, _bounds(metric), expected=len(values) + lost)
+    return make_cell(values, metric_bounds(metric), expected=len(values) + lost)
 
 
 def _notes(metric: str, entries: Sequence[_SubjectScores]) -> Iterator[str]:
@@ -388,8 +388,3 @@ def _test_of(metric: str) -> str:
 def _declared(metric: str) -> tuple[str, Better]:
     facts = metrics.entry(metric.rpartition("/")[2]).facts
     return facts["unit"], facts["better"]
-
-
-def _bounds(metric: str) -> tuple[float, float]:
-    low, high = metrics.entry(metric.rpartition("/")[2]).facts["bounds"]
-    return low, high

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
-from worldgauge.metrics import metrics
+from worldgauge.metrics import metric_bounds, metrics
 from worldgauge.perception.decoders.crosscheck import DOUBTED
 from worldgauge.suites.target.drive_scores import comparison
 from worldgauge.suites.target.metrics.profiles import PROFILES
@@ -113,14 +113,13 @@ def _leaderboard(
 
 
 def _cell(entry: SubjectOutcomes, field: str, counting: Literal["scored", "all"] = "scored") -> Cell:
-    low, high = metrics.entry(METRICS[field]).facts["bounds"]
     values: list[float | None] = []
     for line in entry.lines:
         if counting == "all" and line.failed and field in WORST:
             values.append(WORST[field])
         else:
             values.append(None if line.values is None else line.values[field])
-    return make_cell(values, (low, high), expected=len(entry.lines))
+    return make_cell(values, metric_bounds(METRICS[field]), expected=len(entry.lines))
 
 
 def _by_group(title: str, entries: Sequence[SubjectOutcomes], notes: tuple[str, ...]) -> Iterator[Table]:

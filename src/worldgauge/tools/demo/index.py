@@ -12,7 +12,7 @@ from worldgauge import __version__
 from worldgauge.engine.store import atomic_write
 from worldgauge.engine.suite.base import suites
 from worldgauge.report.page import asset, environment
-from worldgauge.terminal.tables import number
+from worldgauge.terminal.tables import interval, number
 from worldgauge.tools.demo.schedule import Demo, Part
 
 INDEX = "index.html"
@@ -104,7 +104,7 @@ def _card(part: Part) -> dict[str, Any]:
     if card is None:
         return {"suite": part.suite, "question": part.shown.question, "error": part.error or "not run yet"}
     rows = [
-        {**row, "mean": number(row["mean"]), "low": number(row["low"]), "high": number(row["high"])}
+        {**row, "mean": number(row["mean"]), "interval": interval(row["low"], row["high"])}
         for row in card["rows"]
     ]
     return {**card, "rows": rows, "report": f"{part.suite}/report.html", "error": ""}

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table as Grid
 from rich.text import Text
 
-from worldgauge.terminal.tables import number
+from worldgauge.terminal.tables import interval, number
 from worldgauge.tools.demo.part import STAGES
 from worldgauge.tools.demo.schedule import Demo, Part
 
@@ -114,8 +114,7 @@ def ending(part: Part, width: int) -> RenderableType:
     for _ in range(3 if width >= NARROW else 2):
         grid.add_column(justify="right", no_wrap=True)
     for row in card["rows"]:
-        interval = f"[{number(row['low'])}, {number(row['high'])}]"
-        cells = (number(row["mean"]), Text(interval), f"n={row['n']}")
+        cells = (number(row["mean"]), Text(interval(row["low"], row["high"])), f"n={row['n']}")
         grid.add_row(Text(f"  {row['label']}", overflow="fold"), *cells[: len(grid.columns) - 1])
     took = "" if part.started is None or part.ended is None else f" ({clock(part.ended - part.started)})"
     return Group(Text(f"{part.suite}: {card['title']}, {card['column']}{unit}{better}{took}", style="bold"), grid)

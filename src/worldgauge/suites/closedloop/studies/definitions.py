@@ -15,7 +15,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.statistics import Correlation, PairedDifference, correlation, holm, paired_difference
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.tables import make_cell, smallest_difference
-from worldgauge.metrics import metrics
+from worldgauge.metrics import metric_bounds, metrics
 from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.scoring import HEADLINE
 from worldgauge.suites.closedloop.summary import summarize
@@ -164,8 +164,8 @@ def conclude(
 def _measure(study: Study, scores: Sequence[Score]) -> Cell | None:
     if study.measure is None:
         return None
-    low, high = metrics.entry(study.measure).facts["bounds"]
-    return make_cell([score.value for score in scores if score.metric == study.measure], (low, high))
+    values = [score.value for score in scores if score.metric == study.measure]
+    return make_cell(values, metric_bounds(study.measure))
 
 
 def _gains(arms: Sequence[Arm], values: Mapping[str, Mapping[str, float | None]]) -> tuple[Gain, ...]:

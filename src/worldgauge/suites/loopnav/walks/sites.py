@@ -119,30 +119,11 @@ class VoxelSite:
         return start_place(self._world, self._start.ground) if self._start.cell is None else self._start.cell
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose a cell about START_RADIUS from the middle.
-
-        Args:
-            begin: Cell to search around; the site's own by default.
-            rng: Generator.
-            rule: How offsets are drawn.
-
-        Raises:
-            WalkFailedError: None is found.
-        """
+        """As `LoopSite.first_place`, about START_RADIUS from the middle."""
         return self.next_place(begin or self.begin(), START_RADIUS, rng, rule)
 
     def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose a place by `sampling.sample_place`, or any column where goals are loose.
-
-        Args:
-            around: Cell to search around.
-            radius: Distance in cells.
-            rng: Generator.
-            rule: How offsets are drawn.
-
-        Raises:
-            WalkFailedError: None is found.
-        """
+        """As `LoopSite.next_place`, by `sampling.sample_place`; any column where goals are loose."""
         if self._start.loose:
             dx, dy = sample_offset(radius, rng, rule)
             return around[0] + dx, around[1] + dy, around[2]
@@ -152,7 +133,7 @@ class VoxelSite:
             raise WalkFailedError("no place to go") from None
 
     def goal(self, place: Cell) -> WalkGoal:
-        """The cell itself; the column where goals are loose."""
+        """As `LoopSite.goal`: the cell itself, or its column where goals are loose."""
         return WalkGoal(place[0], place[1], range_sq=1) if self._start.loose else WalkGoal(*place)
 
 
@@ -172,28 +153,12 @@ class FloorSite:
         """None: the walker is put down at A."""
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose any cell with room, each with equal probability.
-
-        Args:
-            begin: Not used.
-            rng: Generator.
-            rule: Not used.
-        """
+        """As `LoopSite.first_place`: any cell with room, each with equal probability."""
         cells = self.walker.cells
         return cells[int(rng.integers(len(cells)))]
 
     def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose a cell with room at about a given distance.
-
-        Args:
-            around: Cell to search around.
-            radius: Distance in cells.
-            rng: Generator.
-            rule: How offsets are drawn.
-
-        Raises:
-            WalkFailedError: None is found.
-        """
+        """As `LoopSite.next_place`, among cells with room."""
         for _ in range(MAX_REJECTIONS):
             dx, dy = sample_offset(radius, rng, rule)
             if (cell := self.walker.cell_at(around[0] + dx, around[1] + dy)) is not None:
