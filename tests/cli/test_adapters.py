@@ -1,5 +1,7 @@
 """`worldgauge adapters`: single files handed out, never over another file."""
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -45,3 +47,5 @@ def test_unknown_names_suggest_and_the_command_lists(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "worldgauge.cli.main", "adapters", "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert json.loads(done.stdout)["adapters"] == cli_adapters.known()
+    rows = subprocess.run([*command[:-1], "--csv"], capture_output=True, text=True).stdout
+    assert dict(list(csv.reader(io.StringIO(rows)))[1:]) == cli_adapters.known()

@@ -35,3 +35,5 @@ def test_the_demo_ranks_the_references_of_all_suites_after_an_interruption(tmp_p
     assert page.count("report.html") >= 5
     again = subprocess.run([*DEMO, "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert [part["error"] for part in json.loads(again.stdout)["parts"]] == [None] * 5
+    rows = subprocess.run([*DEMO, "--csv"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert len(rows.stdout.splitlines()) == 1 + sum(len(card["rows"]) for card in cards)

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from worldgauge.terminal.options import FAILED, Json, resumable
+from worldgauge.terminal.options import FAILED, Csv, Json, resumable
 
 if TYPE_CHECKING:
-    from worldgauge.tools.demo.schedule import Demo
+    from collections.abc import Iterator
+
+    from worldgauge.tools.demo.schedule import Demo, Part
 
 FOLDER = Path("worldgauge-demo")
+COLUMNS = ("suite", "title", "column", "subject", "n", "mean", "low", "high", "unit", "better")
+"""Columns of CSV: a row per subject of every suite."""
 
 
 def demo(
@@ -25,22 +29,26 @@ def demo(
         int | None, typer.Option(help="Number of parallel worker processes. By default the number of cores.", min=1)
     ] = None,
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
     """Measure reference models in every suite, and open the way to your own model. Takes about three minutes.
 
     It can be stopped at any moment; the same command continues it.
     """
-    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.output import form_of, print_csv, print_json
     from worldgauge.tools.demo.index import commands_for_own_model, write_index
     from worldgauge.tools.demo.live_view import DemoView
     from worldgauge.tools.demo.schedule import open_demo, perform
 
+    form = form_of(json, csv)
     processes = workers or len(os.sched_getaffinity(0))
     opened = open_demo(out, full=full, workers=processes)
     with resumable(), DemoView(opened) as view:
         perform(opened, processes, view)
     page = write_index(opened)
-    if json:
+    if form == "csv":
+        print_csv(COLUMNS, [row for part in opened.parts for row in _rows(part)])
+    elif form == "json":
         print_json(page=str(page), parts=[_facts(opened, place) for place in range(len(opened.parts))])
     else:
         view.end(page, commands_for_own_model(opened))
@@ -52,3 +60,10 @@ def _facts(opened: Demo, place: int) -> dict[str, object]:
     part = opened.parts[place]
     card = {} if part.card is None else {name: value for name, value in part.card.items() if name != "previews"}
     return {"suite": part.suite, "error": part.error or None, **card}
+
+
+def _rows(part: Part) -> Iterator[tuple[object, ...]]:
+    card = part.card or {"rows": ()}
+    for row in card["rows"]:
+        numbers = (row["n"], row["mean"], row["low"], row["high"])
+        yield part.suite, card["title"], card["column"], row["label"], *numbers, card["unit"], card["better"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import csv as csv_files
 import sys
 import textwrap
 from collections.abc import Iterable
 from json import dumps  # not ours, which needs numpy: this command has something to say where that is broken
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.terminal.options import FAILED, Json
+from worldgauge.terminal.options import FAILED, Csv, Json
 from worldgauge.tools.doctor.requirement import Requirement
 
 PARTS = ("minecraft",)
@@ -27,11 +28,14 @@ def doctor(
         str | None, typer.Option(metavar="HOST:PORT", help="With minecraft: also check a Java server of yours.")
     ] = None,
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
     """Check whether the installation works: what everything needs, and what is optional.
 
     Say what to install where something is missing. Exit with 1 if something that is needed is missing.
     """
+    if json and csv:
+        raise UsageError("--json and --csv: give one of them")
     if part is None:
         from worldgauge.tools.doctor import examine_installation
 
@@ -44,16 +48,16 @@ def doctor(
         found = examine(server)
     else:
         raise UnknownNameError("part to check", part, PARTS)
-    if not _show(found, json=json):
+    if not _show(found, "json" if json else "csv" if csv else "text"):
         raise typer.Exit(FAILED)
 
 
-def _show(found: Iterable[Requirement], *, json: bool) -> bool:
+def _show(found: Iterable[Requirement], form: Literal["text", "json", "csv"]) -> bool:
     """Print each requirement once it is known. Returns whether all that is needed works."""
     listed = []
     for one in found:
         listed.append(one)
-        if not json:
+        if form == "text":
             state = "ok" if one.well else "FAILED" if one.needed else "optional"
             # A path is cut only where it is wider than the terminal.
             lines = textwrap.wrap(
@@ -61,6 +65,8 @@ def _show(found: Iterable[Requirement], *, json: bool) -> bool:
             )
             print("\n".join(lines), flush=True)
     ok = all(one.well or not one.needed for one in listed)
-    if json:
+    if form == "csv":
+        csv_files.writer(sys.stdout, lineterminator="\n").writerows([Requirement._fields, *listed])
+    if form == "json":
         sys.stdout.write(dumps({"ok": ok, "findings": [one._asdict() for one in listed]}, indent=2) + "\n")
     return ok

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from worldgauge.cli import suite_commands
-from worldgauge.core.errors import UnknownNameError
+from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.terminal.options import FAILED, Csv, Json
 
 KINDS = {
@@ -51,13 +51,18 @@ def adapters(
     name: Annotated[str | None, typer.Argument(help="Adapter to copy. Without a name, all are listed.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the copy, and for the file that serves it.")] = Path("."),
     json: Json = False,
+    csv: Csv = False,
 ) -> None:
     """List or copy adapters: single files that serve published models from their own environments."""
     from worldgauge.cli import adapters as cli_adapters
     from worldgauge.cli import show
+    from worldgauge.terminal.output import form_of
 
+    form = form_of(json, csv)
     if name is None:
-        show.adapters(cli_adapters.known(), json)
+        show.adapters(cli_adapters.known(), form)
+    elif csv:
+        raise UsageError("--csv is for the list: leave NAME out, or give --json")
     else:
         show.handed_out(cli_adapters.hand_out(name, out), json)
 

@@ -287,13 +287,16 @@ def entries(kind: str, registry: Registry[Any], form: Form) -> None:
         print_listing(("name", "summary"), [(one["name"], f"{one['summary']}\n{one['origin']}") for one in listed])
 
 
-def adapters(known: Mapping[str, str], json: bool) -> None:
+def adapters(known: Mapping[str, str], form: Form) -> None:
     """Print the known adapters, and how to copy one."""
-    if json:
+    columns = ("name", "what it serves")
+    if form == "json":
         print_json(adapters=dict(known))
-        return
-    print_listing(("name", "what it serves"), list(known.items()))
-    out.print("copy one: worldgauge adapters NAME --out DIR", soft_wrap=True)
+    elif form == "csv":
+        print_csv(columns, list(known.items()))
+    else:
+        print_listing(columns, list(known.items()))
+        out.print("copy one: worldgauge adapters NAME --out DIR", soft_wrap=True)
 
 
 def handed_out(copies: Sequence[Path], json: bool) -> None:

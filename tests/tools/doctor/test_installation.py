@@ -1,5 +1,7 @@
 """`worldgauge doctor` on an installation that works, and on broken ones: each part ends in one line."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -61,6 +63,8 @@ def test_a_needed_part_that_is_broken_fails(tmp_path: Path, monkeypatch: pytest.
     assert found.returncode == 1
     assert json.loads(found.stdout)["ok"] is False
     assert not parts_of(found)["packages"].well
+    header, *rows = csv.reader(io.StringIO(command(tmp_path, "doctor", "--csv").stdout))
+    assert dict(zip(header, rows[0], strict=True)).items() >= {"part": "packages", "well": "False"}.items()
 
 
 def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

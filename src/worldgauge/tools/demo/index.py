@@ -103,8 +103,5 @@ def _card(part: Part) -> dict[str, Any]:
     card = part.card
     if card is None:
         return {"suite": part.suite, "question": part.shown.question, "error": part.error or "not run yet"}
-    rows = [
-        {**row, "mean": number(row["mean"]), "interval": interval(row["low"], row["high"])}
-        for row in card["rows"]
-    ]
+    rows = [{**row, "mean": number(row["mean"]), "interval": interval(row["low"], row["high"])} for row in card["rows"]]
     return {**card, "rows": rows, "report": f"{part.suite}/report.html", "error": ""}

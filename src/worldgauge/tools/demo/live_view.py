@@ -117,7 +117,7 @@ def ending(part: Part, width: int) -> RenderableType:
         cells = (number(row["mean"]), Text(interval(row["low"], row["high"])), f"n={row['n']}")
         grid.add_row(Text(f"  {row['label']}", overflow="fold"), *cells[: len(grid.columns) - 1])
     took = "" if part.started is None or part.ended is None else f" ({clock(part.ended - part.started)})"
-    return Group(Text(f"{part.suite}: {card['title']}, {card['column']}{unit}{better}{took}", style="bold"), grid)
+    return Group(Text(f"{part.suite}{took}: {card['title']}, {card['column']}{unit}{better}", style="bold"), grid)
 
 
 def clock(seconds: float | None) -> str:
