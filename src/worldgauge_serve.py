@@ -90,6 +90,7 @@ TOKEN_VARIABLE = "WORLDGAUGE_TOKEN"
 PARENT_VARIABLE = "WORLDGAUGE_PARENT"
 CONTENT_TYPE = "application/x-worldgauge"
 DTYPES = ("uint8", "uint16", "int32", "int64", "float32", "float64")
+INPUTS = ("caption", "depth")
 MAX_HEADER_BYTES = 1 << 20
 MAX_ARRAYS = 1024
 MAX_SIDES = 5
@@ -119,9 +120,9 @@ class ModelSpec:
 
     name: shown in tables. control: "actions", "camera" or "text", what drives it. view: "perspective" or "panorama".
     frame_size: (width, height) it takes and gives, None for the size of the context. fps: its own rate, None for any.
-    max_context: longest context in frames, None for all. chunk: frames it makes at once. inputs: ("depth",) where it
-    wants depth of the context. crop: (width, height) ratio of the centre part it can draw. settings: all that changes
-    its output, plain JSON values.
+    max_context: longest context in frames, None for all. chunk: frames it makes at once. inputs: what it cannot do
+    without: "caption", the scene in a sentence; "depth" of the context. crop: (width, height) ratio of the centre part
+    it can draw. settings: all that changes its output, plain JSON values.
     """
 
     name: str
@@ -267,7 +268,8 @@ class Context:
 class Request:
     """One question; holds all state. Exactly one of actions (horizon rows), poses (horizon, 4, 4) and text is set.
 
-    seed: of all randomness. task: id of the task it belongs to. world and truth are always None here.
+    seed: of all randomness. caption: the scene in a sentence, None where nobody knows one. task: id of the task it
+    belongs to. world and truth are always None here.
     """
 
     context: Context
@@ -276,6 +278,7 @@ class Request:
     actions: Actions | None = None
     poses: np.ndarray[Any, Any] | None = None
     text: str | None = None
+    caption: str | None = None
     world: None = None
     truth: None = None
     task: str = ""
@@ -607,6 +610,7 @@ def _request(given: Mapping[str, Any], arrays: Arrays, prefix: str) -> Request:
         Actions(space, array("actions", "float32", horizon, columns)) if driven[0] else None,
         array("poses", "float64", horizon, 4, 4) if driven[1] else None,
         text,
+        _words("caption", given.get("caption")),
         task=str(given.get("task", "")),
     )
 
@@ -620,6 +624,12 @@ def _camera(given: Mapping[str, Any]) -> Camera:
 def _space(given: Mapping[str, Any]) -> ActionSpace:
     axes = ((one["name"], one["kind"], tuple(_number("motion", m) for m in one["motion"])) for one in given["axes"])
     return ActionSpace(str(given["name"]), tuple(Axis(*axis) for axis in axes), _number("fps", given["fps"], 0))
+
+
+def _words(name: str, value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError("%s: %.50r is no text" % (name, value))
+    return value
 
 
 def _number(name: str, value: Any, least: float = -math.inf, kind: Any = float) -> Any:
@@ -677,8 +687,8 @@ class Served:
             plain = _plain(hello)
         except (TypeError, ValueError) as error:
             raise LoadError("%s '%s': its spec or needs are no plain JSON values: %s" % (serves, name, error)) from None
-        if plain["spec"].get("inputs", []) not in ([], ["depth"]):
-            raise LoadError("model '%s': inputs is %r; only ('depth',) reaches a model here" % (name, told["inputs"]))
+        if not all(one in INPUTS for one in plain["spec"].get("inputs", [])):
+            raise LoadError("model '%s': inputs is %r; give any of %s" % (name, told["inputs"], ", ".join(INPUTS)))
         return plain
 
 

@@ -77,6 +77,27 @@ def test_a_panorama_has_no_centre_part() -> None:
         ModelSpec("m", view="panorama", crop=(4, 3))
 
 
+def test_a_model_that_needs_a_caption_is_not_asked_without_one() -> None:
+    class Described:
+        spec = ModelSpec("described", inputs=frozenset({"caption"}))
+        asked: list[str | None] = []  # noqa: RUF012
+
+        def rollout(self, request: RolloutRequest) -> list[np.ndarray]:
+            self.asked.append(request.caption)
+            return [np.zeros((request.horizon, 4, 4, 3), np.uint8)]
+
+    model = Described()
+    for caption in (None, ""):
+        bare = replace(request(), caption=caption)
+        for ask in (lambda: list(checked_rollout(model, bare)), lambda: checked_batch(model, [request(), bare])):  # noqa: B023
+            with pytest.raises(NotApplicableError, match="'described' needs a caption of the scene, and this task"):
+                ask()
+    assert model.asked == []
+    assert len(list(checked_rollout(model, replace(request(), caption="A room.")))) == 1
+    assert model.asked == ["A room."]
+    assert not model.spec.privileged
+
+
 class Grey:
     """Frames of the grey level that is the seed, two a chunk; bad: the seed of a request that it fails."""
 

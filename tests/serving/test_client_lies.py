@@ -34,7 +34,7 @@ def liar(request: pytest.FixtureRequest) -> Iterator[RemoteModel]:
         ("name of a number", "holds no spec with a name"),
         ("long name", "calls itself 'xxx.*; expected a name of at most 200"),
         ("control characters", r"calls itself 'a\\x1b\[2Jb'"),
-        ("wants the truth", "wants \\['truth'\\]; of these only 'depth' is sent to served models"),
+        ("wants the truth", "wants \\['truth'\\]: world and truth are for references in this process"),
         ("size of text", "frame_size is \\('a', 'b'\\); give width and height"),
         ("unknown control", "control is \\['x'\\]; give one of"),
         ("more fields", "its spec has unknown fields: \\['gift'\\]"),

@@ -409,6 +409,16 @@ def test_the_rollout_on_the_page_is_a_request() -> None:
     assert (request.world, request.truth, request.poses, request.text) == (None, None, None, None)
 
 
+def test_a_caption_arrives() -> None:
+    assert requests_of(*asked(caption="A room."))[0].caption == "A room."
+    assert requests_of(*asked(caption=None))[0].caption is None
+    header, found = asked()
+    del header["requests"][0]["caption"]
+    assert requests_of(header, found)[0].caption is None
+    with pytest.raises(WireError, match="caption: 7 is no text"):
+        requests_of(*asked(caption=7))
+
+
 @pytest.mark.parametrize("name", ["0/context/poses", "0/context/actions", "0/actions"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_numbers_that_are_not_finite_are_refused(name: str, value: float) -> None:

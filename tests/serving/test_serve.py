@@ -689,7 +689,7 @@ UNLOADABLE = {
     "HalfSpec": "has a 'spec' without control, view",
     "BadSettings": "its spec or needs are no plain JSON values: descriptor 'item'",
     "NanSettings": "its spec or needs are no plain JSON values: Out of range float",
-    "WantsTruth": "inputs is ('truth',); only ('depth',) reaches a model here",
+    "WantsTruth": "inputs is ('truth',); give any of caption, depth",
     "Ecko": "holds no 'Ecko'; did you mean 'Echo'?",
     "nothing": "holds no 'nothing'",
     "Echo?gian=1": "Echo has no setting 'gian'. Did you mean 'gain'? It is Echo(control=",

@@ -21,7 +21,7 @@ from worldgauge.core.video import Clip
 
 View = Literal["perspective", "panorama"]
 PRIVILEGED = frozenset({"truth", "world"})
-INPUTS = frozenset({"depth", *PRIVILEGED})
+INPUTS = frozenset({"caption", "depth", *PRIVILEGED})
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class ModelSpec:
             model.
         max_context: Longest context in frames; None for no limit.
         chunk: Frames that it makes at once; None for any number. A hint: a rollout may come in chunks of any length.
-        inputs: Extra inputs it needs, out of "depth" (of the context), "world" and "truth". The last two are for
-            references, and every table marks the models that had them.
+        inputs: Extra inputs it needs, out of "caption" (a task without one is skipped), "depth" (of the context),
+            "world" and "truth". The last two are for references. Every table marks the models that had them.
         crop: (width, height) ratio of the centre part of the truth that it can draw, such as (4, 3); None for all.
         settings: Everything that changes its output, as plain JSON values; part of a task's identity.
 
@@ -96,6 +96,8 @@ class RolloutRequest:
         actions: `horizon` rows; row 0 leads from the last context frame to the first imagined one.
         poses: (horizon, 4, 4) camera-to-world, metres.
         text: Instruction in words.
+        caption: The scene in a sentence, from the data or made of the exact labels of an embedded world; None where
+            neither is known. It is given to every model.
         world: The world in which the context was recorded, for models that ask for it.
         truth: The recorded future, for models that ask for it.
         truth_poses: (horizon, 4, 4) camera-to-world poses of `truth`, where they are known.
@@ -108,6 +110,7 @@ class RolloutRequest:
     actions: Actions | None = None
     poses: FloatArray | None = None
     text: str | None = None
+    caption: str | None = None
     world: WorldFacts | None = None
     truth: Clip | None = None
     truth_poses: FloatArray | None = None
@@ -265,6 +268,8 @@ def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
         SubjectError: As in `checked_rollout`. An error in one request is an error of the whole batch, and the message
             names the request.
     """
+    for request in requests:
+        require_inputs(model.spec, request)
     own = getattr(model, "rollout_batch", None)
     if own is None or len(requests) < 2:
         return [_joined(checked_rollout(model, request)) for request in requests]
@@ -295,8 +300,24 @@ def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Fram
     Raises:
         SubjectError: The model raises, or returns another shape, dtype or number of frames than requested, or values
             that are not finite. The message names the model and the frame.
+        NotApplicableError: The request lacks what the model needs; nothing was asked.
     """
+    require_inputs(model.spec, request)
     return _checked(model.spec.name, _unchecked(model, request), request)
+
+
+def require_inputs(spec: ModelSpec, request: RolloutRequest) -> None:
+    """Check that a request holds what a model cannot do without.
+
+    Args:
+        spec: What the model declares.
+        request: The request.
+
+    Raises:
+        NotApplicableError: It does not.
+    """
+    if "caption" in spec.inputs and not request.caption:
+        raise NotApplicableError(f"'{spec.name}' needs a caption of the scene, and this task has none")
 
 
 def _checked(name: str, chunks: Iterable[Frames], request: RolloutRequest) -> Iterator[Frames]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from worldgauge.core.actions import Actions, ActionSpace
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError, WorldgaugeError
-from worldgauge.core.model import ModelSpec, Needs, RolloutRequest, check_chunk
+from worldgauge.core.model import PRIVILEGED, ModelSpec, Needs, RolloutRequest, check_chunk
 from worldgauge_serve import MAX_BYTES, VERSION, Arrays, ArraySpec, Header
 
 MAX_NAME = 200
@@ -266,7 +266,8 @@ def spec_of(given: Any) -> ModelSpec:
     pairs = {key: tuple(given[key]) for key in ("frame_size", "crop") if isinstance(given.get(key), list)}
     spec = ModelSpec(**{**given, **pairs, "inputs": frozenset(inputs)})
     if spec.privileged:
-        raise UsageError(f"model '{name}' wants {sorted(spec.inputs)}; of these only 'depth' is sent to served models")
+        wanted = sorted(spec.inputs & PRIVILEGED)
+        raise UsageError(f"model '{name}' wants {wanted}: world and truth are for references in this process")
     return spec
 
 
@@ -304,6 +305,7 @@ def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[s
         "horizon": request.horizon,
         "seed": request.seed,
         "text": request.text,
+        "caption": request.caption,
         "fps": context.clip.fps,
         "camera": {**_NO_INTRINSICS, **asdict(context.camera)},
         "space": _space(context.actions.space),

@@ -97,6 +97,29 @@ def open_world(facts: WorldFacts) -> World:
         ) from error
 
 
+def caption_of(facts: WorldFacts | None) -> str | None:
+    """Describe a world in a sentence made of its exact labels, for models that want a caption of the scene.
+
+    A world describes itself by a class method `describe`, which takes its arguments and need not build it.
+
+    Args:
+        facts: Facts of the world; None where it is not known.
+
+    Returns:
+        The sentence; the same one for the same arguments. None for worlds that have none.
+
+    Raises:
+        WorldError: When the world rejects its arguments.
+    """
+    describe = getattr(worlds.get(facts.name), "describe", None) if facts and facts.name in worlds else None
+    if facts is None or describe is None:
+        return None
+    try:
+        return str(describe(**facts.params))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WorldError(f"world '{facts.name}' cannot be described: {error}; collect the data again") from error
+
+
 def files_of(name: str) -> frozenset[str]:
     """Names of the arguments of world `name` that are files. Empty for a world that is not registered."""
     return frozenset(worlds.entry(name).facts.get("files", ()) if name in worlds else ())

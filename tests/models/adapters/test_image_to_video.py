@@ -4,6 +4,7 @@ import json
 import shutil
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -107,6 +108,15 @@ def test_words_go_to_every_chunk() -> None:
     backend = Brighter()
     list(ImageToVideo("tiny", frames=4, prompt="A game.", backend=backend).rollout(request()))
     assert [asked[1] for asked in backend.asked] == [f"A game. {WORDS}"] * 3
+
+
+def test_the_caption_stands_between_the_words_where_it_is_wanted() -> None:
+    backend = Brighter()
+    model = ImageToVideo("tiny", frames=4, prompt="A game.", caption=True, backend=backend)
+    assert tuple(model.spec.inputs) == ("caption",)
+    list(model.rollout(replace(request(), caption="A kitchen.")))
+    assert {asked[1] for asked in backend.asked} == {f"A game. A kitchen. {WORDS}"}
+    assert ImageToVideo("tiny", backend=backend).spec.inputs == ()
 
 
 def test_a_pipeline_that_rounds_says_what_to_ask_for() -> None:

@@ -5,6 +5,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ from support.films import scene
 from support.video_endpoint import Reply, VideoEndpoint, json_reply
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
-from worldgauge.core.errors import SubjectError, UsageError
+from worldgauge.core.errors import NotApplicableError, SubjectError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.model import RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip, Writer
@@ -138,6 +139,17 @@ def test_what_is_submitted(service: VideoEndpoint, monkeypatch: pytest.MonkeyPat
     assert model.spec.name == "Wan"
     assert (model.spec.control, model.spec.max_context) == ("text", 1)
     assert model.spec.settings == {"url": service.url, "model": "wan", "prompt": "A game.", "image_field": "image"}
+
+
+def test_the_caption_is_put_before_the_walk_where_it_is_wanted(service: VideoEndpoint) -> None:
+    frames_of(api(service, prompt="A game."), replace(request(), caption="A room."))
+    model = api(service, prompt="A game.", caption=True)
+    frames_of(model, replace(request(), caption="A room."))
+    prompts = [json.loads(posted.body)["prompt"] for posted in service.of("POST")]
+    assert prompts == ["A game. Walk forward 4.3 metres.", "A game. A room. Walk forward 4.3 metres."]
+    assert (api(service).spec.inputs, model.spec.inputs) == (frozenset(), {"caption"})
+    with pytest.raises(NotApplicableError, match="'wan' needs a caption of the scene"):
+        frames_of(model)
 
 
 def test_a_service_without_a_picture_gives_all_its_frames(service: VideoEndpoint) -> None:

@@ -17,6 +17,8 @@ from worldgauge.models import models
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.suite import LoopNav
+from worldgauge.suites.loopnav.tasks import episode_of
+from worldgauge.worlds import caption_of
 
 
 def run(name: str, task: Task, folder: Path, suite: LoopNav | None = None, **options: object) -> dict[str, Score]:
@@ -72,6 +74,25 @@ def test_each_control_gets_its_own_form_only(control: str, given: str, walk: tup
     request = make_request(episode, start, ModelSpec("m", control=control), LoopNavSettings(), seed=1)
     present = [name for name in ("actions", "poses", "text") if getattr(request, name) is not None]
     assert present == [given]
+
+
+def test_the_caption_is_made_of_the_world_or_else_of_the_place(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    request = make_request(episode, start, ModelSpec("m"), LoopNavSettings(), seed=1)
+    assert request.caption == caption_of(episode.world)
+    assert "village on a grassy plain" in str(request.caption)
+    for location, words in (
+        ("desert_village_20", "through a village in a desert of sand in"),
+        ("mesa_village_1", "through a village in"),
+        ("harbour", "through a place in"),
+    ):
+        bare = dataclasses.replace(episode, world=None, facts={**episode.facts, "location": location})
+        assert words in str(make_request(bare, start, ModelSpec("m"), LoopNavSettings(), seed=1).caption)
+
+
+def test_the_record_tells_the_caption(tasks: list[Task], tmp_path: Path) -> None:
+    record = LoopNav().perform(tasks[0], models.get("freeze")(), QuietContext(tmp_path))
+    assert record.facts["caption"] == caption_of(episode_of(tasks[0])[0].world)
 
 
 def test_context_is_cut_to_what_is_allowed_and_what_fits(walk: tuple[Episode, int]) -> None:

@@ -1,5 +1,6 @@
 """The suite on small data of the published layout: what is asked, kept and scored, and what each switch does."""
 
+import dataclasses
 import json
 import shutil
 import sys
@@ -16,6 +17,7 @@ from suites.mind.mind_data import write_published
 from support.films import write
 from support.places import TESTS
 from support.task_context import Given, QuietContext
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
@@ -34,10 +36,11 @@ from worldgauge.suites.mind.format.layout import IMAGES
 from worldgauge.suites.mind.format.results import read_results, results_of
 from worldgauge.suites.mind.metrics.action_accuracy import labels_of
 from worldgauge.suites.mind.metrics.scene_consistency import gsc_mse
-from worldgauge.suites.mind.protocol import question_of, request_of
+from worldgauge.suites.mind.protocol import ClipQuestion, question_of, request_of
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.suite import Mind
 from worldgauge.suites.mind.tasks import clip_of
+from worldgauge.worlds import caption_of
 
 pytestmark = pytest.mark.usefixtures("compared_small")
 
@@ -199,6 +202,21 @@ class TestQuestion:
         np.testing.assert_array_equal(question.poses, episode.poses[clip.mark_time :])
         assert question.truth is not None
         np.testing.assert_array_equal(question.truth[0], episode.clip[clip.mark_time])
+
+    def test_the_caption_is_that_of_the_data(self, tasks: dict[str, Task]) -> None:
+        def caption(question: ClipQuestion) -> str | None:
+            return request_of(question, ModelSpec("m"), Settings.of({})).caption
+
+        question = question_of(clip_of(tasks[MEM]), Settings.of({}))
+        world = WorldFacts("third-person", {"kind": "urban", "seed": 1})
+        for told, known, expected in (
+            ("A quiet street.", world, "A quiet street."),
+            ("", world, caption_of(world)),
+            ("", None, None),
+        ):
+            episode = dataclasses.replace(question.episode, world=known, facts={"caption": told})
+            assert caption(dataclasses.replace(question, episode=episode)) == expected
+        assert caption(question) == question.episode.facts["caption"] != ""
 
     def test_horizon_and_context_are_cut(self, tasks: dict[str, Task]) -> None:
         settings = Settings.of({"horizon": 7, "context": 1})

@@ -131,6 +131,9 @@ class TestQuestion:
         assert request.context.camera == curve.camera
         assert (request.world, request.truth, request.truth_poses) == (None, None, None)
 
+    def test_the_caption_is_the_sentence_of_the_data(self, curve: Scenario) -> None:
+        assert make_question(curve, ModelSpec("m"), Settings(), seed=1).request.caption == "Go to the box."
+
     def test_the_prompt_holds_the_sentence_and_the_length(self, curve: Scenario) -> None:
         prompt = make_question(curve, ModelSpec("m", control="text"), Settings(), seed=1).prompt
         assert "Go to the box." in prompt

@@ -32,6 +32,7 @@ from worldgauge.engine.suite.rollout import fit_context, fit_truth, open_rollout
 from worldgauge.engine.suite.tables import make_cell, sort_rows
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.metrics import metrics
+from worldgauge.worlds import caption_of
 
 SubjectKind = Literal["model", "agent"]
 """Kind of subject: a world model, or an agent that answers (`core.agent.Agent`)."""
@@ -222,12 +223,14 @@ class Suite:
             actions=future if spec.control == "actions" else None,
             poses=episode.poses[start:] if spec.control == "camera" else None,
             text=describe(future) if spec.control == "text" else None,
+            caption=episode.facts.get("caption") or caption_of(episode.world),
             world=episode.world if "world" in spec.inputs else None,
             truth=fit_truth(episode.clip[start:], spec) if "truth" in spec.inputs else None,
             task=task.id,
         )
         answer = run_rollout(subject, request, episode.clip.fps, task_context)
-        return Record(task, spec.name, task_context.directory, dict(answer.facts), answer.rollout)
+        facts = {"caption": request.caption, **answer.facts}
+        return Record(task, spec.name, task_context.directory, facts, answer.rollout)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Score a record. The same record always gives the same scores. By default calls `compare`.

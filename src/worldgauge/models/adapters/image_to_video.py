@@ -42,6 +42,7 @@ class ImageToVideo:
         size: WIDTHxHEIGHT the pipeline draws at; empty for that of the recording.
         steps: Denoising steps.
         prompt: Words put before the walk.
+        caption: Put the scene in a sentence between those words and the walk; a task that has none is skipped.
         call: Further arguments of the pipeline's call, such as {"guidance_scale": 5}.
         spread: One call draws the whole horizon, and frames are taken evenly from it, as World-in-World does; no frame
             then belongs to one step.
@@ -67,6 +68,7 @@ class ImageToVideo:
         call: Mapping[str, Any] | None = None,
         spread: bool = False,
         view: str = "perspective",
+        caption: bool = False,
         backend: Any = None,
     ) -> None:
         if frames < 2:
@@ -78,7 +80,7 @@ class ImageToVideo:
         call = dict(call or {})
         self._backend = backend or _Diffusers(_folder(pipeline, download), steps, dtype, device, call)
         self._frames = frames
-        self._prompt = prompt
+        self._prompt, self._caption = prompt, caption
         self._spread = spread
         width, _, height = size.partition("x")
         self.spec = ModelSpec(
@@ -88,6 +90,7 @@ class ImageToVideo:
             frame_size=(int(width), int(height)) if size else None,
             max_context=1,
             chunk=None if spread else frames - 1,
+            inputs=("caption",) if caption else (),
             settings={
                 **self._backend.identity,
                 **{"frames": frames, "steps": steps, "prompt": prompt, "dtype": dtype, "call": call},
@@ -102,7 +105,8 @@ class ImageToVideo:
             ValueError: The pipeline draws another number or size of frames, or values that are not finite.
         """
         picture = request.context.clip[-1]
-        prompt = f"{self._prompt} {request.text or ''}".strip()
+        words = (self._prompt, request.caption if self._caption else None, request.text)
+        prompt = " ".join(each.strip() for each in words if each)
         if self._spread:
             seed = int(np.random.SeedSequence(request.seed).generate_state(1)[0])
             yield self._drawn(picture, prompt, seed)[spread_over(self._frames, request.horizon)]

@@ -150,7 +150,7 @@ def digest_of(request: RolloutRequest) -> str:
     """Digest of everything that a model may use for its answer.
 
     It covers the control, the context (frames, poses, actions and camera), the horizon and the seed. It does not cover
-    the id of the task, nor depth, world and truth, which follow from the rest.
+    the id of the task, nor depth, caption, world and truth, which follow from the rest.
 
     Args:
         request: The request.

@@ -44,6 +44,7 @@ class VideoApi:
         model: Name of the model at the service.
         key_env: Environment variable that holds the key. It is sent to that host only and is never written.
         prompt: Words put before the walk.
+        caption: Put the scene in a sentence between those words and the walk; a task that has none is skipped.
         image_field: Name of the JSON field of the picture; empty for a service that takes none.
         name: Name in tables; `model` by default.
         download_from: Host, or host:port, of the videos when it is another one.
@@ -62,9 +63,10 @@ class VideoApi:
     def order(self, request: RolloutRequest) -> dict[str, Any]:
         """The JSON object that is submitted for a request."""
         width, height = request.frame_size
+        words = (self._prompt, request.caption if self._caption else None, request.text)
         order = {
             "model": self._model,
-            "prompt": f"{self._prompt} {request.text or ''}".strip(),
+            "prompt": " ".join(each.strip() for each in words if each),
             "seed": request.seed,
             "width": width,
             "height": height,
@@ -114,12 +116,13 @@ class VideoApi:
         deadline_s: float = 900.0,
         poll_s: float = 2.0,
         max_video_mb: float = 256.0,
+        caption: bool = False,
     ) -> None:
         for option, given in (("deadline_s", deadline_s), ("poll_s", poll_s), ("max_video_mb", max_video_mb)):
             if not given > 0:
                 raise UsageError(f"video-api: {option} is {given!r}; give a positive number")
         self._model = str(model)
-        self._prompt = prompt
+        self._prompt, self._caption = prompt, caption
         self._image_field = image_field
         self._deadline_s = deadline_s
         self._poll_s = poll_s
@@ -129,7 +132,8 @@ class VideoApi:
         headers = {header: value.format(key=key)} if key else {}
         self._service = Service(url, headers, key, download_from, insecure)
         settings = {"url": url, "model": self._model, "prompt": prompt, "image_field": image_field}
-        self.spec = ModelSpec(str(name) or self._model, control="text", max_context=1, settings=settings)
+        inputs = frozenset({"caption"} if caption else ())
+        self.spec = ModelSpec(str(name) or self._model, control="text", max_context=1, inputs=inputs, settings=settings)
         self.clock: Any = time
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:

@@ -17,6 +17,7 @@ from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskEnv, noted_settings
 from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import SEEN, Tracer
+from worldgauge.worlds import caption_of
 
 
 def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
@@ -56,6 +57,7 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
         "end": end,
         "control": subject.spec.control,
         "view": subject.spec.view,
+        "caption": caption_of(task.world),
         "proposer": task.parameters.proposer,
         "reviser": task.parameters.reviser,
         **{name: getattr(settings, name) for name in noted_settings()},

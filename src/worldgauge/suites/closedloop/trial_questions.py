@@ -17,7 +17,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.rollout import fit_context, fit_truth
 from worldgauge.engine.suite.trial_questions import Sizes, TrialQuestions
-from worldgauge.worlds import open_world
+from worldgauge.worlds import caption_of, open_world
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps, as_actions, poses_of, render_text
 from worldgauge.worlds.walking.stance import Stance, walked
@@ -74,6 +74,7 @@ class StepQuestions(TrialQuestions):
             actions=_keys(steps, fps) if spec.control == "actions" else None,
             poses=poses_of(steps, pose) if spec.control == "camera" else None,
             text=render_text("nav/v1", steps=steps) if spec.control == "text" else None,
+            caption=caption_of(_HOME),
             world=_HOME if "world" in spec.inputs else None,
             truth=None if truth is None else fit_truth(truth, spec),
             truth_poses=np.stack([one.eye() for one in real]) if real else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.engine.suite.rollout import ROLLOUT, fit_context, fit_truth
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
+from worldgauge.worlds import caption_of
+from worldgauge.worlds.voxel.world import PLACES
 
 
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: LoopNavSettings) -> Record:
@@ -44,11 +47,29 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         "control": subject.spec.control,
         "inputs": sorted(subject.spec.inputs),
         "crop": list(subject.spec.crop) if subject.spec.crop else None,
+        "caption": request.caption,
         "resolution": [width, height],
         "seed": task_context.seed,
         "flags": list(task.sample["flags"]),
     }
     return Record(task, subject.spec.name, task_context.directory, facts, ROLLOUT)
+
+
+def caption_of_loop(episode: Episode) -> str:
+    """The scene of a loop in a sentence: what its world says of itself, else what the name of its place tells.
+
+    Args:
+        episode: The recording.
+    """
+    described = caption_of(episode.world)
+    if described is None:
+        village = _VILLAGE.fullmatch(str(episode.facts.get("location", "")))
+        place = PLACES.get(village[1], "a village") if village else "a place"
+        described = f"A walk through {place} in a world built of blocks, in first person."
+    return described
+
+
+_VILLAGE = re.compile(r"(.+)_village_\d+")
 
 
 def make_request(
@@ -80,6 +101,7 @@ def make_request(
         actions=future if spec.control == "actions" else None,
         poses=episode.poses[start:] if spec.control == "camera" else None,
         text=describe(future) if spec.control == "text" else None,
+        caption=caption_of_loop(episode),
         world=episode.world if "world" in spec.inputs else None,
         truth=fit_truth(episode.clip[start:], spec) if "truth" in spec.inputs else None,
     )

@@ -21,7 +21,7 @@ from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import clip_of, episode_of
 from worldgauge.suites.mind.walks.mirror import mirror_poses
-from worldgauge.worlds import open_world
+from worldgauge.worlds import caption_of, open_world
 from worldgauge.worlds.third_person import ARM_M
 
 
@@ -79,7 +79,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
     request = request_of(question, subject.spec, settings, task=task.id, seed=task_context.seed)
     answer = run_rollout(subject, request, question.episode.clip.fps, task_context)
-    facts["context_frames_used"] = len(request.context)
+    facts |= {"context_frames_used": len(request.context), "caption": request.caption}
     return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
 
 
@@ -149,6 +149,7 @@ def request_of(
         actions=question.actions if spec.control == "actions" else None,
         poses=question.poses if spec.control == "camera" else None,
         text=describe(question.actions) if spec.control == "text" else None,
+        caption=episode.facts.get("caption") or caption_of(episode.world),
         world=episode.world if "world" in spec.inputs else None,
         truth=fit_truth(question.truth, spec) if wants_truth and question.truth is not None else None,
         truth_poses=question.poses if wants_truth else None,

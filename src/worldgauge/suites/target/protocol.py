@@ -70,6 +70,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         **answer.facts,
         "hfov_deg": question.hfov_deg,
         "context_frames_used": len(request.context),
+        "caption": request.caption,
         "planner": question.planner,
         "planner_informed": question.planner in INFORMED,
         "prompt": question.prompt,
@@ -109,6 +110,7 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
         actions=steps_of(planned.poses, context.poses[-1], fps) if planned and spec.control == "actions" else None,
         poses=planned.poses if planned and spec.control == "camera" else None,
         text=prompt,
+        caption=scenario.target_text,
         world=scenario.world if "world" in spec.inputs else None,
         truth=fit_truth(truth_at(scenario, horizon, fps), spec) if wants_truth else None,
         truth_poses=poses_at(scenario, seconds_after(scenario, horizon, fps))

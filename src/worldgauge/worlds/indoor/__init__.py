@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections import Counter
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
@@ -43,6 +44,11 @@ class Home:
         self.seed = seed
         self.categories: tuple[str, ...] = CATEGORIES
         self.plan: HomePlan = build_home(seed)
+
+    @classmethod
+    def describe(cls, seed: int) -> str:
+        """Describe the home of a seed in a sentence: its rooms."""
+        return _described(seed)
 
     @property
     def facts(self) -> WorldFacts:
@@ -147,3 +153,10 @@ class Home:
 
         lower = self.plan.boxes.kept(self.plan.boxes.bounds[:, 2] < HEIGHT_M - 0.2)
         return BoxScene.of(lower, None, light_of(self.plan.occupied))
+
+
+@lru_cache(maxsize=256)
+def _described(seed: int) -> str:
+    kinds = Counter(room.kind for room in Home(seed).plan.rooms)
+    rooms = [f"a {kind}" if count == 1 else f"{count} {kind}s" for kind, count in kinds.items()]
+    return f"The inside of a furnished home with {', '.join(rooms[:-1])} and {rooms[-1]}, in first person."

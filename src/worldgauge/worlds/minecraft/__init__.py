@@ -51,6 +51,11 @@ class Minecraft:
         self.origin: tuple[float, float, float] = (float(x), -float(z + self.cells.size[2]), float(y))
         """Where cell [0, 0, 0] of `voxels` has its lowest corner, metres."""
 
+    @classmethod
+    def describe(cls, grid: str) -> str:
+        """Describe the place in a sentence; cells do not say what they were built as."""
+        return "A walk through a place in a world built of blocks, in first person."
+
     @property
     def facts(self) -> WorldFacts:
         """The file and the digest of the cells in it."""

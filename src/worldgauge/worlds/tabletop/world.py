@@ -15,7 +15,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import MissingExtraError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.tabletop.contract import TABLE_M, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, TableTask, table_tasks
 from worldgauge.worlds.tabletop.engine import mujoco
 from worldgauge.worlds.tabletop.franka_arm import (
     ARM_BIT,
@@ -71,9 +71,16 @@ class Tabletop:
             raise UsageError(f"the seed of a table is a whole number, 0 or more, got {seed!r}")
         self._named = {"task": task, "variation": int(variation), "seed": int(seed)}
         self.state, self.meshes = state, meshes
-        salt = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "big")
-        self.task = table_tasks.get(task)(variation, np.random.default_rng([seed, variation, salt]))
+        self.task = _task_of(task, variation, seed)
         self.model: Any = self._compiled()
+
+    @classmethod
+    def describe(cls, task: str, variation: int = 0, seed: int = 0, **later: Any) -> str:
+        """Describe the table of these arguments in a sentence: its things, before anything has moved."""
+        named = [f"{thing.colour} {thing.category}" for thing in _task_of(task, variation, seed).things]
+        things = [f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in named]
+        listed = things[0] if len(things) == 1 else f"{', '.join(things[:-1])} and {things[-1]}"
+        return f"A robot arm at a wooden table with {listed}, seen from the front."
 
     @property
     def facts(self) -> WorldFacts:
@@ -178,6 +185,11 @@ def _light(spec: Any) -> None:
         contype=0,
         conaffinity=0,
     )
+
+
+def _task_of(task: str, variation: int, seed: int) -> TableTask:
+    salt = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "big")
+    return table_tasks.get(task)(variation, np.random.default_rng([seed, variation, salt]))
 
 
 def start_data(model: Any) -> Any:

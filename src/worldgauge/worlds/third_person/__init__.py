@@ -5,6 +5,8 @@ The place of the figure follows from the camera's pose alone, so any pose can be
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -40,6 +42,7 @@ class ThirdPerson(Voxel):
     """
 
     categories: tuple[str, ...] = (*CATEGORIES, CHARACTER)
+    standpoint: ClassVar[str] = "in third person, over the shoulder of the walker"
 
     @property
     def facts(self) -> WorldFacts:

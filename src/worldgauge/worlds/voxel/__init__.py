@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
 from worldgauge.worlds.voxel.blocks import CATEGORIES
-from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.voxel.world import PLACES, VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class Voxel:
     """
 
     categories: tuple[str, ...] = CATEGORIES
+    standpoint: ClassVar[str] = "in first person"
+    """From where a walker is filmed, in the words of its description."""
 
     def __init__(self, kind: str, seed: int, size: Sequence[int] = (320, 320, 64)) -> None:
         # The generator is imported when a world is built: listing the registry must stay quick.
@@ -46,6 +48,11 @@ class Voxel:
         world = cls.__new__(cls)
         world.voxels = voxels
         return world
+
+    @classmethod
+    def describe(cls, kind: str, seed: int = 0, size: Sequence[int] = ()) -> str:
+        """Describe the world of these arguments in a sentence; only its kind tells."""
+        return f"A walk through {PLACES.get(kind, 'a place')} in a world built of blocks, {cls.standpoint}."
 
     @property
     def facts(self) -> WorldFacts:

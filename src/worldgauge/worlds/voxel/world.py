@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,25 @@ KINDS = ("plains", "desert", "snowy", "taiga", "savanna", "zombie")
 
 FAMILIES = ("landscape", "scifi", "stylized", "ancient", "urban", "industrial", "interior", "aquatic")
 """Eight families of scenes besides the settlements, for walks in first and third person; see voxel.families."""
+
+
+PLACES: Mapping[str, str] = {
+    "plains": "a village on a grassy plain",
+    "desert": "a village in a desert of sand",
+    "snowy": "a village in snow-covered country",
+    "taiga": "a village among dark conifers",
+    "savanna": "a village in a dry savanna",
+    "zombie": "an abandoned, overgrown village on a grassy plain",
+    "landscape": "open country",
+    "scifi": "a base of a far future",
+    "stylized": "a toy-like land of plain colours",
+    "ancient": "the ruins of an ancient town",
+    "urban": "the streets of a city",
+    "industrial": "an industrial site",
+    "interior": "the rooms of a large building",
+    "aquatic": "a shore with water and piers",
+}
+"""What each kind of settlement and each family of scenes shows, in words."""
 
 
 class Drawn(NamedTuple):

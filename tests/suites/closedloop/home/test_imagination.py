@@ -17,6 +17,7 @@ from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.imagination import HomeImagination
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Rollout
 from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.worlds import caption_of
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import from_letters
@@ -69,6 +70,13 @@ def test_all_plans_of_a_decision_are_one_batch(simulator: HomeEnv) -> None:
     imagined(model, simulator, ["FF", "FL", "FR"])
     assert model.batches == [3]
     assert len({request.seed for request in model.requests}) == 3
+
+
+def test_the_home_is_described_to_every_model(simulator: HomeEnv) -> None:
+    model = Asked(inputs=frozenset({"caption"}))
+    imagined(model, simulator, ["FF"])
+    assert [request.caption for request in model.requests] == [caption_of(FACTS)]
+    assert "a kitchen" in str(caption_of(FACTS))
 
 
 def test_leading_turns_are_real_frames_and_not_asked_for(simulator: HomeEnv) -> None:

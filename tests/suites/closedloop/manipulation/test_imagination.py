@@ -73,6 +73,7 @@ def test_all_plans_of_a_decision_are_one_batch_of_thirteen_frames_each(place: Ta
         reached = from_actions(request.actions)[np.array(rollout.anchors) - 1]
         np.testing.assert_allclose(reached[:, :3], np.array(plan.poses)[:, :3], atol=1e-6)
         assert (request.poses, request.text, request.world, request.truth) == (None, None, None, None)
+        assert "button" in str(request.caption)
     seeds = [request.seed for request in model.requests]
     assert len(set(seeds)) == 3
 

@@ -22,6 +22,7 @@ from worldgauge.suites.closedloop.home.settings import HomeSettings
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, HomeObservation, Rollout
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskParameters
+from worldgauge.worlds import caption_of
 from worldgauge.worlds.walking.primitives import (
     NAV_STEPS,
     Leading,
@@ -61,6 +62,7 @@ class HomeImagination:
         self._world = world
         self._seed = seed
         self._task = task
+        self._caption = caption_of(world)
         self.calls = 0
 
     def remember(self) -> None:
@@ -116,6 +118,7 @@ class HomeImagination:
             actions=as_actions(asked) if spec.control == "actions" else None,
             poses=ahead if spec.control == "camera" else None,
             text=render_text(simulator.text_renderer, steps=asked) if spec.control == "text" else None,
+            caption=self._caption,
             world=self._world if "world" in spec.inputs else None,
             truth=fit_truth(simulator.film(stances, camera), spec) if stances else None,
             truth_poses=path,

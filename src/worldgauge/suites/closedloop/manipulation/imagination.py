@@ -18,6 +18,7 @@ from worldgauge.engine.suite.rollout import fit_context, fit_truth
 from worldgauge.suites.closedloop.manipulation.env import FPS, TableEnv, TableSight, plan_fault
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, Rollout
 from worldgauge.suites.closedloop.task import TaskParameters
+from worldgauge.worlds import caption_of
 from worldgauge.worlds.tabletop.pose_plans import ClipPlan, as_actions, clip_plan
 from worldgauge.worlds.walking.primitives import render_text
 
@@ -53,6 +54,7 @@ class TableImagination:
             )
         self._subject, self._env, self._parameters = subject, env, parameters
         self._world, self._instruction, self._seed, self._task = world, instruction, seed, task
+        self._caption = caption_of(world)
         self._frames: list[Image] = []
         self._hands: list[Any] = []
         self.calls = 0
@@ -107,6 +109,7 @@ class TableImagination:
             seed=int(np.random.SeedSequence([self._seed, number, candidate]).generate_state(1)[0]),
             actions=as_actions(clip.poses[1:]) if spec.control == "actions" else None,
             text=render_text(self._env.text_renderer, words=words) if spec.control == "text" else None,
+            caption=self._caption,
             world=_now(self._world, sight) if "world" in spec.inputs else None,
             truth=None if film is None else fit_truth(film, spec),
             truth_poses=None if film is None else np.repeat(sight.pose[None], len(film), axis=0),

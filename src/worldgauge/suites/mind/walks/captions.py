@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from worldgauge.core import polyline
 from worldgauge.suites.mind.format.layout import FPS
 from worldgauge.suites.mind.walks.key_walks import KeyWalk
+from worldgauge.worlds.voxel.world import PLACES
 
-PLACES: Mapping[str, str] = {
-    "landscape": "open country",
-    "scifi": "a base of a far future",
-    "stylized": "a toy-like land of plain colours",
-    "ancient": "the ruins of an ancient town",
-    "urban": "the streets of a city",
-    "industrial": "an industrial site",
-    "interior": "the rooms of a large building",
-    "aquatic": "a shore with water and piers",
-}
 _KEYS = (("forward", "backward"), ("to the left", "to the right"), ("up", "down"), ("left", "right"))
 _VERBS = ("walks", "steps", "looks", "looks")
 
