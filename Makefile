@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+# Many tests wait for processes that they have started, so cores are shared: three for two.
+TESTERS ?= $(shell echo $$(( ($(WORKERS) * 3 + 1) / 2 )))
 DEMO ?= demo
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -13,21 +15,22 @@ demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
 
 test: $(VENV)/.dev $(VENV)/.other chromium egl
-	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow"
+	$(ONE_THREAD) $(BIN)/pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder -m "not slow"
 
 test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch
-	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(ONE_THREAD) $(BIN)/pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks
 
 # The two files that are given away: wheel and sdist, in dist/.
 dist: $(VENV)/.dist
 
 # What they hold, and what the wheel can do in an environment without any extra and with nothing of this folder on its path:
-# the commands, and the notebook, also with Jupyter's kernel.
+# the commands, the notebook, also with Jupyter's kernel, and what trackio takes of a probe.
 test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 	$(ONE_THREAD) WORLDGAUGE_DIST=$(abspath dist) WORLDGAUGE_PLAIN=$(abspath $(VENV))/plain/bin/python \
 	  WORLDGAUGE_JUPYTER=$(abspath $(VENV))/jupyter/bin/python \
 	  $(BIN)/pytest -n $(WORKERS) tests/test_distributions.py tests/test_plain_install.py tests/test_notebook.py
+	$(ONE_THREAD) $(VENV)/jupyter/bin/python -m pytest -k trackio tests/engine/probe/test_result.py
 
 # Networks and adapters with random weights of the published form, and a probed training, in an environment that has torch.
 test-torch: $(VENV)/torch/.made
@@ -108,7 +111,9 @@ $(VENV)/plain/.made: $(VENV)/.dist
 $(VENV)/jupyter/.made: $(VENV)/.dist
 	test -x $(VENV)/jupyter/bin/python || $(PYTHON) -m venv $(VENV)/jupyter
 	$(VENV)/jupyter/bin/python -m pip uninstall --quiet --yes worldgauge
-	$(VENV)/jupyter/bin/python -m pip install --quiet --constraint requirements.lock dist/*.whl ipykernel==7.4.0 nbclient==0.11.0
+	$(VENV)/jupyter/bin/python -m pip install --quiet --constraint requirements.lock dist/*.whl ipykernel==7.4.0 nbclient==0.11.0 \
+	  hypothesis pytest pytest-timeout
+	$(VENV)/jupyter/bin/python -m pip install --quiet trackio==0.43.0  # without the lock: it wants an older Pillow
 	touch $@
 
 # The newer pip knows groups of dependencies.

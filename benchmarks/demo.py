@@ -1,6 +1,7 @@
 """`worldgauge demo` as a new user meets it: installed from a wheel into an empty environment, nothing compiled yet.
 
-Run twice: what the first run takes more than the second is the compilation of kernels. Needs a package index.
+Run twice: what the first run takes more than the second is the compilation of kernels. Then the models are asked and
+their answers scored apart, to tell these two stages. Needs a package index.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from worldgauge.engine.suite.base import suites
+from worldgauge.engine.workers.local import THREAD_LIMITS
 
 ROOT = Path(__file__).parents[1]
 GOALS = {"seconds": 180, "first_table_s": 60, "core_seconds": 300, "install_core_seconds": 60, "install_megabytes": 700}
@@ -34,9 +38,16 @@ def run() -> dict[str, Any]:
             }
         install = _spent() - before
         first, again = (_demo(python, folder, name) for name in ("first", "again"))
+        halves = _asking_and_scoring(python, folder)
         files = [path for path in python.parents[1].rglob("*") if path.is_file() and not path.is_symlink()]
         ours = {
             **first,
+            "stages": {
+                "kernels": round(first["core_seconds"] - again["core_seconds"], 1),
+                "collection": again["suites_core_seconds"]["collect"],
+                **halves,
+                "report": again["suites_core_seconds"]["report"],
+            },
             "install_core_seconds": round(install, 1),
             "install_megabytes": round(sum(path.stat().st_size for path in files) / 1e6),
         }
@@ -56,8 +67,7 @@ def run() -> dict[str, Any]:
 
 def _demo(python: Path, folder: Path, name: str) -> dict[str, Any]:
     """One demo. Its caches are empty the first time, so that no path is decoded already."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    environment["XDG_CACHE_HOME"] = str(folder / f"cache-{name}")
+    environment = _environment(folder, name)
     before, start, first = _spent(), time.monotonic(), 0.0
     words = [python, "-P", "-m", "worldgauge.cli.main", "demo", "--out", folder / name]
     process = subprocess.Popen(words, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True)
@@ -73,8 +83,38 @@ def _demo(python: Path, folder: Path, name: str) -> dict[str, Any]:
         "core_seconds": round(_spent() - before, 1),
         "suites": len(cards),
         "ranked": sum(card["ranked"] for card in cards),
-        "stages": {card["suite"]: card["core_seconds"] for card in cards},
+        "suites_core_seconds": {
+            stage: {card["suite"]: card["core_seconds"][stage] for card in cards} for stage in cards[0]["core_seconds"]
+        },
     }
+
+
+def _asking_and_scoring(python: Path, folder: Path) -> dict[str, dict[str, float]]:
+    """Processor time of the two halves of each run, on the data of the second demo and with compiled kernels."""
+    spent: dict[str, dict[str, float]] = {"asking": {}, "scoring": {}}
+    for suite in suites.names():
+        shown = suites.get(suite).demo_set()
+        if shown is None:
+            continue
+        runs = folder / "halves" / suite
+        subjects = [f"--{suites.get(suite).subject_kind}={subject}" for subject in shown.subjects]
+        settings = [f"--set={name}={value}" for name, value in shown.settings.items()]
+        data = ["--data", folder / "again" / suite / "data"]
+        for half, words in {
+            "asking": ["generate", suite, *data, *subjects, *settings, "--out", runs],
+            "scoring": ["score", runs],
+        }.items():
+            before = _spent()
+            command = [python, "-P", "-m", "worldgauge.cli.main", *words]
+            subprocess.run(command, env=_environment(folder, "halves"), cwd=folder, check=True, capture_output=True)
+            spent[half][suite] = round(_spent() - before, 1)
+    return spent
+
+
+def _environment(folder: Path, name: str) -> dict[str, str]:
+    """Without this checkout, and with a cache of its own."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return {**environment, "XDG_CACHE_HOME": str(folder / f"cache-{name}"), **dict.fromkeys(THREAD_LIMITS, "1")}
 
 
 def _spent() -> float:

@@ -41,7 +41,7 @@ def test_it_holds_no_outputs() -> None:
 @pytest.mark.parametrize(
     "python",
     [
-        sys.executable,
+        pytest.param(sys.executable, marks=pytest.mark.slow),  # the plain install does the same in CI
         pytest.param(PLAIN, marks=pytest.mark.skipif(not PLAIN, reason="no plain install: make test-plain")),
     ],
     ids=["here", "plain"],
