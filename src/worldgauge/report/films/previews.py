@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from worldgauge.core.video import Clip
 from worldgauge.report.answer_cards import view_answer_card
 from worldgauge.report.films.stills import contact_sheet
 from worldgauge.report.films.task_cards import gather_footage
@@ -13,8 +14,8 @@ from worldgauge.report.loading import load_evidence, read_tasks
 from worldgauge.report.page import assign_styles
 from worldgauge.report.wording import Vocabulary
 
-FRAMES, REPLAY_FRAMES = 6, 3
-"""Frames of a film in its preview; of a replay, whose frames hold several pictures side by side."""
+FRAMES = 6
+"""Frames of a film in its preview."""
 WIDTH_PX = 768
 """Width of a preview."""
 BUDGET_BYTES = 40_000
@@ -54,16 +55,20 @@ def preview_task(runs: Sequence[Path], order: Sequence[str] = ()) -> list[Previe
             card = view_answer_card(name, evidence, suite, task, styles)
             found = [Preview(one.style.label, one.picture.encoded) for one in card.answers if one.picture is not None]
         else:
-            clips = gather_footage("preview", name, evidence, suite, task, styles, words).clips
-            count = REPLAY_FRAMES if suite.shows_films else FRAMES
-            stills = {label: _spread(len(clip), count) for label, clip in clips.items()}
-            rows, _ = contact_sheet(clips, stills, budget=BUDGET_BYTES, width=WIDTH_PX // count)
+            clips: Mapping[str, Clip]
+            if suite.shows_films:
+                # What the agent saw: a replay holds several pictures side by side, too small here.
+                clips = {run.label: Clip.open(run.rollouts[name]) for run in evidence.runs if name in run.rollouts}
+            else:
+                clips = gather_footage("preview", name, evidence, suite, task, styles, words).clips
+            stills = {label: _spread(len(clip)) for label, clip in clips.items()}
+            rows, _ = contact_sheet(clips, stills, budget=BUDGET_BYTES, width=WIDTH_PX // FRAMES)
             found = [Preview(row.name, row.encoded) for row in rows]
         if len(found) > 1:
             return sorted(found, key=lambda one: order.index(one.label) if one.label in order else -1)
     return []
 
 
-def _spread(length: int, count: int) -> list[int]:
-    """Indices of `count` frames from the first to the last one, evenly."""
-    return sorted({round(k * (length - 1) / (count - 1)) for k in range(count)})
+def _spread(length: int) -> list[int]:
+    """Indices of `FRAMES` frames from the first to the last one, evenly."""
+    return sorted({round(k * (length - 1) / (FRAMES - 1)) for k in range(FRAMES)})
