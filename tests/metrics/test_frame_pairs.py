@@ -60,7 +60,7 @@ def plain_prepared(frame, width, height):
     rows, columns = frame.shape[:2]
     scale = max(width / columns, height / rows)
     grid = round(rows * scale), round(columns * scale)
-    skipped = (grid[0] - height) // 2, (grid[1] - width) // 2
+    skipped = round((grid[0] - height) / 2), round((grid[1] - width) / 2)
     at = [
         np.maximum((np.arange(n) + s + 0.5) * side / whole - 0.5, 0)
         for n, s, side, whole in zip((height, width), skipped, (rows, columns), grid, strict=True)

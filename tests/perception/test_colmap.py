@@ -50,11 +50,41 @@ def test_ours_loses_no_pose(case: dict[str, Any]) -> None:
 def test_lines_of_points_are_no_poses() -> None:
     pose = "1 1 0 0 0 1 2 3 1 a b.jpg"
     points = "10.5 20.5 -1 30.5 40.5 7 50.5 60.5 -1 70.5 80.5 3"
-    readers: tuple[Literal["ours", "released"], ...] = ("ours", "released")
-    for reader in readers:
+    whole: tuple[tuple[Literal["ours", "released"], str], ...] = (("ours", "a b.jpg"), ("released", "a"))
+    for reader, name in whole:
         names, poses = read_images_txt(f"{pose}\n{points}\n", reader=reader)
-        assert names == ("a b.jpg",)
+        assert names == (name,)
         np.testing.assert_allclose(poses[0, :3, 3], [-1, -2, -3])
+
+
+READERS: tuple[Literal["ours", "released"], ...] = ("ours", "released")
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_names_may_be_numbers(reader: Literal["ours", "released"]) -> None:
+    text = "".join(f"{i} 1 0 0 0 {i} 0 0 1 {i:06d}\n10 20 -1\n" for i in (2, 1, 3))
+    names, poses = read_images_txt(text, reader=reader)
+    assert names == ("000001", "000002", "000003")
+    np.testing.assert_allclose(poses[:, 0, 3], [-1, -2, -3])
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_an_indented_comment_is_no_pose(reader: Literal["ours", "released"]) -> None:
+    names, _ = read_images_txt("  # id qw qx qy qz tx ty tz camera name\n1 1 0 0 0 1 2 3 1 a.jpg\n", reader=reader)
+    assert names == ("a.jpg",)
+
+
+def test_a_quaternion_of_zeros_is_no_rotation_as_released() -> None:
+    _, poses = read_images_txt("1 0 0 0 0 1 2 3 1 a.jpg\n\n", reader="released")
+    np.testing.assert_allclose(poses[0, :3], [[1, 0, 0, -1], [0, 1, 0, -2], [0, 0, 1, -3]])
+
+
+def test_names_with_blanks_are_sorted_whole_and_as_released_by_their_first_word() -> None:
+    text = "1 1 0 0 0 1 0 0 1 frame 2.jpg\n\n2 1 0 0 0 2 0 0 1 frame 1.jpg\n\n"
+    assert read_images_txt(text).names == ("frame 1.jpg", "frame 2.jpg")
+    names, poses = read_images_txt(text, reader="released")
+    assert names == ("frame", "frame"), "so they stay in the order of the file"
+    np.testing.assert_allclose(poses[:, 0, 3], [-1, -2])
 
 
 @settings(deadline=None)

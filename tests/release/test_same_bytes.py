@@ -27,6 +27,11 @@ NEW = {
 }
 """Registered since 0.1.0, by kind."""
 
+CHANGED = {
+    ("mind", "scores"): "facts of action accuracy hold the released groups too, those of frames the length of the video",
+}
+"""Parts that are meant to differ from 0.1.0, and why: the name of the set and of the part."""
+
 other = {name: version(name) for name in BEFORE["made_with"] if version(name) != BEFORE["made_with"][name]}
 needs_the_same_libraries = pytest.mark.skipif(
     bool(other) or sys.platform != "linux", reason=f"encoders and numbers are those of other versions: {other}"
@@ -40,6 +45,8 @@ needs_the_same_libraries = pytest.mark.skipif(
 def test_data_scores_and_tables_are_those_of_0_1_0(name: str, tmp_path: Path) -> None:
     now, before = measure.measure(tmp_path, [name])[name], BEFORE["sets"][name]
     for part, digests in before.items():
+        if (name, part) in CHANGED:
+            continue
         assert now[part] == digests, f"{name}: {part}"
 
 

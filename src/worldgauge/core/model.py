@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
@@ -221,6 +221,10 @@ class HoldsVideos(Protocol):
         Raises:
             SubjectError: There is no such video.
         """
+        ...
+
+    def video_tasks(self) -> Collection[str]:
+        """Ids of the tasks that it has a video of."""
         ...
 
 

@@ -81,6 +81,10 @@ def score_videos(
         WorldgaugeError: When the run is impossible.
     """
     asked = open_suite(suite, settings or {})
+    added = asked.submission_settings(Path(videos), Path(data))
+    if added:
+        settings = {**(settings or {}), **added}
+        asked = open_suite(suite, settings)
     found = read_video_folder(asked, Path(videos), [task.id for task in list_tasks(asked, Path(data), None)])
     if not found.models:
         raise UsageError(f"{videos}: no sub-folder holds a video; expected <model>/<task>.mp4")

@@ -55,7 +55,8 @@ def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
     """Convert a frame to float32 at a common size.
 
     Bilinear about pixel centres, without antialiasing or rounding. A frame of another aspect ratio is scaled until it
-    covers `size`, and the centre is kept.
+    covers `size`, and the centre is kept. Where an odd number of pixels is cut off, the centre falls between two
+    pixels, and half the number is rounded to the even one, as torchvision's center_crop does.
     Source: MIND, released frame reader.
 
     Args:
@@ -77,7 +78,8 @@ def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
     else:
         scale = max(width / columns, height / rows)
         scaled_rows, scaled_columns = round(rows * scale), round(columns * scale)
-    top, left = (scaled_rows - height) // 2, (scaled_columns - width) // 2
+    # Starts of the crop. Rounding is half to even: the release's choice of two crops that are equally near the centre.
+    top, left = round((scaled_rows - height) / 2), round((scaled_columns - width) / 2)
     result = np.empty((height, width, 3), np.float32)
     resample(np.ascontiguousarray(frame), scaled_rows, scaled_columns, top, left, result)
     return result
@@ -200,7 +202,7 @@ def scored_frames(n: int, rule: Rule = "all") -> int:
     return n if rule == "all" else _CHUNK * max(0, (n - 1) // _CHUNK)
 
 
-@metrics.register("mse_720p", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source="MIND, released scorer")
+@metrics.register("mse_720p", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source="MIND, released scorer")
 def mse_720p(x: Image, y: Image) -> float:
     """Mean squared difference of two frames at 1280x720, on values in [0, 1].
 
@@ -218,7 +220,7 @@ def mse_720p(x: Image, y: Image) -> float:
 
 
 @metrics.register(
-    "psnr_720p", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="MIND, released scorer"
+    "psnr_720p", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source="MIND, released scorer"
 )
 def psnr_720p(x: Image, y: Image) -> float:
     """Peak signal-to-noise ratio of two frames at 1280x720.
@@ -236,7 +238,7 @@ def psnr_720p(x: Image, y: Image) -> float:
     return _error_of(x, y).psnr
 
 
-@metrics.register("ssim_720p", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="MIND, released scorer")
+@metrics.register("ssim_720p", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source="MIND, released scorer")
 def ssim_720p(x: Image, y: Image) -> float:
     """Structural similarity of two frames at 1280x720 over the whole map, with mirrored borders.
 

@@ -19,7 +19,7 @@ from worldgauge.metrics.frame_pairs import Prepared, prepared
 
 
 @metrics.register(
-    "lpips_720p", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="MIND; LPIPS 0.1, AlexNet"
+    "lpips_720p", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source="MIND; LPIPS 0.1, AlexNet"
 )
 def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
     """A learned distance (LPIPS) of two frames at 1280x720.

@@ -39,7 +39,8 @@ def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] =
     Args:
         source: A file, or a text with at least one line break.
         reader: "released" skips the line after each pose, so that every other pose of a file without lines of 2-D
-            points is lost (specification mind, B14). "ours" skips the lines that are no poses.
+            points is lost (specification mind, B14); it cuts names at the first blank, and takes a quaternion of zeros
+            for no rotation. "ours" skips the lines that are no poses.
 
     Returns:
         The list, sorted by image name.
@@ -89,34 +90,37 @@ def _rows(lines: Iterable[str], where: str, skip: bool) -> Iterator[tuple[str, l
     """Name and seven numbers of each line that is a pose."""
     walk = iter(enumerate(lines, 1))
     for number, line in walk:
-        if line.startswith("#"):
+        if line.lstrip().startswith("#"):
             continue
         fields = line.split(maxsplit=_FIELDS - 1)
-        if len(fields) < _FIELDS or (not skip and _is_number(fields[-1].split()[0])):
+        if len(fields) < _FIELDS or (not skip and _is_of_points(line)):
             continue
         try:
             values = [float(field) for field in fields[1:8]]
         except ValueError as error:
             raise DataError(f"{where}: line {number} is no pose ({error}); write or download it again") from error
-        if not all(map(math.isfinite, values)) or not any(values[:4]):
+        if not all(map(math.isfinite, values)) or not (skip or any(values[:4])):
             raise DataError(f"{where}: line {number}: a pose that is not finite; write or download it again")
-        yield fields[-1].strip(), values
+        yield fields[-1].split()[0] if skip else fields[-1].strip(), values
         if skip:
             next(walk, None)
 
 
-def _is_number(text: str) -> bool:
-    """Whether a tenth field belongs to a line of 2-D points rather than being an image's name."""
+def _is_of_points(line: str) -> bool:
+    """Whether a line holds 2-D points, three numbers each, rather than a pose, whose name may be a number too."""
+    fields = line.split()
+    if len(fields) % 3:
+        return False
     try:
-        float(text)
+        return all(math.isfinite(float(field)) for field in fields)
     except ValueError:
         return False
-    return True
 
 
 def _rotations(quaternions: FloatArray) -> FloatArray:
-    """Rotations (n, 3, 3) of quaternions (n, 4) in the order w, x, y, z, of any length but none."""
-    w, x, y, z = (quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).T
+    """Rotations (n, 3, 3) of quaternions (n, 4) in the order w, x, y, z, of any length; zeros are no rotation."""
+    lengths = np.linalg.norm(quaternions, axis=1, keepdims=True)
+    w, x, y, z = np.where(lengths > 0, quaternions / np.where(lengths > 0, lengths, 1), [1.0, 0.0, 0.0, 0.0]).T
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
         [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],

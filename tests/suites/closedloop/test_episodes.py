@@ -168,6 +168,9 @@ def test_a_model_that_dies_in_mid_episode_fails_the_episode(tasks: dict[str, Tas
 
 def test_finished_videos_cannot_act(tasks: dict[str, Task], tmp_path: Path) -> None:
     class Held(Breaks):
+        def video_tasks(self) -> list[str]:
+            raise AssertionError("nobody asks")
+
         def video_of(self, task: str) -> Path:
             return tmp_path
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import av
 import numpy as np
@@ -540,6 +540,74 @@ class TestSubmission:
         assert (table.rows[0].cells[-1].n, table.rows[0].cells[-1].expected) == (1, 1)
 
 
+class TestSubmittedPaths:
+    """Paths out and back whose folders bear names of their own, as the README of the release allows."""
+
+    SETTINGS: ClassVar[dict[str, Any]] = {"tests": "mirror", "perspectives": "1st"}
+
+    def submission(self, root: Path, name: str = "scene_a1", model: str = "wan") -> Path:
+        for number in (1, 4):
+            path = root / model / f"1st_data/mirror_test/{name}/path-{number}.mp4"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(path, slide(OUT_AND_BACK, seed=number), "lossless")
+        return root
+
+    def test_as_released_every_folder_is_scored_in_place_of_the_start_images(self, data: Path, tmp_path: Path) -> None:
+        videos = self.submission(tmp_path / "videos")
+        given = {**self.SETTINGS, "mirror_set": "submission"}
+        suite = Mind(**given, **Mind(**given).submission_settings(videos, data))
+        tasks = list(suite.tasks(data))
+        assert [task.id for task in tasks] == [f"1st_data/mirror_test/scene_a1/path-{n}" for n in range(1, 11)]
+        assert tasks[3].group == {"test": "mirror", "perspective": "first person", "family": "unknown", "path": "down"}
+        model = models.get("videos")(root=str(videos / "wan"))
+        (tmp_path / "record").mkdir()
+        record = suite.perform(tasks[3], model, QuietContext(tmp_path / "record"))
+        found = {s.metric: s for s in suite.score(record, QuietContext(record.directory))}
+        assert found["gsc_mse"].value == gsc_mse(Clip.from_array(slide(OUT_AND_BACK, seed=4), 24))
+        assert found["gsc_aligned_mse"].reason == "the data hold no start image of this path"
+        assert found["gsc_mse"].facts["moves"] is True
+        with pytest.raises(SubjectError, match="no video of this task"):
+            suite.perform(tasks[2], model, QuietContext(tmp_path / "record"))
+        with pytest.raises(NotApplicableError, match="no start image"):
+            suite.perform(tasks[3], models.get("freeze")(), QuietContext(tmp_path / "record"))
+
+    def test_data_without_start_images_are_scored_by_the_folders_of_the_submission(
+        self, data: Path, tmp_path: Path
+    ) -> None:
+        bare = tmp_path / "data"
+        shutil.copytree(data / "1st_data/test/mem_test", bare / "1st_data/test/mem_test")
+        videos = self.submission(tmp_path / "videos")
+        self.submission(videos, "other", model="lan")
+        result, shelf = score_videos("mind", videos=videos, data=bare, out=tmp_path / "runs", settings=self.SETTINGS)
+        assert (shelf.unmatched, shelf.elsewhere) == ({}, {})
+        assert result.suite.settings["mirror_folders"] == "1st_data/other,1st_data/scene_a1"
+        counts = result.counts
+        assert (counts.expected, counts.scored, counts.failed, counts.skipped) == (40, 4, 16, 20)
+
+    def test_by_default_the_start_images_of_the_data_are_asked_for(self, data: Path, tmp_path: Path) -> None:
+        videos = self.submission(tmp_path / "videos")
+        assert Mind(**self.SETTINGS).submission_settings(videos, data) == {}
+
+    def test_a_folder_named_like_a_start_image_is_of_that_image(self, data: Path) -> None:
+        suite = Mind(**self.SETTINGS, mirror_folders="1st_data/data-0,1st_data/scene_a1")
+        tasks = list(suite.tasks(data))
+        assert [clip_of(task).is_submitted for task in tasks] == [False] * 10 + [True] * 10
+        assert [task.id for task in tasks[:10]] == [task.id for task in Mind(**self.SETTINGS).tasks(data)]
+
+
+class TestClipEnd:
+    @pytest.mark.parametrize(("end", "frames"), [("rows", 30), ("total_time", 28)])
+    def test_the_release_believes_total_time(self, data: Path, tmp_path: Path, end: str, frames: int) -> None:
+        root = tmp_path / "data"
+        shutil.copytree(data, root)
+        path = root / "1st_data/test/mem_test/data-25/action.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "total_time": FRAMES - 2}))
+        task = next(iter(Mind(tests="mem").tasks(root)))
+        record = perform(models.get("late")(), task, tmp_path / "record")
+        score = scored(record, clip_end=end)["lcm/mse_720p"]
+        assert (score.n, score.facts["frames_asked"], score.facts["total_time"]) == (frames, frames, FRAMES - 2)
+
+
 class TestAgain:
     def test_choosing_other_tests_asks_nobody_again(self, data: Path) -> None:
         some, all_of_them = Mind(tests="mem"), Mind()
@@ -580,7 +648,12 @@ class TestExport:
         content = json.loads(path.read_text())
         assert [entry["test_type"] for entry in content["data"]] == ["action_space_test", "mem_test", "mirror_test"]
         clip, mirror = content["data"][1], content["data"][2]
-        assert (clip["path"], clip["perspective"], clip["mark_time"], clip["total_time"]) == (MEM, "1st_data", 15, 45)
+        assert (clip["path"], clip["perspective"], clip["mark_time"], clip["total_time"]) == (
+            "data-25",
+            "1st_data",
+            15,
+            45,
+        )
         assert len(clip["lcm"]["mse"]) == clip["sample_frames"] == 30
         assert clip["lcm"]["avg_mse"] == pytest.approx(np.mean(clip["lcm"]["mse"]))
         assert clip["action"]["__overall__"]["count"] == 29
@@ -592,7 +665,7 @@ class TestExport:
     def test_failures_keep_their_error(self) -> None:
         lost = Failure(MEM, {"test": "mem", "perspective": "first person"}, "action.json is gone")
         (entry,) = results_of([], [lost]).data
-        assert (entry.path, entry.error) == (MEM, "action.json is gone")
+        assert (entry.path, entry.error) == ("data-25", "action.json is gone")
 
     def test_a_horizon_is_said_and_names_are_not_written_over(self, data: Path, tmp_path: Path) -> None:
         settings = {"tests": "mem", "perspectives": "1st", "poses": "exact", "horizon": 4}

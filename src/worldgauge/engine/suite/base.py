@@ -463,6 +463,24 @@ class Suite:
         inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
         return {one.name: {"root": str(one)} for one in inside}
 
+    def submission_settings(self, folder: Path, data: Path) -> Mapping[str, Any]:
+        """Settings that a folder of finished videos adds to those of the user.
+
+        By default none. A suite that scores videos without a question in the data names them here.
+
+        Args:
+            folder: Folder of the videos.
+            data: Folder of the data set.
+
+        Returns:
+            Settings by name.
+
+        Raises:
+            UsageError: For a missing folder.
+            DataError: For a folder that cannot be read.
+        """
+        return {}
+
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
         """Write the scores of one subject as the benchmark's own result file.
 

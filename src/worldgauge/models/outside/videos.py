@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn, get_args
@@ -20,6 +20,8 @@ from worldgauge.models import models
 Longer = Literal["error", "cut"]
 Rate = Literal["same", "ignore"]
 
+NO_VIDEO = "no video of this task"
+"""Beginning of the error of a task without a video."""
 SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov")
 
 
@@ -106,6 +108,10 @@ class Videos:
         self._refuse_damage(path)
         return path
 
+    def video_tasks(self) -> Collection[str]:
+        """Ids of the tasks that the folder holds a video of."""
+        return self._videos.keys()
+
     def _video_of(self, task: str) -> Path:
         """Look up the video of a task among the files found; the id comes from data and is never opened as a path."""
         if not task:
@@ -113,7 +119,7 @@ class Videos:
         found = self._videos.get(task, [])
         if not found:
             place, first, others = f"{self._root}/{task}", SUFFIXES[0], ", ".join(SUFFIXES[1:])
-            raise SubjectError(f"no video of this task: expected {place}{first} or {place}/video{first} (or {others})")
+            raise SubjectError(f"{NO_VIDEO}: expected {place}{first} or {place}/video{first} (or {others})")
         if len(found) > 1:
             names = " and ".join(str(video.path) for video in found)
             raise SubjectError(f"two videos of one task: {names}; leave one")

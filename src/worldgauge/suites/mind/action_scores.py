@@ -142,6 +142,7 @@ def _facts(judged: ActionAccuracy) -> dict[str, Any]:
     return {
         "overall": None if judged.overall is None else asdict(judged.overall),
         "groups": {name: asdict(stats) for name, stats in judged.groups.items()},
+        "released_groups": {name: asdict(stats) for name, stats in judged.released_groups.items()},
         "actions": {name: asdict(stats) for name, stats in judged.actions.items()},
         "scale": judged.scale,
         "truth_step_m": judged.truth_step_m,

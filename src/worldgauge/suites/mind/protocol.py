@@ -61,6 +61,8 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         NotApplicableError: The model needs what the clip does not have.
     """
     clip = clip_of(task)
+    if clip.is_submitted:
+        return _submitted(task, clip, subject, task_context)
     question = question_of(clip, settings)
     facts: dict[str, Any] = {
         "control": subject.spec.control,
@@ -83,6 +85,18 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
     return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
 
 
+def _submitted(task: Task, clip: MindClip, subject: WorldModel, task_context: TaskContext) -> Record:
+    """Keep a path out and back of a submission whose start image the data do not hold."""
+    folder = task.id.rpartition("/")[0]
+    if not isinstance(subject, HoldsVideos):
+        raise NotApplicableError(f"the data hold no start image of {folder}: nothing to ask a model")
+    if not any(held.rpartition("/")[0] == folder for held in subject.video_tasks()):
+        raise NotApplicableError(f"{folder} is a folder of another submission")
+    answer = copy_video(subject, task.id, task_context)
+    facts = {"control": subject.spec.control, "crop": None, "frames_asked": clip.frames}
+    return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
+
+
 def _refuse_context(video: Path, clip: MindClip) -> None:
     """Raises SubjectError for a video as long as the whole clip: its frame 0 is not the first that was asked for."""
     count = len(Clip.open(video))
@@ -102,8 +116,11 @@ def question_of(clip: MindClip, settings: Settings) -> ClipQuestion:
 
     Raises:
         DataError: The clip cannot be read.
+        NotApplicableError: It is a path of a submission, whose start image the data do not hold.
     """
     episode = episode_of(clip)
+    if clip.is_submitted:
+        raise NotApplicableError(f"the data hold no start image of {clip.id}")
     if clip.part == "mirror_test":
         actions = mind.mirror_actions(clip)
         poses = mirror_poses(

@@ -14,7 +14,7 @@ from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
 from worldgauge.suites.mind.action_scores import action_scores
 from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.learned_scores import LearnedScores, missing_learned
-from worldgauge.suites.mind.mirror_scores import mirror_scores
+from worldgauge.suites.mind.mirror_scores import mirror_scores, submitted_scores
 from worldgauge.suites.mind.motion import PERIOD, MotionMeter
 from worldgauge.suites.mind.protocol import ClipQuestion, question_of
 from worldgauge.suites.mind.settings import Settings
@@ -41,6 +41,9 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
         DataError: The stored rollout does not fit its facts.
     """
     clip = clip_of(record.task)
+    if clip.is_submitted:
+        submitted = submitted_scores(record, clip, _rollout(record, settings), settings)
+        return sorted(submitted, key=lambda s: s.metric)
     question = question_of(clip, settings)
     rollout = _in_shape(_rollout(record, settings), record, question)
     if clip.part == "mirror_test":
@@ -68,10 +71,17 @@ def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
         raise NotApplicableError("frames of a mirrored path are compared with each other, not with a recording")
     question = question_of(clip, settings)
     rollout = _in_shape(_rollout(record, settings), record, question)
-    count = scored_frames(min(len(rollout), len(question)), settings.window)
+    count = scored_frames(min(len(rollout), asked_frames(clip, question, settings)), settings.window)
     if question.truth is None or count == 0:
         raise NotApplicableError("no frame to compare")
     return question.truth[:count].resized(rollout.width, rollout.height), rollout[:count]
+
+
+def asked_frames(clip: MindClip, question: ClipQuestion, settings: Settings) -> int:
+    """Number of frames that are asked for: up to the last row, or to the end that the file states, as released."""
+    if settings.clip_end == "rows":
+        return len(question)
+    return max(0, min(len(question), clip.total_time - clip.mark_time))
 
 
 def prefix_of(record: Record) -> str:
@@ -110,15 +120,17 @@ def _frame_scores(
 ) -> Iterator[Score]:
     """Pair every frame with the recorded one, at 720p; the learned metrics take theirs on the way."""
     prefix = prefix_of(record)
-    present = min(len(rollout), len(question))
+    asked = asked_frames(clip, question, settings)
+    present = min(len(rollout), asked)
     count = scored_frames(present, settings.window)
     facts: dict[str, Any] = {
+        "frames": len(rollout),
         "frames_scored": count,
-        "frames_asked": scored_frames(len(question), settings.window),
+        "frames_asked": scored_frames(asked, settings.window),
         "is_longer": len(rollout) > clip.frames - clip.mark_time,
         "horizon": settings.horizon,
         "mark_time": clip.mark_time,
-        "total_time": clip.frames,
+        "total_time": clip.total_time,
         "control": record.facts["control"],
         "fps": record.facts["fps"],
         "recorded_fps": question.episode.clip.fps,

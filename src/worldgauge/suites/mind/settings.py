@@ -29,6 +29,8 @@ RELEASED: dict[str, Any] = {
     "nan_poses": "raise",
     "lone_frame": "error",
     "frame_count": "header",
+    "clip_end": "total_time",
+    "mirror_set": "submission",
 }
 """Settings under which the scorer behaves as the released one does (README.md next to this file has a line on each)."""
 
@@ -101,6 +103,16 @@ class Settings:
     frame_count: Literal["decoding", "header"] = option(
         "decoding", "How frames of a video are counted: by decoding, or from its header (released)."
     )
+    clip_end: Literal["rows", "total_time"] = option(
+        "rows", "Where a clip ends: with its last row, or at total_time of its file (released)."
+    )
+    mirror_set: Literal["data", "submission"] = option(
+        "data",
+        "Paths out and back of finished videos: those from the start images of the data, or every folder of the "
+        "submission whatever its name (released). Data without start images have only the latter.",
+    )
+    mirror_folders: str | None = None
+    """Folders of mirror_test that are scored in place of the start images, such as "1st_data/scene_a", by commas."""
     # Digests of what the settings name: another version or an edited file counts as another setting.
     poses_digest: str | None = None
     networks_digest: str | None = None

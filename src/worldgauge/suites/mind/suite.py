@@ -55,7 +55,7 @@ class Mind(Suite):
     metrics = frozenset(
         {line.metric.rpartition("/")[2] for line in summary.LINES} | {"gsc_psnr", "gsc_ssim", "out_leg_motion"}
     )
-    choosing_settings = frozenset({"tests", "perspectives"})
+    choosing_settings = frozenset({"tests", "perspectives", "mirror_set", "mirror_folders"})
     scoring_settings = frozenset(field.name for field in fields(Settings)) - choosing_settings - {"horizon", "context"}
 
     @classmethod
@@ -146,6 +146,18 @@ class Mind(Suite):
     def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:
         """Settings of the model `videos` for each model of a folder in the published layout of submissions, by name."""
         return {name: {"root": str(root)} for name, root in mind.submissions(folder).items()}
+
+    def submission_settings(self, folder: Path, data: Path) -> dict[str, Any]:
+        """Folders of paths out and back that are scored in place of the data's start images (`mirror_set`).
+
+        They need no reference: a video is compared with itself.
+        """
+        named: dict[str, None] = {}
+        for root in mind.submissions(folder).values():
+            for view, names in mind.mirror_folders(root).items():
+                if self.options.mirror_set == "submission" or mind.absent(data, ("mirror_test",), (view,)):
+                    named |= dict.fromkeys(f"{view}_data/{name}" for name in names)
+        return {"mirror_folders": ",".join(named)} if named else {}
 
     def missing_data(self, source: Path) -> tuple[str, ...]:
         """Folders that the settings ask for and the data do not have, one line each."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from worldgauge.core.episode import Episode
-from worldgauge.core.errors import DataError
+from worldgauge.core.errors import DataError, NotApplicableError
 from worldgauge.core.video import problems
 from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.suites.mind import format as mind
@@ -35,6 +35,8 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
     """
     parts = tuple(PARTS[test] for test in settings.parts)
     found = mind.discover(Path(source), parts=parts, perspectives=settings.views)
+    if settings.mirror_folders and "mirror_test" in parts:
+        found = _with_submitted(found, settings)
     if not found:
         wanted = ", ".join(f"{view}_data/test/{part}" for view in settings.views for part in parts)
         raise DataError(
@@ -51,10 +53,28 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
         yield Task(
             suite="mind",
             id=clip.id,
-            sample={"source": str(Path(source).resolve()), "broken": clip.fault},
+            sample={"source": str(Path(source).resolve()), "broken": clip.fault}
+            | ({"submitted": True} if clip.is_submitted else {}),
             fingerprint=mind.fingerprint_of(clip),
             group=group,
         )
+
+
+def _with_submitted(found: list[MindClip], settings: Settings) -> list[MindClip]:
+    """Clips with the paths of `mirror_folders` in place of those of the start images, by perspective.
+
+    A perspective that names no folder keeps its start images. A folder named like a start image is of that image.
+    """
+    named = [name.partition("_data/") for name in str(settings.mirror_folders).split(",")]
+    asked = [(view, name) for view in settings.views for top, _, name in named if top == view]
+    views = {view for view, _ in asked}
+    kept = [
+        c for c in found if c.part != "mirror_test" or c.perspective not in views or (c.perspective, c.name) in asked
+    ]
+    started = {(clip.perspective, clip.name) for clip in kept if clip.part == "mirror_test"}
+    added = [clip for one in asked if one not in started for clip in mind.submitted_paths(*one)]
+    parts = tuple(PARTS.values())
+    return sorted(kept + added, key=lambda clip: (PERSPECTIVES.index(clip.perspective), parts.index(clip.part)))
 
 
 def clip_of(task: Task) -> MindClip:
@@ -65,6 +85,8 @@ def clip_of(task: Task) -> MindClip:
     """
     if task.sample.get("broken"):
         raise DataError(task.sample["broken"])
+    if task.sample.get("submitted"):
+        return mind.submitted_path(task.id)
     clip = _clips(task.sample["source"]).get(task.id)
     if clip is None:
         raise DataError(f"{task.sample['source']}: clip '{task.id}' is gone; plan the run again")
@@ -90,6 +112,8 @@ def episode_of(clip: MindClip) -> Episode:
 def task_view(task: Task) -> TaskView:
     """The real frames from the first that is asked for, and the walk; of a mirrored path only its start."""
     clip = clip_of(task)
+    if clip.is_submitted:
+        raise NotApplicableError("the data hold no start image of this path")
     episode = episode_of(clip)
     x, y = episode.poses[clip.mark_time if len(episode) > clip.mark_time else 0, :2, 3]
     marks = {"start": (float(x), float(y))}

@@ -170,8 +170,6 @@ def change(content: dict[str, Any], what: str) -> Any:
         rows[5]["ws"] = "1"
     elif what == "bool_key":
         rows[5]["ws"] = True
-    elif what == "key_3":
-        rows[5]["lr"] = 3
     elif what == "no_key":
         del rows[5]["ud"]
     elif what == "nan_pose":
@@ -205,7 +203,6 @@ BROKEN = {
     "row_gone": "time 5 is missing",
     "text_key": "row 5: 'ws' is '1'",
     "bool_key": "row 5: 'ws' is True",
-    "key_3": "row 5: 'lr' is 3",
     "no_key": "row 5 has no 'ud'",
     "nan_pose": "row 5: 'actor_pos.y' is not finite",
     "far_pose": "row 5: 'actor_pos.y' is 1000",
@@ -255,7 +252,7 @@ def spoil(folder: Path, what: str) -> None:
         video.write_bytes(b"no film")
     elif what == "short":
         with Writer(video, fps=24, kind="viewable") as out:
-            out.write(np.stack(pictures(FRAMES - 1, SIZE)))
+            out.write(np.stack(pictures(FRAMES - 2, SIZE)))
     elif what == "link":
         action.rename(folder.parents[4] / "away.json")
         os.symlink(folder.parents[4] / "away.json", action)
@@ -273,7 +270,7 @@ def spoil(folder: Path, what: str) -> None:
         ("huge", "action.json: 68157440 bytes pass the limit"),
         ("no_video", "video.mp4 is missing"),
         ("no_film", "video.mp4: not a readable video"),
-        ("short", "video.mp4 has 29 frames, action.json 30 rows"),
+        ("short", "video.mp4 has 28 frames, action.json 30 rows"),
         ("link", "action.json: a link that leads out of"),
         ("name", "rename it"),
     ],
@@ -289,6 +286,30 @@ def test_broken_files_are_the_fault_of_their_clip(tmp_path: Path, what: str, say
     assert says in faulty[0].fault
     assert "\n" not in faulty[0].fault
     assert mind.fingerprint_of(faulty[0])
+
+
+@pytest.mark.parametrize("frames", [FRAMES - 1, FRAMES + 1])
+def test_one_frame_more_or_less_than_rows_is_cut_to_what_both_have(tmp_path: Path, frames: int) -> None:
+    write_published_clip(tmp_path / "1st_data/test/mem_test/data-25", "1st", FRAMES, SIZE)
+    with Writer(tmp_path / "1st_data/test/mem_test/data-25/video.mp4", fps=24, kind="viewable") as out:
+        out.write(np.stack(pictures(frames, SIZE)))
+    (clip,) = mind.discover(tmp_path)
+    assert clip.fault is None
+    assert clip.warnings == (f"video.mp4 has {frames} frames, action.json 30 rows: what both have counts",)
+    episode = mind.load(clip)
+    assert clip.frames == len(episode) == len(episode.clip) == len(episode.actions) + 1 == min(frames, FRAMES)
+
+
+def test_a_code_that_is_no_key_counts_as_none_and_is_told(tmp_path: Path) -> None:
+    write_published_clip(tmp_path / "1st_data/test/mem_test/data-25", "1st", FRAMES, SIZE)
+    path = tmp_path / "1st_data/test/mem_test/data-25/action.json"
+    content = json.loads(path.read_text())
+    content["data"][5]["lr"] = 3
+    path.write_text(json.dumps(content))
+    (clip,) = mind.discover(tmp_path)
+    assert clip.fault is None
+    assert clip.warnings == ("action.json: 'lr' is 3 in row 5, which is none of 0, 1, 2: no key (1 such codes)",)
+    assert mind.keys_of(clip)[5, 3] == 0
 
 
 @pytest.mark.parametrize(

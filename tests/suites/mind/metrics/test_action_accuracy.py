@@ -185,6 +185,24 @@ def test_too_little_is_no_result(poses: int, labels: int, why: str) -> None:
     assert not found.groups
 
 
+def test_as_released_an_unknown_rotation_costs_its_two_steps_and_its_position_counts() -> None:
+    truth, generated, labels = walk(7, n=40)
+    whole = action_accuracy(truth, generated, labels)
+    generated[12, :3, :3] = np.nan
+    found = action_accuracy(truth, generated, labels, nan="raise")
+    assert found.overall is not None
+    assert (found.overall.count, found.n_expected) == (37, 39)
+    assert found.scale == whole.scale, "all 40 positions are aligned"
+    assert found.steps is not None
+    assert whole.steps is not None
+    kept = np.isin(whole.steps.index, found.steps.index)
+    np.testing.assert_allclose(found.steps.trans, whole.steps.trans[kept])
+    assert action_accuracy(truth, generated, labels).scale != whole.scale, "by default the whole pose is unknown"
+    truth[20, 1, 3] = np.nan
+    with pytest.raises(ShapeError, match="pose 20 is not finite"):
+        action_accuracy(truth, generated, labels, nan="raise")
+
+
 def test_all_unknown_is_no_result() -> None:
     truth, generated, labels = walk(9)
     found = action_accuracy(truth, np.full_like(generated, np.nan), labels)

@@ -20,7 +20,6 @@ from worldgauge.suites.mind.format.layout import (
     SHARED_SPACE,
     MindClip,
     Part,
-    submissions,
 )
 from worldgauge.suites.mind.format.read import (
     absent,
@@ -32,6 +31,7 @@ from worldgauge.suites.mind.format.read import (
     mirror_keys,
     video_path,
 )
+from worldgauge.suites.mind.format.submission import mirror_folders, submissions, submitted_path, submitted_paths
 from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
 from worldgauge.suites.mind.walks.mirror import Perspective
 
@@ -53,6 +53,7 @@ __all__ = [
     "keys_of",
     "load",
     "mirror_actions",
+    "mirror_folders",
     "mirror_keys",
     "our_pose",
     "read_images_txt",
@@ -60,6 +61,8 @@ __all__ = [
     "steps_of",
     "stored_poses",
     "submissions",
+    "submitted_path",
+    "submitted_paths",
     "ue_pose",
     "video_path",
     "write_clip",

@@ -87,7 +87,7 @@ def _remembered(path: Path, size: int, mtime_ns: int) -> ActionFile:
 
 
 def parse_action(data: bytes, where: str) -> ActionFile:
-    """Parse the content of an action file.
+    """Parse the content of an action file. Codes of keys other than 0, 1 and 2 are no key, with a warning.
 
     Args:
         data: Bytes of the file.
@@ -113,7 +113,9 @@ def parse_action(data: bytes, where: str) -> ActionFile:
     known = (keys == 0) | (keys == 1) | (keys == 2)
     if not known.all():
         row, column = (int(i) for i in np.argwhere(~known)[0])
-        raise DataError(f"{where}: row {row}: '{KEYS[column]}' is {keys[row, column]:g}; give 0, 1 or 2")
+        first = f"'{KEYS[column]}' is {keys[row, column]:g} in row {row}"
+        warnings.append(f"{Path(where).name}: {first}, which is none of 0, 1, 2: no key ({(~known).sum()} such codes)")
+        keys = np.where(known, keys, 0)
     total = _whole(content, "total_time", where)
     if total is not None and total != len(rows):
         warnings.append(f"{Path(where).name}: total_time is {total}, but there are {len(rows)} rows, which count")

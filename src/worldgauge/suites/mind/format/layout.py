@@ -1,4 +1,4 @@
-"""What a MIND folder holds: clips, videos of the mirror test, file names, and folders of finished videos."""
+"""What a MIND folder holds: clips, videos of the mirror test, and file names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from worldgauge.core.actions import ActionSpace
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera
-from worldgauge.core.io import check_inside, list_folder
 from worldgauge.suites.mind.actions import space_of, steps_of, walk_look
 from worldgauge.suites.mind.walks.mirror import Perspective
 
@@ -51,7 +50,8 @@ class MindClip:
         fault: Why it cannot be used; it is then listed and fails. Else None.
         warnings: Noteworthy facts; the clip is usable.
         mark_time: First frame to predict.
-        frames: Rows of data.
+        frames: Rows of data that have a frame.
+        total_time: Frames of the clip as its file states, else its rows.
         space: What the keys do.
         space_known: False where `space` is not stored and was read off the name, or is the shared one.
         family: Family of the world; "unknown" where it is not stored.
@@ -75,6 +75,7 @@ class MindClip:
     warnings: tuple[str, ...] = ()
     mark_time: int = 0
     frames: int = 0
+    total_time: int = 0
     space: ActionSpace = field(default_factory=walk_look)
     space_known: bool = False
     family: str = "unknown"
@@ -91,6 +92,11 @@ class MindClip:
     def __hash__(self) -> int:
         # The world's parameters have no hash; name and place are enough to tell clips apart.
         return hash((self.id, self.folder, self.fault))
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether it is a path of a submission that belongs to no start image of the data."""
+        return self.part == "mirror_test" and self.image is None and self.fault is None
 
     @property
     def steps(self) -> tuple[float, float]:
@@ -128,30 +134,3 @@ def data_folder(root: Path) -> Path:
     inner = root / DATA_FOLDER
     has_data = any((root / f"{perspective}_data").is_dir() for perspective in PERSPECTIVES)
     return inner if not has_data and inner.is_dir() else root
-
-
-def submissions(folder: Path) -> dict[str, Path]:
-    """The models of a folder, each with the folder that holds its `1st_data` or `3rd_data`.
-
-    Args:
-        folder: Of one model, or of models.
-
-    Returns:
-        Folder by name of the model.
-
-    Raises:
-        DataError: For a missing folder, one without any model, and links to models that lead out of it.
-    """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder; expected <model>/1st_data/mem_test/<clip>/video.mp4 in it")
-    if _is_model(folder):
-        return {folder.resolve().name: folder}
-    found = {path.name: check_inside(path, folder) for path in list_folder(folder) if path.is_dir() and _is_model(path)}
-    if not found:
-        raise DataError(f"{folder}: no model in it; expected <model>/1st_data/mem_test/<clip>/video.mp4")
-    return found
-
-
-def _is_model(folder: Path) -> bool:
-    return any((folder / f"{perspective}_data").is_dir() for perspective in PERSPECTIVES)

@@ -179,7 +179,10 @@ def _examined(at: _Loading, clip: MindClip) -> MindClip:
         clip = replace(clip, video=at.needed(VIDEO, "it holds the frames"))
         assert clip.video is not None
         frames = _stated_frames(clip.video)
-        if frames not in (0, clip.frames):
+        if abs(frames - clip.frames) == 1:
+            odd = f"{VIDEO} has {frames} frames, {ACTIONS} {clip.frames} rows: what both have counts"
+            clip = replace(clip, frames=min(frames, clip.frames), warnings=(*clip.warnings, odd))
+        elif frames not in (0, clip.frames):
             raise DataError(f"{VIDEO} has {frames} frames, {ACTIONS} {clip.frames} rows; download both again")
     except (DataError, OSError) as error:
         return replace(clip, fault=told(error, clip.folder))
@@ -245,7 +248,8 @@ def _with_records(clip: MindClip) -> MindClip:
     # Clips of the tests need a frame to see and a frame to predict.
     if not (0 <= mark <= n if clip.part == "train" else 0 < mark < n):
         raise DataError(f"{ACTIONS}: mark_time {mark} is not within its {n} rows; download it again")
-    return replace(clip, mark_time=mark, frames=n, warnings=(*clip.warnings, *file.warnings))
+    total = n if file.total_time is None else file.total_time
+    return replace(clip, mark_time=mark, frames=n, total_time=total, warnings=(*clip.warnings, *file.warnings))
 
 
 class _Said(NamedTuple):
@@ -253,6 +257,7 @@ class _Said(NamedTuple):
 
     rows: int
     mark_time: int | None
+    total_time: int | None
     fields: frozenset[str]
     warnings: tuple[str, ...]
 
@@ -269,7 +274,7 @@ def _remembered(path: Path, size: int, mtime_ns: int) -> _Said:
     fields = (
         name for name in ("actor_pos", "actor_rpy", "camera_pos", "camera_rpy") if getattr(file, name) is not None
     )
-    return _Said(len(file.keys), file.mark_time, frozenset(fields), file.warnings)
+    return _Said(len(file.keys), file.mark_time, file.total_time, frozenset(fields), file.warnings)
 
 
 def _stated_frames(path: Path) -> int:
@@ -382,7 +387,8 @@ HORIZONTAL_FOV_DEG = 90.0
 def load(clip: MindClip) -> Episode:
     """Read a clip as an Episode in our frame; frames are decoded when needed.
 
-    Row t of the actions is row t + 1 of the file, which led from frame t to frame t + 1. Poses are the camera's; in
+    Row t of the actions is row t + 1 of the file, which led from frame t to frame t + 1. Where the video has one frame
+    more or less than the file has rows, what both have is taken. Poses are the camera's; in
     third person yaw and pitch come from the positions where these show the arm (`coordinates.arm_angles`).
     A mirror task gives the start image alone and no action (see `mirror_actions`). Its pose is that of the side-car,
     else at the origin along +x; facts["pose_known"] records which. Cameras of published data are assumed to see 90
@@ -480,14 +486,15 @@ def fingerprint_of(clip: MindClip) -> str:
 
 def _recording(clip: MindClip) -> Episode:
     file, video = _file_of(clip), Clip.open(video_path(clip))
-    if len(video) != len(file.keys):
+    count = min(len(video), len(file.keys))
+    if max(len(video), len(file.keys)) - count > 1:
         raise DataError(f"{clip.video}: {len(video)} frames, but {len(file.keys)} rows in {clip.records}")
     check_size(clip, (video.width, video.height), str(clip.video))
     return Episode(
         id=clip.id,
-        clip=video,
-        poses=poses_of_file(file, clip.perspective, str(clip.records)),
-        actions=actions_of(file.keys[1:], clip.space),
+        clip=video[:count],
+        poses=poses_of_file(file, clip.perspective, str(clip.records))[:count],
+        actions=actions_of(file.keys[1:count], clip.space),
         camera=clip.camera or Camera.from_horizontal_fov(video.width, video.height, HORIZONTAL_FOV_DEG),
         world=clip.world,
         facts=_facts(clip) | {"pose_known": True, "caption": file.caption or _caption(clip)},

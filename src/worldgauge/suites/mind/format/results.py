@@ -19,10 +19,16 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.fields import short
 from worldgauge.core.io import read_text, write_file
 from worldgauge.engine.suite.contract import Failure, Score
+from worldgauge.models.outside.videos import NO_VIDEO
 
 MAX_BYTES = 256 * 2**20
 INFINITE = "infinite_frames"
 """Key of ours: how many frames are equal to the bit. Their PSNR is null in the list, and `avg_psnr` is null."""
+
+MISSING = "missing"
+"""Key of ours: tasks that have no video, of which the released scorer says nothing."""
+ODD = "frame count is not an even number!"
+"""The released error of a path out and back that cannot be split in two halves."""
 
 _ERRORS = ("rpe_trans_mean", "rpe_trans_median", "rpe_rot_mean_deg", "rpe_rot_median_deg")
 _PAIR = ("mse", "psnr", "ssim", "lpips")
@@ -68,13 +74,13 @@ class ClipResult:
     """A clip of the memory or of the action-space test. What is None or empty is left out of the file.
 
     Attributes:
-        path: Of the clip's folder.
+        path: Name of the clip's folder.
         perspective: "1st_data" or "3rd_data".
         test_type: "mem_test" or "action_space_test".
         error: Why there are no scores.
         mark_time: First frame to predict.
         total_time: Frames of the clip.
-        sample_frames: Frames compared.
+        sample_frames: Frames of the video.
         lcm: Long context memory.
         imaging: One value per frame.
         aesthetic: One value per frame.
@@ -104,7 +110,7 @@ class MirrorVideo:
         video_name: Name of the video.
         error: Why there are no scores.
         mark_time: Half of its frames.
-        sample_frames: Frames compared.
+        sample_frames: Frames of the video.
         gsc: Scores of the pairs, half as many as frames.
     """
 
@@ -120,7 +126,7 @@ class MirrorResult:
     """The videos of one start image.
 
     Attributes:
-        path: Of the start image.
+        path: Name of the folder of its videos.
         perspective: "1st_data" or "3rd_data".
         test_type: "mirror_test".
         error: Why there are no scores.
@@ -143,10 +149,13 @@ class Results:
     Attributes:
         data: One entry per clip or start image.
         video_max_time: Most frames that were used; None for all.
+        missing: Ids of tasks that have no video, so that nothing is left out in silence. The released file has no such
+            list.
     """
 
     data: tuple[ClipResult | MirrorResult, ...]
     video_max_time: int | None = None
+    missing: tuple[str, ...] = ()
 
 
 def write_results(path: Path, results: Results) -> Path:
@@ -164,7 +173,12 @@ def write_results(path: Path, results: Results) -> Path:
     Raises:
         DataError: It cannot be written.
     """
-    content = {"data": [_entry(item) for item in results.data], "video_max_time": results.video_max_time}
+    content: dict[str, Any] = {
+        "data": [_entry(item) for item in results.data],
+        "video_max_time": results.video_max_time,
+    }
+    if results.missing:
+        content[MISSING] = list(results.missing)
     write_file(Path(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
     return Path(path)
 
@@ -190,8 +204,10 @@ def read_results(path: Path) -> Results:
             found.append(_read_entry(item))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise DataError(f"{path}: entry {number} of 'data' is no result of a clip ({error})") from error
-    most = content.get("video_max_time")
-    return Results(tuple(found), most if isinstance(most, int) else None)
+    most, missing = content.get("video_max_time"), content.get(MISSING) or ()
+    if not isinstance(missing, (list, tuple)) or not all(isinstance(name, str) for name in missing):
+        raise DataError(f"{path}: '{MISSING}' is no list of names; write or download it again")
+    return Results(tuple(found), most if isinstance(most, int) else None, tuple(missing))
 
 
 def _entry(item: ClipResult | MirrorResult) -> dict[str, Any]:
@@ -330,7 +346,10 @@ _STATS = ("count", "trans_mean", "trans_median", "rot_deg_mean", "rot_deg_median
 
 
 def results_of(scores: Sequence[Score], failed: Sequence[Failure], horizon: int | None = None) -> Results:
-    """Results of every clip: its scores, or its error. Videos of one start image are one entry, as released.
+    """Results as the released scorer writes them: an entry per folder of the submission.
+
+    An entry holds the scores of its clip, or its error. Videos of one start image are one entry. What has no video has
+    no entry there; it is `missing`.
 
     Args:
         scores: Scores of one subject.
@@ -340,14 +359,15 @@ def results_of(scores: Sequence[Score], failed: Sequence[Failure], horizon: int 
     found: dict[str, dict[str, Score]] = {}
     for score in scores:
         found.setdefault(score.task, {})[score.metric] = score
-    errors = {failure.task: failure.error for failure in failed}
+    missing = [failure.task for failure in failed if NO_VIDEO in failure.error]
+    errors = {failure.task: failure.error for failure in failed if NO_VIDEO not in failure.error}
     clips: list[ClipResult | MirrorResult] = []
     for folder, tasks in groupby(sorted({*found, *errors}, key=_order), key=_folder):
         if "/mirror_test/" in folder:
             clips.append(_mirror(folder, list(tasks), found, errors))
         else:
             clips += [_clip(task, found.get(task, {}), errors.get(task)) for task in tasks]
-    return Results(tuple(clips), horizon)
+    return Results(tuple(clips), horizon, tuple(sorted(missing, key=_order)))
 
 
 def _folder(task: str) -> str:
@@ -361,18 +381,18 @@ def _order(task: str) -> tuple[str, int, str]:
 
 
 def _clip(task: str, scores: ByMetric, error: str | None) -> ClipResult:
-    perspective, test, _ = task.split("/", 2)
+    perspective, test, name = task.split("/", 2)
     prefix = "lcm/" if test == "mem_test" else "asg/"
-    own = {name.removeprefix(prefix): score for name, score in scores.items()}
+    own = {metric.removeprefix(prefix): score for metric, score in scores.items()}
     facts = own["mse_720p"].facts if "mse_720p" in own else {}
     return ClipResult(
-        path=task,
+        path=name,
         perspective=perspective,
         test_type=test,
         error=error,
         mark_time=facts.get("mark_time"),
         total_time=facts.get("total_time"),
-        sample_frames=facts.get("frames_scored"),
+        sample_frames=facts.get("frames"),
         lcm=_pair_scores(own, "{}_720p", ("mse", "psnr", "ssim", "lpips")),
         imaging=_frame_values(own, "imaging"),
         aesthetic=_frame_values(own, "aesthetic"),
@@ -384,15 +404,24 @@ def _clip(task: str, scores: ByMetric, error: str | None) -> ClipResult:
 def _mirror(
     folder: str, tasks: Sequence[str], found: Mapping[str, ByMetric], errors: Mapping[str, str]
 ) -> MirrorResult:
-    names = [f"{task.rpartition('/')[2]}.mp4" for task in tasks]
-    videos = []
-    for name, task in zip(names, tasks, strict=True):
-        gsc = found.get(task, {})
-        frames = gsc["gsc_mse"].facts.get("frames") if "gsc_mse" in gsc else None
-        pairs = _pair_scores(gsc, "gsc_{}", ("mse", "psnr", "ssim", "lpips"))
-        half = None if frames is None else frames // 2
-        videos.append(MirrorVideo(name, errors.get(task), half, frames, pairs))
-    return MirrorResult(folder, folder.partition("/")[0], videos=names, video_results=videos)
+    perspective, _, name = folder.split("/", 2)
+    videos = [f"{task.rpartition('/')[2]}.mp4" for task in tasks]
+    results = [
+        _mirror_video(video, found.get(task, {}), errors.get(task)) for video, task in zip(videos, tasks, strict=True)
+    ]
+    return MirrorResult(name, perspective, videos=videos, video_results=results)
+
+
+def _mirror_video(video: str, gsc: ByMetric, error: str | None) -> MirrorVideo:
+    pairs = _pair_scores(gsc, "gsc_{}", ("mse", "psnr", "ssim", "lpips"))
+    score = gsc.get("gsc_mse")
+    frames = None if score is None else score.facts.get("frames")
+    if frames is None:
+        return MirrorVideo(video, error, gsc=pairs)
+    if pairs is None and error is None:
+        assert score is not None
+        error = ODD if frames % 2 else score.reason
+    return MirrorVideo(video, error, frames // 2, frames, pairs)
 
 
 def _pair_scores(scores: ByMetric, pattern: str, fields: Iterable[str]) -> PairScores | None:
@@ -412,5 +441,6 @@ def _action(facts: Mapping[str, Any]) -> dict[str, ActionStats] | None:
     if not facts.get("overall"):
         return None
     actions = {f"act:{label}": stats for label, stats in facts["actions"].items()}
-    named = {"__overall__": facts["overall"], **facts["groups"], **actions}
+    groups = facts.get("released_groups", facts["groups"])
+    named = {"__overall__": facts["overall"], **groups, **actions}
     return {name: ActionStats(*(stats[field] for field in _STATS)) for name, stats in named.items()}

@@ -93,6 +93,7 @@ class ActionAccuracy:
         overall: Errors of all steps; None where they are not defined.
         reason: Why `overall` is None.
         groups: Errors by group; groups without a step are left out.
+        released_groups: The same by the released groups, which result files hold.
         actions: Errors by label; labels without a step are left out.
         scale: Scale that the alignment gave the generated motion; 0 where it, or the truth, stands still.
         truth_step_m: Mean step of the truth, metres.
@@ -108,6 +109,7 @@ class ActionAccuracy:
     overall: StepErrorStats | None
     reason: str = ""
     groups: Mapping[str, StepErrorStats] = field(default_factory=dict)
+    released_groups: Mapping[str, StepErrorStats] = field(default_factory=dict)
     actions: Mapping[str, StepErrorStats] = field(default_factory=dict)
     scale: float | None = None
     truth_step_m: float | None = None
@@ -147,10 +149,11 @@ def action_accuracy(
         generated: Camera-to-world (k, 4, 4).
         labels: Name of the action of every step.
         groups: See `action_labels.GroupRule`.
-        nan: "drop" leaves unknown poses out; "raise" gives a ShapeError, as the released code comes to no result (B15).
+        nan: "drop" leaves unknown poses out. "raise" is as released (B15): a position that is not finite gives a
+            ShapeError; a rotation that is not costs the steps at it, and its position still counts in the alignment.
 
     Raises:
-        ShapeError: For other shapes, and for unknown poses with nan="raise".
+        ShapeError: For other shapes, and for unknown positions with nan="raise".
         UsageError: For another value of `nan`.
     """
     q, p = (_poses(given, what) for given, what in ((truth, "true"), (generated, "generated")))
@@ -163,14 +166,17 @@ def action_accuracy(
         return ActionAccuracy(None, few, n_expected=expected)
     q, p = q[: m + 1].copy(), p[: m + 1].copy()
     known = _known(q) & _known(p)
-    if nan == "raise" and not known.all():
-        raise ShapeError(f"pose {int(known.argmin())} is not finite")
+    placed = known
+    if nan == "raise":
+        placed = _known(q[:, :3, 3]) & _known(p[:, :3, 3])
+        if not placed.all():
+            raise ShapeError(f"pose {int(placed.argmin())} is not finite")
     both = known[:-1] & known[1:]
     dropped = DroppedFrames(int((~known).sum()), int((~both).sum()))
     if both.sum() < MIN_STEPS:
         return ActionAccuracy(None, _too_few(int(both.sum()), m, dropped), n_expected=expected, dropped=dropped)
 
-    fit = fit_points(p[known, :3, 3], q[known, :3, 3])
+    fit = fit_points(p[placed, :3, 3], q[placed, :3, 3])
     q[~known] = p[~known] = np.eye(4)
     trans, rot = relative_errors(q, aligned(p, fit.sim))
     frozen = np.tile(np.eye(4), (m + 1, 1, 1))
@@ -193,6 +199,7 @@ def action_accuracy(
     return ActionAccuracy(
         steps.where(np.ones(len(index), bool)),
         groups=_by(steps, [group_of(label, groups) for label in said]),
+        released_groups=_by(steps, [group_of(label, "released") for label in said]),
         actions=_by(steps, said),
         truth_step_m=float(steps.truth_trans.mean()),
         frozen_rot_deg=float(steps.truth_rot_deg.mean()),
@@ -213,8 +220,9 @@ def _too_few(left: int, m: int, dropped: DroppedFrames) -> str:
     )
 
 
-def _known(poses: FloatArray) -> NDArray[np.bool_]:
-    return np.asarray((np.abs(poses) < _TOO_LARGE).all((1, 2)), np.bool_)
+def _known(values: FloatArray) -> NDArray[np.bool_]:
+    """Which of n poses or positions are finite."""
+    return np.asarray((np.abs(values) < _TOO_LARGE).reshape(len(values), -1).all(1), np.bool_)
 
 
 def _poses(given: ArrayLike, what: str) -> FloatArray:

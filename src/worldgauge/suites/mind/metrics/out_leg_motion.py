@@ -26,7 +26,7 @@ MOTION_SHARE = 0.1
     unit="1",
     better="neither",
     bounds=(0.0, 1.0),
-    version=1,
+    version=2,
     source="ours, in addition to MIND's pairs",
 )
 def out_leg_motion(start: Image, turn: Image) -> float:

@@ -135,25 +135,25 @@ def scene_distances(
     return SceneDistances(tuple(released[::-1]), tuple(aligned[::-1]))
 
 
-@metrics.register("gsc_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metrics.register("gsc_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_SOURCE)
 def gsc_mse(video: Clip) -> float:
     """Mean squared difference of the way out and the way back reversed, released pairing; see `scene_errors`."""
     return mean_error(scene_errors(video).released).mse
 
 
-@metrics.register("gsc_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metrics.register("gsc_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source=_SOURCE)
 def gsc_psnr(video: Clip) -> float:
     """Mean peak signal-to-noise ratio of the way out and the way back reversed, released pairing."""
     return mean_error(scene_errors(video).released).psnr
 
 
-@metrics.register("gsc_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
+@metrics.register("gsc_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source=_SOURCE)
 def gsc_ssim(video: Clip) -> float:
     """Mean structural similarity of the way out and the way back reversed, released pairing."""
     return mean_error(scene_errors(video).released).ssim
 
 
-@metrics.register("gsc_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metrics.register("gsc_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_SOURCE)
 def gsc_lpips(video: Clip, distances: Distances) -> float:
     """Compute the mean learned distance of the way out and the reversed way back (pairing of the release).
 
@@ -164,7 +164,7 @@ def gsc_lpips(video: Clip, distances: Distances) -> float:
     return _mean(scene_distances(video, distances).released)
 
 
-@metrics.register("gsc_aligned_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source=_OURS)
+@metrics.register("gsc_aligned_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_OURS)
 def gsc_aligned_mse(video: Clip, start: Image) -> float:
     """Compute the mean squared difference of frames seen from one place on the way out and back.
 
@@ -178,7 +178,7 @@ def gsc_aligned_mse(video: Clip, start: Image) -> float:
     return mean_error(scene_errors(video, start).aligned).mse
 
 
-@metrics.register("gsc_aligned_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source=_OURS)
+@metrics.register("gsc_aligned_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source=_OURS)
 def gsc_aligned_psnr(video: Clip, start: Image) -> float:
     """Compute the mean peak signal-to-noise ratio of frames seen from one place on the way out and back.
 
@@ -192,7 +192,7 @@ def gsc_aligned_psnr(video: Clip, start: Image) -> float:
     return mean_error(scene_errors(video, start).aligned).psnr
 
 
-@metrics.register("gsc_aligned_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_OURS)
+@metrics.register("gsc_aligned_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source=_OURS)
 def gsc_aligned_ssim(video: Clip, start: Image) -> float:
     """Compute the mean structural similarity of frames seen from one place on the way out and back.
 
@@ -206,7 +206,7 @@ def gsc_aligned_ssim(video: Clip, start: Image) -> float:
     return mean_error(scene_errors(video, start).aligned).ssim
 
 
-@metrics.register("gsc_aligned_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_OURS)
+@metrics.register("gsc_aligned_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_OURS)
 def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
     """Compute the mean learned distance of frames seen from one place on the way out and back.
 
