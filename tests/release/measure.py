@@ -47,7 +47,10 @@ RUNS: dict[str, list[str]] = {
         *("--model", "truth", "--model", "render", "--model", "ahead", "--model", "freeze"),
         *("--set", "fps=5", "--set", "decoder=exact"),
     ],
-    "closedloop": ["--model", "oracle", "--model", "freeze", "--set", "view_px=96", "--set", "panorama_px=256"],
+    "closedloop": [
+        *("--model", "oracle", "--model", "freeze", "--set", "view_px=96", "--set", "panorama_px=256"),
+        *("--set", "protocol=published"),  # the only one of 0.1.0, where this setting is to be left out
+    ],
     "build": ["--references"],
 }
 REGISTRIES = ("suites", "models", "agents", "critics", "metrics", "worlds", "estimators", "decoders")

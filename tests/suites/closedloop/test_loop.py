@@ -116,7 +116,7 @@ def test_recognition_ends_as_the_vectors_say(case: dict[str, Any], budget: str) 
 @pytest.mark.parametrize("case", kind("imagenav_budget"))
 @pytest.mark.parametrize("budget", ["paper", "inclusive"])
 def test_navigation_spends_its_budget_as_the_vectors_say(case: dict[str, Any], budget: str) -> None:
-    settings = Settings.of({"decisions": case["K"], "budget": budget})
+    settings = Settings.of({"decisions": case["K"], "budget": budget, "protocol": "published"})
     place = Place(reach=case["reach_after_actions"])
     rules = NavigationRules(place, Stance(9, 0, 0), 0.5, settings.of_task("navigation"), settings)  # type: ignore[arg-type]
     lengths = case["plan_lengths_cycle"]

@@ -140,3 +140,29 @@ def test_an_episode_goes_by_what_was_detected(episodes: Path, tmp_path: Path, mo
     assert blind.asked % 4 == 0
     assert detected.facts["decisions"] > 0
     assert exact.facts["end"]
+
+
+PAPER = {
+    "recognition": (10, 2, 4, "heuristic", "recogniser"),
+    "navigation": (20, 3, 5, "heuristic", "similarity"),
+    "questions": (250, 3, 13, "landmarks", "scripted-answerer"),
+    "manipulation": (15, 5, 5, "scripted", "similarity"),
+}
+
+
+@pytest.mark.parametrize("task", PAPER)
+@pytest.mark.parametrize("given", [{"protocol": "published"}, {"parity": "released"}])
+def test_the_published_protocol_has_the_paper_s_numbers(task: str, given: dict[str, Any]) -> None:
+    own = Settings.of(given).of_task(task)
+    assert (own.decisions, own.candidates, own.length, own.proposer, own.reviser) == PAPER[task]
+
+
+def test_options_win_over_the_published_protocol() -> None:
+    own = Settings.of({"protocol": "published", "candidates": 10, "task": "navigation"}).of_task("navigation")
+    assert (own.decisions, own.candidates, own.length, own.proposer) == (20, 10, 5, "heuristic")
+
+
+def test_navigation_departs_from_the_paper_by_default() -> None:
+    own = Settings.of({}).of_task("navigation")
+    assert own.candidates >= 8
+    assert own.proposer == "fan"

@@ -53,6 +53,9 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
         end = task.start_fault(env) or run_episode(traced, goal, proposer, reviser, rules, imagine, [seed], note)
         frames = tracer.frames
     way = np.array(tracer.positions_m)
+    noted = {name: getattr(settings, name) for name in noted_settings()}
+    if settings.protocol == "published":
+        del noted["protocol"]  # records say where they depart from the paper
     facts: dict[str, Any] = {
         "end": end,
         "control": subject.spec.control,
@@ -60,7 +63,7 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
         "caption": caption_of(task.world),
         "proposer": task.parameters.proposer,
         "reviser": task.parameters.reviser,
-        **{name: getattr(settings, name) for name in noted_settings()},
+        **noted,
         "decisions": tracer.decisions,
         "steps": rules.count_steps(len(way) - 1, end),
         "metres": round(polyline.length(way), 9),

@@ -33,8 +33,11 @@ class Settings:
         RELEASED: What parity=released stands for: each is a known behaviour of the release.
     """
 
-    RELEASED: ClassVar[Mapping[str, str]] = {"kind": "rewrite"}
+    RELEASED: ClassVar[Mapping[str, str]] = {"kind": "rewrite", "protocol": "published"}
 
+    protocol: Literal["default", "published"] = option(
+        "default", "published stands for the paper's K, M, L, proposer and reviser of every task; options still win."
+    )
     task: str | None = option(None, "Run only this task. By default all.", choices=lambda: task_names())
     proposer: str | None = option(None, "Policy that proposes plans: a registered name. By default the task's own.")
     reviser: str | None = option(None, "Policy that chooses among them: a registered name. By default the task's own.")
@@ -48,12 +51,12 @@ class Settings:
     chat_key_env: str | None = option(None, "Environment variable with the key of the endpoint.")
     prompts: str | None = option(None, "Folder of prompts that replace ours with the same file names.")
     prompts_digest: str = ""
-    decisions: int | None = option(None, "K, decisions in an episode. By default as in the paper, by task.", low=1)
+    decisions: int | None = option(None, "K, decisions in an episode. By default the protocol's, by task.", low=1)
     candidates: int | None = option(
-        None, "M, plans proposed at each decision. By default as in the paper, by task.", low=1
+        None, "M, plans proposed at each decision. By default the protocol's, by task.", low=1
     )
     length: int | None = option(
-        None, "L, maximum number of actions in a plan. By default as in the paper, by task.", low=1
+        None, "L, maximum number of actions in a plan. By default the protocol's, by task.", low=1
     )
     tts_ratio: float = option(1.0, "Fraction of decisions at which the world model is asked.", low=0, high=1)
     view_px: int | None = option(None, "Height of the views in pixels. By default the task's own.", low=32, high=1024)
@@ -176,7 +179,7 @@ class Settings:
     def of_task(self, task: str) -> TaskParameters:
         """K, M, L and the policies of a task, as set or by default."""
         kind = closed_loop_tasks.get(task)
-        own = kind.defaults
+        own = kind.defaults if self.protocol == "default" else replace(kind.defaults, **kind.published)
         length = own.length if self.length is None else self.length
         return replace(
             own,

@@ -141,6 +141,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
         format: The files of its episodes.
         sampler: How its episodes are collected.
         defaults: How it is asked unless settings differ.
+        published: Those of the defaults that are other ones in the paper, with the paper's values: protocol=published.
         columns: Columns of its table by name of the score, the paper's first.
         is_rate: Whether success is yes or no.
         regret_unit: Unit of `Rules.true_value`.
@@ -169,6 +170,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     format: ClassVar[EpisodeFormat[Any]]
     sampler: ClassVar[EpisodeSampler]
     defaults: ClassVar[TaskParameters]
+    published: ClassVar[Mapping[str, Any]] = {}
     columns: ClassVar[Mapping[str, str]]
     is_rate: ClassVar[bool] = True
     regret_unit: ClassVar[str] = ""

@@ -53,16 +53,23 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
     name, order = "navigation", 2
     format, sampler = NavigationFormat(), NavigationSampler()
     defaults = TaskParameters(
-        decisions=20,
-        candidates=3,
-        length=5,
+        decisions=10,
+        candidates=12,
+        length=12,
         clip=0,
         aspect=1.0,
         hfov_deg=90.0,
         view_px=384,
-        proposer="heuristic",
+        proposer="fan",
         reviser="similarity",
     )
+    published: ClassVar[Mapping[str, Any]] = {
+        "decisions": 20,
+        "candidates": 3,
+        "length": 5,
+        "proposer": "heuristic",
+        "reviser": "similarity",
+    }
     columns: ClassVar[Mapping[str, str]] = {
         "navigation/success": "success rate, %",
         "navigation/trajectory_steps": "steps",
@@ -74,7 +81,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
         "declared": "says that it has arrived",
     }
     OwnSettings = NavigationSettings
-    noted_settings = (*HomeTask.noted_settings, "track")
+    noted_settings = (*HomeTask.noted_settings, "track", "protocol")
     shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": NavigationProposer}
     shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": NavigationReviser}
     policy_options: ClassVar[Mapping[str, str]] = {"seeds": "heuristic_seeds"}
@@ -170,6 +177,7 @@ class NavigationRules(HomeRules):
         self.checks_every_step = own.goal_check == "every_step" and own.track == "oracle_stop"
         self._declared = own.track == "declared_stop"
         self._decisions = parameters.decisions + (own.budget == "inclusive")
+        self._kept_back = 2 if settings.protocol == "published" else 0
         self._env = env
         self._goal = (goal.x, goal.y)
         self._radius_m = radius_m
@@ -196,10 +204,10 @@ class NavigationRules(HomeRules):
         return "declared" if self._declared and decision.stop else None
 
     def actions(self, decision: Decision) -> Iterator[Primitive]:
-        """Yield all but the last two of a plan, at least one: L - 2 = 3 of 5."""
+        """Yield the whole plan; with protocol=published all but its last two, at least one: L - 2 = 3 of 5."""
         if decision.plan is None:
             return iter(())
-        return iter(decision.plan.steps[: max(len(decision.plan.steps) - 2, 1)])
+        return iter(decision.plan.steps[: max(len(decision.plan.steps) - self._kept_back, 1)])
 
     def true_value(self, plan: ActionPlan) -> float | None:
         """Return minus the primitives from the end of the plan, as imagined, to the goal; None without a path.
