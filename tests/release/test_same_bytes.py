@@ -28,7 +28,7 @@ NEW = {
 """Registered since 0.1.0, by kind."""
 
 CHANGED = {
-    ("mind", "scores"): "facts of action accuracy hold the released groups too, those of frames the length of the video",
+    ("mind", "scores"): "facts of action accuracy hold the released groups too, of frames the length of the video",
 }
 """Parts that are meant to differ from 0.1.0, and why: the name of the set and of the part."""
 

@@ -18,7 +18,7 @@ from worldgauge.cli.doctor import doctor
 from worldgauge.cli.minecraft import minecraft_app
 from worldgauge.cli.models import adapters, check_model, list_
 from worldgauge.cli.report import export, replay, report
-from worldgauge.cli.run import WithSettings, run, score
+from worldgauge.cli.run import WithSettings, questions, run, score
 from worldgauge.cli.validate_metrics import validate_metric
 from worldgauge.cli.weights import app as weights_app
 from worldgauge.core.errors import WorldgaugeError
@@ -40,6 +40,7 @@ COMMANDS = (
         cls=WithSettings,
     ),
     Command(score, "Models and data", "worldgauge score runs/loopnav --set stride=1"),
+    Command(questions, "Models and data", "worldgauge questions mind --data data --out questions"),
     Command(export, "Models and data", "worldgauge export runs/mind --out results"),
     Command(check_model, "Models and data", "worldgauge check-model --model ./my_model.py:MyModel", name="check-model"),
     Command(adapters, "Models and data", "worldgauge adapters diamond --out diamond"),

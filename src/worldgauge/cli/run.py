@@ -1,4 +1,4 @@
-"""`worldgauge run`, `generate` and `score`: ask the subjects of a suite, and score their answers."""
+"""`worldgauge run`, `generate`, `score` and `questions`: ask the subjects of a suite, and score their answers."""
 
 from __future__ import annotations
 
@@ -176,6 +176,56 @@ def score(
         )
     show.unused_videos(found)
     _finish(result, form, unused_videos={name: list(left) for name, left in found.unmatched.items()})
+
+
+def questions(
+    suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder of the questions, new or to be continued.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="MODEL",
+            help="Model whose form the questions have, as for run. By default all that a model could be told.",
+        ),
+    ] = None,
+    settings: Settings = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Write what a suite asks as files, for a model on any machine. Score its videos with: score SUITE --videos."""
+    from worldgauge.terminal.output import endings, print_json
+    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.terminal.tables import print_text
+    from worldgauge.tools.questions import write_questions
+
+    with resumable(), ProgressBar() as bar:
+        found = write_questions(
+            suite,
+            data=data,
+            out=out,
+            model=model,
+            settings=settings_of(settings),
+            limit=limit,
+            seed=seed,
+            progress=lambda task, done, total: bar.show("questions", done, total, task),
+        )
+    if json:
+        print_json(
+            folder=str(found.folder),
+            questions=list(found.questions),
+            skipped=dict(found.skipped),
+            table=None if found.table is None else str(found.table),
+        )
+        return
+    print_text(f"{len(found.questions)} questions in {found.folder}; {len(found.skipped)} tasks are not asked")
+    endings("skipped", list(found.skipped.items()))
+    if found.table is None:
+        print_text("One Parquet file of all questions needs the extra 'analysis'.")
+    print_text("next: write a video a task as VIDEOS/NAME_OF_YOUR_MODEL/TASK.mp4, then")
+    print_text(f"worldgauge score {suite} --data {data} --videos VIDEOS", indent="  ")
 
 
 def _finish(result: RunResult, form: Form, **more: Any) -> None:

@@ -81,6 +81,8 @@ def score_videos(
         WorldgaugeError: When the run is impossible.
     """
     asked = open_suite(suite, settings or {})
+    if not asked.takes_videos:
+        raise UsageError(f"suite '{suite}' asks as it goes: no finished video can answer it")
     added = asked.submission_settings(Path(videos), Path(data))
     if added:
         settings = {**(settings or {}), **added}

@@ -66,6 +66,7 @@ class Suite:
         floor_references: References that cannot do what `claim` says. A subject keeps the claim when it beats them all.
         claim: What a good subject does, as a verb in the third person ("redraws the place it has seen").
         vocabulary: Words of a report that the suite replaces (`report.wording.Vocabulary`).
+        takes_videos: Whether finished videos can be scored: no question depends on the answer before.
         balanced_by: Key of the tasks' groups whose values have equal weight in the headline, whatever their numbers.
         scoring_settings: Settings that only `score` reads. When one changes, old records get new scores.
         choosing_settings: Settings that only select tasks. No task depends on them.
@@ -83,6 +84,7 @@ class Suite:
     reference_settings: ClassVar[Mapping[str, str]] = {}
     floor_references: ClassVar[tuple[str, ...]] = ()
     claim: ClassVar[str] = ""
+    takes_videos: ClassVar[bool] = True
     balanced_by: ClassVar[str] = ""
     choosing_settings: ClassVar[frozenset[str]] = frozenset()
     own_metrics: tuple[str, ...] = ()

@@ -34,6 +34,7 @@ class ClosedLoop(Suite):
     default_references = ("none",)
     """Asked beside every model: without the base policy there is nothing to compare with."""
     floor_references = ("none", "freeze", "noise")
+    takes_videos = False
     claim = "helps an agent succeed"
     choosing_settings = frozenset({"task"}) | REACHING
     metrics = scoring.metric_names()

@@ -1,0 +1,293 @@
+"""What a suite asks, as plain files for a model that runs elsewhere. `score --videos` takes what comes back.
+
+asked = write_questions("mind", data=Path("data"), out=Path("questions"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import numpy as np
+
+from worldgauge import __version__
+from worldgauge.core.actions import Actions, Control
+from worldgauge.core.errors import DataError, NotApplicableError, RunError, UsageError
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.image import Frames, write_png
+from worldgauge.core.io import atomic_folder, dumps, read_json_object
+from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
+from worldgauge.core.video import Writer
+from worldgauge.engine.identity import subject_identity, task_key, task_seed
+from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.store import atomic_write
+from worldgauge.engine.subjects import find_served, resolve_subject
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.task import LocalTaskContext
+
+FORMAT, VERSION = "worldgauge-questions", 1
+ABOUT = "questions.json"
+TABLE = "questions.parquet"
+QUESTION = "question.json"
+"""In the folder of a task, beside START and CONTEXT; written last."""
+START, CONTEXT = "start.png", "context.mp4"
+POSES = "camera-to-world, metres; camera: x right, y down, z forward; world: z up"
+CONTROLS: tuple[Control, ...] = ("camera", "actions", "text")
+
+Watcher = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """Questions that were written.
+
+    Attributes:
+        folder: Their folder.
+        questions: Ids of the tasks that are asked.
+        skipped: Why the others are not, by id.
+        table: One Parquet file of all questions. None without the extra `analysis`.
+    """
+
+    folder: Path
+    questions: tuple[str, ...]
+    skipped: Mapping[str, str]
+    table: Path | None
+
+
+def write_questions(
+    suite: str,
+    *,
+    data: Path | str,
+    out: Path | str,
+    model: str | WorldModel | None = None,
+    settings: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    progress: Watcher | None = None,
+) -> QuestionSet:
+    """Write what a suite asks, a folder a task. What is there already is kept.
+
+    Args:
+        suite: Registered name of the suite.
+        data: Folder of the data set.
+        out: Folder of the questions, new or interrupted.
+        model: Model whose form the questions have: its control, context, frame size and rate. None for all that a model
+            could be told, at the size and rate of the recordings.
+        settings: Settings of the suite.
+        limit: Number of first tasks. None for all.
+        seed: Seed of the run that will score the answers.
+        progress: Called with the id of a task, the number of tasks done and of all.
+
+    Returns:
+        What was written.
+
+    Raises:
+        UsageError: For a suite whose questions depend on the answers before them, or are put to an agent.
+        RunError: When the folder holds something else, or cannot be written.
+        WorldgaugeError: When the data cannot be read.
+    """
+    opened, folder = open_suite(suite, settings or {}), Path(out)
+    _refuse_dialogue(opened)
+    spec = ModelSpec("questions") if model is None else _spec_of(model)
+    identity = subject_identity(spec, "questions")
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "worldgauge": __version__,
+        "suite": suite,
+        "settings": dict(opened.settings),
+        "model": identity,
+        "seed": seed,
+    }
+    _claim(folder, about)
+    tasks = list_tasks(opened, Path(data), limit)
+    skipped: dict[str, str] = {}
+    for done, task in enumerate(tasks):
+        if progress is not None:
+            progress(task.id, done, len(tasks))
+        try:
+            _write(opened, task, spec, seed, folder, task_key(opened, task, identity, seed), every=model is None)
+        except NotApplicableError as error:
+            skipped[task.id] = str(error)
+    if progress is not None:
+        progress("", len(tasks), len(tasks))
+    asked = tuple(task.id for task in tasks if task.id not in skipped)
+    atomic_write(folder / ABOUT, dumps({**about, "questions": list(asked), "skipped": skipped}, indent=2) + "\n")
+    return QuestionSet(folder, asked, skipped, _write_table(folder, asked))
+
+
+def read_question(folder: Path, task: str) -> dict[str, Any]:
+    """Read the question of a task.
+
+    Args:
+        folder: Folder of the questions.
+        task: Id of the task.
+
+    Returns:
+        The content of its file, as docs/videos.md tells it.
+
+    Raises:
+        DataError: When it is missing or damaged.
+    """
+    return read_json_object(folder / task / QUESTION)
+
+
+def _refuse_dialogue(suite: Suite) -> None:
+    if suite.subject_kind == "agent":
+        raise UsageError(f"suite '{suite.name}' asks agents, in words: there is nothing to imagine; see docs/chat.md")
+    if not suite.takes_videos:
+        raise UsageError(
+            f"suite '{suite.name}' asks as it goes: what it asks depends on the answers before; "
+            "serve the model instead (docs/adding.md)"
+        )
+
+
+def _spec_of(model: str | WorldModel) -> ModelSpec:
+    subject = resolve_subject(model)
+    spec = cast("WorldModel", subject.model).spec
+    if isinstance(model, str) and (served := find_served(subject.model)) is not None:
+        served.close()
+    return spec
+
+
+def _claim(folder: Path, about: Mapping[str, Any]) -> None:
+    """Make the folder, or make sure that it holds these questions."""
+    found = folder / ABOUT
+    if found.exists():
+        try:
+            before = read_json_object(found)
+        except DataError as error:
+            raise RunError(f"{error}; remove {folder}, or choose another folder with --out") from error
+        other = next((name for name, value in about.items() if before.get(name) != value), None)
+        if other is not None:
+            raise RunError(f"{folder} holds questions with another {other}: choose another folder with --out")
+    elif folder.is_dir() and any(folder.iterdir()):
+        raise RunError(f"{folder} is not empty and holds no questions: choose another folder with --out")
+    else:
+        atomic_write(found, dumps(about, indent=2) + "\n")
+
+
+def _write(suite: Suite, task: Task, spec: ModelSpec, seed: int, folder: Path, key: str, *, every: bool) -> None:
+    """Write the question of a task, unless it is there."""
+    if task.skip is not None:
+        raise NotApplicableError(task.skip)
+    place = folder / task.id
+    if (place / QUESTION).is_file() and read_json_object(place / QUESTION).get("key") == key:
+        return
+    request = _every_form(suite, task, spec, seed) if every else _request(suite, task, spec, seed)
+    with atomic_folder(place) as new:
+        clip = request.context.clip
+        write_png(new / START, clip[len(clip) - 1])
+        with Writer(new / CONTEXT, fps=clip.fps, kind="lossless") as video:
+            for frame in clip:
+                video.write(frame)
+        facts = {"format": FORMAT, "version": VERSION, "suite": suite.name, "task": task.id, "key": key}
+        (new / QUESTION).write_text(dumps({**facts, **_facts(request)}) + "\n", encoding="utf-8")
+
+
+def _every_form(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutRequest:
+    """The request with its control in every form in which the suite can put it."""
+    made: RolloutRequest | None = None
+    reasons = []
+    for control in CONTROLS:
+        try:
+            found = _request(suite, task, replace(spec, control=control), seed)
+        except NotApplicableError as error:
+            reasons.append(error)
+            continue
+        made = (
+            found
+            if made is None
+            else replace(made, actions=made.actions or found.actions, text=made.text or found.text)
+        )
+    if made is None:
+        raise reasons[0]
+    return made
+
+
+def _request(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutRequest:
+    """What the suite asks a model of this form."""
+    asked = _Asked(spec)
+    with TemporaryDirectory() as scratch:
+        context = LocalTaskContext(Path(scratch), task_seed(seed, task.id), lambda done, total: None)
+        with suppress(_NotedError):
+            suite.perform(task, asked, context)
+    if asked.request is None:
+        raise NotApplicableError("nothing is asked of a model")
+    return asked.request
+
+
+class _NotedError(NotApplicableError):
+    """Ends a task once its question is known."""
+
+
+class _Asked:
+    """A model that answers nothing and keeps what it is asked."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self.spec = spec
+        self.request: RolloutRequest | None = None
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        self.request = request
+        raise _NotedError
+
+
+def _facts(request: RolloutRequest) -> dict[str, Any]:
+    context, (width, height) = request.context, request.frame_size
+    camera = context.camera
+    known = isinstance(camera, Camera)
+    return {
+        "video": f"{request.task}.mp4",
+        "frames": request.horizon,
+        "fps": context.clip.fps,
+        "width": width,
+        "height": height,
+        "seed": request.seed,
+        "caption": request.caption,
+        "text": request.text,
+        "start": START,
+        "context": {"video": CONTEXT, "frames": len(context)},
+        "view": "perspective" if known else "panorama",
+        "intrinsics": {name: getattr(camera, name) for name in ("fx", "fy", "cx", "cy")} if known else None,
+        "actions": None if request.actions is None else _action_facts(request.actions, context.actions),
+        "poses": None
+        if request.poses is None
+        else {"convention": POSES, "context": _rows(context.poses), "rows": _rows(request.poses)},
+    }
+
+
+def _action_facts(actions: Actions, before: Actions) -> dict[str, Any]:
+    axes = [{"name": axis.name, "kind": axis.kind, "motion": axis.motion._asdict()} for axis in actions.space.axes]
+    return {
+        "space": actions.space.name,
+        "axes": axes,
+        "context": _rows(before.values),
+        "rows": _rows(actions.values),
+    }
+
+
+def _rows(values: FloatArray | np.ndarray[Any, Any]) -> list[Any]:
+    rows: list[Any] = np.asarray(values, np.float64).round(9).tolist()
+    return rows
+
+
+def _write_table(folder: Path, tasks: tuple[str, ...]) -> Path | None:
+    """One row a question; texts, numbers, and lists where the file has lists."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return None
+    rows = [read_question(folder, task) for task in tasks]
+    for row in rows:
+        row["start"], row["context"]["video"] = f"{row['task']}/{START}", f"{row['task']}/{CONTEXT}"
+    part = folder / f".{TABLE}.part"
+    pq.write_table(pa.Table.from_pylist(rows), part)
+    part.replace(folder / TABLE)
+    return folder / TABLE

@@ -1,0 +1,146 @@
+"""What a suite asks as plain files: the same as a model is asked, and a round trip through a model that is not here."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.commands import command
+from worldgauge.core.errors import RunError, UsageError
+from worldgauge.core.image import Frames, read_png
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.video import Clip
+from worldgauge.engine.run import run
+from worldgauge.tools.questions import ABOUT, CONTEXT, POSES, QUESTION, START, TABLE, read_question, write_questions
+
+SETTINGS = {"loopnav": {"stride": 40}, "mind": {"tests": "mem"}, "target": {"decoder": "exact", "cross_check": "never"}}
+
+
+class Asked:
+    """A model that keeps what it is asked, and turns nothing."""
+
+    def __init__(self, control: str, **spec: Any) -> None:
+        self.spec = ModelSpec("asked", control=control, **spec)  # type: ignore[arg-type]
+        self.requests: dict[str, RolloutRequest] = {}
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        self.requests[request.task] = request
+        yield np.repeat(request.context.clip[-1:].to_array(), request.horizon, 0)
+
+
+def data_of(suite: str, request: pytest.FixtureRequest) -> Path:
+    data: Path = request.getfixturevalue(f"{suite}_data")
+    return data
+
+
+def answered_elsewhere(questions: Path, videos: Path) -> None:
+    """What somebody does on another machine: the program of the docs, which knows nothing of worldgauge."""
+    page = (Path(__file__).parents[2] / "docs" / "videos.md").read_text("utf-8")
+    program = page.split("<!-- example: answer-questions")[1].split("```python\n")[1].split("```")[0]
+    assert "worldgauge" not in program
+    done = subprocess.run([sys.executable, "-", questions, videos], input=program, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("suite", ["loopnav", "mind", "target"])
+def test_it_is_what_a_model_is_asked(suite: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    data, settings = data_of(suite, request), SETTINGS[suite]
+    found = write_questions(suite, data=data, out=tmp_path / "q", settings=settings, limit=2)
+    assert len(found.questions) == 2
+    for control in ("camera", "actions", "text"):
+        model = Asked(control)
+        run(suite, model=model, data=data, out=tmp_path / control, settings=settings, limit=2, scoring=False)
+        for task in found.questions:
+            live, asked = model.requests[task], read_question(found.folder, task)
+            assert (asked["frames"], asked["seed"], asked["caption"]) == (live.horizon, live.seed, live.caption)
+            assert (asked["width"], asked["height"]) == live.frame_size
+            shown = live.context.clip.to_array()
+            assert np.array_equal(read_png(found.folder / task / START), shown[-1])
+            assert np.array_equal(Clip.open(found.folder / task / CONTEXT).to_array(), shown)
+            if live.poses is not None:
+                assert asked["poses"]["convention"] == POSES
+                np.testing.assert_allclose(asked["poses"]["rows"], live.poses, atol=1e-8)
+                np.testing.assert_allclose(asked["poses"]["context"], live.context.poses, atol=1e-8)
+            if live.actions is not None:
+                np.testing.assert_allclose(asked["actions"]["rows"], live.actions.values, atol=1e-8)
+                assert [axis["name"] for axis in asked["actions"]["axes"]] == [a.name for a in live.actions.space.axes]
+            if control == "text":
+                assert asked["text"] == live.text
+
+
+@pytest.mark.parametrize("suite", ["loopnav", "mind", "target"])
+def test_a_model_elsewhere_is_scored_by_its_videos(suite: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    data = data_of(suite, request)
+    settings = [word for name, value in SETTINGS[suite].items() for word in ("--set", f"{name}={value}")]
+    asked = command(tmp_path, "questions", suite, "--data", data, "--out", "q", *settings, "--json")
+    assert asked.returncode == 0, asked.stderr
+    answered_elsewhere(tmp_path / "q", tmp_path / "videos" / "still")
+    scoring = [word.replace("exact", "sfm-global") for word in settings]  # nobody knows the path of such a video
+    words = ["score", suite, "--data", data, "--videos", "videos", "--no-references", *scoring, "--json"]
+    done = command(tmp_path, *words)
+    told = json.loads(done.stdout)
+    assert done.returncode == 0, told["failures"]
+    counts = told["runs"]["still"]["counts"]
+    assert counts["scored"] == len(json.loads(asked.stdout)["questions"]) > 0
+    assert (counts["failed"], told["unused_videos"]) == (0, {})
+
+
+def test_the_table_holds_every_question(loopnav_data: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    found = write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", limit=2)
+    rows = parquet.read_table(tmp_path / "q" / TABLE).to_pylist()
+    assert [row["task"] for row in rows] == list(found.questions)
+    for row in rows:
+        assert row["caption"] == read_question(found.folder, row["task"])["caption"]
+        assert (tmp_path / "q" / row["start"]).is_file()
+        assert (tmp_path / "q" / row["context"]["video"]).is_file()
+
+
+def test_it_goes_on_where_it_stopped_with_the_same_bytes(loopnav_data: Path, tmp_path: Path) -> None:
+    found = write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", limit=2)
+    kept, lost = (found.folder / task for task in found.questions)
+    before = {path: path.read_bytes() for path in found.folder.rglob("*") if path.is_file()}
+    stamp = (kept / CONTEXT).stat().st_mtime_ns
+    shutil.rmtree(lost)
+    (kept.parent / f".{kept.name}.part").mkdir()  # what a killed process leaves
+    write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", limit=2)
+    assert (kept / CONTEXT).stat().st_mtime_ns == stamp
+    assert {path: path.read_bytes() for path in found.folder.rglob("*") if path.is_file()} == before
+
+
+def test_questions_have_the_form_of_a_model(loopnav_data: Path, tmp_path: Path) -> None:
+    model = Asked("text", frame_size=(64, 48), crop=(4, 3), max_context=1)
+    found = write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", model=model, limit=1)
+    asked = read_question(found.folder, found.questions[0])
+    assert (asked["width"], asked["height"], asked["context"]["frames"]) == (64, 48, 1)
+    assert asked["text"].endswith(".")
+
+
+def test_what_cannot_be_asked_is_refused_or_told(loopnav_data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="asks as it goes"):
+        write_questions("closedloop", data=tmp_path, out=tmp_path / "q")
+    with pytest.raises(UsageError, match="asks agents"):
+        write_questions("build", data=tmp_path, out=tmp_path / "q")
+    assert not (tmp_path / "q").exists()
+    panoramic = Asked("camera", view="panorama")
+    found = write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", model=panoramic, limit=1)
+    assert found.questions == ()
+    assert all("panorama" in reason for reason in found.skipped.values())
+    with pytest.raises(RunError, match="another model"):
+        write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", limit=1)
+    (tmp_path / "q" / ABOUT).write_text("{")
+    with pytest.raises(RunError, match="choose another folder"):
+        write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", limit=1)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / QUESTION).write_text("{}")
+    with pytest.raises(RunError, match="holds no questions"):
+        write_questions("loopnav", data=loopnav_data, out=tmp_path / "mine", limit=1)
+    done = command(tmp_path, "score", "closedloop", "--data", "d", "--videos", "q", "--no-references")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "no finished video can answer it" in done.stderr
