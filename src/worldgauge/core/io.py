@@ -241,11 +241,12 @@ def read_caption(path: Path) -> str:
     return read_text(path, MAX_CAPTION_BYTES).strip()
 
 
-def read_json_object(path: Path) -> dict[str, Any]:
+def read_json_object(path: Path, *, allow_nan: bool = False) -> dict[str, Any]:
     """Read a JSON file that holds one object.
 
     Args:
         path: The file.
+        allow_nan: Whether NaN and infinities, which Python's own writer leaves in a file, are read as None.
 
     Returns:
         The object.
@@ -253,18 +254,19 @@ def read_json_object(path: Path) -> dict[str, Any]:
     Raises:
         DataError: The file cannot be read, is not strict JSON, or holds no object.
     """
-    content = parse_json(read_text(path).encode(), str(path))
+    content = parse_json(read_text(path).encode(), str(path), allow_nan=allow_nan)
     if not isinstance(content, dict):
         raise DataError(f"{path}: expected an object of metadata")
     return content
 
 
-def parse_json(data: bytes, where: str) -> Any:
+def parse_json(data: bytes, where: str, *, allow_nan: bool = False) -> Any:
     """Parse strict JSON: no NaN or infinity, no deeper nesting than the parser's stack allows.
 
     Args:
         data: The bytes.
         where: Name of the source, for messages.
+        allow_nan: Whether NaN and infinities are read as None.
 
     Returns:
         The value.
@@ -274,7 +276,7 @@ def parse_json(data: bytes, where: str) -> Any:
     """
 
     try:
-        return json.loads(data, parse_constant=_refuse_constant)
+        return json.loads(data, parse_constant=(lambda _: None) if allow_nan else _refuse_constant)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not valid JSON ({error}); write or download it again") from error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suites.target.target_data import BAD, make_bad_inputs, make_wm_videos
+from suites.target.target_data import BAD, make_bad_inputs, make_wm_videos, write_video
 from support.task_context import QuietContext
 from worldgauge.core.actions import camera_path
 from worldgauge.core.errors import (
@@ -92,10 +92,19 @@ class TestTasks:
         assert set(tasks) == {"good", *BAD}
         assert all(task.skip is None for task in tasks.values())
         failing = {name for name, task in tasks.items() if task.sample["broken"]}
-        assert {"no_columns", "one_row", "no_anchor", "bad_json", "no_caption", "no_csv"} <= failing
+        assert {"no_columns", "one_row", "no_anchor", "bad_json", "no_csv"} <= failing
         for name in failing:
             with pytest.raises(DataError, match="_custom_segment_"):
                 perform(models.get("freeze")(), tasks[name], tmp_path / name)
+
+    def test_without_a_caption_only_finished_videos_are_scored(self, tmp_path: Path) -> None:
+        root, _ = make_bad_inputs(tmp_path)
+        task = next(task for task in Target(**EXACT).tasks(root) if task.id.startswith("no_caption"))
+        with pytest.raises(DataError, match="nothing to ask the model for"):
+            perform(models.get("freeze")(), task, tmp_path / "asked")
+        write_video(tmp_path / "videos" / f"{task.id}.mp4", [np.zeros((46, 80, 3), np.uint8)] * 8, 2.0)
+        record = perform(Videos(str(tmp_path / "videos")), task, tmp_path / "finished")
+        assert (record.facts["frames_generated"], record.facts["target_text"]) == (8, "")
 
     def test_labels_are_no_part_of_what_is_asked(self, scenarios: Path, tasks: list[Task], tmp_path: Path) -> None:
         csv = tmp_path / "labels.csv"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from worldgauge.core.episode import Context
-from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.errors import DataError, NotApplicableError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip
@@ -89,8 +89,11 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
         seed: Seed of the model.
 
     Raises:
+        DataError: The scenario has no sentence.
         NotApplicableError: The model draws panoramas or its frame rate does not fit.
     """
+    if scenario.unasked:
+        raise DataError(f"{scenario.id}: {scenario.unasked}")
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the frames of target are perspective views")
     fps = _rate(scenario, spec, settings)

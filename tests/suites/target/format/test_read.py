@@ -60,8 +60,7 @@ WORDS = {
     "no_columns": "needs the columns x and y, has east, north",
     "one_row": "1 rows are no path",
     "no_anchor": "'distance_first_to_current.distance_meters' is no finite distance",
-    "bad_json": "'NaN' is not JSON",
-    "no_caption": "caption.txt is missing or empty",
+    "bad_json": "'distance_first_to_current.distance_meters' is no finite distance",
     "no_csv": "trajectory.csv is missing",
 }
 
@@ -89,6 +88,36 @@ def test_bad_inputs_are_listed_with_words(tmp_path: Path) -> None:
     assert len(matched.without_video) == len(found)
 
 
+def test_values_that_nobody_reads_may_be_nan(data: Path) -> None:
+    scenario = first(data)
+    path = scenario.folder / f"{scenario.id}_metadata.json"
+    content = json.loads(path.read_text())
+    content["distance_current_to_end"]["time_duration_seconds"] = float("nan")
+    content["distance_first_to_current"]["first_frame"]["position_z"] = float("inf")
+    path.write_text(json.dumps(content))
+    assert "NaN" in path.read_text(), "as the annotation tool writes a stamp that is missing"
+    found = first(data)
+    assert found.fault is None
+    assert found.anchor_distance_m == scenario.anchor_distance_m
+    np.testing.assert_array_equal(found.path_xy, scenario.path_xy)
+
+
+@pytest.mark.parametrize("caption", [None, b"", "Geh zur T\u00fcr.".encode("latin-1")])
+def test_without_a_caption_a_scenario_cannot_be_asked_but_is_no_fault(data: Path, caption: bytes | None) -> None:
+    scenario = first(data)
+    path = scenario.folder / f"{scenario.id}_caption.txt"
+    path.unlink() if caption is None else path.write_bytes(caption)
+    assert first(data).target_text == "Go to the box.", "the copy in the metadata"
+    assert first(data).unasked is None
+    metadata = scenario.folder / f"{scenario.id}_metadata.json"
+    metadata.write_text(metadata.read_text().replace('"user_caption"', '"caption_of_nobody"'))
+    found = first(data)
+    assert (found.fault, found.target_text) == (None, "")
+    assert "caption.txt" in str(found.unasked)
+    assert str(found.unasked).endswith("nothing to ask the model for")
+    assert found.warnings[-1].endswith("only finished videos can be scored")
+
+
 def test_older_folders_lack_files(data: Path) -> None:
     scenario = first(data)
     for end in ("video.mp4", "trajectory_plot.png", "trajectory.json", "world.json", "first_frame.png", "caption.txt"):
@@ -98,7 +127,7 @@ def test_older_folders_lack_files(data: Path) -> None:
     assert bare.fault is None
     assert bare.warnings == (
         "no video of the real walk",
-        "no caption file: the caption in the metadata is used",
+        f"{scenario.id}_caption.txt is missing or empty: the caption in the metadata is used",
         "no picture of the first frame: decoders that need a scale fail",
     )
     assert (bare.target_text, bare.label, bare.video, bare.world) == ("Go to the box.", "unknown", None, None)

@@ -82,8 +82,8 @@ def write_manifest(scenarios: Sequence[Scenario], path: Path, recipe: Recipe = "
     left_out: dict[str, str] = {}
     for scenario in scenarios:
         try:
-            if scenario.fault is not None:
-                raise DataError(scenario.fault)
+            if why := scenario.fault or scenario.unasked:
+                raise DataError(why)
             clip = open_video(scenario)
             lists = [plain_frames(len(clip))] if recipe == "plain" else augmented_frames(len(clip))
         except (DataError, UsageError) as error:

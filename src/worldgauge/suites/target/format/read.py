@@ -209,11 +209,12 @@ class _Loading:
         metadata = self.file("metadata.json")
         if metadata is None:
             raise DataError(f"{self.stem}_metadata.json is missing: it holds the anchor distance")
-        scenario = replace(scenario, metadata=read_json_object(metadata))
+        scenario = replace(scenario, metadata=read_json_object(metadata, allow_nan=True))
         scenario = self.embedded(scenario)
         if scenario.video is None:
             self.warnings.append("no video of the real walk")
-        return replace(scenario, target_text=self.words(scenario), category=self.category(scenario))
+        text, unasked = self.words(scenario)
+        return replace(scenario, target_text=text, unasked=unasked, category=self.category(scenario))
 
     def embedded(self, scenario: Scenario) -> Scenario:
         """With what our own side-car adds, where there is one."""
@@ -261,7 +262,7 @@ class _Loading:
             raise DataError(f"{self.stem}_metadata_{self.suffix}.json is missing: no horizon of {self.horizon_s:g} s")
         base = self.history_rows(scenario)
         dt = scenario.dt if scenario.world is not None else _dt_of(scenario.metadata, len(scenario.path_xy) - base)
-        content = read_json_object(name)
+        content = read_json_object(name, allow_nan=True)
         key = f"horizon_{self.suffix}_frame_index_relative"
         at = number_of_row(content, key)
         row = -1 if at is None else int(np.searchsorted(self.kept, at))
@@ -335,18 +336,23 @@ class _Loading:
             return math.nan
         return distance
 
-    def words(self, scenario: Scenario) -> str:
-        """The text for the model: the caption, else the metadata's copy of it."""
+    def words(self, scenario: Scenario) -> tuple[str, str | None]:
+        """The text for the model, and why there is none: the caption, else the metadata's copy of it."""
         path = self.file("caption.txt")
-        told = read_caption(path) if path is not None else ""
+        lacks, told = f"{self.stem}_caption.txt is missing or empty", ""
+        if path is not None:
+            try:
+                told = read_caption(path)
+            except DataError as error:  # the annotation tool writes it in the encoding of its machine
+                lacks = str(error).replace(f"{self.folder}/", "")
         if told:
-            return told
+            return told, None
         copy = scenario.metadata.get("user_caption")
         if isinstance(copy, str) and copy.strip():
-            self.warnings.append("no caption file: the caption in the metadata is used")
-            return copy.strip()
-        self.faults.append(f"{self.stem}_caption.txt is missing or empty: nothing to ask the model for")
-        return ""
+            self.warnings.append(f"{lacks}: the caption in the metadata is used")
+            return copy.strip(), None
+        self.warnings.append(f"{lacks}: only finished videos can be scored")
+        return "", f"{lacks}: nothing to ask the model for"
 
     def category(self, scenario: Scenario) -> str:
         if scenario.category != "unknown":

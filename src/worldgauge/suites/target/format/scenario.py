@@ -60,6 +60,7 @@ class Scenario:
         metadata: The published file, that of the horizon where there is one.
         warnings: Noteworthy facts; the scenario is usable.
         fault: Why it cannot be used; it is then listed and fails.
+        unasked: Why no model can be asked; finished videos are scored all the same.
         history_s: Seconds from first_frame to current_frame.
         first_video_frame: See `video`.
         compat: Whether it was read as the release reads it.
@@ -88,6 +89,7 @@ class Scenario:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     fault: str | None = None
+    unasked: str | None = None
     history_s: float = 0.0
     first_video_frame: int = 0
     compat: Compat = None

@@ -276,46 +276,57 @@ def _trajectory(segment: Segment, xy: FloatArray) -> dict[str, Any]:
     }
 
 
+_PLANAR = "euclidean_distance_xy_only"
+
+
 def _metadata(name: str, segment: Segment, xy: FloatArray) -> dict[str, Any]:
-    """The keys of the annotation tool; save_timestamp is null, so that the same walk gives the same bytes."""
+    """Keys and words of the annotation tool; save_timestamp is null, so that the same walk gives the same bytes."""
     n, current = len(xy), segment.history_rows
     first, last = segment.first_row, segment.first_row + n - 1
     ends = {"first_frame": 0, "current_frame": current, "end_frame": n - 1}
     rows = {end: _row(segment, xy, row) for end, row in ends.items()}
     return {
         "scene_name": segment.scene,
-        "segment_type": "custom",
-        "segment_description": segment.caption,
+        "segment_type": "custom_selected_segment",
+        "segment_description": f"Custom segment from video frame {first} to {last}",
         "user_caption": segment.caption,
         "trajectory_start_frame": first,
         "trajectory_end_frame": last,
         "video_start_idx": first,
         "video_end_idx": last,
-        "frame_duration": n,
+        "frame_duration": last - first,
         "video_frame_duration": n,
         "total_distance_meters": float(np.linalg.norm(np.diff(xy, axis=0), axis=1).sum()),
         "trajectory_points": n,
         "sample_name": name,
         "save_timestamp": None,
-        "extraction_method": "custom",
+        "extraction_method": "custom_segment_selection_with_progress_based_transformation",
         "transformation_applied": True,
-        "transformation_reference": "current_frame",
+        "transformation_reference": "progress_bar_current_frame",
         "heading_aligned_to_y_axis": True,
         "progress_frame_heading_rotated_to_90_degrees": True,
         "includes_first_frame_image": True,
         "includes_current_frame_image": True,
-        "progress_bar_state": {"current_frame": first + current},
+        "progress_bar_state": {
+            "current_video_frame_index": first + current,
+            "total_video_frames": last + 1,
+            "progress_percentage": 100 * (first + current) / max(1, last),
+            "is_playing": False,
+            "trajectory_info": {key: value for key, value in rows["current_frame"].items() if key != "video_index"},
+        },
         "distance_first_to_current": {
             "distance_meters": segment.distance_m(0, current),
             "time_duration_seconds": current * segment.dt,
             "first_frame": rows["first_frame"],
             "current_frame": rows["current_frame"],
+            "calculation_method": _PLANAR,
         },
         "distance_current_to_end": {
             "distance_meters": segment.distance_m(current, n - 1),
             "time_duration_seconds": (n - 1 - current) * segment.dt,
             "current_frame": rows["current_frame"],
             "end_frame": rows["end_frame"],
+            "calculation_method": _PLANAR,
         },
         **segment.metadata,
     }
