@@ -223,8 +223,9 @@ def _grades(record: Record, kind: str, grades: Grades | None, lacking: str) -> I
 
 def _reasoning(record: Record, row: BuildTask, text: str, settings: BuildSettings) -> Iterator[Score]:
     choices = choices_of(row.kind, row.variant)
-    read = (read_choice if settings.choices == "read" else read_choice_released)(text, choices)
     right = _MISSPELT if settings.labels == "released" and row.answer == "True" else row.answer or ""
+    # The release compares with its label, also where that is misspelt.
+    read = read_choice(text, choices) if settings.choices == "read" else read_choice_released(text, (*choices, right))
     value = reasoning_accuracy(read, right)
     bounds = choice_bounds(len(choices)) if right in choices else {"chance": 0.0, "ceiling": 0.0}
     told = {"read": read, "answer": row.answer, **bounds, **_asked(record)}

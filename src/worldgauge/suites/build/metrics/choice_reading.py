@@ -11,10 +11,21 @@ from collections.abc import Sequence
 from worldgauge.core.errors import UsageError
 from worldgauge.metrics import metrics
 
-_MARKS = str.maketrans("", "", "*_`\"'()[]{}<>")
+_SIGNS = "*_`\"'()[]{}<>"
+_MARKS = str.maketrans("", "", _SIGNS)
+_MARK = rf"[{re.escape(_SIGNS)}]"
 _ENDS = ".,;:!"
 _NAMED = r"(?:answer|option|choice)"
 _LEAD = re.compile(rf"(?:the\s+)?(?:correct\s+)?(?:final\s+)?{_NAMED}\b(?:\s+is\b)?\s*(?:[:=]\s*)?", re.IGNORECASE)
+_BOXED = re.compile(
+    r"\\boxed\s{0,9}\{\s{0,9}(?:\\[a-z]{1,12}\s{0,9}\{)?([^{}]{1,40})\}|<answer>([^<>]{1,40})</answer>", re.IGNORECASE
+)
+"""Forms that models are trained to put a final answer in: \\boxed{B}, \\boxed{\\text{B}} and <answer>B</answer>."""
+_LETTER = re.compile(rf"(?<!\S)({_MARK}{{0,9}})([A-Z])({_MARK}{{0,9}})(?=[\s.,;:!?]|\Z)")
+_AFTER_LETTER = re.compile(
+    r"[ \t]+(?:because|since|as|is|was|would|must|and|or|has|shows?|fits?|matches|looks|seems|due)\b", re.IGNORECASE
+)
+"""Words that follow a letter but never an article."""
 
 MOST_CHARACTERS = 100_000
 """Characters of an answer that are read, from its end, where conclusions stand."""
@@ -23,10 +34,12 @@ MOST_CHARACTERS = 100_000
 def read_choice(text: str, choices: Sequence[str]) -> str | None:
     """Read the choice that an answer names.
 
-    In this order: the whole answer is a choice in any case, once marks and a full stop are removed; the same after "the
-    correct answer is" and the like; what the last "answer is X", "option: X" or similar names; failing these, for words
-    the only one that occurs, and for letters the only capital that stands alone. A is not accepted there: it is an
-    article.
+    In this order: what the last \\boxed{X} or <answer>X</answer> holds; the whole answer is a choice in any case, once
+    marks and a full stop are removed; the same after "the correct answer is" and the like; what the last "answer is X",
+    "option: X" or similar names; a first or last line that is a choice and nothing else, unless the two differ. Failing
+    these, for words the only one that occurs, and for letters the only capital that stands alone and is not asked about
+    ("B?"). An A that begins a sentence and is followed by a word counts only in marks ("**A**", "A)") or before a word
+    such as "because" or "is": else it is an article.
 
     Args:
         text: The answer.
@@ -35,8 +48,12 @@ def read_choice(text: str, choices: Sequence[str]) -> str | None:
     Returns:
         One of `choices`; None if the answer names none or leaves it open, which is wrong.
     """
-    plain = text[-MOST_CHARACTERS:].translate(_MARKS).strip()
+    text = text[-MOST_CHARACTERS:].strip()
+    plain = text.translate(_MARKS).strip()
     known = {choice.casefold(): choice for choice in choices}
+    final = [boxed or tagged for boxed, tagged in _BOXED.findall(text)]
+    if final and (found := known.get(_bare(final[-1].translate(_MARKS)))):
+        return found
     if found := known.get(_bare(plain)):
         return found
     lead = _LEAD.match(plain)
@@ -48,7 +65,11 @@ def read_choice(text: str, choices: Sequence[str]) -> str | None:
     )
     if named and (found := known.get(named[-1].casefold())):
         return found
-    return _lone_letter(plain, choices) if all(len(choice) == 1 for choice in choices) else _only_word(plain, known)
+    lines = plain.split("\n")
+    ends = {known[bare] for line in (lines[0], lines[-1]) if (bare := _bare(line)) in known}
+    if ends:
+        return ends.pop() if len(ends) == 1 else None
+    return _lone_letter(text, choices) if all(len(choice) == 1 for choice in choices) else _only_word(plain, known)
 
 
 def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
@@ -93,11 +114,19 @@ def _bare(text: str) -> str:
 
 
 def _lone_letter(text: str, choices: Sequence[str]) -> str | None:
-    if re.search(r"(?<!\S)A(?:[.,;:!?]|\Z)", text):
-        return None
-    letters = "".join(choice for choice in choices if choice != "A")
-    found = set(re.findall(rf"(?<!\S)[{re.escape(letters)}](?=[\s.,;:!?]|\Z)", text)) if letters else set()
+    found = {match[2] for match in _LETTER.finditer(text) if match[2] in choices and _is_named(match, text)}
     return found.pop() if len(found) == 1 else None
+
+
+def _is_named(match: re.Match[str], text: str) -> bool:
+    """Whether a capital that stands alone is meant as a choice: not asked about, and no article."""
+    end = match.end()
+    if text[end : end + 1] == "?":
+        return False
+    if match[2] != "A" or match[3] or text[end : end + 1] not in (" ", "\t") or _AFTER_LETTER.match(text, end):
+        return True
+    before = text[max(0, match.start() - 200) : match.start()].rstrip(" \t" + _SIGNS)
+    return not match[1] and before[-1:] not in ("", "\n", ".", "!", "?", ":", ";")
 
 
 def _only_word(text: str, known: dict[str, str]) -> str | None:
