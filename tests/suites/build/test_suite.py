@@ -233,6 +233,7 @@ def test_released_labels_are_never_right_on_true_statements(tasks: dict[str, lis
     false = next(task for task in judged if row_of(task).answer == "False")
     assert ask(true, Says("True"))[HEADLINE].value == 100.0
     assert ask(true, Says("True"), labels="released")[HEADLINE].value == 0.0
+    assert ask(true, Says(" Ture\n"), labels="released", choices="exact")[HEADLINE].value == 100.0, "as the release"
     assert ask(false, Says("False"), labels="released")[HEADLINE].value == 100.0
 
 

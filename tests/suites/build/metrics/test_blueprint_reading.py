@@ -142,9 +142,9 @@ def test_reasons_come_in_their_order() -> None:
         ("[[[01]]]", "bad_json"),
         ("[[[1,,1]]]", "bad_json"),
         ("[[[１]]]", "bad_json"),
-        ("[[[1\u2028]]]", "bad_json"),
+        ("[[[1\u2028]]]", None),
         ("[[[1\x00]]]", "bad_json"),
-        ("[[[1\u00a0, 1]]]", "bad_json"),
+        ("[[[1\u00a0, -1]]]", None),
     ],
 )
 def test_matrices_that_are_strange(matrix: str, reason: str | None) -> None:
@@ -166,13 +166,33 @@ def test_matrices_that_are_strange(matrix: str, reason: str | None) -> None:
         ("'''[[[1]]]'''", None),
         ("```blueprint : [[[1]]]```", "not_a_list"),
         ("```\nblueprint : [[[1]]]```", None),
-        ("```json\n// ground\n[[[1]]]```", "not_a_list"),
+        ("```json\n// ground\n[[[1]]]```", None),
+        ("```json // ground\n# and more\n\nm = [[[1]]]```", None),
+        ("```json\n// nothing but this```", "not_a_list"),
+        ('```["stone", "glass"]```\n```json\n[[[1]]]```', None),
+        ("```[[1, 2]]``` then ```[ // layers\n [[1]]]```", None),
+        ("```[1]``` and ```[2]```", "not_3d"),
+        ("```json\n[[[1,\u00a01]],\u2003[[1]]]\u3000```", None),
+        ("```json\n[[[1\u00a01]]]```", "bad_json"),
         ("It's ```[[[1]]]``` isn't it", None),
         ("\ufeff```json\n[[[1]]]\n```", None),
     ],
 )
 def test_fences(text: str, reason: str | None) -> None:
     assert read_blueprint(text, MATERIALS).reason == reason
+
+
+def test_a_list_before_the_matrix_is_told() -> None:
+    reading = read_blueprint('```["stone"]```\n```json\n// a hut\n[[[1, 2]]]```', MATERIALS)
+    assert (reading.warnings, reading.blocks) == (("multiple_blocks",), 2)
+    comment = read_blueprint("```json\n// a hut\n[[[1, 2]]]```", MATERIALS)
+    assert (comment.warnings, comment.strict) == ((), True), "comments are no repair, wherever they stand"
+
+
+def test_the_release_ends_a_comment_at_a_line_feed_only() -> None:
+    text = "```json\n[[[1 // one\r, 2]]\n]```"
+    assert read_blueprint(text, MATERIALS).blocks == 2
+    assert not read_blueprint(text, MATERIALS, parser="released").executable
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ PIECES = (
 def slow(text: str, released: bool) -> Any:
     """Layers of rows of numbers, or the reason; 0 for what has over nine digits or, if released, is not 1, 2 or 3."""
     text = re.sub("[\u2010\u2212]" if released else "[\u2010-\u2015\u2212]", "-", text)
-    text = re.sub(r",(\s*[\]}])", r"\1", re.sub(r"(?:#|//)[^\r\n]*", "", text))
+    text = re.sub(r",(\s*[\]}])", r"\1", re.sub(r"(?:#|//)[^\n]*" if released else r"(?:#|//)[^\r\n]*", "", text))
+    text = re.sub(r"[^\S\x00-\x7f]", " ", text)
     try:
         layers = json.loads("".join(text.split()) if released else text, parse_int=_released_int if released else _int)
     except ValueError:

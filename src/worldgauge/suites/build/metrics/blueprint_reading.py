@@ -40,7 +40,7 @@ REASONS: Mapping[str, str] = {
 """Why an answer cannot be built, in the order in which it is tested."""
 WARNINGS: Mapping[str, str] = {
     "assignment_prefix": "a name stands before the matrix",
-    "multiple_blocks": "several matrices, the first is taken",
+    "multiple_blocks": "several lists in fences, the first of three levels is taken",
     "mapping_conflict": "the answer's own numbers of materials differ from those given, which hold",
     "float_id": "numbers written with a decimal point",
     "ragged": "rows or layers of uneven length, filled up with air",
@@ -104,14 +104,14 @@ def read_blueprint(
 
 
 @metrics.register(
-    "build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 4.2"
+    "build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 4.2"
 )
 def executable(reading: Reading) -> float:
     """Return 100 for an answer that can be built, else 0; the mean over all tasks is the output success rate."""
     return 100.0 if reading.executable else 0.0
 
 
-@metrics.register("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 4.2")
+@metrics.register("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 4.2")
 def strict(reading: Reading) -> float:
     """Return 100 for an answer that can be built without any repair, else 0."""
     return 100.0 if reading.strict else 0.0
@@ -120,6 +120,8 @@ def strict(reading: Reading) -> float:
 _FENCES = ("```", "'''")
 _TAG = re.compile(r"[ \t]*[A-Za-z0-9_+-]*")
 _NAME = re.compile(r"[A-Za-z_]\w*+\s*+[=:]\s*+(?=\[)")
+_COMMENT = re.compile(r"(?:#|//)[^\n\r]*+\s*+")
+_OPENED = re.compile(r"\[\s*+(?:(?:#|//)[^\n\r]*+\s*+)*+\[\s*+(?:(?:#|//)[^\n\r]*+\s*+)*+\[")
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
 _MAPPING = re.compile(r"\{[^{}]*\}")
 _MOST_MAPPINGS, _MOST_MAPPING_CHARACTERS = 8, 20_000
@@ -130,22 +132,24 @@ def _refused(reason: str, warnings: Sequence[str] = (), shape: tuple[int, int, i
 
 
 def _read(text: str, materials: tuple[str, ...], most: tuple[int, int, int]) -> Reading:
-    found: list[tuple[str, bool]] = []
+    lists: list[tuple[str, bool]] = []
     complete = False
     for part in _fenced(text):
         complete = True
-        named = _NAME.match(part)
-        if named or part.startswith("["):
-            found.append((part[named.end() :] if named else part, named is not None))
-        if len(found) == 2:
+        start = _start_of(part)
+        named = _NAME.match(part, start)
+        if named or part.startswith("[", start):
+            lists.append((part[named.end() if named else start :], named is not None))
+        if len(lists) > 1 and _OPENED.match(lists[-1][0]):
             break
-    if not found:
+    if not lists:
         fenced = any(fence in text for fence in _FENCES)
         return _refused("not_a_list" if complete else "unclosed_fence" if fenced else "no_block")
-    matrix_text, has_name = found[0]
+    # A list of materials may stand before the matrix.
+    matrix_text, has_name = next((one for one in lists if _OPENED.match(one[0])), lists[0])
     tests = {
         "assignment_prefix": has_name,
-        "multiple_blocks": len(found) > 1,
+        "multiple_blocks": len(lists) > 1,
         "mapping_conflict": _conflicts(text, materials),
     }
     warnings = [name for name, true in tests.items() if true]
@@ -168,6 +172,14 @@ def _read(text: str, materials: tuple[str, ...], most: tuple[int, int, int]) -> 
     if not blocks:
         return _refused("no_blocks", warnings, shape)
     return Reading(True, not warnings, None, tuple(warnings), shape, blocks, blueprint)
+
+
+def _start_of(part: str) -> int:
+    """Where a fenced part begins, after the lines of comments at its head."""
+    start = 0
+    while comment := _COMMENT.match(part, start):
+        start = comment.end()
+    return start
 
 
 def _fenced(text: str) -> Iterator[str]:

@@ -79,7 +79,7 @@ def read_matrix(text: str) -> Matrix:
     Raises:
         Unreadable: For anything but three levels of lists of whole numbers.
     """
-    code = _without_comments(_ascii(text, {"-": _DASHES}))
+    code = _without_comments(_ascii(text, {"-": _DASHES, " ": _SPACES}), _LINE_ENDS)
     matrix = _plain(code)
     if matrix is None:
         return _by_json(code)
@@ -98,7 +98,7 @@ def read_matrix_released(text: str, known: Mapping[float, int]) -> Matrix:
         text: The text.
         known: Numbers of materials; other values, where not plain, become 0.
     """
-    code = _without_comments(_ascii(text, {"-": _RELEASED_DASHES, " ": _SPACES}))
+    code = _without_comments(_ascii(text, {"-": _RELEASED_DASHES, " ": _SPACES}), b"\n")
     code = np.frombuffer(code.tobytes().translate(None, _BLANKS), np.uint8)
     matrix = _plain(code, most_digits=_MOST_DIGITS)
     return _by_json_released(code, known) if matrix is None else matrix
@@ -109,6 +109,7 @@ _RELEASED_DASHES = "\u2010\u2212"
 _SPACES = "".join(filter(str.isspace, map(chr, range(128, 0x3001))))
 _BLANKS = bytes(code for code in range(128) if chr(code).isspace())
 _JSON_BLANKS = b" \t\r\n"
+_LINE_ENDS = b"\n\r"
 _PLAIN = b"0123456789-[]," + _JSON_BLANKS
 _LAYER, _ROW, _CELL, _MINUS, _ZERO, _NINE = b"*+,-09"
 """Marks between layers, rows and cells of a flattened matrix; all below those of numbers."""
@@ -130,8 +131,8 @@ def _ascii(text: str, replaced: Mapping[str, str]) -> Bytes:
     return np.frombuffer(text.encode("ascii", "replace"), np.uint8)
 
 
-def _without_comments(code: Bytes) -> Bytes:
-    """Without all from "#" or "//" to the end of the line."""
+def _without_comments(code: Bytes, line_ends: bytes) -> Bytes:
+    """Without all from "#" or "//" to one of the line ends, of which the release knows only the line feed."""
     text = code.tobytes()
     if b"#" not in text and b"//" not in text:
         return code
@@ -139,7 +140,7 @@ def _without_comments(code: Bytes) -> Bytes:
     slash = code == ord("/")
     starts[:-1] |= slash[:-1] & slash[1:]
     # From one start or line end to the next, all is comment or nothing is.
-    ends = np.flatnonzero(starts | (code == ord("\n")) | (code == ord("\r")))
+    ends = np.flatnonzero(starts | np.isin(code, np.frombuffer(line_ends, np.uint8)))
     comment = np.repeat(starts[ends], np.diff(ends, append=len(code)))
     return np.concatenate([code[: ends[0]], code[ends[0] :][~comment]])
 
