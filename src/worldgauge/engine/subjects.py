@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from urllib.parse import unquote_plus
 
 from worldgauge.core.agent import Agent, AgentSpec, agents
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
@@ -23,6 +24,7 @@ from worldgauge.engine.user_modules import import_file, import_module, module_di
 from worldgauge.engine.workers.pool import Job, Pool
 from worldgauge.engine.workers.worker import Progress
 from worldgauge.models import models
+from worldgauge.models.calibration import Calibrated
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
 from worldgauge.serving.foreign import adopt
 from worldgauge_serve import settings_of
@@ -54,7 +56,8 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
     Text is a target with settings as a query: "drift", "drift?step_m=0.02", "my_pkg.wm:MyModel",
     "./wm.py:MyModel?gain=0.8". Values are read as JSON where they are valid JSON, else as text. Naming a module, a file
     or a command is consent to run its code. "cmd:...", "pipe:..." and "http://..." are served models
-    (`serving.open_model`). The class in a file has the same label and identity however it is reached.
+    (`serving.open_model`). The class in a file has the same label and identity however it is reached. The setting
+    "calibration=FILE" of any model is not its own: it wraps the model in `Calibrated`.
 
     Args:
         what: A live model or agent, or text that names one.
@@ -70,6 +73,10 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
     """
     if kind == "agent" and isinstance(what, str) and is_served(what):
         raise UsageError(f"agent '{what}' is not reached this way; a language model is chat?model=NAME@URL")
+    if isinstance(what, str) and kind == "model":
+        plain, calibration = split_calibration(what)
+        if calibration is not None:
+            return _calibrated(resolve_subject(plain), calibration)
     served = open_model(what) if isinstance(what, str) and is_served(what) else what
     if isinstance(served, RemoteModel):
         return Subject(served, _served_label(served), served.source)
@@ -206,6 +213,43 @@ def parse_subject(text: str) -> tuple[str, dict[str, Any]]:
         return target, settings_of(query)
     except ValueError as error:
         raise UsageError(f"'{text}': {error}") from None
+
+
+def split_calibration(text: str) -> tuple[str, str | None]:
+    """Split the setting "calibration=FILE" from the text of a model.
+
+    Args:
+        text: Text that names a model, also a served one.
+
+    Returns:
+        The text of the model itself, and the file; None where none is given.
+
+    Raises:
+        UsageError: For settings that cannot be read.
+    """
+    target, _, query = text.rpartition("?") if is_served(text) else text.partition("?")
+    parts = query.split("&")
+    own = [part for part in parts if not part.startswith("calibration=")]
+    if not target or len(own) == len(parts):
+        return text, None
+    if len(parts) - len(own) > 1:
+        raise UsageError(f"'{text}': calibration is given twice")
+    file = unquote_plus(next(part for part in parts if part not in own).removeprefix("calibration="))
+    if not file:
+        raise UsageError(f"'{text}': calibration needs a file, such as calibration=calibration.json")
+    return f"{target}?{'&'.join(own)}" if own else target, file
+
+
+def _calibrated(subject: Subject, file: str) -> Subject:
+    """A model with its calibration; one that is refused is closed."""
+    try:
+        model = Calibrated(cast("WorldModel", subject.model), file)
+    except WorldgaugeError:
+        if (served := find_served(subject.model)) is not None:
+            served.close()
+        raise
+    digest = model.spec.settings["calibration"][:8]
+    return Subject(model, run_label(f"{subject.label}-calibrated-{digest}"), subject.source)
 
 
 def find_factory(target: str, kind: SubjectKind = "model") -> tuple[Callable[..., Any], str]:

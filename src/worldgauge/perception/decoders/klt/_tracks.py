@@ -37,13 +37,22 @@ class Tracks:
     descriptors: Float32
 
 
-def follow(frames: Iterable[Gray], keyed: Container[int], recorded: Container[int] | None = None) -> Tracks:
+def follow(
+    frames: Iterable[Gray],
+    keyed: Container[int],
+    recorded: Container[int] | None = None,
+    *,
+    seeds: int = SIFT_SEEDS,
+    most: int = MAX_POINTS,
+) -> Tracks:
     """Track points through a video.
 
     Args:
         frames: (H, W) uint8 each.
         keyed: Frames where new points join.
         recorded: Frames where places are kept; those of `keyed` by default.
+        seeds: Most key points of the first frame.
+        most: Points up to which new ones join.
     """
     descriptors = np.zeros((0, 128), np.float32)
     rows: list[tuple[NDArray[np.int64], Float32]] = []
@@ -51,7 +60,7 @@ def follow(frames: Iterable[Gray], keyed: Container[int], recorded: Container[in
     ids, xy, count = np.zeros(0, np.int64), np.zeros((0, 2), np.float32), 0
     for number, frame in enumerate(frames):
         if before is None:
-            xy, descriptors = sift(frame, SIFT_SEEDS)
+            xy, descriptors = sift(frame, seeds)
             ids, count = np.arange(len(xy)), len(xy)
         elif len(xy):
             after, found = _moved(before, frame, xy)
@@ -59,7 +68,7 @@ def follow(frames: Iterable[Gray], keyed: Container[int], recorded: Container[in
             kept = found & found_back & (np.abs(again - xy).max(1) < _BACK_PX) & _inside(after, frame.shape)
             ids, xy = ids[kept], after[kept]
         if number in keyed:
-            new = _corners(frame, xy, MAX_POINTS - len(xy)) if len(xy) < MAX_POINTS else xy[:0]
+            new = _corners(frame, xy, most - len(xy)) if len(xy) < most else xy[:0]
             ids = np.concatenate([ids, np.arange(count, count + len(new))])
             xy = np.concatenate([xy, new])
             count += len(new)

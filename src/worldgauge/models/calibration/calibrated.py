@@ -1,0 +1,114 @@
+"""A model whose gains, signs and delay are undone, by what it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Frames
+from worldgauge.core.model import Needs, RolloutRequest, TellsPath, WorldModel, checked_batch, checked_rollout, imagines
+from worldgauge.models.calibration.file import Calibration, check_owner, read_calibration
+from worldgauge.models.calibration.undo import undone_actions, undone_poses
+
+
+class Calibrated:
+    """A model that is sent what makes it do what is asked.
+
+    Controls are divided by their measured gains, swapped ones are swapped back, and a delay is waited for: the model is
+    asked for as many frames more, of which the first are dropped. What the calibration does not know is sent as it is.
+
+    Args:
+        model: The model.
+        file: Its calibration, or the folder of it.
+
+    Attributes:
+        spec: That of the model, with the digest of the calibration in its settings.
+        behind: The model itself, for code that waits for a served model or ends it.
+
+    Raises:
+        DataError: The file is no calibration, or of another version.
+        UsageError: It is the calibration of another model, or knows nothing.
+    """
+
+    def __init__(self, model: WorldModel, file: str | Path) -> None:
+        self._model = model
+        self._calibration = read_calibration(Path(file).expanduser())
+        check_owner(self._calibration, model.spec, str(file))
+        self.behind: WorldModel = getattr(model, "behind", model)
+        self.spec = replace(model.spec, settings={**model.spec.settings, "calibration": self._calibration.digest[:16]})
+        self.needs = Needs.of(model)
+        self.imagines = imagines(model)
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """The frames that the model draws for what it is sent.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, in the model's own chunks.
+
+        Raises:
+            NotApplicableError: What is asked cannot be sent: see `undo`.
+        """
+        sent = undone(request, self._calibration)
+        late = sent.horizon - request.horizon
+        for chunk in checked_rollout(self._model, sent):
+            kept = chunk[late:]
+            late = max(0, late - len(chunk))
+            if len(kept):
+                yield kept
+
+    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
+        """One chunk for each request; the model gets them together."""
+        sent = [undone(request, self._calibration) for request in requests]
+        answers = checked_batch(self._model, sent)
+        return [
+            [frames[one.horizon - request.horizon :]]
+            for frames, one, request in zip(answers, sent, requests, strict=True)
+        ]
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """Poses (horizon, 4, 4) of the frames where the model knows them."""
+        if not isinstance(self._model, TellsPath):
+            return None
+        sent = undone(request, self._calibration)
+        path = self._model.camera_path(sent)
+        return None if path is None else path[sent.horizon - request.horizon :]
+
+
+def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
+    """The request that makes a model do what `request` asks.
+
+    Args:
+        request: What is asked.
+        calibration: What the model does.
+
+    Returns:
+        The request, with as many frames more as the model is late.
+
+    Raises:
+        NotApplicableError: The actions are of another space than the calibrated one, or faster than the model.
+    """
+    late = calibration.delay or 0
+    actions, poses = request.actions, request.poses
+    if calibration.control == "actions" and actions is not None:
+        names = tuple(axis.name for axis in actions.space.axes)
+        if names != calibration.axes:
+            raise NotApplicableError(
+                f"calibrated for the actions {', '.join(calibration.axes)}, and asked for {', '.join(names)}; "
+                "calibrate it for these with --space"
+            )
+    if actions is not None:
+        changed = undone_actions(actions, calibration)
+        still = np.zeros((late, len(actions.space)), np.float32)
+        actions = replace(changed, values=np.concatenate([changed.values, still]))
+    if poses is not None:
+        changed_poses = undone_poses(poses, request.context.poses[-1], calibration)
+        poses = np.concatenate([changed_poses, np.repeat(changed_poses[-1:], late, axis=0)])
+    return replace(request, horizon=request.horizon + late, actions=actions, poses=poses)
