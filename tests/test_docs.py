@@ -83,6 +83,22 @@ def test_keys_model_of_the_guide_obeys_on_real_clips(clips: Path, tmp_path: Path
     assert 0 < found["lcm/mse_720p"] < 1
 
 
+def test_model_of_the_calibration_page_goes_half_as_far(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "calibration.md"
+    (tmp_path / "half.py").write_text(files_of(page)["half.py"], "utf-8")
+    words = shlex.split(
+        re.findall(r"^ {4}worldgauge (calibrate .* half .*)$", page.read_text("utf-8"), re.MULTILINE)[0]
+    )
+    done = command(tmp_path, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    gains = {name: found["gain"]["mean"] for name, found in json.loads(done.stdout)["controls"].items()}
+    walks = {"forward", "back", "left", "right"}
+    assert {name: round(gain, 1) for name, gain in gains.items()} == {
+        name: 0.5 if name in walks else 1 for name in gains
+    }
+    assert command(tmp_path, "calibrate", "--model", "./half.py:Half?calibration=half", "--out", "x").returncode == 2
+
+
 def test_readme_shows_a_model_of_ones_own_in_under_20_lines() -> None:
     assert len(block(ROOT / "README.md", "python", "class MyModel").strip().split("\n")) < 20
 

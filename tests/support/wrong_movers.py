@@ -29,6 +29,7 @@ class WrongMover:
         diagonal: Factor on what is asked while two things are asked at once.
         noise: Frames of noise instead of the world.
         leak: Radians of yaw for each metre forward.
+        size: Width and height of its frames.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class WrongMover:
         diagonal: float = 1.0,
         noise: bool = False,
         leak: float = 0.0,
+        size: tuple[int, int] | None = None,
     ) -> None:
         given = dict(gains or {})
         self.gains, self.delay, self.fixed_m, self.drift_m = given, delay, fixed_m, drift_m
@@ -50,6 +52,7 @@ class WrongMover:
             "wrong-mover",
             control=control,  # type: ignore[arg-type]
             inputs=frozenset({"world"}),
+            frame_size=None if size is None else (size[0], size[1]),
             settings={**settings, "diagonal": diagonal, "leak": leak},
         )
 

@@ -87,9 +87,14 @@ class Calibration:
 
 
 def digest_of_spec(spec: ModelSpec) -> str:
-    """SHA-256 of everything that a model declares, in hexadecimal: another model, or other settings, have another."""
+    """SHA-256 of everything that a model declares, in hexadecimal: another model, or other settings, have another.
+
+    What it leaves at its default is not counted, so that a spec may get further fields.
+    """
+    plain = ModelSpec(spec.name)
     values = {each.name: getattr(spec, each.name) for each in fields(spec)}
-    return digest_of(dumps({name: _plain(value) for name, value in values.items()}))
+    said = {name: value for name, value in values.items() if name == "name" or value != getattr(plain, name)}
+    return digest_of(dumps({name: _plain(value) for name, value in said.items()}))
 
 
 def motion_word(settings: Mapping[str, Any], inputs: frozenset[str]) -> Words:
@@ -159,6 +164,8 @@ def check_owner(calibration: Calibration, spec: ModelSpec, path: str) -> None:
 
 def _checked(content: Mapping[str, Any], digest: str) -> Calibration:
     model, controls, speed = content["model"], content["controls"], content["speed"]
+    if not isinstance(controls, Mapping):
+        raise ValueError("its controls are no object")
     delay = content["delay"]["frames"]
     if delay is not None and not (type(delay) is int and 0 <= delay <= MAX_DELAY):
         raise ValueError(f"a delay of {delay!r} frames")

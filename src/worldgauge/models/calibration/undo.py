@@ -68,7 +68,7 @@ def undone_actions(actions: Actions, calibration: Calibration) -> Actions:
     """
     values = np.zeros_like(actions.values)
     axes = list(actions.space.axes)
-    for column, axis in enumerate(axes):
+    for column, axis in enumerate(actions.space.axes):
         given = actions.values[:, column]
         moved = [(k, amount) for k, amount in enumerate(axis.motion) if amount]
         if len(moved) != 1:

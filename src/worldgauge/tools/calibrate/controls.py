@@ -111,6 +111,12 @@ def controls_of(space: ActionSpace) -> list[Asked]:
     return asked
 
 
+def keys_of(space: ActionSpace) -> frozenset[str]:
+    """Controls that are keys in a space, not amounts."""
+    columns = {name: _column(space, name) for name in DIRECTIONS}
+    return frozenset(name for name, at in columns.items() if at is not None and space.axes[at].kind == "button")
+
+
 def _actions(space: ActionSpace, directions: Sequence[str], speed: float) -> Actions:
     axes = tuple(_at_speed(axis, speed) for axis in space.axes)
     values = np.zeros((HORIZON, len(space)), np.float32)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -219,7 +219,8 @@ def estimate_of(values: Iterable[float | None]) -> Estimate | None:
     if mean is None:
         return None
     interval = bootstrap_interval(known, rng=np.random.default_rng(_SEED))
-    return Estimate(mean, *(interval or (None, None)), len(known))
+    low, high = (None, None) if interval is None else interval
+    return Estimate(mean, low, high, len(known))
 
 
 _GROUPS = (frozenset(DIRECTIONS) - TURNS, TURNS)
@@ -296,44 +297,29 @@ def _moves(one: Response) -> bool:
 def _control(name: str, answers: Sequence[Response], starts: Sequence[str], delay: int) -> ControlResult:
     k = DIRECTIONS[name][0]
     decoded = [one for one in answers if one.decoded]
-    count = {"asked": len(answers), "decoded": len(decoded)}
-    if len(decoded) < LEAST_DECODED * len(answers) or not decoded:
+    result = ControlResult(name, "unknown", len(answers), len(decoded))
+    if not decoded or len(decoded) < LEAST_DECODED * len(answers):
         why = next((one.reason for one in answers if one.reason), "the camera's path is not found")
-        return ControlResult(name, "unknown", **count, reason=f"{len(decoded)} of {len(answers)} have a path: {why}")
-    gain = estimate_of(_by_start(decoded, starts, lambda own: _pooled(own, k, k, delay)))
+        return replace(result, reason=f"{len(decoded)} of {len(answers)} have a path: {why}")
+    gain = _slopes(decoded, starts, k, k, delay)
     fits = [_fit(one, delay) for one in decoded if _moves(one)]
     fit = float(np.median(fits)) if fits else None
     beside = {
-        component: found
+        component: _scaled(found, UNITS[k] / UNITS[j])
         for j, component in enumerate(SHOWN)
-        if j != k and (found := estimate_of(_by_start(decoded, starts, lambda own, j=j: _pooled(own, k, j, delay))))
+        if j != k and (found := _slopes(decoded, starts, k, j, delay)) is not None
     }
-    beside = {c: _scaled(e, UNITS[k] / UNITS[SHOWN.index(c)]) for c, e in beside.items()}
-    course = _course(decoded, starts, k)
+    result = replace(result, beside=beside, course=_course(decoded, starts, k))
     why = _no_effect(gain, fit, len(fits), len(decoded))
     if why or gain is None:
-        return ControlResult(name, "does not follow", **count, reason=why, beside=beside, course=course)
+        return replace(result, status="does not follow", reason=why)
     by_speed = {
         speed: found
         for speed in sorted({one.speed for one in decoded})
-        if (
-            found := estimate_of(
-                _by_start([one for one in decoded if one.speed == speed], starts, lambda own: _pooled(own, k, k, delay))
-            )
-        )
+        if (found := _slopes([one for one in decoded if one.speed == speed], starts, k, k, delay)) is not None
     }
-    middle = by_speed.get(1.0, gain)
-    return ControlResult(
-        name,
-        "follows",
-        **count,
-        gain=gain,
-        a_frame=abs(middle.mean) * UNITS[k],
-        fit=fit,
-        by_speed=by_speed,
-        beside=beside,
-        course=course,
-    )
+    a_frame = abs(by_speed.get(1.0, gain).mean) * UNITS[k]
+    return replace(result, status="follows", gain=gain, a_frame=a_frame, fit=fit, by_speed=by_speed)
 
 
 def _no_effect(gain: Estimate | None, fit: float | None, moving: int, decoded: int) -> str:
@@ -354,6 +340,11 @@ def _by_start(
 ) -> list[float | None]:
     own = [[one for one in answers if one.start == start] for start in starts]
     return [value(some) if some else None for some in own]
+
+
+def _slopes(answers: Sequence[Response], starts: Sequence[str], k: int, j: int, delay: int) -> Estimate | None:
+    """Motion along component j for motion asked along k, over starts."""
+    return estimate_of(_by_start(answers, starts, lambda own: _pooled(own, k, j, delay)))
 
 
 def _pooled(answers: Sequence[Response], k: int, j: int, delay: int) -> float | None:
@@ -404,7 +395,7 @@ def _together(
         own = [one for one in answers if one.control == name and one.decoded]
         for part in parts:
             k = DIRECTIONS[part][0]
-            whole = estimate_of(_by_start(own, starts, lambda some, k=k: _pooled(some, k, k, delay)))
+            whole = _slopes(own, starts, k, k, delay)
             if whole is not None and part in gains:
                 found.setdefault(name, {})[part] = _scaled(whole, 1 / gains[part])
     return found
@@ -412,12 +403,13 @@ def _together(
 
 def _drift(responses: Sequence[Response], starts: Sequence[str]) -> dict[str, Estimate]:
     still = [one for one in responses if one.control == STILL and one.decoded]
-    found = {}
-    for j, component in enumerate(SHOWN):
-        each = _by_start(still, starts, lambda own, j=j: float(_filled(own[0].shown)[-1, j]) / len(own[0].shown))
-        if (whole := estimate_of(each)) is not None:
-            found[component] = whole
-    return found
+    whole = {
+        component: estimate_of(
+            float(_filled(one.shown)[-1, j]) / len(one.shown) for start in starts for one in still if one.start == start
+        )
+        for j, component in enumerate(SHOWN)
+    }
+    return {component: found for component, found in whole.items() if found is not None}
 
 
 def _scaled(one: Estimate, factor: float) -> Estimate:

@@ -18,9 +18,9 @@ from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldM
 from worldgauge.core.video import Clip
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.subjects import find_served, resolve_subject
-from worldgauge.models.calibration.file import FORMAT, MAX_BYTES, NAME, VERSION, digest_of_spec
+from worldgauge.models.calibration.file import FORMAT, MAX_BYTES, NAME, TURNS, VERSION, digest_of_spec
 from worldgauge.perception.known_depth import SOURCE, poses_from_depth
-from worldgauge.tools.calibrate.controls import DEFAULT_SPACE, HORIZON, SPEEDS, Asked, controls_of, space_for
+from worldgauge.tools.calibrate.controls import DEFAULT_SPACE, HORIZON, SPEEDS, Asked, controls_of, keys_of, space_for
 from worldgauge.tools.calibrate.estimate import (
     ControlResult,
     Estimate,
@@ -31,6 +31,7 @@ from worldgauge.tools.calibrate.estimate import (
     estimate,
 )
 from worldgauge.tools.calibrate.starts import Start, find_start, start_names
+from worldgauge.worlds import caption_of
 
 STARTS = 4
 SIZE = 320, 180
@@ -77,6 +78,7 @@ class CalibrationStudy:
     Attributes:
         plan: What was asked.
         axes: Names of the axes of the action space; empty for poses.
+        keys: Controls that are keys.
         seed: Seed of starts and of the model.
         responses: Every answer.
         estimates: What they say.
@@ -85,6 +87,7 @@ class CalibrationStudy:
 
     plan: Plan
     axes: tuple[str, ...]
+    keys: frozenset[str]
     seed: int
     responses: tuple[Response, ...]
     estimates: Estimates
@@ -180,8 +183,9 @@ def calibrate(
             served.close()
     if len(refused) == len(responses):
         raise SubjectError(f"model '{plan.model}' answered nothing: {next(iter(refused.values()))}")
-    axes = () if plan.space is None else tuple(axis.name for axis in controls[0].actions.space.axes)
-    study = CalibrationStudy(plan, axes, seed, tuple(responses), estimate(responses), refused)
+    used = controls[0].actions.space
+    axes = () if plan.space is None else tuple(axis.name for axis in used.axes)
+    study = CalibrationStudy(plan, axes, keys_of(used), seed, tuple(responses), estimate(responses), refused)
     write_file(out / NAME, dumps(study.to_dict(), indent=2) + "\n")
     return study
 
@@ -230,15 +234,9 @@ def _prepared(
             HORIZON,
             (width, height),
         )
-        done = sum(
-            (out / "answers" / start / f"{name}.json").is_file() for start in plan.starts for name in plan.controls
-        )
-        return (
-            Plan(**{**vars(plan), "done": done}),
-            model,
-            controls,
-            Camera.from_horizontal_fov(width, height, HFOV_DEG),
-        )
+        places = (out / "answers" / start / f"{name}.json" for start in plan.starts for name in plan.controls)
+        plan = replace(plan, done=sum(place.is_file() for place in places))
+        return plan, model, controls, Camera.from_horizontal_fov(width, height, HFOV_DEG)
     except UsageError:
         if (served := find_served(model)) is not None and isinstance(what, str):
             served.close()
@@ -296,6 +294,7 @@ def question(spec: ModelSpec, start: Start, asked: Asked, seed: int) -> RolloutR
         task_seed(seed, f"{start.name}/{asked.name}"),
         actions=asked.actions if spec.control == "actions" else None,
         poses=asked.poses(start.pose) if spec.control == "camera" else None,
+        caption=caption_of(start.world),
         world=start.world if "world" in spec.inputs else None,
         task=f"calibrate/{start.name}/{asked.name}",
     )
@@ -339,6 +338,7 @@ def _control_facts(one: ControlResult) -> dict[str, Any]:
         "decoded": one.decoded,
         "gain": _facts(one.gain),
         "a_frame": one.a_frame,
+        "unit": "rad" if one.control in TURNS else "m",
         "fit": one.fit,
         "by_speed": {f"{speed:g}": _facts(found) for speed, found in one.by_speed.items()},
         "beside": {component: _facts(found) for component, found in one.beside.items()},
