@@ -50,6 +50,32 @@ def test_a_jigsaw_is_what_it_becomes_with_states_and_air_is_air() -> None:
         box_to_blueprint([(0, 0, 0, "jigsaw", None)], (0, 0, 0), (0, 0, 0))
 
 
+def test_as_released_materials_come_as_given_and_only_air_is_air() -> None:
+    row = [
+        (4, 0, 0, "stone", {}),
+        (3, 0, 0, "minecraft:cave_air", {}),
+        (1, 0, 0, "jigsaw", {"final_state": "minecraft:air"}),
+        (0, 0, 0, "jigsaw", {"final_state": "minecraft:structure_void"}),
+        (2, 0, 0, "air", {}),
+        (5, 0, 0, "minecraft:oak_log", {"axis": "y"}),
+    ]
+    found = box_to_blueprint(row, (0, 0, 0), (5, 0, 0), parity="released")
+    assert found.rows() == [[[-1, 3, -1, 2, 1, 4]]]
+    assert found.materials == ("stone", "cave_air", "air", "oak_log[axis=y]")
+    assert box_to_blueprint(row, (0, 0, 0), (5, 0, 0)).rows() == [[[-1, -1, -1, -1, 1, 2]]]
+    full = [(x, 0, 0, "dirt", {}) for x in range(2)]
+    assert box_to_blueprint(full, (0, 0, 0), (1, 0, 0), parity="released").rows() == [[[1, 1]]]
+
+
+@pytest.mark.parametrize("case", cases("build_curation", "cases"))
+def test_where_only_air_is_air_and_cells_come_in_order_parity_changes_nothing(case: dict[str, Any]) -> None:
+    found = box_to_blueprint(blocks_of(case), case["start_pos"], case["end_pos"], parity="released")
+    kinds = {"cave_air", "void_air", "air"} & set(found.names_only().materials)
+    if not kinds:
+        assert found.rows() == case["expect"]["blueprint_with_states"]
+        assert list(found.materials) == case["expect"]["materials_with_states"]
+
+
 def test_a_block_that_is_not_loaded_is_an_error_and_moves_nothing() -> None:
     blocks = [(x, 64, 0, "stone", {}) for x in (-1, 1)]
     with pytest.raises(DataError, match=r"1 of 3 blocks of the box are missing \(first: \(0, 64, 0\)\)"):

@@ -15,7 +15,7 @@ import pytest
 
 from support import nbt_bytes as nbt
 from support.vectors import cases
-from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge.core.errors import DataError, MissingExtraError, UsageError
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.structure_files import Limits, read_region_box, read_structure, write_nbt, write_schem
 
@@ -221,6 +221,70 @@ def test_the_game_finds_full_names_air_and_every_cell(tmp_path: Path) -> None:
         for key in way:
             blocks = blocks[key]
         assert set(blocks["Palette"]) == {"minecraft:air", f"minecraft:{STAIRS}", "create:gear"}
+
+
+def test_schematics_hold_every_state(tmp_path: Path) -> None:
+    """A reader of schematics that lacks a state guesses it, and takes other blocks where the name is of old."""
+    names = ["oak_stairs[facing=east]", "oak_fence", "grass_block", "grass", "stone", "lantern[hanging=true]"]
+    write_schem(tmp_path / "a.schem", Blueprint.of([[[1, 2, 3, 4, 5, 6]]], names))
+    tags = nbtlib.File.parse(io.BytesIO(gzip.decompress((tmp_path / "a.schem").read_bytes())))
+    assert list(tags["Palette"])[1:] == [
+        "minecraft:oak_stairs[facing=east,half=bottom,shape=straight,waterlogged=false]",
+        "minecraft:oak_fence[east=false,north=false,south=false,waterlogged=false,west=false]",
+        "minecraft:grass_block[snowy=false]",
+        "minecraft:short_grass",
+        "minecraft:stone",
+        "minecraft:lantern[hanging=true,waterlogged=false]",
+    ]
+
+
+@pytest.mark.parametrize("tail", ["{SpawnData:{}}", "[]{Items:[{id:'a]b'}]}"])
+def test_a_final_state_may_carry_data_of_its_block(tail: str, tmp_path: Path) -> None:
+    library = nbtlib.tag
+    entries = [library.Compound({"Name": library.String("minecraft:jigsaw")})]
+    held = library.Compound({"final_state": library.String(f"minecraft:spawner{tail}")})
+    block = {"state": library.Int(0), "pos": library.List[library.Int]([library.Int(0)] * 3), "nbt": held}
+    content = {
+        "DataVersion": library.Int(2975),
+        "size": library.List[library.Int]([library.Int(1)] * 3),
+        "palette": library.List[library.Compound](entries),
+        "blocks": library.List[library.Compound]([library.Compound(block)]),
+    }
+    nbtlib.File(content).save(tmp_path / "a.nbt")
+    assert read_structure(tmp_path / "a.nbt").blueprint == Blueprint.of([[[1]]], ["spawner"])
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_what_chests_hold_does_not_count_against_a_build(version: int, tmp_path: Path) -> None:
+    library = nbtlib.tag
+    items = [library.Compound({"Slot": library.Byte(i), "id": library.String("stone")}) for i in range(27)]
+
+    def entity(x: int, **fields: Any) -> Any:
+        body = library.Compound({"Items": library.List[library.Compound](items), **fields})
+        body = library.Compound({"Data": body}) if version == 3 else body
+        return library.Compound({**body, "Pos": library.IntArray([x, 0, 0])})
+
+    final = library.String("minecraft:glass")
+    entities = [*(entity(x) for x in range(7)), entity(7, final_state=final), *(entity(x) for x in range(8, 40))]
+    palette = {"minecraft:chest": library.Int(0), "minecraft:jigsaw": library.Int(1)}
+    cells = library.ByteArray([0] * 7 + [1] + [0] * 32)
+    body = {"Version": library.Int(version), "Width": library.Short(40), "Height": library.Short(1)}
+    body |= {"Length": library.Short(1), "DataVersion": library.Int(3700)}
+    blocks = {"Palette": library.Compound(palette), "BlockEntities": library.List[library.Compound](entities)}
+    blocks["Data" if version == 3 else "BlockData"] = cells
+    whole = (
+        {"Schematic": library.Compound({**body, "Blocks": library.Compound(blocks)})} if version == 3 else body | blocks
+    )
+    nbtlib.File(whole).save(tmp_path / "a.schem")
+    few = Limits(most_tags=200)
+    found = read_structure(tmp_path / "a.schem", limits=few).blueprint
+    assert found.named()[0, 0].tolist() == ["chest"] * 7 + ["glass"] + ["chest"] * 32
+    with pytest.raises(
+        DataError, match=r"BlockEntities.*more than the limit of 900 tags of what blocks .* hold; empty"
+    ):
+        read_structure(tmp_path / "a.schem", limits=Limits(most_held_tags=900))
+    with pytest.raises(DataError, match=r"more than the limit of 5 tags; split the build$"):
+        read_structure(tmp_path / "a.schem", limits=Limits(most_tags=5))
 
 
 def test_the_same_blueprint_gives_the_same_bytes(tmp_path: Path) -> None:

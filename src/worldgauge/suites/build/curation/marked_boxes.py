@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from worldgauge.core.errors import DataError
-from worldgauge.worlds.blocks.blueprint import Blueprint, base_name, first_seen, material, states_of
+from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, Cells, base_name, first_seen, material, states_of
 
 Block = tuple[int, int, int, str, Mapping[str, Any] | None]
 """World coordinates x, y, z, name, and states, if it has any; those of a jigsaw hold its final_state."""
 
 MAX_SIDE = 512
 MAX_CELLS = 2**24
+_VOID = ""
+"""Stands for what the release takes for air, among names of blocks."""
 
 
-def box_to_blueprint(blocks: Iterable[Block], start: Sequence[int], end: Sequence[int]) -> Blueprint:
+def box_to_blueprint(
+    blocks: Iterable[Block], start: Sequence[int], end: Sequence[int], *, parity: Literal["released"] | None = None
+) -> Blueprint:
     """Make the blueprint of a box.
 
     Materials are numbered by first occurrence, x outermost, then y, then z, with their states. A jigsaw stands for its
@@ -27,6 +31,9 @@ def box_to_blueprint(blocks: Iterable[Block], start: Sequence[int], end: Sequenc
         blocks: Every cell of the box once, in any order.
         start: Corner of smallest x, y and z, included.
         end: Corner of largest x, y and z, included.
+        parity: "released" does as the released curation: materials are numbered in the order in which blocks are given,
+            and only "air", and jigsaws that become structure_void, are air. Cave air, void air and jigsaws that become
+            air are materials there, which is wrong: nothing is built in those cells.
 
     Raises:
         DataError: If the corners are no box, or a cell is missing, duplicate or outside; names the first.
@@ -45,14 +52,27 @@ def box_to_blueprint(blocks: Iterable[Block], start: Sequence[int], end: Sequenc
             raise DataError(f"the block at {(x, y, z)} lies outside the box from {low} to {high}")
         if seen[at] >= 0:
             raise DataError(f"the block at {(x, y, z)} is there twice; which one stands?")
-        seen[at] = numbers.setdefault(settled(name, states), len(numbers))
+        stands_for = settled(name, states)
+        void = base_name(stands_for) == ("structure_void" if base_name(name) == "jigsaw" else "air")
+        seen[at] = numbers.setdefault(_VOID if void else stands_for, len(numbers))
     missing = np.argwhere(seen.transpose(2, 0, 1) < 0)
     if len(missing):
         first = tuple(int(a + b) for a, b in zip(missing[0], low, strict=True))
         raise DataError(
             f"{len(missing)} of {seen.size} blocks of the box are missing (first: {first}); load that part of the world"
         )
-    return first_seen(seen, list(numbers))
+    if parity == "released":
+        return _released(seen, [name for name in numbers if name != _VOID], numbers.get(_VOID))
+    return first_seen(seen, ["air" if name == _VOID else name for name in numbers])
+
+
+def _released(seen: Cells, materials: Sequence[str], void: int | None) -> Blueprint:
+    """All but `void` are materials, in the order in which they were given."""
+    table = np.arange(1, len(materials) + (void is not None) + 1, dtype=np.int32)
+    if void is not None:
+        table[void:] -= 1
+        table[void] = AIR
+    return Blueprint(table[seen], tuple(materials))
 
 
 def settled(name: str, states: Mapping[str, Any] | None) -> str:

@@ -12,7 +12,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.worlds.blocks.nbt.fields import MOST_NAME, Fields, plain
@@ -22,13 +22,15 @@ from worldgauge.worlds.blocks.nbt.fields import MOST_NAME, Fields, plain
 class Limits:
     """What a file may ask for. Sizes in bytes; cells and side are of the box of a build.
 
-    A million tags hold a structure of the game's largest size, 48 blocks a side, one and a half times.
+    A million tags hold a structure of the game's largest size, 48 blocks a side, one and a half times. What blocks and
+    creatures hold, such as the contents of chests, is counted apart and walked over; only jigsaws' data are kept.
     """
 
     most_file_bytes: int = 64 << 20
     most_nbt_bytes: int = 128 << 20
     most_depth: int = 48
     most_tags: int = 1_000_000
+    most_held_tags: int = 8_000_000
     most_cells: int = 1 << 24
     most_side: int = 512
 
@@ -92,7 +94,7 @@ def fields_of(data: bytes, what: str, limits: Limits) -> Fields:
     library = nbt_library()
     if len(data) > limits.most_nbt_bytes:
         raise DataError(f"{what}: larger than the limit of {limits.most_nbt_bytes} bytes; split it")
-    _Walk(data, what, limits).check()
+    data = _Walk(data, what, limits).check()
     try:
         return Fields(library.File.parse(io.BytesIO(data)), what)
     except (ValueError, TypeError, KeyError, RecursionError) as error:  # the walk should leave none
@@ -132,8 +134,26 @@ _LEAST = {7: 4, 8: 2, 9: 5, 10: 1, 11: 4, 12: 4}
 """Bytes that a tag of each kind takes at least, as an element of a list."""
 _KINDS = frozenset({*_FIXED, *_ARRAY, _STRING, _LIST, _COMPOUND})
 
+_HOLDERS = frozenset({b"BlockEntities", b"TileEntities", b"block_entities", b"Entities", b"entities"})
+"""Lists of what blocks and creatures hold. Readers need only the final states of jigsaws of them."""
+_NEEDED = b"final_state"
+
 _U16 = struct.Struct(">H").unpack_from
 _I32 = struct.Struct(">i").unpack_from
+
+
+class _Holder(NamedTuple):
+    """A list of what blocks or creatures hold, while it is open.
+
+    Attributes:
+        depth: Open tags, itself included.
+        count_at: Where its length stands.
+        ends: Start of its first element, then the end of each.
+    """
+
+    depth: int
+    count_at: int
+    ends: list[int]
 
 
 class _Walk:
@@ -144,9 +164,15 @@ class _Walk:
         self._open: list[list[int]] = []
         """Kind of the elements (0 in a compound), elements left, and start of the name, of each open tag."""
         self._name = 1
+        self._kept: list[bytes] = []
+        """Parts of the bytes that are kept, up to `_copied`; what stands between them is dropped."""
+        self._copied = 0
 
-    def check(self) -> None:
+    def check(self) -> bytes:
         """Check the bytes.
+
+        Returns:
+            The bytes without what blocks and creatures hold, but for jigsaws.
 
         Raises:
             DataError: They are not NBT or pass a limit; the message names the field.
@@ -157,17 +183,24 @@ class _Walk:
             self._check()
         except (IndexError, struct.error):
             raise self._error("the file ends early") from None
+        return b"".join([*self._kept, self._data[self._copied :]]) if self._kept else self._data
 
     def _check(self) -> None:
         data, end, limits = self._data, len(self._data), self._limits
         at = 3 + _U16(data, 1)[0]
-        stack, tags = self._open, 0
+        stack, tags, held = self._open, 0, 0
+        holder: _Holder | None = None
         stack.append([0, 0, 1])
         while stack:
             top = stack[-1]
             if top[0]:
+                if holder is not None and len(stack) == holder.depth:
+                    holder.ends.append(at)
                 if not top[1]:
                     stack.pop()
+                    if holder is not None and len(stack) < holder.depth:
+                        self._drop(holder)
+                        holder = None
                     continue
                 top[1] -= 1
                 kind, self._name = top[0], top[2]
@@ -179,7 +212,10 @@ class _Walk:
                     continue
                 self._name = at
                 at += 2 + _U16(data, at)[0]
-            tags += 1
+            if holder is None:
+                tags += 1
+            else:
+                held += 1
             if kind in _FIXED:
                 at += _FIXED[kind]
             elif kind == _STRING:
@@ -191,13 +227,16 @@ class _Walk:
                 at += 5
                 if of in _FIXED:
                     at += count * _FIXED[of]
-                    tags += count if at <= end else 0
+                    if at <= end and holder is None:
+                        tags += count
                 elif count:
                     if of not in _KINDS:
                         raise self._error(f"a list of tags of kind {of}, which there is not")
                     if count * _LEAST[of] > end - at:
                         raise self._error(f"a list of {count} tags, more than the file has bytes for")
                     stack.append([of, count, self._name])
+                    if holder is None and of == _COMPOUND and not top[0] and self._key() in _HOLDERS:
+                        holder = _Holder(len(stack), at - 4, [])
             elif kind in _ARRAY:
                 count = _I32(data, at)[0]
                 if count < 0:
@@ -210,9 +249,22 @@ class _Walk:
             if len(stack) > limits.most_depth:
                 raise self._error(f"nested deeper than the limit of {limits.most_depth}")
             if tags > limits.most_tags:
-                raise self._error(
-                    f"more than the limit of {limits.most_tags} tags", "split the build, or save it as .schem"
-                )
+                mend = "split the build" if self._what.endswith(".schem") else "split the build, or save it as .schem"
+                raise self._error(f"more than the limit of {limits.most_tags} tags", mend)
+            if held > limits.most_held_tags:
+                why = f"more than the limit of {limits.most_held_tags} tags of what blocks and creatures hold"
+                raise self._error(why, "empty them, or split the build")
+
+    def _drop(self, holder: _Holder) -> None:
+        """Leave out the elements of a list that hold no final state, and mend its length."""
+        spans = zip(holder.ends, holder.ends[1:], strict=False)
+        kept = [self._data[start:end] for start, end in spans if self._data.find(_NEEDED, start, end) >= 0]
+        self._kept += [self._data[self._copied : holder.count_at], struct.pack(">i", len(kept)), *kept]
+        self._copied = holder.ends[-1]
+
+    def _key(self) -> bytes:
+        """Name of the tag that is being read."""
+        return self._data[self._name + 2 : self._name + 2 + _U16(self._data, self._name)[0]]
 
     def _error(self, why: str, mend: str = "export the file again") -> DataError:
         starts = [start for _, _, start in self._open[1:]]

@@ -41,7 +41,7 @@ class Build(NamedTuple):
 
 
 def final_of(fields: Fields) -> str | None:
-    """The material that a jigsaw becomes.
+    """The material that a jigsaw becomes; data of the block, as of a spawner, are left out.
 
     Args:
         fields: Data of the jigsaw.
@@ -55,7 +55,7 @@ def final_of(fields: Fields) -> str | None:
     if "final_state" not in fields:
         return None
     try:
-        return material_of_text(fields.text("final_state"))
+        return material_of_text(fields.text("final_state").partition("{")[0])
     except ValueError as error:
         raise fields.error("final_state", f"{error}; export the file again") from None
 

@@ -23,6 +23,7 @@ from worldgauge.worlds.blocks.structure_files.palette import (
     packed,
     settled,
 )
+from worldgauge.worlds.blocks.table import complete
 
 WRAP = "Schematic"
 """Field of the root that version 3 puts all others into."""
@@ -76,6 +77,8 @@ def read_schem(root: Fields, limits: Limits) -> Build:
 
 def write_schem(path: Path, blueprint: Blueprint, version: Literal[2, 3] = 2) -> None:
     """Write a schematic for game version 1.20.4, air included. The same blueprint gives the same bytes.
+
+    States that a material leaves out are written with their defaults: other readers guess what is missing.
 
     Args:
         path: The file.
@@ -166,4 +169,5 @@ def _packed(numbers: NDArray[np.int32]) -> NDArray[np.uint8]:
 def _text(name: str) -> str:
     plain, states = game_name(name)
     head, _, tail = plain.partition(":")
-    return f"{head}:{material(tail, states)}"
+    text = material(tail, states)
+    return f"{head}:{complete(text) if head == 'minecraft' else text}"
