@@ -79,7 +79,12 @@ def test_quality_agrees_with_singular_values_of_every_patch(views: np.ndarray) -
             threshold = 0.001 ** (1 / 63)
             if coherence > math.sqrt((1 - threshold) / (1 + threshold)):
                 total += s1 * coherence
-    assert c.visual_quality(views[0]) == pytest.approx(total / 48**2, rel=1e-6)
+    flat = grey - grey.mean()
+    pairs = [(flat[y, x], flat[y + 48, x]) for y in range(0, 336) for x in range(384)]
+    pairs += [(flat[y, x], flat[y, x + 48]) for y in range(384) for x in range(0, 336)]
+    alike = np.prod(pairs, axis=1).mean() / flat.var()
+    assert 0 < alike < 1
+    assert c.visual_quality(views[0]) == pytest.approx(total / 48**2 * alike, rel=1e-6)
 
 
 def test_blur_and_noise_both_lower_the_quality(views: np.ndarray) -> None:
@@ -89,6 +94,21 @@ def test_blur_and_noise_both_lower_the_quality(views: np.ndarray) -> None:
         assert [clear, *blurred] == sorted([clear, *blurred], reverse=True)
         assert c.visual_quality(noisy(view, 40)) < clear
     assert c.visual_quality(noisy(np.full((384, 384, 3), 128, np.uint8), 20)) < 1, "noise alone is no structure"
+
+
+@pytest.mark.parametrize("side", [1, 2, 4, 8, 16, 32])
+def test_squares_of_noise_do_not_win(views: np.ndarray, side: int) -> None:
+    """The floor: of the reference `noise` 8 pixels at 384, 32 at 96."""
+    rng = np.random.default_rng(side)
+    worst = min(c.visual_quality(view) for view in views)
+    for channels in (1, 3):
+        cells = rng.integers(0, 256, (384 // side, 384 // side, channels), np.uint8)
+        noise = np.broadcast_to(cells.repeat(side, 0).repeat(side, 1), (384, 384, 3))
+        floor = c.visual_quality(np.ascontiguousarray(noise))
+        assert floor < worst
+        levels = [np.rint((1 - a) * views[0] + a * noise).astype(np.uint8) for a in (0.0, 0.25, 0.5, 0.75)]
+        quality = [*map(c.visual_quality, levels), floor]
+        assert quality[0] > max(quality[2:])
 
 
 def test_quality_does_not_depend_on_brightness_or_on_a_quarter_turn(views: np.ndarray) -> None:

@@ -20,6 +20,9 @@ from worldgauge.metrics.pixel import mse, ssim_table
 
 SIZE_PX = 384
 PATCH_PX = 8
+APART_PX = 48
+"""Distance over which a picture resembles itself and noise does not. Squares of the reference `noise` are smaller, at
+views of 64 pixels and more."""
 _SIGNIFICANCE = 0.001
 """Share of patches of pure noise that would be taken for structure."""
 _exponent = _SIGNIFICANCE ** (1 / (PATCH_PX**2 - 1))
@@ -86,15 +89,17 @@ def controllability_lpips(distances: Sequence[float]) -> float:
     unit="1",
     better="higher",
     bounds=(0.0, math.inf),
-    version=1,
-    source="Zhu and Milanfar 2010, metric Q, at one size",
+    version=2,
+    source="Zhu and Milanfar 2010, metric Q, at one size, times the correlation over an eighth of the frame",
 )
 def visual_quality(frame: NDArray[np.uint8]) -> float:
     """How much clear structure one frame shows, without a reference and without weights: blur and noise both lower it.
 
     Of each 8x8 patch of the grey frame at 384 x 384, s1 (s1 - s2) / (s1 + s2) with the singular values s1 >= s2 of its
-    gradients, where their coherence is beyond what noise has, else 0; the mean over all patches. It depends on what is
-    seen: compare models on the same tasks only.
+    gradients, where their coherence is beyond what noise has, else 0; the mean over all patches. It is multiplied by
+    the correlation of pixels 48 apart, at least 0: edges of squares of noise are as clear as those of things, but what
+    lies on both sides of them has nothing to do with its surroundings. It depends on what is seen: compare models on
+    the same tasks only.
 
     Args:
         frame: (H, W, 3) uint8.
@@ -113,7 +118,7 @@ def visual_quality(frame: NDArray[np.uint8]) -> float:
     middle, reach = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
     s1, s2 = np.sqrt(middle + reach), np.sqrt(np.maximum(middle - reach, 0))
     coherence = (s1 - s2) / np.maximum(s1 + s2, 1e-12)
-    return float(np.where(coherence > _LEAST_COHERENCE, s1 * coherence, 0).mean())
+    return float(np.where(coherence > _LEAST_COHERENCE, s1 * coherence, 0).mean()) * _correlation(grey, APART_PX)
 
 
 @metrics.register(
@@ -155,6 +160,16 @@ def _pairs(imagined: Frames, replayed: Frames) -> Iterator[tuple[Frames, Frames]
         raise ShapeError(f"expected as many frames (n, H, W, 3), n >= 1, got {imagined.shape} and {replayed.shape}")
     for a, b in zip(imagined, replayed, strict=True):
         yield resize(a, SIZE_PX, SIZE_PX), resize(b, SIZE_PX, SIZE_PX)
+
+
+def _correlation(grey: NDArray[np.float64], apart: int) -> float:
+    """Correlation of pixels that lie `apart` pixels from each other, along rows and columns alike; at least 0."""
+    centred = grey - grey.mean()
+    variance = (centred * centred).mean()
+    if variance == 0:
+        return 0.0
+    across, down = centred[:, apart:] * centred[:, :-apart], centred[apart:] * centred[:-apart]
+    return max(0.0, float((across.mean() + down.mean()) / (2 * variance)))
 
 
 def _patch_sums(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
