@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,7 +142,8 @@ class RunResult:
 
     def table(self) -> Sequence[Table]:
         """The tables of the suite over these subjects, headline first."""
-        return self.suite.all_tables(self.scores, self.kinds, self.failed_tasks)
+        subjects = {name: folder.facts()["subject"] for name, folder in self._folders.items()}
+        return with_motion(self.suite.all_tables(self.scores, self.kinds, self.failed_tasks), subjects)
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -193,6 +194,27 @@ class RunResult:
             for task, line in lines.items()
             if line is not None and line["status"] == status
         ]
+
+
+def with_motion(tables: Sequence[Table], subjects: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """Say below the headline table what is known of each model's unit of motion, references only where calibrated.
+
+    Args:
+        tables: Tables of a suite, headline first.
+        subjects: Facts of each subject from run.json, by label.
+
+    Returns:
+        The tables.
+    """
+    told: dict[str, list[str]] = {}
+    for label, facts in subjects.items():
+        if "motion" in facts and (facts["kind"] == "subject" or facts["motion"] == "calibrated"):
+            told.setdefault(facts["motion"], []).append(label)
+    if not tables or not told:
+        return list(tables)
+    each = "; ".join(f"{word} of {', '.join(told[word])}" for word in sorted(told))
+    note = f"Unit of motion: {each}."
+    return [replace(tables[0], notes=(*tables[0].notes, note)), *tables[1:]]
 
 
 def read_current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,6 +17,7 @@ from worldgauge.engine.store import SCHEMA
 from worldgauge.engine.subjects import SubjectEntry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
+from worldgauge.models.calibration import motion_word
 
 PACKAGES = ("worldgauge", "numpy", "numba", "av", "opencv-python-headless")
 
@@ -66,7 +67,8 @@ def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
     """Facts of the subject for run.json.
 
     "kind" is "reference" for the suite's references and for subjects that see hidden data. "live" marks a Python object
-    that no command line can name.
+    that no command line can name. "motion" says what is known of the unit of motion of a model that is driven by
+    actions or poses: "calibrated", "declared" or "unknown".
 
     Args:
         suite: The suite.
@@ -76,6 +78,8 @@ def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
         Plain JSON values.
     """
     identity = entry.identity
+    control = identity.get("control", "words")
+    motion = {} if control not in ("actions", "camera") else {"motion": _motion_of(identity)}
     reference = identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
     return {
         "name": entry.label,
@@ -84,9 +88,14 @@ def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
         "live": entry.model is not None,
         "inputs": identity["inputs"],
         "settings": identity["settings"],
-        "control": identity.get("control", "words"),
+        "control": control,
+        **motion,
         "identity": identity,
     }
+
+
+def _motion_of(identity: Mapping[str, Any]) -> str:
+    return motion_word(identity["settings"], frozenset(identity["inputs"]))
 
 
 def installed_versions() -> dict[str, str]:

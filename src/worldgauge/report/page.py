@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from worldgauge.core.statistics import FEWEST_RESAMPLED
 from worldgauge.engine.open_suite import open_suite
+from worldgauge.engine.result import with_motion
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Table
@@ -88,7 +89,8 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
     styles = assign_styles(evidence)
     kinds = {e.label: e.kind for e in evidence.runs}
     failed = {e.label: e.failed for e in evidence.runs}
-    made = [*suite.all_tables({e.label: e.scores for e in evidence.runs}, kinds, failed), *more]
+    made = suite.all_tables({e.label: e.scores for e in evidence.runs}, kinds, failed)
+    made = [*with_motion(made, {e.label: e.facts["subject"] for e in evidence.runs}), *more]
     said = Vocabulary.of(suite)
     script = asset("page.js") + (asset("viewer.js") if suite.shows_answers else "")
     return (
