@@ -39,8 +39,8 @@ A policy of a robot's arm is an estimator of the kind "policy", and has propose 
     def propose(self, scene):
         return poses  # (m, l, 8): up to scene.n plans or more, of up to scene.length poses of the hand
 
-In this file, in this order: what a model is and what it is asked; messages; requests; loading; answering; over a
-stream; over HTTP; starting.
+In this file, in this order: what a model is and what it is asked; camera paths; messages; requests; loading;
+answering; over a stream; over HTTP; starting.
 """
 
 from __future__ import annotations
@@ -84,18 +84,20 @@ __all__ = [
     *("main", "serve"),
 ]
 
-VERSION = 1
+VERSION = 2
+VERSIONS = (1, 2)
 SOCKET_VARIABLE = "WORLDGAUGE_SOCKET"
 TOKEN_VARIABLE = "WORLDGAUGE_TOKEN"
 PARENT_VARIABLE = "WORLDGAUGE_PARENT"
 CONTENT_TYPE = "application/x-worldgauge"
 DTYPES = ("uint8", "uint16", "int32", "int64", "float32", "float64")
-INPUTS = ("caption", "depth")
+INPUTS = ("actions", "caption", "depth", "poses", "text")
 MAX_HEADER_BYTES = 1 << 20
 MAX_ARRAYS = 1024
 MAX_SIDES = 5
 MAX_BYTES = 4 << 30
 MAX_TEXT = 20_000
+ROTATION_TOLERANCE = 1e-3
 GRACE_S = 5.0
 QUIET_S = 60.0
 HUNG = 75
@@ -118,11 +120,13 @@ Post = Callable[..., None]
 class ModelSpec:
     """What a world model takes and gives.
 
-    name: shown in tables. control: "actions", "camera" or "text", what drives it. view: "perspective" or "panorama".
+    name: shown in tables. control: "actions", "camera" or "text", what drives it; the others of request.actions,
+    request.poses and request.text come with it where they are known. view: "perspective" or "panorama".
     frame_size: (width, height) it takes and gives, None for the size of the context. fps: its own rate, None for any.
     max_context: longest context in frames, None for all. chunk: frames it makes at once. inputs: what it cannot do
-    without: "caption", the scene in a sentence; "depth" of the context. crop: (width, height) ratio of the centre part
-    it can draw. settings: all that changes its output, plain JSON values.
+    without: "caption", the scene in a sentence; "actions", "poses" or "text" besides its control; "depth" of the
+    context. crop: (width, height) ratio of the centre part it can draw. settings: all that changes its output, plain
+    JSON values.
     """
 
     name: str
@@ -266,8 +270,10 @@ class Context:
 
 @dataclass(frozen=True)
 class Request:
-    """One question; holds all state. Exactly one of actions (horizon rows), poses (horizon, 4, 4) and text is set.
+    """One question; holds all state.
 
+    actions (horizon rows), poses (horizon, 4, 4) camera-to-world and text are forms of the same future. The one that
+    the spec's control names is there and binds, the others where they are known.
     seed: of all randomness. caption: the scene in a sentence, None where nobody knows one. task: id of the task it
     belongs to. world and truth are always None here.
     """
@@ -312,6 +318,25 @@ class Scene:
     length: int
     seed: int
     things: Sequence[Mapping[str, Any]] = ()
+
+
+# Camera paths --------------------------------------------------------------------------------------------------------
+
+
+def pose_fault(poses: np.ndarray[Any, Any]) -> str | None:
+    """Why camera-to-world matrices (n, 4, 4) are no poses, in words; None where they are."""
+    poses = np.asarray(poses, np.float64)
+    if len(poses) == 0:
+        return None
+    if poses.ndim != 3 or poses.shape[1:] != (4, 4):
+        return "poses have the shape (n, 4, 4), not %s" % (poses.shape,)
+    if not np.isfinite(poses).all():
+        return "its values are not all finite"
+    turns = poses[:, :3, :3]
+    off = np.abs(turns @ turns.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2)) > ROTATION_TOLERANCE
+    off |= (np.linalg.det(turns) < 0) | (np.abs(poses[:, 3] - (0, 0, 0, 1)) > ROTATION_TOLERANCE).any(axis=1)
+    first = int(off.argmax())
+    return "pose %d is no rotation with a place: %s" % (first, poses[first].round(4).tolist()) if off[first] else None
 
 
 # Messages: 4 bytes header length, JSON header, arrays back to back ---------------------------------------------------
@@ -498,12 +523,13 @@ def _array_spec(given: Any) -> ArraySpec:
 # Requests ------------------------------------------------------------------------------------------------------------
 
 
-def requests_of(header: Mapping[str, Any], arrays: Arrays) -> list[Request]:
+def requests_of(header: Mapping[str, Any], arrays: Arrays, control: str | None = None) -> list[Request]:
     """Parse the questions of a rollout message.
 
     Args:
         header: Its header.
         arrays: Its arrays.
+        control: What drives the model that is asked; None where any form of the future will do.
 
     Raises:
         WireError: Something is missing or does not fit.
@@ -512,7 +538,7 @@ def requests_of(header: Mapping[str, Any], arrays: Arrays) -> list[Request]:
         given = header["requests"]
         if not isinstance(given, list) or not given:
             raise ValueError("requests: a list of at least one is needed")
-        return [_request(one, arrays, "%d/" % index) for index, one in enumerate(given)]
+        return [_request(one, arrays, "%d/" % index, control) for index, one in enumerate(given)]
 
 
 def options_of(header: Mapping[str, Any], kind: str) -> Header:
@@ -569,9 +595,10 @@ def scene_of(header: Mapping[str, Any], arrays: Arrays) -> Scene:
 @contextmanager
 def _reading(header: Mapping[str, Any]) -> Iterator[None]:
     """Turns what is wrong with a question into a WireError; looks at what every question has."""
-    if header.get("version", VERSION) != VERSION:
-        spoken = (header["version"], VERSION)
-        raise WireError("a question in version %.50r of the protocol; this server speaks %d" % spoken, "version")
+    version = header.get("version", VERSION)
+    if type(version) is not int or version not in VERSIONS:
+        spoken = (version, " and ".join(map(str, VERSIONS)))
+        raise WireError("a question in version %.50r of the protocol; this server speaks %s" % spoken, "version")
     try:
         for name in ("deadline_s", "wait_s"):
             _number(name, header.get(name) or 0, 0)
@@ -580,13 +607,16 @@ def _reading(header: Mapping[str, Any]) -> Iterator[None]:
         raise WireError("a question that lacks or garbles %s" % error, "request") from None
 
 
-def _request(given: Mapping[str, Any], arrays: Arrays, prefix: str) -> Request:
+def _request(given: Mapping[str, Any], arrays: Arrays, prefix: str, control: str | None) -> Request:
     def array(name: str, dtype: str, *shape: int) -> np.ndarray[Any, Any]:
         found = arrays[prefix + name]
         if found.dtype != dtype or found.shape != shape:
             raise ValueError("%s: it is %s %s, not %s %s" % (name, found.dtype, found.shape, dtype, shape))
         if found.dtype.kind == "f" and name != "context/depth" and not np.isfinite(found).all():
             raise ValueError("%s: its values are not all finite" % name)
+        fault = pose_fault(found) if name.endswith("poses") else None
+        if fault is not None:
+            raise ValueError("%s: %s" % (name, fault))
         return found
 
     camera, space = _camera(given["camera"]), _space(given["space"])
@@ -599,16 +629,16 @@ def _request(given: Mapping[str, Any], arrays: Arrays, prefix: str) -> Request:
         camera,
         array("context/depth", "float32", seen, *size).__getitem__ if prefix + "context/depth" in arrays else None,
     )
-    horizon, text = _number("horizon", given["horizon"], 1, int), given.get("text")
-    driven = (prefix + "actions" in arrays, prefix + "poses" in arrays, isinstance(text, str))
-    if driven.count(True) != 1:
-        raise ValueError("its control: exactly one of actions, poses and text is needed")
+    horizon, text = _number("horizon", given["horizon"], 1, int), _words("text", given.get("text"))
+    driven = {"actions": prefix + "actions" in arrays, "camera": prefix + "poses" in arrays, "text": text is not None}
+    if not (any(driven.values()) if control is None else driven[control]):
+        raise ValueError("its control: %s is needed" % {"camera": "poses", None: "a future"}.get(control, control))
     return Request(
         context,
         horizon,
         _number("seed", given["seed"], -math.inf, int),
-        Actions(space, array("actions", "float32", horizon, columns)) if driven[0] else None,
-        array("poses", "float64", horizon, 4, 4) if driven[1] else None,
+        Actions(space, array("actions", "float32", horizon, columns)) if driven["actions"] else None,
+        array("poses", "float64", horizon, 4, 4) if driven["camera"] else None,
         text,
         _words("caption", given.get("caption")),
         task=str(given.get("task", "")),
@@ -971,7 +1001,7 @@ def _said(model: Any, question: _Question) -> Last:
 
 def _rolled_out(model: Any, question: _Question) -> Last:
     """Send all chunks. The model's generators are closed in every case."""
-    requests = requests_of(question.header, question.arrays)
+    requests = requests_of(question.header, question.arrays, model.spec.control)
     question.stop_if_cancelled()
     batch = len(requests) > 1 and hasattr(model, "rollout_batch")
     one_by_one = len(requests) > 1 and not batch

@@ -27,7 +27,7 @@ def liar(request: pytest.FixtureRequest) -> Iterator[RemoteModel]:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("version 2", "speaks version 2 of the protocol, this worldgauge version 1; copy worldgauge_serve.py"),
+        ("version 3", "speaks version 3 of the protocol, this worldgauge versions 1 and 2; copy worldgauge_serve.py"),
         ("no hello", "says 'pong' where a hello belongs"),
         ("no spec", "holds no spec with a name"),
         ("no name", "holds no spec with a name"),

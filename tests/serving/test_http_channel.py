@@ -208,7 +208,7 @@ def chunk(name: str, n: int = 1) -> bytes:
         ((200, JSON, "x" * 2_000_000), "is no worldgauge server$"),
         ((200, JSON, "[" * 100_000), "is no worldgauge server$"),
         ({"ok": True}, "says 'None' where a hello belongs: no worldgauge server"),
-        ({**HELLO, "version": 9}, "speaks version 9 of the protocol, this worldgauge version 1"),
+        ({**HELLO, "version": 9}, "speaks version 9 of the protocol, this worldgauge versions 1 and 2"),
         ((302, {"Location": "http://127.0.0.1:1/"}, ""), "redirects elsewhere"),
         (
             (500, {"Content-Type": "application/json"}, '{"message": "no \\u001b[2J disk"}'),

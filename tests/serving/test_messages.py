@@ -391,7 +391,11 @@ def asked(**changes: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The rollout on the page, with arrays of ones; changes: of its request."""
     header = json.loads(json.dumps(example("rollout")))
     header["requests"][0].update(changes)
-    return header, {a["name"]: np.ones(a["shape"], a["dtype"]) for a in header.pop("arrays")}
+    found = {a["name"]: np.ones(a["shape"], a["dtype"]) for a in header.pop("arrays")}
+    return header, {**found, **{name: np.tile(np.eye(4), (len(found[name]), 1, 1)) for name in POSES}}
+
+
+POSES = ("0/context/poses", "0/poses")
 
 
 def test_the_rollout_on_the_page_is_a_request() -> None:
@@ -406,7 +410,9 @@ def test_the_rollout_on_the_page_is_a_request() -> None:
     assert len(request.context.last(2).actions) == 1
     assert request.context.clip[-1].shape == (1, 2, 3)
     assert np.array_equal(np.stack(list(request.context.clip.take([2, 0]))), request.context.clip.to_array()[[2, 0]])
-    assert (request.world, request.truth, request.poses, request.text) == (None, None, None, None)
+    assert request.poses.shape == (2, 4, 4)
+    assert request.text == header["requests"][0]["text"]
+    assert (request.world, request.truth) == (None, None)
 
 
 def test_a_caption_arrives() -> None:
@@ -419,7 +425,7 @@ def test_a_caption_arrives() -> None:
         requests_of(*asked(caption=7))
 
 
-@pytest.mark.parametrize("name", ["0/context/poses", "0/context/actions", "0/actions"])
+@pytest.mark.parametrize("name", ["0/context/poses", "0/context/actions", "0/actions", "0/poses"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_numbers_that_are_not_finite_are_refused(name: str, value: float) -> None:
     header, found = asked()

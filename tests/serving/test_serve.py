@@ -53,7 +53,8 @@ def question(
         if control == "actions" and text is None:
             arrays[f"{n}/actions"] = rng.random((horizon, 2), np.float32) * 50
         elif control == "camera":
-            arrays[f"{n}/poses"] = rng.random((horizon, 4, 4)) * 50
+            arrays[f"{n}/poses"] = np.tile(np.eye(4), (horizon, 1, 1))
+            arrays[f"{n}/poses"][:, :3, 3] = rng.random((horizon, 3)) * 50
     return {"type": "rollout", "id": id, "requests": requests, **more}, arrays
 
 
@@ -194,7 +195,7 @@ STREAMS = ("pipes", "socket")
 def test_says_what_it_is(transport: str, tmp_path: Path) -> None:
     with serving(transport, "Echo?gain=0.5&control=camera", folder=tmp_path) as server:
         hello = server.hello
-    assert (hello["type"], hello["version"], hello["batch"]) == ("hello", 1, False)
+    assert (hello["type"], hello["version"], hello["batch"]) == ("hello", 2, False)
     assert hello["spec"]["settings"] == {"gain": 0.5}
     assert hello["spec"]["control"] == "camera"
     assert hello["given"] == {"gain": 0.5, "control": "camera"}
@@ -407,7 +408,7 @@ def test_busy_when_asked_meanwhile_and_health_answers(slow: str, tmp_path: Path)
     with serving("http", slow, folder=tmp_path) as server:
         answer = server.begin(*question())
         read_message(answer.readinto)
-        pong = {"type": "pong", "version": 1, "busy": True, "waiting": 0, "done": 0, "sent": 1}
+        pong = {"type": "pong", "version": 2, "busy": True, "waiting": 0, "done": 0, "sent": 1}
         assert server.get("/v1/health") == (200, pong)
         assert server.last(question("q2"))["kind"] == "busy"
         assert server.last(question("q3", wait_s=0.01))["kind"] == "busy"
@@ -482,7 +483,10 @@ def test_questions_that_do_not_fit_are_refused_by_name(tmp_path: Path) -> None:
     one = header["requests"][0]
     wrong: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         ({}, {"0/actions": None}, "its control"),
-        ({}, {"0/poses": np.zeros((3, 4, 4))}, "its control"),
+        ({}, {"0/poses": np.zeros((3, 4, 4))}, "poses: pose 0 is no rotation with a place: [[0.0"),
+        ({}, {"0/poses": np.tile(np.diag([1.0, 1, -1, 1]), (3, 1, 1))}, "poses: pose 0 is no rotation"),
+        ({}, {"0/context/poses": np.tile(2 * np.eye(4), (4, 1, 1))}, "context/poses: pose 0 is no rotation"),
+        ({"requests": [{**one, "text": 3}]}, {}, "text: 3 is no text"),
         ({}, {"0/context/poses": None}, "0/context/poses"),
         ({}, {"0/context/poses": np.full((4, 4, 4), np.nan)}, "context/poses: its values are not all finite"),
         ({}, {"0/actions": np.zeros((2, 2), np.float32)}, "actions: it is float32 (2, 2), not float32 (3, 2)"),
@@ -506,8 +510,10 @@ def test_questions_that_do_not_fit_are_refused_by_name(tmp_path: Path) -> None:
             given = {name: array for name, array in {**arrays, **other}.items() if array is not None}
             last = server.last(({**header, **more}, given))
             assert (last["kind"], words in last["message"]) == ("request", True), (words, last)
-        last = server.last(({**header, "version": 2}, arrays))
-        assert last["kind"] == "version"
+        for version in (3, 0, "2", True):
+            assert server.last(({**header, "version": version}, arrays))["kind"] == "version"
+        both = {**arrays, "0/poses": np.tile(np.eye(4), (3, 1, 1))}
+        assert server.last(({**header, "version": 2}, both))["type"] == "done"
         newer = {**header, "version": 1, "mood": "good", "requests": [{**one, "camera": {**CAMERA, "lens": 1}, "x": 2}]}
         server.say({"type": "song", "about": "types that nobody knows"})
         assert server.last((newer, {**arrays, "0/context/smell": np.zeros(3)}))["type"] == "done"
@@ -689,7 +695,7 @@ UNLOADABLE = {
     "HalfSpec": "has a 'spec' without control, view",
     "BadSettings": "its spec or needs are no plain JSON values: descriptor 'item'",
     "NanSettings": "its spec or needs are no plain JSON values: Out of range float",
-    "WantsTruth": "inputs is ('truth',); give any of caption, depth",
+    "WantsTruth": "inputs is ('truth',); give any of actions, caption, depth, poses, text",
     "Ecko": "holds no 'Ecko'; did you mean 'Echo'?",
     "nothing": "holds no 'nothing'",
     "Echo?gian=1": "Echo has no setting 'gian'. Did you mean 'gain'? It is Echo(control=",

@@ -18,10 +18,13 @@ from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import MAX_PIXELS, Frames
 from worldgauge.core.video import Clip
+from worldgauge_serve import pose_fault
 
 View = Literal["perspective", "panorama"]
 PRIVILEGED = frozenset({"truth", "world"})
-INPUTS = frozenset({"caption", "depth", *PRIVILEGED})
+INPUTS = frozenset({"actions", "caption", "depth", "poses", "text", *PRIVILEGED})
+FORM_OF: Mapping[Control, str] = {"actions": "actions", "camera": "poses", "text": "text"}
+"""Field of a request that each kind of control is driven by."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class ModelSpec:
 
     Attributes:
         name: Shown in tables.
-        control: Which form of the future drives it.
+        control: Which form of the future drives it; other forms come with it where they are known.
         view: Kind of image that it takes and returns. A panorama is equirectangular: the camera of its context is a
             `geometry.Panorama`, and its depth is in metres along the ray.
         frame_size: (width, height) in pixels that it takes and returns; None for the size of the context.
@@ -38,8 +41,9 @@ class ModelSpec:
             model.
         max_context: Longest context in frames; None for no limit.
         chunk: Frames that it makes at once; None for any number. A hint: a rollout may come in chunks of any length.
-        inputs: Extra inputs it needs, out of "caption" (a task without one is skipped), "depth" (of the context),
-            "world" and "truth". The last two are for references. Every table marks the models that had them.
+        inputs: What it cannot do without besides the context and its control: "caption", or another form of the same
+            future ("actions", "poses", "text"), where a task that lacks it is skipped; "depth" of the context; "world"
+            and "truth", which are for references. Every table marks the models that had them.
         crop: (width, height) ratio of the centre part of the truth that it can draw, such as (4, 3); None for all.
         settings: Everything that changes its output, as plain JSON values; part of a task's identity.
 
@@ -87,7 +91,8 @@ class ModelSpec:
 class RolloutRequest:
     """One request to a world model; it holds all state, so it can be repeated anywhere.
 
-    Exactly one of `actions`, `poses` and `text` is set, as `ModelSpec.control` asks.
+    `actions`, `poses` and `text` are three forms of the same future. The one that `ModelSpec.control` names is always
+    there and binds; the others are there where they are known.
 
     Attributes:
         context: What the model has seen.
@@ -319,9 +324,36 @@ def require_inputs(spec: ModelSpec, request: RolloutRequest) -> None:
 
     Raises:
         NotApplicableError: It does not.
+        DataError: Its poses are no poses of a camera.
     """
-    if "caption" in spec.inputs and not request.caption:
-        raise NotApplicableError(f"'{spec.name}' needs a caption of the scene, and this task has none")
+    known = {form for form in FORM_OF.values() if getattr(request, form) is not None}
+    require(spec, known | {"caption"} if request.caption else known)
+    for name, poses in (("context poses", request.context.poses), ("poses", request.poses)):
+        if poses is not None and (fault := pose_fault(poses)) is not None:
+            raise DataError(f"task '{request.task}': {name}: {fault}")
+
+
+def require(spec: ModelSpec, known: Collection[str]) -> None:
+    """Check that what is known of all futures of a task is enough for a model, before anything is asked.
+
+    Args:
+        spec: What the model declares.
+        known: Those of "actions", "poses", "text" and "caption" that its requests will hold.
+
+    Raises:
+        NotApplicableError: It is not.
+    """
+    for name, words in _TOLD.items():
+        if name not in known and (name in spec.inputs or name == FORM_OF[spec.control]):
+            raise NotApplicableError(f"'{spec.name}' needs {words}, and this task has none")
+
+
+_TOLD: Mapping[str, str] = {
+    "actions": "actions",
+    "poses": "a camera path",
+    "text": "the future in words",
+    "caption": "a caption of the scene",
+}
 
 
 def _checked(name: str, chunks: Iterable[Frames], request: RolloutRequest) -> Iterator[Frames]:

@@ -13,7 +13,7 @@ import numpy as np
 from worldgauge.core.errors import LostError, SubjectError, UsageError
 from worldgauge.serving.messages import named_spec, plain, said_by, short
 from worldgauge.serving.remote import Remote
-from worldgauge_serve import MAX_BYTES, VERSION, Arrays, ArraySpec, Header, WireError, encode
+from worldgauge_serve import MAX_BYTES, Arrays, ArraySpec, Header, WireError, encode
 
 MAX_ANSWER_BYTES = 64 << 20
 """Largest size of all arrays of an answer whose shapes are not fixed."""
@@ -110,7 +110,7 @@ class RemoteEstimator(Remote[EstimatorSpec]):
         """
         name = secrets.token_hex(8)
         header: Header = {
-            **{"type": "estimate", "version": VERSION, "id": name, "deadline_s": self.deadline_s},
+            **{"type": "estimate", "version": self._hello.version, "id": name, "deadline_s": self.deadline_s},
             **{"kind": self.spec.kind, "options": dict(options)},
         }
         size = sum(array.nbytes for array in arrays.values())

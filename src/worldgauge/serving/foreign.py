@@ -25,12 +25,15 @@ def adopt(model: Any) -> Any:
         UsageError: The spec is not valid.
     """
     spec = getattr(model, "spec", None)
-    names = [each.name for each in fields(ModelSpec)]
-    if isinstance(spec, ModelSpec) or not all(hasattr(spec, name) for name in names) or not hasattr(model, "rollout"):
+    # A copy of worldgauge_serve.py may be older, and lack the latest fields.
+    declared = {each.name: getattr(spec, each.name) for each in fields(ModelSpec) if hasattr(spec, each.name)}
+    if isinstance(spec, ModelSpec) or not declared.keys() >= set(_OF_ANY_AGE) or not hasattr(model, "rollout"):
         return model
-    declared = {name: getattr(spec, name) for name in names}
     ours = ModelSpec(**{**declared, "inputs": frozenset(declared["inputs"])})
     return _Adopted(model, ours) if not hasattr(model, "rollout_batch") else _AdoptedWithBatch(model, ours)
+
+
+_OF_ANY_AGE = (*("name", "control", "view", "frame_size", "fps", "max_context", "chunk", "inputs", "crop", "settings"),)
 
 
 class _Adopted:

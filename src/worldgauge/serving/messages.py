@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Generic, Literal, TypeVar
 
@@ -13,14 +13,16 @@ import numpy as np
 
 from worldgauge.core.actions import Actions, ActionSpace
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError, WorldgaugeError
-from worldgauge.core.model import PRIVILEGED, ModelSpec, Needs, RolloutRequest, check_chunk
-from worldgauge_serve import MAX_BYTES, VERSION, Arrays, ArraySpec, Header
+from worldgauge.core.model import FORM_OF, PRIVILEGED, ModelSpec, Needs, RolloutRequest, check_chunk
+from worldgauge_serve import MAX_BYTES, MAX_HEADER_BYTES, VERSION, VERSIONS, Arrays, ArraySpec, Header
 
 MAX_NAME = 200
 MAX_TEXT = 10_000
 MAX_TOGETHER = 128
 """Requests of one message: of its 1024 arrays each has up to six, of its header each about a kilobyte."""
 _REST_BYTES = 1 << 14
+_HEADER_BYTES, _LETTER_BYTES = 1 << 12, 12
+"""Of the header: what a request takes besides its words, and the most that a letter of those does."""
 
 Serves = Literal["model", "estimator"]
 Spec = TypeVar("Spec")
@@ -31,6 +33,7 @@ class Hello(Generic[Spec]):
     """Identity of a server. All fields are checked, but none is trusted.
 
     Attributes:
+        version: Version of the protocol that it speaks.
         spec: Spec of the model or estimator.
         source: See `worldgauge_serve.Served`.
         given: See `worldgauge_serve.Served`.
@@ -38,6 +41,7 @@ class Hello(Generic[Spec]):
         batch: Whether it gains from several requests at once.
     """
 
+    version: int
     spec: Spec
     source: str
     given: Mapping[str, Any]
@@ -64,10 +68,11 @@ def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], 
         raise with_trace(SubjectError(f"{who}: {plain(header.get('message'))}"), header)
     if header.get("type") != "hello":
         raise SubjectError(f"{who} says '{plain(header.get('type'))}' where a hello belongs: no worldgauge server")
-    if header.get("version") != VERSION:
+    version = header.get("version")
+    if type(version) is not int or version not in VERSIONS:
         raise SubjectError(
-            f"{who} speaks version {plain(header.get('version'))} of the protocol, this worldgauge version {VERSION}; "
-            "copy worldgauge_serve.py to it again (worldgauge-serve --where)"
+            f"{who} speaks version {plain(version)} of the protocol, this worldgauge versions "
+            f"{' and '.join(map(str, VERSIONS))}; copy worldgauge_serve.py to it again (worldgauge-serve --where)"
         )
     if header.get("serves", "model") != serves:
         hint = "name it where a decoder is asked for" if serves == "model" else "give it as --model"
@@ -80,14 +85,16 @@ def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], 
         raise SubjectError(f"{who}: 'given' and 'needs' of its hello must be objects")
     try:
         spec = spec_of(header.get("spec"))
+        if version == 1 and (unsent := sorted(set(getattr(spec, "inputs", ())) - {"depth"})):
+            raise SubjectError(f"it wants {unsent}, which version 1 of the protocol does not carry")
         declared = Needs.of(SimpleNamespace(__name__=getattr(spec, "name", who), needs=needs))
-        return Hello(spec, source, given, declared, bool(header.get("batch")))
+        return Hello(version, spec, source, given, declared, bool(header.get("batch")))
     except WorldgaugeError as error:
         raise SubjectError(f"{who}: {error}") from None
 
 
 def rollout_message(
-    requests: Sequence[RolloutRequest], spec: ModelSpec, *, name: str, deadline_s: float
+    requests: Sequence[RolloutRequest], spec: ModelSpec, *, name: str, deadline_s: float, version: int = VERSION
 ) -> tuple[Header, Arrays]:
     """Make the message for a batch of rollouts.
 
@@ -96,6 +103,8 @@ def rollout_message(
         spec: Spec of the model.
         name: Id of the message.
         deadline_s: Longest silence in seconds.
+        version: Version of the protocol that the server speaks. In version 1 a request holds one form of the future,
+            and no caption.
 
     Returns:
         Header and arrays.
@@ -113,10 +122,12 @@ def rollout_message(
     arrays: dict[str, Any] = {}
     asked = []
     for number, request in enumerate(requests):
-        header, own = _request(request, "depth" in spec.inputs)
+        header, own = _request(request if version > 1 else _bound(request, spec), "depth" in spec.inputs)
+        if version == 1:
+            del header["caption"]
         asked.append(header)
         arrays.update({f"{number}/{key}": array for key, array in own.items()})
-    return {"type": "rollout", "version": VERSION, "id": name, "requests": asked, "deadline_s": deadline_s}, arrays
+    return {"type": "rollout", "version": version, "id": name, "requests": asked, "deadline_s": deadline_s}, arrays
 
 
 def parts_of(requests: Sequence[RolloutRequest], spec: ModelSpec) -> Iterator[Sequence[RolloutRequest]]:
@@ -129,13 +140,15 @@ def parts_of(requests: Sequence[RolloutRequest], spec: ModelSpec) -> Iterator[Se
     Yields:
         The requests of one message; a single request that is too large is a part of its own.
     """
-    start, size = 0, 0
+    start, size, words = 0, 0, 0
     for at, request in enumerate(requests):
         own = _size(request, "depth" in spec.inputs) + _REST_BYTES
-        if at > start and (size + own > MAX_BYTES // 2 or at - start == MAX_TOGETHER):
+        told = _LETTER_BYTES * (len(request.text or "") + len(request.caption or "")) + _HEADER_BYTES
+        full = size + own > MAX_BYTES // 2 or words + told > MAX_HEADER_BYTES or at - start == MAX_TOGETHER
+        if at > start and full:
             yield requests[start:at]
-            start, size = at, 0
-        size += own
+            start, size, words = at, 0, 0
+        size, words = size + own, words + told
     if start < len(requests):
         yield requests[start:]
 
@@ -325,6 +338,12 @@ def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[s
         if name in arrays and not np.isfinite(arrays[name]).all():
             raise DataError(f"task '{request.task}': {name} hold values that are not finite")
     return header, arrays
+
+
+def _bound(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
+    """The request with the one form of the future that drives the model."""
+    others: dict[str, Any] = {form: None for form in FORM_OF.values() if form != FORM_OF[spec.control]}
+    return replace(request, **others)
 
 
 def _size(request: RolloutRequest, wants_depth: bool) -> int:

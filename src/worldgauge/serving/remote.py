@@ -145,7 +145,7 @@ class Remote(Generic[Spec]):
             return
         with _saying_so(self.on_wait):
             hello = self._greet()
-        for field in ("spec", "source", "given"):
+        for field in ("version", "spec", "source", "given"):
             now, before = getattr(hello, field), getattr(self._hello, field)
             if now != before:
                 self.close()
@@ -235,7 +235,8 @@ class RemoteModel(Remote[ModelSpec]):
     def _ask(self, requests: Sequence[RolloutRequest]) -> Generator[tuple[int, Frames]]:
         """(index of the request, frames) until all is said."""
         name = secrets.token_hex(8)
-        header, arrays = rollout_message(requests, self.spec, name=name, deadline_s=self.deadline_s)
+        version = self._hello.version
+        header, arrays = rollout_message(requests, self.spec, name=name, deadline_s=self.deadline_s, version=version)
 
         def judge() -> Receipt:
             return Receipt(self._who, self.spec.name, name, requests, exact=self.exact)

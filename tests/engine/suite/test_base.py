@@ -45,14 +45,15 @@ class Listens:
 
 
 @pytest.mark.parametrize("control", ["actions", "camera", "text"])
-def test_a_model_gets_the_one_control_that_it_takes(control: Control, task_context: QuietContext) -> None:
+def test_a_model_gets_every_form_of_the_future_whatever_drives_it(control: Control, task_context: QuietContext) -> None:
     model = Listens(control)
-    Walks().perform(Task("walks", "x", {}, "x"), model, task_context)
+    record = Walks().perform(Task("walks", "x", {}, "x"), model, task_context)
     (request,) = model.asked
-    given = {"actions": request.actions, "camera": request.poses, "text": request.text}
-    assert [name for name, value in given.items() if value is not None] == [control]
-    assert request.actions is None or len(request.actions) == N - START
-    assert request.poses is None or len(request.poses) == N - START
+    assert request.actions is not None
+    assert request.poses is not None
+    assert len(request.actions) == len(request.poses) == N - START
+    assert request.text == "Walk forward 0.2 metres. Turn left 90 degrees."
+    assert record.facts["caption"] is None is request.caption
 
 
 def test_words_say_what_is_done_after_the_last_frame_that_is_shown(task_context: QuietContext) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.served import question as plain_question
 from worldgauge.core.errors import SubjectError, UnknownNameError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout
@@ -106,16 +107,33 @@ def test_the_digest_tells_apart_all_that_a_model_may_answer_by() -> None:
         replace(one, context=replace(context, clip=Clip.from_array(shown, 5.0))),
         replace(one, context=replace(context, camera=context.camera.resized(64, 64))),
         question(view="panorama"),
-        replace(one, poses=None, text="walk"),
     ]
-    assert len({digest_of(each) for each in [one, *others]}) == len(others) + 1
+    spec = ModelSpec("m", control="camera")
+    assert len({digest_of(each, spec) for each in [one, *others]}) == len(others) + 1
+
+
+def test_the_digest_is_that_of_0_1_0_and_covers_what_is_required_beside_the_control() -> None:
+    """0.1.0 was asked with one form of the future and no caption; its digests are held here."""
+    poses = np.tile(np.eye(4), (6, 1, 1))
+    full = replace(plain_question(), poses=poses, text="Walk.", caption="A room.")
+    for control, known in (
+        ("actions", "758d897586d2f6fa"),
+        ("camera", "174a77093b558db8"),
+        ("text", "f1e8030a0dbf2211"),
+    ):
+        assert digest_of(full, ModelSpec("m", control=control))[:16] == known  # type: ignore[arg-type]
+    for name, other in (("caption", "A hall."), ("text", "Stand."), ("poses", poses + np.eye(4, k=3))):
+        spec = ModelSpec("m", inputs=frozenset({name}))
+        assert digest_of(replace(full, **{name: other}), spec) != digest_of(full, spec)
+        assert digest_of(replace(full, **{name: other}), ModelSpec("m")) == digest_of(full, ModelSpec("m"))
 
 
 def test_the_digest_forgets_names_and_rounding() -> None:
     one = question()
     assert one.poses is not None
-    assert digest_of(replace(one, task="another", poses=one.poses + 1e-9)) == digest_of(one)
-    assert digest_of(one) == digest_of(question())
+    spec = ModelSpec("m", control="camera")
+    assert digest_of(replace(one, task="another", poses=one.poses + 1e-9), spec) == digest_of(one, spec)
+    assert digest_of(one, spec) == digest_of(question(), spec)
 
 
 def test_a_folder_holds_one_model(tmp_path: Path) -> None:

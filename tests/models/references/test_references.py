@@ -81,7 +81,8 @@ def test_reencoded_keeps_odd_sizes(walk: tuple[Episode, int]) -> None:
     model = models.get("reencoded")()
     truth = episode.clip[start : start + 3].resized(53, 37)
     context = episode.context(0, start).resized(53, 37)
-    frames = np.concatenate(list(checked_rollout(model, RolloutRequest(context, 3, 0, truth=truth))))
+    asked = RolloutRequest(context, 3, 0, actions=episode.actions[start - 1 : start + 2], truth=truth)
+    frames = np.concatenate(list(checked_rollout(model, asked)))
     assert frames.shape == (3, 37, 53, 3)
     assert np.abs(frames.astype(int) - truth.to_array()).mean() < 12
 

@@ -59,8 +59,8 @@ SPECS = {
 }
 if HOW in SPECS:
     HELLO["spec"] = SPECS[HOW]
-if HOW == "version 2":
-    HELLO["version"] = 2
+if HOW == "version 3":
+    HELLO["version"] = 3
 if HOW == "no hello":
     HELLO["type"] = "pong"
 if HOW == "passes for a reference":

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support.task_context import QuietContext
+from worldgauge.core.actions import describe
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.core.model import ModelSpec, RolloutRequest
@@ -62,18 +63,19 @@ def test_the_question_is_aligned(walk: tuple[Episode, int]) -> None:
     assert len(request.context) == start
     assert request.horizon == len(episode) - start == len(request.actions)
     assert np.array_equal(request.actions.values[0], episode.actions.values[start - 1])
-    assert request.poses is None
+    assert np.array_equal(request.poses, episode.poses[start:])
     assert request.truth is None
     assert request.world is None
     assert request.context.depth is None
 
 
-@pytest.mark.parametrize(("control", "given"), [("actions", "actions"), ("camera", "poses"), ("text", "text")])
-def test_each_control_gets_its_own_form_only(control: str, given: str, walk: tuple[Episode, int]) -> None:
+@pytest.mark.parametrize("control", ["actions", "camera", "text"])
+def test_every_form_of_the_future_is_told_whatever_binds(control: str, walk: tuple[Episode, int]) -> None:
     episode, start = walk
     request = make_request(episode, start, ModelSpec("m", control=control), LoopNavSettings(), seed=1)
-    present = [name for name in ("actions", "poses", "text") if getattr(request, name) is not None]
-    assert present == [given]
+    assert np.array_equal(request.actions.values, episode.actions.values[start - 1 :])
+    assert np.array_equal(request.poses, episode.poses[start:])
+    assert request.text == describe(episode.actions[start - 1 :])
 
 
 def test_the_caption_is_made_of_the_world_or_else_of_the_place(walk: tuple[Episode, int]) -> None:

@@ -125,13 +125,18 @@ class TestTasks:
 
 
 class TestQuestion:
-    @pytest.mark.parametrize(("control", "given"), [("actions", "actions"), ("camera", "poses"), ("text", "text")])
-    def test_each_control_gets_its_own_form_only(self, control: str, given: str, curve: Scenario) -> None:
+    @pytest.mark.parametrize("control", ["actions", "camera", "text"])
+    def test_who_plans_alone_is_told_no_plan_and_all_others_both_forms(self, control: str, curve: Scenario) -> None:
         question = make_question(curve, ModelSpec("m", control=control), Settings(), seed=1)
-        present = [name for name in ("actions", "poses", "text") if getattr(question.request, name) is not None]
-        assert present == [given]
+        request = question.request
+        assert request.text == question.prompt
         assert (question.planner is None) == (control == "text")
-        assert question.request.horizon == 40 == len(getattr(question.request, given)) or control == "text"
+        if control == "text":
+            assert (request.actions, request.poses) == (None, None)
+            return
+        assert request.horizon == 40 == len(request.poses)
+        led = camera_path(request.actions, request.context.poses[-1])
+        np.testing.assert_allclose(led, request.poses, atol=1e-5)
 
     def test_the_paper_shows_one_frame_and_nothing_hidden(self, curve: Scenario) -> None:
         request = make_question(curve, ModelSpec("m", control="text"), Settings(), seed=1).request

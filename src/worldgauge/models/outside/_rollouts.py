@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.episode import Context
 from worldgauge.core.errors import DataError, SubjectError, UsageError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames
-from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.model import FORM_OF, ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip, Writer
 
 MODEL = "model.json"
@@ -39,6 +41,7 @@ class Rollouts:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._spec: ModelSpec | None = None
 
     def find(self, request: RolloutRequest) -> Clip | None:
         """Look up the frames of a request.
@@ -87,7 +90,9 @@ class Rollouts:
 
     def path_of(self, request: RolloutRequest) -> Path:
         """Path of the video of a request, whether it exists or not."""
-        name = digest_of(request)
+        if self._spec is None:
+            self._spec = self.owner()[0]
+        name = digest_of(request, self._spec)
         return self.folder / name[:2] / f"{name}.mp4"
 
     def claim(self, spec: ModelSpec, source: str) -> None:
@@ -100,6 +105,7 @@ class Rollouts:
         Raises:
             UsageError: The folder belongs to another model or version, or cannot be written.
         """
+        self._spec = spec
         content = {"version": VERSION, "spec": {**asdict(spec), "inputs": sorted(spec.inputs)}, "source": source}
         text = json.dumps(content, allow_nan=False, sort_keys=True, indent=1, default=dict) + "\n"
         path = self.folder / MODEL
@@ -128,7 +134,8 @@ class Rollouts:
         try:
             spec = dict(content["spec"])
             pairs = {key: tuple(spec[key]) for key in ("frame_size", "crop") if spec[key] is not None}
-            return ModelSpec(**{**spec, **pairs, "inputs": frozenset(spec["inputs"])}), str(content["source"])
+            self._spec = ModelSpec(**{**spec, **pairs, "inputs": frozenset(spec["inputs"])})
+            return self._spec, str(content["source"])
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{self.folder / MODEL}: names no model ({error}); record the rollouts again") from None
 
@@ -146,39 +153,43 @@ class Rollouts:
         return content
 
 
-def digest_of(request: RolloutRequest) -> str:
-    """Digest of everything that a model may use for its answer.
+def digest_of(request: RolloutRequest, spec: ModelSpec) -> str:
+    """Digest of everything that a model says it uses for its answer.
 
-    It covers the control, the context (frames, poses, actions and camera), the horizon and the seed. It does not cover
-    the id of the task, nor depth, caption, world and truth, which follow from the rest.
+    It covers the control that binds and those inputs that the model requires, the context (frames, poses, actions and
+    camera), the horizon and the seed. It does not cover the id of the task, nor what follows from the rest: depth,
+    world, truth, and the caption and forms of the future that are not required.
 
     Args:
         request: The request.
+        spec: What the model declares.
 
     Returns:
         SHA-256 in hexadecimal.
     """
-    context = request.context
+    context, used = request.context, {FORM_OF[spec.control], *spec.inputs}
+    actions = request.actions if "actions" in used else None
     content = {
         "version": VERSION,
         "horizon": request.horizon,
         "seed": request.seed,
-        "text": request.text,
+        "text": request.text if "text" in used else None,
         "fps": context.clip.fps,
         "camera": {"kind": type(context.camera).__name__, **asdict(context.camera)},
         "space": context.actions.space.name,
-        "future": None if request.actions is None else request.actions.space.name,
+        "future": None if actions is None else actions.space.name,
+        **({"caption": request.caption} if "caption" in used else {}),
     }
     digest = hashlib.sha256(json.dumps(content, allow_nan=False, sort_keys=True).encode())
-    for part in _arrays(request):
+    poses = request.poses if "poses" in used else None
+    for part in _arrays(request.context, poses, None if actions is None else actions.values):
         digest.update(repr((part.dtype.str, part.shape)).encode())
         digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
 
 
-def _arrays(request: RolloutRequest) -> Iterator[NDArray[Any]]:
-    yield request.context.clip.to_array()
-    future = None if request.actions is None else request.actions.values
-    for numbers in (request.context.poses, request.context.actions.values, request.poses, future):
+def _arrays(context: Context, poses: FloatArray | None, future: NDArray[Any] | None) -> Iterator[NDArray[Any]]:
+    yield context.clip.to_array()
+    for numbers in (context.poses, context.actions.values, poses, future):
         # Negative zero becomes zero.
         yield np.empty(0) if numbers is None else np.round(np.asarray(numbers, "<f8"), _DECIMALS) + 0.0

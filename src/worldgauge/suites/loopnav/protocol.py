@@ -80,7 +80,7 @@ def make_request(
     Args:
         episode: The recording, N frames.
         start: First frame of the way back. Frames [0, start) are shown, cut to what fits.
-        spec: What the model needs; controls for frames start .. N - 1 are given in its form.
+        spec: What the model needs.
         settings: Limit of the context.
         seed: Seed of the rollout.
 
@@ -98,9 +98,9 @@ def make_request(
         context,
         horizon=len(episode) - start,
         seed=seed,
-        actions=future if spec.control == "actions" else None,
-        poses=episode.poses[start:] if spec.control == "camera" else None,
-        text=describe(future) if spec.control == "text" else None,
+        actions=future,
+        poses=episode.poses[start:],
+        text=describe(future),
         caption=caption_of_loop(episode),
         world=episode.world if "world" in spec.inputs else None,
         truth=fit_truth(episode.clip[start:], spec) if "truth" in spec.inputs else None,

@@ -33,14 +33,14 @@ class ScenarioQuestion(NamedTuple):
         fps: Frames a second of the frames asked for.
         hfov_deg: Horizontal field of view of the context's frames; None where unknown.
         planner: Whose path the model follows; None where it plans itself.
-        prompt: The sentence of the request; None where it gets none.
+        prompt: The sentence of the request.
     """
 
     request: RolloutRequest
     fps: float
     hfov_deg: float | None
     planner: str | None
-    prompt: str | None
+    prompt: str
 
 
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
@@ -74,7 +74,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         "planner": question.planner,
         "planner_informed": question.planner in INFORMED,
         "prompt": question.prompt,
-        "prompt_template": {"name": template.name, "digest": template.digest} if question.prompt else None,
+        "prompt_template": {"name": template.name, "digest": template.digest},
     }
     return Record(task, subject.spec.name, task_context.directory, facts, answer.rollout)
 
@@ -102,16 +102,14 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
         raise NotApplicableError(f"'{spec.name}' runs at {fps:g} frames/s: {settings.horizon_s:g} s are no video")
     context, hfov_deg = _context(scenario, spec, settings, fps)
     planned = plan_for(scenario, settings.planner, horizon, fps, seed) if spec.control != "text" else None
-    prompt = None
-    if spec.control == "text":
-        prompt = template_of(settings.prompt).filled(scenario.target_text, settings.horizon_s)
+    prompt = template_of(settings.prompt).filled(scenario.target_text, settings.horizon_s)
     wants_truth = "truth" in spec.inputs and scenario.video is not None
     request = RolloutRequest(
         context,
         horizon=horizon,
         seed=seed,
-        actions=steps_of(planned.poses, context.poses[-1], fps) if planned and spec.control == "actions" else None,
-        poses=planned.poses if planned and spec.control == "camera" else None,
+        actions=None if planned is None else steps_of(planned.poses, context.poses[-1], fps),
+        poses=None if planned is None else planned.poses,
         text=prompt,
         caption=scenario.target_text,
         world=scenario.world if "world" in spec.inputs else None,

@@ -135,6 +135,7 @@ def perform_replan(task: Task, subject: WorldModel, task_context: TaskContext, s
         "planner": question.planner,
         "planner_informed": question.planner in INFORMED,
         "prompt": question.prompt,
+        "caption": question.request.caption,
         "context_frames_used": len(question.request.context),
         "finished_video": None,
         "asks": asks,

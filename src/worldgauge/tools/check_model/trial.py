@@ -55,6 +55,7 @@ class ModelAnswer:
         self.seconds = 0.0
         self.first_s: float | None = None
         self._report = report
+        self._control = model.spec.control
         self._keep = keep
         self._before = _contents(request)
         self._chunks = self._answers(model)
@@ -111,7 +112,7 @@ class ModelAnswer:
     def described(self) -> str:
         """The question in words."""
         request = self.request
-        how = "actions" if request.actions is not None else "a camera path" if request.poses is not None else "text"
+        how = "a camera path" if self._control == "camera" else self._control
         width, height = request.frame_size
         return (
             f"{frames_in_words(request.horizon)} of {width}x{height} "

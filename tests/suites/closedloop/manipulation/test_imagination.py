@@ -72,7 +72,9 @@ def test_all_plans_of_a_decision_are_one_batch_of_thirteen_frames_each(place: Ta
         assert request.actions is not None
         reached = from_actions(request.actions)[np.array(rollout.anchors) - 1]
         np.testing.assert_allclose(reached[:, :3], np.array(plan.poses)[:, :3], atol=1e-6)
-        assert (request.poses, request.text, request.world, request.truth) == (None, None, None, None)
+        assert (request.world, request.truth, rollout.text) == (None, None, "")
+        np.testing.assert_array_equal(request.poses, np.repeat(place.observe().pose[None], 13, axis=0))
+        assert str(plan.aim["text"]) in str(request.text)  # type: ignore[index]
         assert "button" in str(request.caption)
     seeds = [request.seed for request in model.requests]
     assert len(set(seeds)) == 3
@@ -120,7 +122,8 @@ def test_words_a_world_and_depth_are_given_where_they_are_asked_for(place: Table
     (request,) = model.requests
     assert request.text is not None
     assert request.text.endswith("go 2 ways")
-    assert request.actions is None
+    assert rollout.text == request.text
+    assert request.actions is not None
     assert request.world is not None
     there = Simulation(open_world(request.world))  # type: ignore[arg-type]
     assert there.state() == place.state, "the table as it is now"

@@ -111,12 +111,12 @@ def test_what_cannot_be_answered_is_refused(folder: Path, tmp_path: Path) -> Non
     wide = Camera.from_vertical_fov(*SIZE, 60)
     for context in (
         replace(request.context, camera=wide),
-        replace(request.context, poses=request.context.poses + np.eye(4) * 0.01),
+        replace(request.context, poses=request.context.poses + np.eye(4, k=3) * 0.01),
     ):
         with pytest.raises(NotApplicableError, match="another camera"):
             imagined(folder, replace(request, context=context))
     for actions in (None, Actions(LOOP_WALK, np.zeros((3, 4), np.float32))):
-        with pytest.raises(NotApplicableError, match="poses of a hand"):
+        with pytest.raises(NotApplicableError, match=r"poses of a hand|needs actions"):
             imagined(folder, replace(request, actions=actions))
     with pytest.raises(DataError, match="holds no demonstration"):
         NearestDemonstration(str(tmp_path))

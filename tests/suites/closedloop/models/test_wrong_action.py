@@ -146,5 +146,5 @@ def test_without_a_table_there_is_nothing_to_ask() -> None:
             imagined(replace(request, world=world))
     walk = Actions(LOOP_WALK, np.zeros((13, 4), np.float32))
     for actions in (None, walk):
-        with pytest.raises(NotApplicableError, match="poses of a hand"):
+        with pytest.raises(NotApplicableError, match=r"poses of a hand|needs actions"):
             imagined(replace(request, actions=actions))

@@ -12,7 +12,7 @@ import numpy as np
 from worldgauge.core.episode import Context, WorldFacts
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.image import Image
-from worldgauge.core.model import RolloutRequest, View, WorldModel, checked_batch
+from worldgauge.core.model import RolloutRequest, View, WorldModel, checked_batch, require
 from worldgauge.core.panorama import Rule, rolled
 from worldgauge.core.video import Clip
 from worldgauge.engine.options import part_of
@@ -63,6 +63,7 @@ class HomeImagination:
         self._seed = seed
         self._task = task
         self._caption = caption_of(world)
+        require(subject.spec, {"actions", "poses", "text", *(["caption"] if self._caption else [])})
         self.calls = 0
 
     def remember(self) -> None:
@@ -115,9 +116,9 @@ class HomeImagination:
             context=taken,
             horizon=len(asked),
             seed=int(np.random.SeedSequence([self._seed, number, candidate]).generate_state(1)[0]),
-            actions=as_actions(asked) if spec.control == "actions" else None,
-            poses=ahead if spec.control == "camera" else None,
-            text=render_text(simulator.text_renderer, steps=asked) if spec.control == "text" else None,
+            actions=as_actions(asked),
+            poses=ahead,
+            text=render_text(simulator.text_renderer, steps=asked),
             caption=self._caption,
             world=self._world if "world" in spec.inputs else None,
             truth=fit_truth(simulator.film(stances, camera), spec) if stances else None,
@@ -153,7 +154,8 @@ class _Ask:
             aligned=subject.spec.control != "text",
             model=subject.spec.name,
             seed=0 if self.request is None else self.request.seed,
-            text="" if self.request is None or self.request.text is None else self.request.text,
+            # What a reviser reads is what the model was driven by.
+            text="" if self.request is None or subject.spec.control != "text" else self.request.text or "",
             rule=rule,
         )
 

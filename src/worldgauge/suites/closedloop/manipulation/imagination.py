@@ -12,7 +12,7 @@ from worldgauge.core.episode import Context, WorldFacts
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
-from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch
+from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch, require
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.rollout import fit_context, fit_truth
 from worldgauge.suites.closedloop.manipulation.env import FPS, TableEnv, TableSight, plan_fault
@@ -55,6 +55,7 @@ class TableImagination:
         self._subject, self._env, self._parameters = subject, env, parameters
         self._world, self._instruction, self._seed, self._task = world, instruction, seed, task
         self._caption = caption_of(world)
+        require(spec, {"actions", "poses", "text", *(["caption"] if self._caption else [])})
         self._frames: list[Image] = []
         self._hands: list[Any] = []
         self.calls = 0
@@ -107,8 +108,9 @@ class TableImagination:
             context=context,
             horizon=len(clip.step) - 1,
             seed=int(np.random.SeedSequence([self._seed, number, candidate]).generate_state(1)[0]),
-            actions=as_actions(clip.poses[1:]) if spec.control == "actions" else None,
-            text=render_text(self._env.text_renderer, words=words) if spec.control == "text" else None,
+            actions=as_actions(clip.poses[1:]),
+            poses=np.repeat(sight.pose[None], len(clip.step) - 1, axis=0),
+            text=render_text(self._env.text_renderer, words=words),
             caption=self._caption,
             world=_now(self._world, sight) if "world" in spec.inputs else None,
             truth=None if film is None else fit_truth(film, spec),
@@ -130,7 +132,8 @@ class TableImagination:
             aligned=self._subject.spec.control != "text",
             model=self._subject.spec.name,
             seed=request.seed,
-            text=request.text or "",
+            # What a reviser reads is what the model was driven by.
+            text=request.text or "" if self._subject.spec.control == "text" else "",
             anchors=clip.anchors,
         )
 
