@@ -85,6 +85,8 @@ class Calibrated:
 def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
     """The request that makes a model do what `request` asks.
 
+    Only the form of the future that drives the model is sent: the others would no longer say the same.
+
     Args:
         request: What is asked.
         calibration: What the model does.
@@ -96,19 +98,20 @@ def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
         NotApplicableError: The actions are of another space than the calibrated one, or faster than the model.
     """
     late = calibration.delay or 0
-    actions, poses = request.actions, request.poses
-    if calibration.control == "actions" and actions is not None:
+    binds = calibration.control
+    actions = request.actions if binds == "actions" else None
+    poses = request.poses if binds == "camera" else None
+    if actions is not None:
         names = tuple(axis.name for axis in actions.space.axes)
         if names != calibration.axes:
             raise NotApplicableError(
                 f"calibrated for the actions {', '.join(calibration.axes)}, and asked for {', '.join(names)}; "
                 "calibrate it for these with --space"
             )
-    if actions is not None:
         changed = undone_actions(actions, calibration)
         still = np.zeros((late, len(actions.space)), np.float32)
         actions = replace(changed, values=np.concatenate([changed.values, still]))
     if poses is not None:
         changed_poses = undone_poses(poses, request.context.poses[-1], calibration)
         poses = np.concatenate([changed_poses, np.repeat(changed_poses[-1:], late, axis=0)])
-    return replace(request, horizon=request.horizon + late, actions=actions, poses=poses)
+    return replace(request, horizon=request.horizon + late, actions=actions, poses=poses, text=None)
