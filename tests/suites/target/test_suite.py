@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.models import models
 from worldgauge.models.outside.videos import Videos
+from worldgauge.perception.decoders import DecodedPath
+from worldgauge.suites.target import decoding, scoring
 from worldgauge.suites.target.decoding import decoder_of
 from worldgauge.suites.target.format.read import discover
 from worldgauge.suites.target.format.scenario import Scenario
@@ -371,10 +374,28 @@ class TestScores:
         added = set(more) - set(plain)
         assert {name: more[name].value for name in added}["path/time_aligned_ade"] == pytest.approx(0, abs=0.01)
         assert more["path/length_ratio"].value == pytest.approx(1, abs=0.01)
+        assert more["path/scale_free_ade"].value == pytest.approx(0, abs=0.01)
         assert more["path/reach_half_metre"].value == 1
         assert more["path/overall"].value == plain["path/overall"].value
         lost = scored(perform(Imagined(), tasks[0], tmp_path / "i"), extras=True)
         assert all(lost[name].value is None and lost[name].reason for name in added)
+
+    def test_a_path_of_no_scale_has_the_scale_free_score_alone(
+        self, tasks: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The path of the truth, as a decoder gives it that knows no scale."""
+        record = perform(models.get("truth")(), tasks[0], tmp_path)
+        found = decoding.decoded
+
+        def unscaled(*given: Any) -> DecodedPath:
+            path = found(*given)
+            return dataclasses.replace(path, status="no_scale", xy=None, positions=7 * path.positions)
+
+        monkeypatch.setattr(scoring, "decoded", unscaled)
+        more = scored(record, extras=True)
+        assert more["path/scale_free_ade"].value == pytest.approx(0, abs=0.01)
+        assert more["path/arc_aligned_ade"].value is None
+        assert "no scale" in str(more["path/arc_aligned_ade"].reason)
 
     def test_scoring_twice_gives_the_same(self, tasks: list[Task], task_context: QuietContext) -> None:
         suite = Target(**EXACT)

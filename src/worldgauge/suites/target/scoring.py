@@ -193,7 +193,12 @@ def _extras(
     why: str | None,
     decoder_facts: Mapping[str, Any],
 ) -> Iterator[Score]:
-    given = {} if xy is None else extra_values(xy, path.frame_indices, record.facts["fps"], scenario)
+    given: dict[str, tuple[float | None, str]] = {}
+    if xy is not None:
+        given = extra_values(xy, path.frame_indices, record.facts["fps"], scenario)
+    elif path.status == "no_scale" and path.positions is not None:
+        shape = extra.scale_free_ade(path.positions[:, [0, 2]], scenario.future_xy)
+        given = {"path/scale_free_ade": (shape, _STILL)}
     for metric in EXTRAS:
         value, reason = given.get(metric, (None, why or "no path"))
         yield make_score(record, metric, value, reason=None if value is not None else reason, facts=decoder_facts)
@@ -217,11 +222,13 @@ def baselines(scenario: Scenario) -> dict[str, FloatArray]:
 EXTRAS = (
     "path/time_aligned_ade",
     "path/arc_aligned_ade",
+    "path/scale_free_ade",
     "path/end_heading_error",
     "path/length_ratio",
     "path/reach_half_metre",
     "path/reach_metre",
 )
+_STILL = "the true path has no length"
 
 
 def extra_values(
@@ -249,7 +256,8 @@ def extra_values(
             lambda: extra.end_heading(xy, truth),
             f"one of the two paths is shorter than {extra.HEADING_M} m",
         ),
-        "path/length_ratio": (lambda: extra.length_ratio(xy, truth), "the true path has no length"),
+        "path/scale_free_ade": (lambda: extra.scale_free_ade(xy, truth), _STILL),
+        "path/length_ratio": (lambda: extra.length_ratio(xy, truth), _STILL),
         "path/reach_half_metre": (lambda: extra.reach_half_metre(xy, truth), ""),
         "path/reach_metre": (lambda: extra.reach_metre(xy, truth), ""),
     }

@@ -16,6 +16,7 @@ from worldgauge.suites.target.metrics.extra_waypoints import (
     length_ratio,
     reach_half_metre,
     reach_metre,
+    scale_free_ade,
     time_aligned_ade,
 )
 
@@ -23,7 +24,7 @@ LINE = np.stack([np.zeros(101), np.linspace(0, 4, 101)], 1)
 """Four metres ahead in 4 s at 25 rows a second and one more."""
 
 SEED = st.integers(0, 2**32 - 1)
-TIMELESS = (arc_aligned_ade, end_heading, length_ratio, reach_half_metre, reach_metre)
+TIMELESS = (arc_aligned_ade, scale_free_ade, end_heading, length_ratio, reach_half_metre, reach_metre)
 
 
 def walk_of(seed: int, n: int = 40) -> np.ndarray:
@@ -43,6 +44,26 @@ def test_arc_alignment_by_hand() -> None:
     assert arc_aligned_ade(hasty, LINE) == pytest.approx(0, abs=1e-12)
     assert arc_aligned_ade([(0, 0), (0, 2)], LINE) == pytest.approx(1.0), "half as long: 0 to 2 m behind"
     assert arc_aligned_ade([(0, 0)], LINE) == pytest.approx(2.0)
+
+
+def test_scale_free_by_hand() -> None:
+    assert scale_free_ade([(0, 0), (0, 0.5)], LINE) == pytest.approx(0), "an eighth as long"
+    assert scale_free_ade([(1, 2), (2, 2)], LINE) == pytest.approx(math.sqrt(2) / 2), "a right angle from the start"
+    assert scale_free_ade(LINE[::-1], LINE) == pytest.approx(1.0)
+    assert scale_free_ade([(0, 0), (0, 0)], LINE) == pytest.approx(0.5), "standing still"
+    assert scale_free_ade(LINE, [(0, 0)]) is None
+
+
+@given(SEED, SEED, st.floats(0.01, 100))
+def test_scale_free_knows_no_speed_and_agrees_with_points_by_hand(one: int, other: int, factor: float) -> None:
+    path, truth = walk_of(one, 30), walk_of(other, 30)
+    assert scale_free_ade(factor * path, truth) == pytest.approx(scale_free_ade(path, truth))
+    places = []
+    for points in (path, truth):
+        along = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
+        shares = np.linspace(0, 1, 30)
+        places.append(np.stack([np.interp(shares, along / along[-1], c - c[0]) for c in points.T], 1) / along[-1])
+    assert scale_free_ade(path, truth) == pytest.approx(np.hypot(*(places[0] - places[1]).T).mean())
 
 
 def test_the_others_by_hand() -> None:

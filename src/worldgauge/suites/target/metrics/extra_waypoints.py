@@ -70,6 +70,29 @@ def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
     return float(np.linalg.norm(_at_shares(points, shares) - _at_shares(rows, shares), axis=1).mean())
 
 
+@metrics.register("path/scale_free_ade", unit="1", better="lower", bounds=(0.0, 2.0), version=1, source=_SOURCE)
+def scale_free_ade(path: ArrayLike, truth: ArrayLike) -> float | None:
+    """Compute `arc_aligned_ade` of two paths of length 1 that begin at one place: shape and heading, not speed.
+
+    It is for models that divide speed away, and for paths of no known scale. A path without length stays at the start.
+
+    Args:
+        path: (n, 2), any unit.
+        truth: (T, 2) metres.
+
+    Returns:
+        Share of a path's length; None where the truth has no length.
+
+    Raises:
+        ShapeError: Other shapes.
+    """
+    points, rows = _checked(path), _checked(truth)
+    walked, asked = polyline.length(points), polyline.length(rows)
+    if asked == 0:
+        return None
+    return float(arc_aligned_ade((points - points[0]) / (walked or 1.0), (rows - rows[0]) / asked))
+
+
 @metrics.register(
     "path/end_heading_error", unit="rad", better="lower", bounds=(0.0, math.pi), version=1, source=_SOURCE
 )
