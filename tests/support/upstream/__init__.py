@@ -3,6 +3,7 @@
 Each folder has the modules, names and array layouts of its repository, with a network that repeats what it saw last.
 """
 
+import importlib.util
 import json
 import sys
 from collections.abc import Iterator
@@ -94,5 +95,14 @@ def isolated() -> Iterator[None]:
                 del sys.modules[name]
 
 
+@contextmanager
+def standing_in(*folders: str) -> Iterator[None]:
+    """Packages of these folders can be imported in the block; where torch is not installed, the little of it too."""
+    with isolated():
+        torch = [] if importlib.util.find_spec("torch") else ["without_torch"]
+        sys.path[:0] = [str(ROOT / folder) for folder in [*folders, *torch]]
+        yield
+
+
 SHADOWED = ("diffusers", "omegaconf")
-FOLDERS = ("open_oasis", "mineworld", "diamond", "nwm", "vggt", "spatracker", "vipe")
+FOLDERS = ("open_oasis", "mineworld", "diamond", "nwm", "vggt", "spatracker", "vipe", "fastvideo", "without_torch")

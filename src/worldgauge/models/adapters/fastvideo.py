@@ -1,0 +1,533 @@
+"""FastVideo (github.com/hao-ai-lab/FastVideo): Matrix-Game, WorldPlay, LingBot, GameCraft, DreamX, GEN3C, Wan, LTX.
+
+    worldgauge run mind --data D --model "cmd:conda run -n fastvideo python -m worldgauge_serve
+        fastvideo.py:FastVideo?model=FastVideo/Matrix-Game-3.0-Base-Distilled-Diffusers"
+
+One class for all of them: `MODELS` says which conditions each takes. Needs numpy and `worldgauge_serve` next to it,
+never worldgauge itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge_serve import ModelSpec, NotApplicable, Request
+
+CONTROLS = {"keys": "actions", "segments": "actions", "text": "text"}
+"""What drives a model by the conditions it takes; "camera" for all others."""
+LATENT = 4
+"""Frames that the models compress into one in time."""
+DREAMX_TURN_DEG = 10.0
+"""Degrees that DreamX turns in a segment of speed 1, in which it walks 1 unit."""
+GAMECRAFT_SCALE = 10.0
+"""What FastVideo multiplies GameCraft's positions by."""
+STRAIGHT_DEG = 5.0
+"""A path that turns by more is none of GEN3C's straight moves."""
+LEAST_M = 0.005
+"""Slower moves in metres a frame press no key."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """How FastVideo is asked for a model.
+
+    Attributes:
+        takes: "keys", "segments", "pose-file", "camera-folder", "embedding", "rays", "trajectory" or "text".
+        size: (width, height) in pixels.
+        fps: Frames per second.
+        lengths: Frames of the shortest call, how many more at a time, frames of the longest call; 0 for any.
+        keys: Key of each column of the keyboard, of w, s, a and d; "-" for one that is never pressed.
+        turn_deg: Degrees that the mouse value 1 turns in a frame.
+        mouse: Largest mouse value that its makers use; 0 for any.
+        caption: Whether it is given the scene in words.
+        loading: Arguments of `from_pretrained`.
+        call: Arguments of every call.
+    """
+
+    takes: str
+    size: tuple[int, int]
+    fps: float
+    lengths: tuple[int, int, int]
+    keys: str = ""
+    turn_deg: float = 0.0
+    mouse: float = 0.0
+    caption: bool = True
+    loading: Mapping[str, Any] = field(default_factory=dict)
+    call: Mapping[str, Any] = field(default_factory=dict)
+
+
+_MG2 = {"fps": 25.0, "lengths": (9, 12, 597), "turn_deg": 15.0, "mouse": 0.1, "caption": False}
+_DREAMX = {"override_pipeline_cls_name": "DreamXWorldPipeline"}
+_LINGBOT2 = {"override_pipeline_cls_name": "LingBotWorld2CausalFastPipeline"}
+MODELS: dict[str, Known] = {
+    "Matrix-Game-2.0-Base": Known("keys", (640, 352), keys="wsad", **_MG2),  # type: ignore[arg-type]
+    "Matrix-Game-2.0-GTA": Known("keys", (640, 352), keys="ws", **_MG2),  # type: ignore[arg-type]
+    "Matrix-Game-3.0": Known("keys", (1280, 704), 25.0, (57, 40, 0), keys="wsad--", turn_deg=15.0),
+    "HY-WorldPlay": Known("pose-file", (832, 480), 24.0, (13, 16, 125)),
+    "LingBot-World-Base-Cam": Known("embedding", (832, 480), 16.0, (5, 4, 81)),
+    "lingbot-world-v2": Known("camera-folder", (832, 480), 16.0, (13, 16, 0), loading=_LINGBOT2),
+    "HunyuanGameCraft": Known("rays", (1280, 704), 24.0, (33, 0, 33)),
+    "DreamX-World-5B-Cam": Known("segments", (832, 480), 16.0, (161, 0, 161), loading=_DREAMX),
+    "GEN3C-Cosmos": Known("trajectory", (1280, 704), 24.0, (121, 0, 121)),
+    "Cosmos-Predict2.5": Known("text", (1280, 704), 24.0, (77, 0, 77), call={"num_cond_frames": 1}),
+    "Wan2.1-I2V-14B-480P": Known("text", (832, 480), 16.0, (81, 0, 81)),
+    "Wan2.1-I2V-14B-720P": Known("text", (1280, 720), 16.0, (81, 0, 81)),
+    "Wan2.2-I2V-A14B": Known("text", (832, 480), 16.0, (81, 0, 81)),
+    "Wan2.2-TI2V-5B": Known("text", (832, 480), 24.0, (121, 0, 121)),
+    "LTX2": Known("text", (1536, 1024), 24.0, (121, 0, 121)),
+    "LTX-2": Known("text", (1536, 1024), 24.0, (121, 0, 121)),
+}
+"""By a part of the id of the model hub; the first that fits counts."""
+
+
+class FastVideo:
+    """A model of FastVideo. Where one call is too short, the next starts from its last frame.
+
+    Args:
+        model: Id of the model hub, or a folder of weights in FastVideo's form.
+        like: Which entry of `MODELS` it is, where the name does not tell.
+        frames: Frames of the longest call, the start image among them; 0 for what the model was made for.
+        size: WIDTHxHEIGHT; empty for what the model was made for.
+        steps: Denoising steps; 0 for the preset of FastVideo.
+        scale: Units of the model in a metre, for models that are given a camera path or speeds.
+        turn_deg: Degrees that the mouse value 1 turns in a frame; 0 for what `MODELS` says.
+        mouse: Largest mouse value that is sent; 0 for what `MODELS` says.
+        segment: Frames of one action of a model that takes segments.
+        stream: Ask `StreamingVideoGenerator`, block by block: Matrix-Game 2.0 only.
+        prompt: Words put before the caption.
+        gpus: Graphics processors.
+        load: Further arguments of `from_pretrained`.
+        call: Further arguments of every call, such as {"guidance_scale": 5}.
+    """
+
+    needs: ClassVar[dict[str, float]] = {"gpus": 1}
+
+    def __init__(
+        self,
+        model: str,
+        like: str = "",
+        frames: int = 0,
+        size: str = "",
+        steps: int = 0,
+        scale: float = 1.0,
+        turn_deg: float = 0.0,
+        mouse: float = 0.0,
+        segment: int = 8,
+        stream: bool = False,
+        prompt: str = "",
+        gpus: int = 1,
+        load: Mapping[str, Any] | None = None,
+        call: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._known = known = _known(like or model)
+        if stream and (known.takes != "keys" or known.caption):
+            raise ValueError("fastvideo: stream is for Matrix-Game 2.0; FastVideo streams no other model with keys")
+        if scale <= 0 or turn_deg < 0 or mouse < 0 or segment < 1:
+            raise ValueError("fastvideo: scale and segment are above 0, turn_deg and mouse not below")
+        self._size = _size(size) or known.size
+        self._longest = _longest(known, frames)
+        self._scale, self._segment, self._prompt, self._stream = scale, segment, prompt, stream
+        self._turn_deg, self._mouse = turn_deg or known.turn_deg, mouse or known.mouse
+        self._call = {**known.call, **({"num_inference_steps": steps} if steps else {}), **dict(call or {})}
+        self._torch = _need("torch")
+        entry = _need("fastvideo.entrypoints.streaming_generator").StreamingVideoGenerator if stream else None
+        entry = entry or _need("fastvideo").VideoGenerator
+        self._generator = entry.from_pretrained(model, num_gpus=gpus, **{**known.loading, **dict(load or {})})
+        unit = {
+            "keys": {"turn_deg": self._turn_deg, "mouse": self._mouse},
+            "segments": {"segment": segment, "scale": scale},
+            "text": {},
+        }
+        self.spec = ModelSpec(
+            Path(model).name,
+            control=CONTROLS.get(known.takes, "camera"),
+            frame_size=self._size,
+            fps=known.fps,
+            max_context=1,
+            chunk=self._longest - 1 if self._longest else max(known.lengths[0] - 1, known.lengths[1]),
+            inputs=("caption",) if known.caption else (),
+            settings={
+                **({"weights": _digest(Path(model))} if os.path.isdir(model) else {}),
+                **{"model": model, "takes": known.takes, "frames": self._longest, "prompt": prompt},
+                **unit.get(known.takes, {"scale": scale}),
+                **({"stream": True} if stream else {}),
+                **{"call": json.loads(json.dumps(self._call)), "load": json.loads(json.dumps(dict(load or {})))},
+            },
+        )
+
+    def rollout(self, request: Request) -> Iterator[NDArray[np.uint8]]:
+        """Yield `horizon` frames, a call after the other, or a block after the other of a stream.
+
+        Raises:
+            ValueError: The model draws another number or size of frames.
+            NotApplicable: Its conditions cannot express the control.
+        """
+        if self._stream:
+            yield from self._streamed(request)
+            return
+        picture, done, number = request.context.clip[-1], 0, 0
+        while done < request.horizon:
+            count = length_of(request.horizon - done + 1, self._known.lengths, self._longest)
+            with tempfile.TemporaryDirectory() as folder:
+                conditions = self._conditions(request, done, count, folder)
+                made = self._drawn(request, picture, count, folder, _seed(request.seed, number), conditions)
+            picture = made[-1]
+            yield made[1 : 1 + request.horizon - done]
+            done, number = done + count - 1, number + 1
+
+    def _drawn(
+        self,
+        request: Request,
+        picture: NDArray[np.uint8],
+        count: int,
+        folder: str,
+        seed: int,
+        conditions: Mapping[str, Any],
+    ) -> NDArray[np.uint8]:
+        path = os.path.join(folder, "start.png")
+        _need("PIL.Image").fromarray(np.ascontiguousarray(picture)).save(path)
+        # LTX takes its pictures by another name: (path, frame, strength).
+        ltx = "ltx" in self.spec.name.lower()
+        image = {"ltx2_images": [(path, 0, 1.0)], "ltx2_image_crf": 0.0} if ltx else {"image_path": path}
+        made = self._generator.generate_video(
+            prompt=self._words(request),
+            num_frames=count,
+            width=self._size[0],
+            height=self._size[1],
+            fps=round(self._known.fps),
+            seed=seed,
+            save_video=False,
+            return_frames=True,
+            output_path=folder,
+            **{**image, **conditions, **self._call},
+        )
+        return self._checked(made["frames"] if isinstance(made, Mapping) else made, count)
+
+    def _streamed(self, request: Request) -> Iterator[NDArray[np.uint8]]:
+        """Blocks of 9 and then 12 frames; what is drawn stays in the model's memory between them."""
+        picture, done, number = request.context.clip[-1], 0, 0
+        while done < request.horizon:
+            count = length_of(request.horizon - done + 1, self._known.lengths, self._longest)
+            keys = self._keys(request, done, count)
+            blank = {name: array * 0 for name, array in keys.items()}
+            width, height = self._size
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "start.png")
+                _need("PIL.Image").fromarray(np.ascontiguousarray(picture)).save(path)
+                self._generator.reset(
+                    prompt=self._words(request),
+                    image_path=path,
+                    num_frames=count,
+                    height=height,
+                    width=width,
+                    seed=_seed(request.seed, number),
+                    **{**self._tensors(blank), "grid_sizes": self._grid(count), **self._call},
+                )
+            at = 0
+            while at < count and done + at < request.horizon + 1:
+                block = 9 if at == 0 else 12
+                rows = {name: array[:, at : at + block] for name, array in keys.items()}
+                frames, _ = self._generator.step(**self._tensors(rows))
+                made = self._checked(frames, block)
+                picture = made[-1]
+                kept = made[1 if at == 0 else 0 :][: request.horizon - done - max(at - 1, 0)]
+                if len(kept):
+                    yield kept
+                at += block
+            done, number = done + count - 1, number + 1
+
+    def _words(self, request: Request) -> str:
+        text = request.text if self._known.takes == "text" else None
+        words = (self._prompt, request.caption if self._known.caption else None, text)
+        return " ".join(each.strip() for each in words if each)
+
+    def _conditions(self, request: Request, done: int, count: int, folder: str) -> dict[str, Any]:
+        """Arguments for `count` frames, the first of them frame `done` of the future (0 is the start image)."""
+        takes = self._known.takes
+        if takes == "text":
+            return {}
+        if takes == "keys":
+            grid = {} if self._known.caption else {"grid_sizes": self._grid(count)}
+            return {**self._tensors(self._keys(request, done, count)), **grid}
+        if takes == "segments":
+            moves = moves_of(request.actions)[done : done + count - 1]
+            actions, speeds = segments(moves, count, self._segment, self._scale)
+            return {"action_list": actions, "action_speed_list": speeds}
+        path = camera_path(request, done, count)
+        path[:, :3, 3] *= self._scale
+        if takes == "pose-file":
+            return {"pose": _pose_file(path, request.context.camera, folder)}
+        if takes == "trajectory":
+            return straight(path)
+        if takes == "rays":
+            return {"camera_states": self._rays(path, request.context.camera)}
+        _camera_folder(path, request.context.camera, folder)
+        if takes == "camera-folder":
+            return {"action_path": folder}
+        prepare = _need("fastvideo.models.dits.lingbotworld.cam_utils").prepare_camera_embedding
+        embedding, taken = prepare(
+            action_path=folder, num_frames=count, height=self._size[1], width=self._size[0], spatial_scale=8
+        )
+        if taken != count:
+            raise ValueError(f"fastvideo: gave {count} poses, and its embedding holds {taken}")
+        return {"c2ws_plucker_emb": embedding}
+
+    def _keys(self, request: Request, done: int, count: int) -> dict[str, NDArray[np.float32]]:
+        """Keyboard (1, count, K) and mouse (1, count, 2); row t drives frame t to frame t + 1, the last row nothing."""
+        moves = moves_of(request.actions)[done : done + count - 1]
+        moves = np.concatenate([moves, np.zeros((count - len(moves), 5))])
+        keyboard = key_rows(moves, self._known.keys)
+        mouse = mouse_rows(moves, self._turn_deg, self._mouse)
+        return {"keyboard_cond": keyboard[None], "mouse_cond": mouse[None]}
+
+    def _tensors(self, arrays: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
+        return {name: self._torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+
+    def _grid(self, count: int) -> Any:
+        width, height = self._size
+        return self._torch.from_numpy(np.array([(count - 1) // LATENT + 1, height // 8, width // 8], np.int64))
+
+    def _rays(self, path: NDArray[np.float64], camera: Any) -> Any:
+        """(1, T, 6, height, width) bfloat16: moment and direction of the ray through each pixel."""
+        path = path.copy()
+        path[:, :3, 3] *= GAMECRAFT_SCALE
+        rays = pluecker(path, camera).transpose(0, 3, 1, 2)[None]
+        return self._torch.from_numpy(np.ascontiguousarray(rays, np.float32)).to(self._torch.bfloat16)
+
+    def _checked(self, frames: Any, count: int) -> NDArray[np.uint8]:
+        width, height = self._size
+        made = np.stack([np.asarray(frame) for frame in frames]) if len(frames) else np.zeros((0, 0, 0, 3), np.uint8)
+        if made.shape != (count, height, width, 3) or made.dtype != np.uint8:
+            got = f"{len(made)} frames of {made.shape[2]}x{made.shape[1]} ({made.dtype})"
+            raise ValueError(
+                f"fastvideo: asked {self.spec.name} for {count} frames of {width}x{height}, it drew {got}; give "
+                "frames and size that it can draw"
+            )
+        return made
+
+
+def length_of(wanted: int, lengths: tuple[int, int, int], longest: int) -> int:
+    """Frames of a call that makes at least `wanted` frames, or as many as one call can make."""
+    first, step, _ = lengths
+    count = first if not step else first + -(-max(wanted - first, 0) // step) * step
+    return min(count, longest) if longest else count
+
+
+def moves_of(actions: Any) -> NDArray[np.float64]:
+    """What actions do in each frame, whatever their space.
+
+    Args:
+        actions: The actions. A button that is held for less than half of a frame counts as not pressed.
+
+    Returns:
+        (T, 5): forward, left and up in metres, turn to the left and upwards in radians.
+
+    Raises:
+        NotApplicable: Nothing in this space moves a camera.
+    """
+    motions = np.array([axis.motion for axis in actions.space.axes], np.float64)
+    if not motions.any():
+        raise NotApplicable(f"its keys move a camera, and actions of '{actions.space.name}' move none")
+    values = np.asarray(actions.values, np.float64)
+    buttons = np.array([axis.kind == "button" for axis in actions.space.axes])
+    return np.asarray(np.where(buttons, values >= 0.5, values) @ motions)
+
+
+def key_rows(moves: NDArray[np.float64], keys: str) -> NDArray[np.float32]:
+    """Keys pressed in each frame, (T, K) of 0 and 1; how fast somebody walks is lost.
+
+    Args:
+        moves: (T, 5) of `moves_of`.
+        keys: Key of each column: w, s, a, d, or "-".
+    """
+    pressed = {
+        "w": moves[:, 0] > LEAST_M,
+        "s": moves[:, 0] < -LEAST_M,
+        "a": moves[:, 1] > LEAST_M,
+        "d": moves[:, 1] < -LEAST_M,
+    }
+    lost = np.any([held for key, held in pressed.items() if key not in keys] or [np.zeros(len(moves), bool)], axis=0)
+    if lost.any():
+        print(f"fastvideo: no key for the move of {lost.sum()} of {len(moves)} frames; left out", file=sys.stderr)
+    nothing = np.zeros(len(moves), bool)
+    return np.stack([pressed.get(key, nothing) for key in keys], axis=1).astype(np.float32)
+
+
+def mouse_rows(moves: NDArray[np.float64], turn_deg: float, limit: float) -> NDArray[np.float32]:
+    """Mouse values (T, 2) of each frame: pitch, up positive, and yaw, right positive.
+
+    Args:
+        moves: (T, 5) of `moves_of`.
+        turn_deg: Degrees that the value 1 turns.
+        limit: Largest value; 0 for any.
+    """
+    values = np.degrees(np.stack([moves[:, 4], -moves[:, 3]], axis=1)) / turn_deg
+    beyond = int((np.abs(values) > limit * (1 + 1e-6)).any(axis=1).sum()) if limit else 0
+    if beyond:
+        most = f"{limit * turn_deg:g} degrees a frame"
+        print(f"fastvideo: {beyond} of {len(values)} turns pass {most}; clipped", file=sys.stderr)
+    return (values.clip(-limit, limit) if limit else values).astype(np.float32)
+
+
+def segments(moves: NDArray[np.float64], count: int, length: int, scale: float) -> tuple[list[str], list[float]]:
+    """Actions and speeds of DreamX for a call of `count` frames.
+
+    A segment has keys (w, s, a, d to walk, j, l, i, k to look) and one speed: it walks that many units and turns ten
+    times as many degrees. Where it does both, the turn is right and the way follows from it.
+
+    Args:
+        moves: (T, 5) of `moves_of`, T at most `count` - 1.
+        count: Frames of the call.
+        length: Frames that a segment is to have; it gets the nearest number that divides the call evenly.
+        scale: Units in a metre.
+    """
+    number = max(1, round(count / length))
+    duration = -(-count // number)
+    actions, speeds = [], []
+    for start in range(0, number * duration, duration):
+        total = moves[start : start + duration].sum(axis=0)
+        walk, turn = total[:2] * scale, np.degrees(total[3:])
+        walked, turned = np.abs(walk).max(), np.abs(turn).max() / DREAMX_TURN_DEG
+        names = [(("s", "w"), walk[0]), (("d", "a"), walk[1]), (("l", "j"), turn[0]), (("k", "i"), turn[1])]
+        sizes = [abs(walk[0]), abs(walk[1]), *(np.abs(turn) / DREAMX_TURN_DEG)]
+        most = [walked, walked, turned, turned]
+        # Of two directions the smaller one counts from half of the larger on.
+        held = [pair[int(by > 0)] for (pair, by), one, of in zip(names, sizes, most) if one > 1e-3 and one >= of / 2]
+        actions.append("".join(held) or "w")
+        speeds.append(round(float((turned if turned > 1e-3 else walked) if held else 0.0), 6))
+    return actions, speeds
+
+
+def camera_path(request: Request, done: int, count: int) -> NDArray[np.float64]:
+    """Camera-to-world poses (count, 4, 4) relative to frame `done`: x right, y down, z forward, metres.
+
+    Frame 0 is the start image. Beyond the future the camera stands still.
+    """
+    assert request.poses is not None
+    whole = np.concatenate([request.context.poses[-1:], request.poses]).astype(np.float64)
+    taken = whole[np.minimum(np.arange(done, done + count), len(whole) - 1)]
+    return np.asarray(np.linalg.inv(taken[0]) @ taken)
+
+
+def straight(path: NDArray[np.float64]) -> dict[str, Any]:
+    """The straight move of GEN3C that a relative path is.
+
+    Raises:
+        NotApplicable: The path turns, or goes in several directions.
+    """
+    turned = np.degrees(np.arccos(np.clip((np.trace(path[:, :3, :3], axis1=1, axis2=2) - 1) / 2, -1, 1))).max()
+    way = path[-1, :3, 3]
+    axis = int(np.abs(way).argmax())
+    aside = np.delete(way, axis)
+    if turned > STRAIGHT_DEG or np.linalg.norm(aside) > 0.2 * max(abs(way[axis]), 1e-9):
+        raise NotApplicable("FastVideo moves GEN3C along one axis without turning, and this path does not")
+    names = (("left", "right"), ("up", "down"), ("zoom_out", "zoom_in"))[axis]
+    distance = abs(float(way[axis])) * len(path) / (len(path) - 1)  # it gets that far one frame after the last
+    moves = distance > 1e-6
+    return {
+        "trajectory_type": names[int(way[axis] > 0)] if moves else "none",
+        "movement_distance": distance if moves else 0.3,
+        "camera_rotation": "no_rotation",
+    }
+
+
+def pluecker(path: NDArray[np.float64], camera: Any) -> NDArray[np.float64]:
+    """Rays (T, H, W, 6) through the centres of pixels: moment about the first camera, and unit direction."""
+    columns, rows = np.meshgrid(np.arange(camera.width) + 0.5, np.arange(camera.height) + 0.5)
+    ahead = np.stack([(columns - camera.cx) / camera.fx, (rows - camera.cy) / camera.fy, np.ones_like(rows)], axis=-1)
+    ahead /= np.linalg.norm(ahead, axis=-1, keepdims=True)
+    directions = np.einsum("tij,hwj->thwi", path[:, :3, :3], ahead)
+    return np.concatenate([np.cross(path[:, None, None, :3, 3], directions), directions], axis=-1)
+
+
+def _pose_file(path: NDArray[np.float64], camera: Any, folder: str) -> str:
+    """A file of one pose for each latent frame, camera-to-world, with its intrinsics in pixels."""
+    inner = [[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]]
+    poses = {str(k): {"extrinsic": pose.tolist(), "K": inner} for k, pose in enumerate(path[::LATENT])}
+    file = Path(folder) / "pose.json"
+    file.write_text(json.dumps(poses))
+    return str(file)
+
+
+def _camera_folder(path: NDArray[np.float64], camera: Any, folder: str) -> None:
+    """Two files of LingBot: poses, and intrinsics for 832x480."""
+    across, down = 832 / camera.width, 480 / camera.height
+    inner = [camera.fx * across, camera.fy * down, camera.cx * across, camera.cy * down]
+    np.save(os.path.join(folder, "poses.npy"), path.astype(np.float32))
+    np.save(os.path.join(folder, "intrinsics.npy"), np.tile(np.array(inner, np.float32), (len(path), 1)))
+
+
+def _known(model: str) -> Known:
+    for name, known in MODELS.items():
+        if name.lower() in model.lower():
+            return known
+    raise ValueError(
+        f"fastvideo: how '{model}' is driven is not known; known are {', '.join(MODELS)}. For weights of another name "
+        "give like=NAME"
+    )
+
+
+def _longest(known: Known, frames: int) -> int:
+    first, step, longest = known.lengths
+    if not frames:
+        return longest
+    fits = frames == first or (step > 0 and frames > first and (frames - first) % step == 0)
+    if not fits or frames > (longest or frames):
+        more = f" and {step} more at a time" if step else ""
+        most = f", at most {longest}" if longest else ""
+        raise ValueError(f"fastvideo: frames is {frames}; a call makes {first} frames{more}{most}")
+    return frames
+
+
+def _size(given: str) -> tuple[int, int] | None:
+    if not given:
+        return None
+    width, _, height = given.partition("x")
+    if not (width.isdigit() and height.isdigit() and int(width) and int(height)):
+        raise ValueError(f"fastvideo: size is {given!r}; give WIDTHxHEIGHT, such as 832x480")
+    if int(width) % 16 or int(height) % 16:
+        raise ValueError(f"fastvideo: size is {given!r}; both sides must be divisible by 16")
+    return int(width), int(height)
+
+
+def _seed(seed: int, number: int) -> int:
+    """A seed of its own for each call: with the same one, every call would make the same move."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+
+
+def _digest(folder: Path) -> str:
+    """SHA-256 over names and contents of a folder of weights; about a second a GB."""
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in (".json", ".safetensors")):
+        one = hashlib.sha256()
+        with open(path, "rb") as file:
+            for block in iter(lambda: file.read(1 << 20), b""):
+                one.update(block)
+        whole.update(f"{path.relative_to(folder).as_posix()}\0{one.hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def _need(name: str) -> Any:
+    """Import a package past this file's folder, where this very file is called like the package."""
+    here, path = os.path.dirname(os.path.abspath(__file__)), list(sys.path)
+    sys.path[:] = [folder for folder in path if os.path.abspath(folder or ".") != here]
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"fastvideo cannot import '{name}' ({error}); in its environment: uv pip install fastvideo"
+        ) from error
+    finally:
+        sys.path[:] = path
