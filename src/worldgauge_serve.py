@@ -1006,6 +1006,7 @@ def _rolled_out(model: Any, question: _Question) -> Last:
     batch = len(requests) > 1 and hasattr(model, "rollout_batch")
     one_by_one = len(requests) > 1 and not batch
     question.index = 0 if one_by_one else None
+    forget_gpu_peak()
     with _closing(model.rollout_batch(requests) if batch else map(model.rollout, requests)) as rollouts:
         for index, rollout in enumerate(rollouts):
             with _closing(rollout):
@@ -1016,7 +1017,29 @@ def _rolled_out(model: Any, question: _Question) -> Last:
                     question.frames += len(chunk) if chunk.ndim else 1
             question.frames = 0
             question.index = index + 1 if one_by_one else None
-    return {"type": "done"}, None
+    peak = gpu_peak_bytes()
+    return {"type": "done", **({} if peak is None else {"gpu_peak_bytes": peak})}, None
+
+
+def forget_gpu_peak() -> None:
+    """Let `gpu_peak_bytes` count from now on."""
+    for device in _gpus():
+        sys.modules["torch"].cuda.reset_peak_memory_stats(device)
+
+
+def gpu_peak_bytes() -> int | None:
+    """Most memory that tensors of this process took since `forget_gpu_peak`, summed over GPUs, in bytes.
+
+    None where torch was not imported or has not used a GPU; torch is never imported for it.
+    """
+    devices = _gpus()
+    return sum(int(sys.modules["torch"].cuda.max_memory_allocated(one)) for one in devices) if devices else None
+
+
+def _gpus() -> Sequence[int]:
+    """Numbers of the GPUs that torch uses; none before it has started to."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return range(cuda.device_count()) if cuda is not None and cuda.is_initialized() else ()
 
 
 def _estimated(model: Any, question: _Question) -> Last:

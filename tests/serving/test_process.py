@@ -52,6 +52,18 @@ def frames_of(model: WorldModel, request: RolloutRequest) -> np.ndarray:
     return np.concatenate(list(checked_rollout(model, request)))
 
 
+def test_a_server_tells_what_each_answer_took_on_its_gpus(serve: Open) -> None:
+    model = serve("OnGpus?gb=1.5")
+    assert model.gpu_peak_bytes is None
+    frames_of(model, question())
+    assert model.gpu_peak_bytes == 3_000_000_002
+    rollout_batch(model, [question(), question(seed=6)])
+    assert model.gpu_peak_bytes == 3_000_000_000, "of this answer, not of the one before"
+    quiet = serve("Fade")
+    frames_of(quiet, question())
+    assert quiet.gpu_peak_bytes is None, "without torch there is nothing to tell"
+
+
 @pytest.mark.parametrize("scheme", ["cmd", "pipe"])
 def test_a_child_draws_what_the_class_draws_here(serve: Open, scheme: str) -> None:
     here = resolve_subject(f"{MODELS / 'client_models.py'}:Fade?gain=0.8").model

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.engine.suite.speed import Stopwatch
 
 
 class QuietContext:
@@ -13,6 +14,7 @@ class QuietContext:
     def __init__(self, directory: Path, seed: int = 7) -> None:
         self.directory = directory
         self.seed = seed
+        self.speed = Stopwatch()
         self.calls: list[tuple[int, int]] = []
 
     def progress(self, done: int, total: int) -> None:

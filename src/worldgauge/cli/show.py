@@ -70,6 +70,7 @@ def result(run: RunResult, form: Form, **more: Any) -> None:
     counts = run.counts
     tables = run.table() if counts.scored else []
     if form == "json":
+        speed = run.speed_table()
         print_json(
             suite=run.suite.name,
             directory=str(run.directory) if len(run.parents) == 1 else None,
@@ -81,6 +82,7 @@ def result(run: RunResult, form: Form, **more: Any) -> None:
             failures=[asdict(one) for one in run.failures],
             skips=[asdict(one) for one in run.skips],
             tables=[asdict(table) for table in tables],
+            speed=None if speed is None else asdict(speed),
             ok=run.ok,
             **more,
         )

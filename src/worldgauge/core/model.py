@@ -37,8 +37,8 @@ class ModelSpec:
         view: Kind of image that it takes and returns. A panorama is equirectangular: the camera of its context is a
             `geometry.Panorama`, and its depth is in metres along the ray.
         frame_size: (width, height) in pixels that it takes and returns; None for the size of the context.
-        fps: Its own rate in frames per second; None for any. A suite whose recordings have another rate skips the
-            model.
+        fps: Its own rate in frames per second; None for any. Where recordings have another rate, it is asked at its
+            own for the same seconds, and its frames are drawn at their times. In closed loops a frame is a step.
         max_context: Longest context in frames; None for no limit.
         chunk: Frames that it makes at once; None for any number. A hint: a rollout may come in chunks of any length.
         inputs: What it cannot do without besides the context and its control: "caption", or another form of the same

@@ -8,7 +8,7 @@ problems("walk.avi")  # decodes all of it and reports what the decoder complains
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -140,6 +140,29 @@ class Clip:
         height = min(self.height, round(self.width * down / across))
         shown = (self._part_shown[0] * width / self.width, self._part_shown[1] * height / self.height)
         return self._view(self._frames, (width, height), shown)
+
+    def picked(self, indices: Sequence[int], fps: float) -> Clip:
+        """Chosen frames as a clip, decoded when needed.
+
+        Args:
+            indices: The frames; they may repeat.
+            fps: Frames per second of the new clip.
+
+        Returns:
+            A view of the clip.
+        """
+        return Clip(_Picked(self, indices), range(len(indices)), fps, (self.width, self.height))
+
+    def after(self, frame: Image) -> Clip:
+        """The clip with one more frame before it.
+
+        Args:
+            frame: (H, W, 3) uint8, of the size of the clip.
+
+        Returns:
+            A view of the clip.
+        """
+        return Clip(_After(frame, self), range(len(self) + 1), self.fps, (self.width, self.height))
 
     def to_array(self) -> Image:
         """All frames (T, H, W, 3) in memory."""
@@ -368,3 +391,29 @@ class _Rendered:
 
     def read(self, indices: Iterable[int]) -> Iterator[Image]:
         return (self._render(index) for index in indices)
+
+
+class _Picked:
+    def __init__(self, clip: Clip, indices: Sequence[int]) -> None:
+        self._clip = clip
+        self._indices = indices
+
+    def frame(self, index: int) -> Image:
+        return self._clip[self._indices[index]]
+
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
+        return self._clip.take(self._indices[index] for index in indices)
+
+
+class _After:
+    def __init__(self, first: Image, clip: Clip) -> None:
+        self._first = first
+        self._clip = clip
+
+    def frame(self, index: int) -> Image:
+        return self._first if index == 0 else self._clip[index - 1]
+
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
+        wanted = list(indices)
+        following = self._clip.take(index - 1 for index in wanted if index)
+        return (next(following) if index else self._first for index in wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from worldgauge.core.agent import AgentSpec
@@ -13,6 +14,7 @@ from worldgauge.engine.store import SCHEMA
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, versions_of
+from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.metrics import metrics
 from worldgauge.perception import estimators
 
@@ -30,6 +32,8 @@ def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) ->
         The digest in hexadecimal.
     """
     reading = scoring_settings(suite) | choosing_settings(suite)
+    if subject.get("fps") is None:
+        reading |= rate_settings(suite)
     return _digest(
         {
             "schema": SCHEMA,
@@ -53,8 +57,8 @@ def score_key(suite: Suite, key: str) -> str:
     Returns:
         The digest in hexadecimal.
     """
-    choosing = choosing_settings(suite)
-    settings = {name: value for name, value in suite.settings.items() if name not in choosing}
+    other = choosing_settings(suite) | rate_settings(suite)
+    settings = {name: value for name, value in suite.settings.items() if name not in other}
     return _digest({"record": key, "settings": settings, "metrics": metric_versions(suite)})
 
 
@@ -101,6 +105,12 @@ def scoring_settings(suite: Suite) -> frozenset[str]:
 def choosing_settings(suite: Suite) -> frozenset[str]:
     """Names of the settings that only select tasks (`Suite.choosing_settings`). No task depends on them."""
     return suite.choosing_settings
+
+
+def rate_settings(suite: Suite) -> frozenset[str]:
+    """Names of the settings that only records of a model with a rate of its own depend on."""
+    is_bridged = isinstance(suite.options, BridgeSettings)
+    return frozenset(field.name for field in fields(BridgeSettings)) if is_bridged else frozenset()
 
 
 def metric_versions(suite: Suite) -> dict[str, int]:

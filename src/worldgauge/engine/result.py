@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,8 @@ from worldgauge.engine.journal import read_journal
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Failure, Score, Table
+from worldgauge.engine.suite.rate_bridge import bridge_notes
+from worldgauge.engine.suite.speed import speed_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +146,13 @@ class RunResult:
     def table(self) -> Sequence[Table]:
         """The tables of the suite over these subjects, headline first."""
         subjects = {name: folder.facts()["subject"] for name, folder in self._folders.items()}
-        return with_motion(self.suite.all_tables(self.scores, self.kinds, self.failed_tasks), subjects)
+        tables = with_motion(self.suite.all_tables(self.scores, self.kinds, self.failed_tasks), subjects)
+        bridges = {name: list_bridges(folder, self._lines[name]) for name, folder in self._folders.items()}
+        return with_notes(tables, bridge_notes(bridges))
+
+    def speed_table(self) -> Table | None:
+        """How fast these subjects answered, and what GPU memory that took; None where nothing was measured."""
+        return speed_table({name: list_speeds(lines) for name, lines in self._lines.items()}, self.kinds)
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -214,7 +223,7 @@ def with_motion(tables: Sequence[Table], subjects: Mapping[str, Mapping[str, Any
         return list(tables)
     each = "; ".join(f"{word} of {', '.join(told[word])}" for word in sorted(told))
     note = f"Unit of motion: {each}."
-    return [replace(tables[0], notes=(*tables[0].notes, note)), *tables[1:]]
+    return with_notes(tables, [note])
 
 
 def read_current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
@@ -246,6 +255,54 @@ def list_failures(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | Non
                 group = {}
             found.append(Failure(task, group, line["error"] or ""))
     return found
+
+
+def with_notes(tables: Sequence[Table], notes: Sequence[str]) -> list[Table]:
+    """Tables with further lines below the first.
+
+    Args:
+        tables: The tables.
+        notes: The lines.
+
+    Returns:
+        The tables.
+    """
+    return [
+        replace(table, notes=(*table.notes, *notes)) if place == 0 and notes else table
+        for place, table in enumerate(tables)
+    ]
+
+
+def list_bridges(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None]) -> list[Mapping[str, Any]]:
+    """The facts of the rate bridges of a run, one for each record that has one.
+
+    Args:
+        folder: Folder of the run.
+        lines: Current journal lines by task id.
+
+    Returns:
+        The facts. None of a damaged record.
+    """
+    if folder.facts()["subject"]["identity"].get("fps") is None:
+        return []
+    found = []
+    for task, line in lines.items():
+        if line is not None and line["status"] == "done":
+            with suppress(RunError):
+                found.append(record_entry(folder.record(task))["facts"].get("bridge"))
+    return [one for one in found if one is not None]
+
+
+def list_speeds(lines: Mapping[str, Mapping[str, Any] | None]) -> list[Mapping[str, Any] | None]:
+    """What was measured of the answers of a run, by `Stopwatch.plain`; None for a record without a measurement.
+
+    Args:
+        lines: Current journal lines by task id.
+
+    Returns:
+        One entry for each task with a record.
+    """
+    return [line.get("speed") for line in lines.values() if line is not None and line["status"] == "done"]
 
 
 def task_ending(line: Mapping[str, Any] | None) -> str:

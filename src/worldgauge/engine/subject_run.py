@@ -306,4 +306,7 @@ class SubjectRun:
             "error": outcome.error,
             "seconds": round(seconds, 3),
         }
-        self._journal.append({**line, "lost": list(lost)} if lost else line)
+        # Of an older record, what was measured when it was made.
+        speed = outcome.speed if planned.todo == "ask" else (planned.line or {}).get("speed")
+        more = {"speed": speed, "lost": list(lost)}
+        self._journal.append({**line, **{name: value for name, value in more.items() if value}})

@@ -6,7 +6,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from worldgauge.engine.store import explain_full_disk, read_record, write_record
 from worldgauge.engine.subjects import find_served, resolve_cached
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Score, Task
+from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.engine.workers.pool import Result
 from worldgauge.engine.workers.worker import Progress, one_line
 
@@ -36,6 +37,7 @@ class TaskOutcome:
         error: The error in one line, or the reason of a skip.
         kind: Name of the exception.
         trace: Traceback of the exception.
+        speed: What `Stopwatch.plain` says of the answers. None where there is no record, or it was made before.
     """
 
     status: str
@@ -43,6 +45,7 @@ class TaskOutcome:
     error: str | None = None
     kind: str | None = None
     trace: str | None = None
+    speed: dict[str, Any] | None = None
 
 
 def outcome_of_job(result: Result, folder: Path) -> TaskOutcome:
@@ -74,12 +77,14 @@ class LocalTaskContext:
         report: Called with the number of frames done and the total.
         deadline_s: Longest time in seconds between two calls of `progress`; the later call then raises. For subjects
             that cannot be stopped from outside. None for no limit.
+        speed: Measures the answers of the model.
     """
 
     directory: Path
     seed: int
     report: Callable[[int, int], None]
     deadline_s: float | None = None
+    speed: Stopwatch = field(default_factory=Stopwatch)
 
     def __post_init__(self) -> None:
         self._alive = time.monotonic()
@@ -194,12 +199,14 @@ def perform_and_score(
                 _check_scores(suite.all_scores(record, task_context), task), label, task_context.directory, key=score
             )
     except NotApplicableError as error:
-        return TaskOutcome("skipped", stage, one_line(error))
+        outcome = TaskOutcome("skipped", stage, one_line(error))
     except LostError:
         raise
     except (Exception, SystemExit) as error:
-        return failed_outcome(error, stage)
-    return TaskOutcome("done", stage)
+        outcome = failed_outcome(error, stage)
+    else:
+        outcome = TaskOutcome("done", stage)
+    return outcome if stage == "perform" else replace(outcome, speed=task_context.speed.plain())
 
 
 def failed_outcome(error: BaseException, stage: str) -> TaskOutcome:

@@ -47,6 +47,8 @@ class ComparedRun:
         outcomes: How each task ended.
         rollouts: Video by task id.
         failed: Tasks without scores.
+        speeds: What was measured of the answers, for each task with a record (`engine.result.list_speeds`).
+        bridges: Facts of the rate bridges of its records (`engine.result.list_bridges`).
     """
 
     label: str
@@ -61,6 +63,8 @@ class ComparedRun:
     outcomes: tuple[TaskEnding, ...]
     rollouts: Mapping[str, Path]
     failed: tuple[Failure, ...] = ()
+    speeds: tuple[Mapping[str, Any] | None, ...] = ()
+    bridges: tuple[Mapping[str, Any], ...] = ()
 
     @cached_property
     def by_metric(self) -> Mapping[str, Mapping[str, Score]]:
@@ -85,7 +89,8 @@ class ComparedRun:
 
         Other references that see them change them.
         """
-        return self.source == "truth" and "truth" in self.sees
+        asked_as_it_is = self.facts["subject"]["identity"].get("fps") is None
+        return self.source == "truth" and "truth" in self.sees and asked_as_it_is
 
     @property
     def privileged(self) -> bool:

@@ -9,7 +9,14 @@ from typing import Any
 
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.open_suite import open_suite
-from worldgauge.engine.result import find_runs, list_failures, read_current_lines, task_ending
+from worldgauge.engine.result import (
+    find_runs,
+    list_bridges,
+    list_failures,
+    list_speeds,
+    read_current_lines,
+    task_ending,
+)
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
@@ -86,6 +93,8 @@ def _read_run(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Compar
         tuple(outcomes),
         rollouts,
         tuple(list_failures(folder, lines)),
+        tuple(list_speeds(lines)),
+        tuple(list_bridges(folder, lines)),
     )
 
 

@@ -16,10 +16,12 @@ from markupsafe import Markup
 
 from worldgauge.core.statistics import FEWEST_RESAMPLED
 from worldgauge.engine.open_suite import open_suite
-from worldgauge.engine.result import with_motion
+from worldgauge.engine.result import with_motion, with_notes
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Table
+from worldgauge.engine.suite.rate_bridge import bridge_notes
+from worldgauge.engine.suite.speed import speed_table
 from worldgauge.metrics import metric_bounds
 from worldgauge.report import segmenter_accuracy as trust
 from worldgauge.report import tables
@@ -90,7 +92,11 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
     kinds = {e.label: e.kind for e in evidence.runs}
     failed = {e.label: e.failed for e in evidence.runs}
     made = suite.all_tables({e.label: e.scores for e in evidence.runs}, kinds, failed)
-    made = [*with_motion(made, {e.label: e.facts["subject"] for e in evidence.runs}), *more]
+    made = with_motion(made, {e.label: e.facts["subject"] for e in evidence.runs})
+    made = [*with_notes(made, bridge_notes({e.label: e.bridges for e in evidence.runs})), *more]
+    speed = speed_table({e.label: e.speeds for e in evidence.runs}, kinds)
+    if made and speed is not None:
+        made.append(speed)
     said = Vocabulary.of(suite)
     script = asset("page.js") + (asset("viewer.js") if suite.shows_answers else "")
     return (

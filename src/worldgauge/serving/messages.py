@@ -193,6 +193,7 @@ class Receipt:
         if header.get("id") != self._id:
             raise SubjectError(f"{self._who} answers question {short(header.get('id'))}, which was not asked")
         if kind in ("done", "error") and not names:
+            gpu_peak_of(header, self._who)
             return
         if kind != "chunk" or names != ["frames"] or type(index) is not int or not 0 <= index < len(self._done):
             raise SubjectError(
@@ -200,6 +201,7 @@ class Receipt:
                 "expected a chunk of frames"
             )
         request, done, frames = self._requests[index], self._done[index], announced[0]
+        self._check_rate(header.get("fps"), request.context.clip.fps)
         if not self._exact:
             self._bytes_left -= frames.nbytes + _CHUNK_BYTES
             if self._bytes_left < 0:
@@ -210,6 +212,15 @@ class Receipt:
         width, height = request.frame_size
         check_chunk(self._model, _stand_in(frames), done, request.horizon, (height, width))
         self._done[index] += frames.shape[0]
+
+    def _check_rate(self, given: Any, asked: float) -> None:
+        """Refuse frames of another rate than was asked for. A chunk need not tell its rate."""
+        is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+        if given is not None and not (is_number and math.isclose(given, asked, rel_tol=1e-3)):
+            raise SubjectError(
+                f"model '{self._model}' answers at {short(given)} frames/s where {asked:g} were asked for; declare the "
+                "rate that it makes as fps of its ModelSpec"
+            )
 
     def raise_error(self, header: Header) -> None:
         """Raise the error of an "error" message, with the request that it names.
@@ -224,6 +235,25 @@ class Receipt:
         if count > 1 and type(index) is int and 0 <= index < count:
             error.args = (f"{error} (request {index + 1} of a batch of {count})",)
         raise error
+
+
+def gpu_peak_of(header: Header, who: str) -> int | None:
+    """GPU memory that a server tells at the end of an answer.
+
+    Args:
+        header: Header of the message.
+        who: Name of the server, for messages.
+
+    Returns:
+        Most memory that tensors took, in bytes; None where the server does not tell.
+
+    Raises:
+        SubjectError: The field holds something else.
+    """
+    given = header.get("gpu_peak_bytes")
+    if given is not None and (type(given) is not int or not 0 <= given < 1 << 50):
+        raise SubjectError(f"{who}: gpu_peak_bytes is {short(given)}; give a whole number of bytes, or leave it out")
+    return given
 
 
 def said_by(header: Header, who: str, own: type[SubjectError] = SubjectError) -> WorldgaugeError:

@@ -13,7 +13,17 @@ from worldgauge.core.errors import LostError, SubjectError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.serving.channel import Channel, GoneError, Message, Question, SilentError
-from worldgauge.serving.messages import Hello, Receipt, Serves, Spec, hello_of, parts_of, rollout_message, spec_of
+from worldgauge.serving.messages import (
+    Hello,
+    Receipt,
+    Serves,
+    Spec,
+    gpu_peak_of,
+    hello_of,
+    parts_of,
+    rollout_message,
+    spec_of,
+)
 from worldgauge_serve import Arrays, ArraySpec, Header
 
 DEADLINE_S = 1800.0
@@ -173,11 +183,13 @@ class RemoteModel(Remote[ModelSpec]):
     Attributes:
         exact: Whether frames that were not requested in this form are refused on arrival; a check that judges them
             needs to see them.
+        gpu_peak_bytes: Most GPU memory that the last answer took, as the server tells it. None where it does not.
     """
 
     serves = "model"
     awaited = "frame"
     exact = True
+    gpu_peak_bytes: int | None = None
 
     def rollout(self, request: RolloutRequest) -> Generator[Frames]:
         """Run one rollout. Closing the iterator early cancels the rest.
@@ -241,10 +253,13 @@ class RemoteModel(Remote[ModelSpec]):
         def judge() -> Receipt:
             return Receipt(self._who, self.spec.name, name, requests, exact=self.exact)
 
+        self.gpu_peak_bytes = None
         with closing(self._messages(header, arrays, judge)) as messages:
             for said, frames in messages:
                 if said["type"] == "chunk":
                     yield said["index"], frames["frames"]
+                elif said["type"] == "done":
+                    self.gpu_peak_bytes = gpu_peak_of(said, self._who)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
 from worldgauge.core.errors import LostError, NotApplicableError, UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.core.model import ModelSpec, RolloutRequest, checked_rollout
+from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Cell, Record, Score, Table, TableRow, Task, TaskContext, TaskView
@@ -89,7 +89,7 @@ class Echo(Suite):
         writer = (
             Writer(task_context.directory / "rollout.mp4", fps=20, kind="lossless") if self.settings["video"] else None
         )
-        for chunk in checked_rollout(subject, request):
+        for chunk in task_context.speed.rollout(subject, request):
             levels += [float(picture.mean()) for picture in chunk]
             if writer is not None:
                 writer.write(chunk)

@@ -97,6 +97,14 @@ while True:
         LINE.sendall(header(**chunk, arrays=frames(1, 1 << 12, 1 << 12, 3, dtype="float64")))
         for _ in range(3 * 8):
             LINE.sendall(bytes(1 << 24))
+    elif HOW == "another rate":
+        LINE.sendall(header(**chunk, fps=25, arrays=frames(1, 12, 16, 3)))
+    elif HOW == "rate of text":
+        LINE.sendall(header(**chunk, fps="20", arrays=frames(1, 12, 16, 3)))
+    elif HOW == "memory of text":
+        LINE.sendall(good * 6 + header(type="done", id=name, gpu_peak_bytes="9 GB"))
+    elif HOW == "memory below zero":
+        LINE.sendall(good * 6 + header(type="done", id=name, gpu_peak_bytes=-1))
     elif HOW == "wrong id":
         LINE.sendall(header(**{**chunk, "id": "other"}, arrays=frames(1, 12, 16, 3)))
     elif HOW == "id of a list":

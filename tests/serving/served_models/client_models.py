@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -30,6 +31,32 @@ class Fade:
                 frame = share * frame + (1 - share) * grey
                 chunk.append(frame.astype(np.uint8))
             yield np.stack(chunk)
+
+
+class OnGpus(Fade):
+    """Fades with a torch that counts what its answers take on two GPUs: `gb` on each, more in the first answer."""
+
+    needs = {}  # noqa: RUF012 - it only counts
+
+    def __init__(self, gb):
+        super().__init__()
+        self.peaks, self.gb, self.asked = [0, 0], gb, 0
+
+        def forget(device):
+            self.peaks[device] = 0
+
+        cuda = SimpleNamespace(
+            is_initialized=lambda: self.asked > 0,
+            device_count=lambda: 2,
+            reset_peak_memory_stats=forget,
+            max_memory_allocated=lambda device: self.peaks[device],
+        )
+        sys.modules["torch"] = SimpleNamespace(cuda=cuda)
+
+    def rollout(self, request):
+        self.asked += 1
+        self.peaks = [int(self.gb * 1e9) + (self.asked == 1)] * 2
+        yield from super().rollout(request)
 
 
 class Slow(Fade):

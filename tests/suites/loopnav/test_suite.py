@@ -11,10 +11,11 @@ import pytest
 from support.task_context import QuietContext
 from worldgauge.core.actions import describe
 from worldgauge.core.episode import Episode
-from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.errors import DataError, SubjectError, UnknownNameError, UsageError
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.suite.contract import Score, Task
 from worldgauge.models import models
+from worldgauge.models.references.truth import Truth
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.suite import LoopNav
@@ -220,10 +221,43 @@ def test_depth_comes_on_the_grid_of_the_model(walk: tuple[Episode, int]) -> None
     assert context.last(2).depth is not None
 
 
-def test_a_model_of_another_rate_is_not_asked(walk: tuple[Episode, int]) -> None:
+def test_a_model_of_another_rate_is_shown_the_way_out_at_its_own(walk: tuple[Episode, int]) -> None:
     episode, start = walk
-    with pytest.raises(NotApplicableError, match="10 frames/s"):
-        make_request(episode, start, ModelSpec("slow", fps=10), LoopNavSettings(), seed=1)
+    request = make_request(episode, start, ModelSpec("slow", fps=10), LoopNavSettings(), seed=1)
+    assert (len(request.context), request.context.clip.fps) == ((start - 1) // 2 + 1, 10)
+    assert np.array_equal(request.context.clip[-1], episode.clip[start - 1])
+
+
+@pytest.mark.parametrize("alignment", ["end", "start"])
+def test_what_a_model_of_another_rate_never_imagined_is_not_scored(
+    alignment: str, tasks: list[Task], walk: tuple[Episode, int], tmp_path: Path
+) -> None:
+    episode, start = walk
+    suite = LoopNav(alignment=alignment)
+    folder = tmp_path / "seven"
+    folder.mkdir()
+    record = suite.perform(tasks[0], Truth(fps=7), QuietContext(folder))
+    asked = len(episode) - start
+    drawn = int(int(asked * 7 / 20) * 20 / 7)
+    assert drawn < asked
+    bridge = record.facts["bridge"]
+    assert (bridge["frames_asked"], bridge["never_imagined"]) == (asked, asked - drawn)
+    found = {one.metric: one for one in suite.score(record, QuietContext(folder))}
+    assert found["psnr"].n == len(found["psnr"].series) == drawn == record.facts["frames_generated"]
+    truth, rollout = suite.compared_clips(record)
+    assert len(truth) == len(rollout) == drawn
+
+
+def test_the_bridge_costs_less_at_rates_nearer_to_that_of_the_recording(tasks: list[Task], tmp_path: Path) -> None:
+    found = []
+    for fps in (20, 16, 4):
+        folder = tmp_path / str(fps)
+        folder.mkdir()
+        record = LoopNav().perform(tasks[0], Truth(fps=fps), QuietContext(folder))
+        scores = {one.metric: one.value for one in LoopNav().score(record, QuietContext(folder))}
+        found.append((scores["mse"], scores["sgcs"]))
+    assert found[0][0] == 0 < found[1][0] < found[2][0]
+    assert found[0][1] >= found[1][1] > found[2][1]
 
 
 def test_lpips_is_computed_when_its_weights_are_given(tasks: list[Task], tmp_path: Path) -> None:

@@ -82,5 +82,5 @@ def test_order_of_names_does_not_matter() -> None:
 
 
 def test_what_only_scoring_reads_is_said() -> None:
-    asked = {"tests", "perspectives", "horizon", "context", "mirror_set", "mirror_folders"}
+    asked = {"tests", "perspectives", "horizon", "context", "drawn", "mirror_set", "mirror_folders"}
     assert {field.name for field in fields(Settings)} - Mind.scoring_settings == asked

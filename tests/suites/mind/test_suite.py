@@ -30,6 +30,7 @@ from worldgauge.engine.videos import score_videos
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import pair_error, prepared
 from worldgauge.models import models
+from worldgauge.models.references.truth import Truth
 from worldgauge.perception.loading import open_perception
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format.layout import IMAGES
@@ -82,6 +83,22 @@ def slide(positions: list[int], size: tuple[int, int] = (96, 54), seed: int = 5)
     width, height = size
     wall = np.random.default_rng(seed).integers(0, 256, (height // 6, width, 3), np.uint8).repeat(6, 0).repeat(3, 1)
     return np.stack([wall[:, 60 + p : 60 + p + width] for p in positions])
+
+
+class Places:
+    """Draws what is seen from a place as the same noise, whenever the camera is there, and the start as it was."""
+
+    def __init__(self, fps: float) -> None:
+        self.spec = ModelSpec("places", control="camera", fps=fps)
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        width, height = request.frame_size
+        assert request.poses is not None
+        start = request.context.poses[-1, :3, 3]
+        for place in np.linalg.norm(request.poses[:, :3, 3] - start, axis=1):
+            seed = round(1e6 * place)
+            noise = np.random.default_rng(seed).integers(0, 256, (1, height, width, 3), np.uint8)
+            yield noise if seed else request.context.clip[-1][None]
 
 
 OUT_AND_BACK = [*range(1, 25), *range(23, -1, -1)]
@@ -241,9 +258,41 @@ class TestQuestion:
 
     def test_what_cannot_be_asked_is_a_skip(self, tasks: dict[str, Task]) -> None:
         question = question_of(clip_of(tasks[MEM]), Settings.of({}))
-        for spec in (ModelSpec("m", fps=30), ModelSpec("m", view="panorama")):
-            with pytest.raises(NotApplicableError, match="'m'"):
-                request_of(question, spec, Settings.of({}))
+        with pytest.raises(NotApplicableError, match="'m'"):
+            request_of(question, ModelSpec("m", view="panorama"), Settings.of({}))
+
+    @pytest.mark.parametrize(("fps", "drawn", "missing"), [(16, "nearest", 0), (25, "blend", 1), (7, "nearest", 3)])
+    def test_exact_poses_do_not_lose_by_the_rate_of_the_model(
+        self, tasks: dict[str, Task], tmp_path: Path, fps: float, drawn: str, missing: int
+    ) -> None:
+        """The path is compared at the times of the recording, and errors of a steady walk are those of rounding."""
+        record = perform(Truth(fps=fps), tasks[MEM], tmp_path / "a", drawn=drawn)
+        bridge = record.facts["bridge"]
+        assert (bridge["own_fps"], bridge["fps"], bridge["drawn"]) == (fps, 24, drawn)
+        assert (record.facts["frames_generated"], bridge["never_imagined"]) == (30 - missing, missing)
+        found = scored(record)
+        plain = scored(perform(Truth(), tasks[MEM], tmp_path / "b"))
+        assert found["lcm/rpe_rot_deg"].value == pytest.approx(plain["lcm/rpe_rot_deg"].value, abs=0.2)
+        assert found["lcm/rpe_trans"].value == pytest.approx(plain["lcm/rpe_trans"].value, abs=0.02)
+        assert found["lcm/mse_720p"].n == 30 - missing
+        assert found["lcm/mse_720p"].value > plain["lcm/mse_720p"].value == 0
+
+    def test_a_mirrored_path_comes_back_at_another_rate(self, tasks: dict[str, Task], tmp_path: Path) -> None:
+        """48 frames at 24 a second are 32 at 16: drawn again, the way back shows the frames of the way out."""
+        record = perform(Places(16), tasks[PATH], tmp_path)
+        assert record.facts["bridge"]["own_frames"] == 32
+        assert record.facts["frames_generated"] == 48
+        found = scored(record)
+        assert found["gsc_aligned_mse"].value == 0
+        assert found["gsc_aligned_mse"].n == 24
+        assert found["gsc_aligned_mse"].facts["frames_asked"] == 48
+
+    def test_frames_never_imagined_are_no_reason_for_a_flag(self, tasks: dict[str, Task], tmp_path: Path) -> None:
+        suite = Mind(poses="exact")
+        record = perform(Truth(fps=7), tasks[MEM], tmp_path / "a")
+        scores = suite.score(record, QuietContext(record.directory))
+        tables = suite.summarize({"truth": scores}, {"truth": "reference"}, {})
+        assert [row.flag for row in tables[0].rows] == [""]
 
 
 class TestMemory:

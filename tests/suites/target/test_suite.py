@@ -26,8 +26,10 @@ from worldgauge.core.image import Frames, read_png
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, Task
+from worldgauge.engine.suite.rate_bridge import RateBridge
 from worldgauge.models import models
 from worldgauge.models.outside.videos import Videos
+from worldgauge.models.references.truth import Truth
 from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target import decoding, scoring
 from worldgauge.suites.target.decoding import decoder_of
@@ -184,9 +186,19 @@ class TestQuestion:
         end = question.request.poses[-1, :2, 3]
         assert np.linalg.norm(end - curve.poses[-1, :2, 3]) < 1e-9
 
-    def test_a_rate_the_model_has_not_is_not_asked(self, curve: Scenario) -> None:
-        with pytest.raises(NotApplicableError, match="16 frames/s, 25 are asked"):
-            make_question(curve, ModelSpec("m", fps=16), Settings(fps=25), seed=1)
+    def test_a_rate_that_is_asked_for_is_bridged_to_that_of_the_model(self, curve: Scenario) -> None:
+        question = make_question(curve, ModelSpec("m", fps=16), Settings(fps=25), seed=1)
+        assert (question.fps, question.request.horizon) == (25, 200)
+        assert question.request.context.clip.fps == 16
+        assert question.bridge["bridge"] == RateBridge(16, 25, 200).facts
+
+    def test_a_video_at_the_models_own_rate_is_judged_as_it_is(self, curve: Scenario) -> None:
+        question = make_question(curve, ModelSpec("m", fps=16), Settings(), seed=1)
+        rates = {"own_fps": 16, "fps": 5, "drawn": None, "frames_asked": 128, "never_imagined": 0}
+        assert question.bridge == {"bridge": rates}
+        assert make_question(curve, ModelSpec("m"), Settings(fps=16), seed=1).bridge == {}
+
+    def test_what_cannot_be_asked_is_not_asked(self, curve: Scenario) -> None:
         with pytest.raises(NotApplicableError, match="no video"):
             make_question(curve, ModelSpec("m", fps=0.1), Settings(), seed=1)
         with pytest.raises(NotApplicableError, match="panoramas"):
@@ -351,6 +363,18 @@ class TestScores:
         }
         assert found["render"].value == pytest.approx(found["truth"].value, abs=0.005)
         assert found["render"].value == pytest.approx(0.9, abs=0.01)
+
+    @pytest.mark.parametrize(("fps", "asked", "drawn"), [(16, None, "nearest"), (3, 5, "nearest"), (16, 5, "blend")])
+    def test_the_true_path_keeps_its_worth_at_the_rate_of_a_model(
+        self, fps: float, asked: float | None, drawn: str, tasks: list[Task], tmp_path: Path
+    ) -> None:
+        settings = {"decoder": "exact", "profile": "aligned", "fps": asked, "drawn": drawn}
+        found = {
+            rate: scored(perform(Truth(fps=rate), tasks[0], tmp_path / str(rate), **settings), **settings)
+            for rate in (None, fps)
+        }
+        plain, bridged = found[None]["path/ade"].value, found[fps]["path/ade"].value
+        assert bridged == pytest.approx(plain, abs=0.05)
 
     def test_errors_along_the_path(self, scores: dict[str, dict[str, Score]], curve: Scenario) -> None:
         head, series = scores["freeze"]["path/overall"], scores["freeze"]["path/ade"].series

@@ -28,6 +28,7 @@ from worldgauge.engine.suite.contract import (
 )
 from worldgauge.engine.suite.demo_set import DemoSet
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, digest_of_metrics, own_scores, own_tables
+from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.engine.suite.rollout import fit_context, fit_truth, open_rollout, run_rollout
 from worldgauge.engine.suite.tables import make_cell, sort_rows
 from worldgauge.engine.suite.trial_questions import TrialQuestions
@@ -230,7 +231,8 @@ class Suite:
             truth=fit_truth(episode.clip[start:], spec) if "truth" in spec.inputs else None,
             task=task.id,
         )
-        answer = run_rollout(subject, request, episode.clip.fps, task_context)
+        drawn = self.options.drawn if isinstance(self.options, BridgeSettings) else "nearest"
+        answer = run_rollout(subject, request, episode.clip.fps, task_context, drawn=drawn)
         facts = {"caption": request.caption, **answer.facts}
         return Record(task, spec.name, task_context.directory, facts, answer.rollout)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
@@ -14,6 +14,9 @@ from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.worlds.blocks.mesh import Mesh
+
+if TYPE_CHECKING:
+    from worldgauge.engine.suite.speed import Stopwatch
 
 Better = Literal["higher", "lower", "neither"]
 
@@ -256,12 +259,15 @@ class TaskContext(Protocol):
     Attributes:
         directory: Folder of the record.
         seed: Seed of the task.
+        speed: Measures the answers of the model.
     """
 
     directory: Path
     """The record's own folder: the only place a suite may write."""
     seed: int
     """Of this task, whatever the order of tasks and the number of workers."""
+    speed: Stopwatch
+    """Through it the model is asked (`write_rollout` does so), so that tables can tell how fast it is."""
 
     def progress(self, done: int, total: int) -> None:
         """Report progress, which also keeps the task alive. Call it after every frame or chunk.

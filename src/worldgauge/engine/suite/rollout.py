@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.episode import Context, WorldFacts
-from worldgauge.core.errors import DataError, SubjectError
+from worldgauge.core.errors import DataError, ShapeError, SubjectError
 from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.image import Frames
 from worldgauge.core.io import digest_of_file
-from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, checked_rollout
+from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.suite.contract import Record, TaskContext
+from worldgauge.engine.suite.rate_bridge import Drawn, RateBridge, at_rate, takes_rate
 from worldgauge.worlds import open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
 
@@ -42,23 +44,44 @@ class KeptRollout:
     facts: Mapping[str, Any]
 
 
-def fit_context(context: Context, spec: ModelSpec, limit: int | None, world: WorldFacts | None) -> Context:
-    """Prepare a context for a model: the last frames, cropped and resized as the model declares.
+@dataclass(frozen=True)
+class WrittenRollout:
+    """A rollout that was written to a video.
+
+    Attributes:
+        frames: Number of frames.
+        poses: Camera-to-world poses of the frames, (n, 4, 4). None where the model gives none.
+        bridge: The fact "bridge" where the model was asked at another rate (`RateBridge.facts`); else empty.
+    """
+
+    frames: int
+    poses: FloatArray | None
+    bridge: Mapping[str, Any] = field(default_factory=dict)
+
+
+def fit_context(
+    context: Context, spec: ModelSpec, limit: int | None, world: WorldFacts | None, *, in_steps: bool = False
+) -> Context:
+    """Prepare a context for a model: the last frames, at its rate, cropped and resized as the model declares.
 
     It holds perspective views or panoramas, with depth where the model wants depth and the world is known.
 
     Args:
         context: All frames that may be shown.
         spec: What the model declares.
-        limit: Largest number of frames. None for no limit besides that of the model.
+        limit: Largest number of these frames. None for no limit besides that of the model, which is of its own frames.
         world: The world, for depth.
+        in_steps: Whether frames are one a step of a closed loop. Steps take no time, so a rate means nothing to them.
 
     Returns:
         The context for the model.
     """
-    for most in (limit, spec.max_context):
-        if most is not None:
-            context = context.last(most)
+    if limit is not None:
+        context = context.last(limit)
+    if spec.fps is not None and not in_steps and not takes_rate(spec, context.clip.fps):
+        context = at_rate(context, spec.fps)
+    if spec.max_context is not None:
+        context = context.last(spec.max_context)
     if spec.crop is not None:
         context = context.cropped(*spec.crop)
     if spec.frame_size is not None:
@@ -74,59 +97,95 @@ def fit_truth(clip: Clip, spec: ModelSpec) -> Clip:
     return clip if spec.frame_size is None else clip.resized(*spec.frame_size)
 
 
-def run_rollout(subject: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext) -> KeptRollout:
+def run_rollout(
+    subject: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext, *, drawn: Drawn = "nearest"
+) -> KeptRollout:
     """Ask a model and store its frames without loss, with the camera poses where the model gives them.
 
     Args:
         subject: The model.
-        request: What it is asked.
+        request: What it is asked, as for `write_rollout`.
         fps: Frames per second of the video.
-        task_context: Folder, seed and progress of the task.
+        task_context: Folder, seed, progress and stopwatch of the task.
+        drawn: How frames of a model of another rate are drawn.
 
     Returns:
-        The stored rollout.
+        The stored rollout. Its facts have "bridge" where the model was asked at another rate.
 
     Raises:
         SubjectError: When the model breaks its contract.
+        NotApplicableError: When the time asked for is too short for the model's rate.
     """
     path = task_context.directory / ROLLOUT
-    poses = write_rollout(subject, request, path, fps, task_context)
-    if poses is not None:
-        rows = json.dumps({"poses": poses[:, :3].reshape(len(poses), 12).tolist()})
+    written = write_rollout(subject, request, path, fps, task_context, drawn=drawn)
+    if written.poses is not None:
+        rows = json.dumps({"poses": written.poses[:, :3].reshape(-1, 12).tolist()})
         (task_context.directory / POSES).write_text(rows + "\n")
     width, height = request.frame_size
     facts = {
-        "frames_generated": request.horizon,
+        "frames_generated": written.frames,
         "fps": fps,
         "resolution": [width, height],
         "finished_video": None,
-        "poses": None if poses is None else POSES,
+        "poses": None if written.poses is None else POSES,
+        **written.bridge,
     }
     return KeptRollout(ROLLOUT, Clip.open(path), facts)
 
 
 def write_rollout(
-    subject: WorldModel, request: RolloutRequest, video: Path, fps: float, task_context: TaskContext
-) -> FloatArray | None:
-    """Write the frames of a model to a video without loss.
+    subject: WorldModel,
+    request: RolloutRequest,
+    video: Path,
+    fps: float,
+    task_context: TaskContext,
+    *,
+    drawn: Drawn = "nearest",
+) -> WrittenRollout:
+    """Write the frames of a model to a video without loss, drawn at the times of the request whatever its own rate.
 
     Args:
         subject: The model.
-        request: What it is asked.
+        request: What it is asked at `fps`, with a context from `fit_context`.
         video: File to write.
-        fps: Frames per second of the video.
-        task_context: Folder, seed and progress of the task.
+        fps: Frames per second of the video, and of what is asked.
+        task_context: Folder, seed, progress and stopwatch of the task.
+        drawn: How frames of a model of another rate are drawn.
 
     Returns:
-        Camera-to-world poses of the frames, (n, 4, 4). None where the model gives none.
+        What was written.
 
     Raises:
         SubjectError: When the model breaks its contract.
+        NotApplicableError: When the time asked for is too short for the model's rate.
     """
+    bridge = RateBridge.to(subject.spec, fps, request.horizon, drawn)
+    seen = request.context
+    if bridge is not None:
+        request = bridge.request(request)
+    done = 0
+
+    def answer() -> Iterator[Frames]:
+        nonlocal done
+        for chunk in task_context.speed.rollout(subject, request):
+            yield chunk
+            done += len(chunk)
+            task_context.progress(done, request.horizon)
+
     with Writer(video, fps=fps, kind="lossless") as out:
-        for chunk in checked_rollout(subject, request):
+        for chunk in answer() if bridge is None else bridge.draw(answer(), seen.clip[-1]):
             out.write(chunk)
-            task_context.progress(out.frames, request.horizon)
+    poses = _camera_path(subject, request)
+    if bridge is None:
+        return WrittenRollout(request.horizon, poses)
+    try:
+        poses = None if poses is None else bridge.poses(poses, seen.poses[-1])
+    except ShapeError as error:
+        raise SubjectError(f"model '{subject.spec.name}': camera_path: {error}") from None
+    return WrittenRollout(bridge.frames, poses, {"bridge": bridge.facts})
+
+
+def _camera_path(subject: WorldModel, request: RolloutRequest) -> FloatArray | None:
     path = subject.camera_path(request) if isinstance(subject, TellsPath) else None
     if path is None:
         return None

@@ -23,12 +23,14 @@ class Truth:
 
     Args:
         view: Kind of image that it returns, "perspective" or "panorama".
+        fps: Frames a second at which it wants to be asked, by default those of the recording. At another rate it shows
+            what the rate bridge alone costs a model.
     """
 
     name = "truth"
 
-    def __init__(self, view: View = "perspective") -> None:
-        self.spec = ModelSpec(self.name, view=view, inputs=frozenset({"truth"}))
+    def __init__(self, view: View = "perspective", fps: float | None = None) -> None:
+        self.spec = ModelSpec(self.name, view=view, fps=fps, inputs=frozenset({"truth"}))
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """The recorded frames, in chunks of one.

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from worldgauge.core.episode import Goal
+from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.suites.closedloop.policies.contract import (
     ActionPlan,
     Candidate,
@@ -141,7 +142,13 @@ class Imagine(Protocol):
 
 
 class RemembersViews(Imagine, Protocol):
-    """An `Imagine` that also stores what is seen between decisions."""
+    """An `Imagine` that also stores what is seen between decisions.
+
+    Attributes:
+        speed: Through it the model is asked; an episode sets its own.
+    """
+
+    speed: Stopwatch
 
     def remember(self) -> None:
         """Store what is seen now; called at the start and after every action."""

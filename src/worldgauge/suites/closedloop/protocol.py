@@ -38,7 +38,9 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
     env = task.make_env()
     goal, rules = task.goal(env), task.rules(env, seed)
     imagine = task.imagination(subject, env, seed, engine_task.id) if imagines(subject) else None
-    remember = None if imagine is None else imagine.remember
+    remember = None
+    if imagine is not None:
+        remember, imagine.speed = imagine.remember, task_context.speed
     with Tracer(task_context.directory, env) as tracer:
         traced = TracedEnv(env, tracer, lambda: task_context.progress(tracer.decisions, 0), remember)
         traced.reset()

@@ -64,7 +64,7 @@ class StepQuestions(TrialQuestions):
         fps = NAV_STEPS.fps if spec.fps is None else float(spec.fps)
         pose = stances[start - 1].eye()
         seen = Clip.from_array(_picture(stances[start - 1], camera)[None].copy(), fps)
-        shown = fit_context(Context(seen, pose[None], _keys((), fps), camera), spec, None, _HOME)
+        shown = fit_context(Context(seen, pose[None], _keys((), fps), camera), spec, None, _HOME, in_steps=True)
         real = _replayed(stances[start - 1], steps) if "truth" in spec.inputs else ()
         truth = Clip.from_array(np.stack([_picture(one, camera) for one in real]), fps) if real else None
         return RolloutRequest(

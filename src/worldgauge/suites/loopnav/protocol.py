@@ -9,10 +9,9 @@ from typing import Any
 from worldgauge.core.actions import describe
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import NotApplicableError
-from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel, checked_rollout
-from worldgauge.core.video import Writer
+from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
-from worldgauge.engine.suite.rollout import ROLLOUT, fit_context, fit_truth
+from worldgauge.engine.suite.rollout import ROLLOUT, fit_context, fit_truth, write_rollout
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.worlds import caption_of
@@ -30,19 +29,18 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
 
     Raises:
         SubjectError: The model breaks its contract.
-        NotApplicableError: The model needs what this recording does not have.
+        NotApplicableError: The model needs what this recording does not have, or the way back is too short for its
+            rate.
     """
     episode, start = episode_of(task)
     request = replace(make_request(episode, start, subject.spec, settings, seed=task_context.seed), task=task.id)
-    with Writer(task_context.directory / ROLLOUT, fps=episode.clip.fps, kind="lossless") as out:
-        for chunk in checked_rollout(subject, request):
-            out.write(chunk)
-            task_context.progress(out.frames, request.horizon)
+    video = task_context.directory / ROLLOUT
+    written = write_rollout(subject, request, video, episode.clip.fps, task_context, drawn=settings.drawn)
     width, height = request.frame_size
     facts: dict[str, Any] = {
         "frames": len(episode),
         "generated_from": start,
-        "frames_generated": request.horizon,
+        "frames_generated": written.frames,
         "context_frames_used": len(request.context),
         "control": subject.spec.control,
         "inputs": sorted(subject.spec.inputs),
@@ -51,6 +49,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         "resolution": [width, height],
         "seed": task_context.seed,
         "flags": list(task.sample["flags"]),
+        **written.bridge,
     }
     return Record(task, subject.spec.name, task_context.directory, facts, ROLLOUT)
 
@@ -80,17 +79,15 @@ def make_request(
     Args:
         episode: The recording, N frames.
         start: First frame of the way back. Frames [0, start) are shown, cut to what fits.
-        spec: What the model needs.
+        spec: What the model needs. Controls are those of frames start .. N - 1, at the recording's rate.
         settings: Limit of the context.
         seed: Seed of the rollout.
 
     Raises:
-        NotApplicableError: When the model draws panoramas or runs at another frame rate.
+        NotApplicableError: When the model draws panoramas.
     """
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of loopnav are perspective views")
-    if spec.fps is not None and spec.fps != episode.clip.fps:
-        raise NotApplicableError(f"'{spec.name}' runs at {spec.fps:g} frames/s, the recording at {episode.clip.fps:g}")
     context = fit_context(episode.context(0, start), spec, settings.context, episode.world)
     # Row start - 1 leads from the last context frame to the first frame that is asked for.
     future = episode.actions[start - 1 :]

@@ -33,7 +33,7 @@ def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) 
     """
     episode, start = episode_of(record.task)
     rollout = open_rollout(record)
-    truth = _drawable(episode.clip[start:], record)
+    truth = _drawable(episode.clip[start : start + len(rollout)], record)
     compared = _drawable(_compared(episode, start, len(rollout), settings), record)
     scores = [
         *_pixel_scores(record, compared, rollout, settings, task_context),
@@ -61,7 +61,8 @@ def compared_clips(record: Record, settings: LoopNavSettings) -> tuple[Clip, Cli
 
 def _compared(episode: Episode, start: int, count: int, settings: LoopNavSettings) -> Clip:
     """Frames of the recording that pixel metrics compare: the way back, or the fault of the release."""
-    return episode.clip[:count] if settings.alignment == "start" else episode.clip[start:]
+    first = 0 if settings.alignment == "start" else start
+    return episode.clip[first : first + count]
 
 
 def _drawable(clip: Clip, record: Record) -> Clip:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from worldgauge.core.errors import UnknownNameError
 from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.network_settings import networks_digest
+from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.engine.suite.settings import naming_setting, with_parity
 from worldgauge.perception import estimators
 from worldgauge.perception.naming import What
@@ -22,7 +23,7 @@ RELEASED: dict[str, Any] = {"empty": "zero", "matching": "padded_cost", "alignme
 
 
 @dataclass(frozen=True)
-class LoopNavSettings:
+class LoopNavSettings(BridgeSettings):
     """Settings of the suite, as `--set` takes them."""
 
     context: int | None = option(

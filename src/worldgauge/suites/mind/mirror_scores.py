@@ -16,7 +16,7 @@ from worldgauge.suites.mind.learned_scores import SceneLpips, scene_lpips
 from worldgauge.suites.mind.metrics.out_leg_motion import moves, out_leg_motion
 from worldgauge.suites.mind.metrics.scene_consistency import SceneErrors, scene_errors, turn_frame
 from worldgauge.suites.mind.motion import leg_motion, real_motion
-from worldgauge.suites.mind.protocol import ClipQuestion
+from worldgauge.suites.mind.protocol import ClipQuestion, reachable
 from worldgauge.suites.mind.settings import Settings
 
 BATCH = 10
@@ -90,7 +90,7 @@ def _scores(
     facts: dict[str, Any] = {
         "frames": count,
         "frames_scored": min(count, path.asked),
-        "frames_asked": path.asked,
+        "frames_asked": reachable(record, path.asked),
         "motion": motion,
         "real_motion": real,
         "moves": moves(motion, real) if motion is not None and real else None,

@@ -58,7 +58,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
 
     Raises:
         SubjectError: The model breaks its contract.
-        NotApplicableError: The model needs what the clip does not have.
+        NotApplicableError: The model needs what the clip does not have, or the clip is too short for its rate.
     """
     clip = clip_of(task)
     if clip.is_submitted:
@@ -80,7 +80,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         answer = copy_video(subject, task.id, task_context)
         return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
     request = request_of(question, subject.spec, settings, task=task.id, seed=task_context.seed)
-    answer = run_rollout(subject, request, question.episode.clip.fps, task_context)
+    answer = run_rollout(subject, request, question.episode.clip.fps, task_context, drawn=settings.drawn)
     facts |= {"context_frames_used": len(request.context), "caption": request.caption}
     return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
 
@@ -95,6 +95,12 @@ def _submitted(task: Task, clip: MindClip, subject: WorldModel, task_context: Ta
     answer = copy_video(subject, task.id, task_context)
     facts = {"control": subject.spec.control, "crop": None, "frames_asked": clip.frames}
     return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
+
+
+def reachable(record: Record, asked: int) -> int:
+    """Those of the frames asked for that are not beyond the last frame of a model of another rate."""
+    bridge = record.facts.get("bridge")
+    return asked if bridge is None else min(asked, int(bridge["frames_asked"]) - int(bridge["never_imagined"]))
 
 
 def _refuse_context(video: Path, clip: MindClip) -> None:
@@ -150,13 +156,11 @@ def request_of(
         seed: Seed of the model.
 
     Raises:
-        NotApplicableError: The model draws panoramas or runs at another frame rate.
+        NotApplicableError: The model draws panoramas.
     """
     episode = question.episode
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of mind are perspective views")
-    if spec.fps is not None and spec.fps != episode.clip.fps:
-        raise NotApplicableError(f"'{spec.name}' runs at {spec.fps:g} frames/s, the recording at {episode.clip.fps:g}")
     context = fit_context(episode.context(0, question.context_end), spec, settings.context, episode.world)
     wants_truth = "truth" in spec.inputs and question.truth is not None
     return RolloutRequest(

@@ -16,7 +16,7 @@ from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.learned_scores import LearnedScores, missing_learned
 from worldgauge.suites.mind.mirror_scores import mirror_scores, submitted_scores
 from worldgauge.suites.mind.motion import PERIOD, MotionMeter
-from worldgauge.suites.mind.protocol import ClipQuestion, question_of
+from worldgauge.suites.mind.protocol import ClipQuestion, question_of, reachable
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import clip_of
 
@@ -126,7 +126,7 @@ def _frame_scores(
     facts: dict[str, Any] = {
         "frames": len(rollout),
         "frames_scored": count,
-        "frames_asked": scored_frames(asked, settings.window),
+        "frames_asked": scored_frames(reachable(record, asked), settings.window),
         "is_longer": len(rollout) > clip.frames - clip.mark_time,
         "horizon": settings.horizon,
         "mark_time": clip.mark_time,

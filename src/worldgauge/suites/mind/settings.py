@@ -9,6 +9,7 @@ from typing import Any, Literal
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.network_settings import networks_digest
+from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.engine.suite.settings import naming_setting, with_parity
 from worldgauge.perception.decoders.opening import digest_of
 from worldgauge.perception.naming import What
@@ -40,7 +41,7 @@ def _parts_rule(known: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(BridgeSettings):
     """Options of MIND; those from `window` on switch between known behaviour of the released scorer and ours."""
 
     tests: str = option(",".join(TESTS), "Tests to run, separated by commas.", rule=_parts_rule(TESTS))

@@ -56,7 +56,8 @@ class Mind(Suite):
         {line.metric.rpartition("/")[2] for line in summary.LINES} | {"gsc_psnr", "gsc_ssim", "out_leg_motion"}
     )
     choosing_settings = frozenset({"tests", "perspectives", "mirror_set", "mirror_folders"})
-    scoring_settings = frozenset(field.name for field in fields(Settings)) - choosing_settings - {"horizon", "context"}
+    asking_settings = frozenset({"horizon", "context", "drawn"})
+    scoring_settings = frozenset(field.name for field in fields(Settings)) - choosing_settings - asking_settings
 
     @classmethod
     def trial_questions(cls) -> TrialQuestions:

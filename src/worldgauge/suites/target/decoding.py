@@ -17,7 +17,7 @@ from worldgauge.engine.suite.rollout import open_rollout, read_poses
 from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
 from worldgauge.perception.decoders.cache import decode_cached
 from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.frames import current_frame, with_first_frame
+from worldgauge.suites.target.frames import current_frame
 from worldgauge.suites.target.planners import current_pose
 from worldgauge.suites.target.settings import Settings
 
@@ -79,7 +79,7 @@ def decode_video(
     if follows and settings.parity is None:
         current = current_frame(scenario)
         content = digest_of(content.encode() + current.tobytes())
-        clip = with_first_frame(_as_drawn(current, clip, crop, follows), clip)
+        clip = clip.after(_as_drawn(current, clip, crop, follows))
         poses = None if poses is None else np.concatenate([current_pose(scenario)[None], poses])
     request = DecodeRequest(
         clip,

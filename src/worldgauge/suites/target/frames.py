@@ -1,8 +1,6 @@
-"""Clips of chosen frames, and the frames that a scenario has to show."""
+"""The frames that a scenario has to show, and when."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +9,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image, read_png
 from worldgauge.core.video import Clip
-from worldgauge.suites.target.format.scenario import Scenario, open_video, picked, truth_clip, video_frames_of
+from worldgauge.suites.target.format.scenario import Scenario, open_video, truth_clip, video_frames_of
 
 
 def current_frame(scenario: Scenario) -> Image:
@@ -64,7 +62,7 @@ def truth_at(scenario: Scenario, count: int, fps: float) -> Clip:
     """
     height, width = current_frame(scenario).shape[:2]
     clip = truth_clip(scenario).resized(width, height)
-    return picked(clip, np.minimum(rows_after(scenario, count, fps), len(clip) - 1).tolist(), fps)
+    return clip.picked(np.minimum(rows_after(scenario, count, fps), len(clip) - 1).tolist(), fps)
 
 
 def rows_after(scenario: Scenario, count: int, fps: float) -> NDArray[np.int64]:
@@ -94,27 +92,3 @@ def seconds_after(scenario: Scenario, count: int, fps: float) -> FloatArray:
         (count,) seconds after the current frame.
     """
     return np.asarray(rows_after(scenario, count, fps) * scenario.dt, np.float64)
-
-
-def with_first_frame(frame: Image, clip: Clip) -> Clip:
-    """Put a frame before a clip.
-
-    Args:
-        frame: (H, W, 3) uint8.
-        clip: A clip of that size.
-    """
-    return Clip(_WithFirstFrame(frame, clip), range(len(clip) + 1), clip.fps, (clip.width, clip.height))
-
-
-class _WithFirstFrame:
-    def __init__(self, frame: Image, clip: Clip) -> None:
-        self._first = frame
-        self._clip = clip
-
-    def frame(self, index: int) -> Image:
-        return self._first if index == 0 else self._clip[index - 1]
-
-    def read(self, indices: Iterable[int]) -> Iterator[Image]:
-        wanted = list(indices)
-        following = self._clip.take(index - 1 for index in wanted if index)
-        return (next(following) if index else self._first for index in wanted)

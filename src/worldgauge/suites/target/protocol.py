@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
+from worldgauge.engine.suite.rate_bridge import RateBridge, takes_rate
 from worldgauge.engine.suite.rollout import copy_video, crop_camera, fit_context, fit_truth, run_rollout
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.frames import history, seconds_after, truth_at
@@ -34,6 +36,7 @@ class ScenarioQuestion(NamedTuple):
         hfov_deg: Horizontal field of view of the context's frames; None where unknown.
         planner: Whose path the model follows; None where it plans itself.
         prompt: The sentence of the request.
+        bridge: The fact "bridge" of a model that is asked at another rate than the recording's; else empty.
     """
 
     request: RolloutRequest
@@ -41,6 +44,7 @@ class ScenarioQuestion(NamedTuple):
     hfov_deg: float | None
     planner: str | None
     prompt: str
+    bridge: Mapping[str, Any]
 
 
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
@@ -63,11 +67,12 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         return _finished(task, subject, subject.spec, scenario, task_context)
     question = make_question(scenario, subject.spec, settings, seed=task_context.seed)
     request = replace(question.request, task=task.id)
-    answer = run_rollout(subject, request, question.fps, task_context)
+    answer = run_rollout(subject, request, question.fps, task_context, drawn=settings.drawn)
     template = template_of(settings.prompt)
     facts: dict[str, Any] = {
         **common_facts(subject.spec, scenario, task_context),
         **answer.facts,
+        **question.bridge,
         "hfov_deg": question.hfov_deg,
         "context_frames_used": len(request.context),
         "caption": request.caption,
@@ -90,7 +95,7 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
 
     Raises:
         DataError: The scenario has no sentence.
-        NotApplicableError: The model draws panoramas or its frame rate does not fit.
+        NotApplicableError: The model draws panoramas, or the time is too short for its frame rate.
     """
     if scenario.unasked:
         raise DataError(f"{scenario.id}: {scenario.unasked}")
@@ -120,7 +125,7 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
     )
     # A model that is given the truth follows no planner.
     planner = planned.planner if planned and "truth" not in spec.inputs else None
-    return ScenarioQuestion(request, fps, hfov_deg, planner, prompt)
+    return ScenarioQuestion(request, fps, hfov_deg, planner, prompt, _bridge(scenario, spec, settings, fps, horizon))
 
 
 def _finished(
@@ -162,9 +167,23 @@ def common_facts(spec: ModelSpec, scenario: Scenario, task_context: TaskContext)
 
 def _rate(scenario: Scenario, spec: ModelSpec, settings: Settings) -> float:
     """Frames a second: asked for, the model's own, or the recording's."""
-    if settings.fps is not None and spec.fps is not None and not math.isclose(settings.fps, spec.fps):
-        raise NotApplicableError(f"'{spec.name}' runs at {spec.fps:g} frames/s, {settings.fps:g} are asked for")
-    return float(settings.fps or spec.fps or round(1 / scenario.dt, 3))
+    return float(settings.fps or spec.fps or _recorded_rate(scenario))
+
+
+def _recorded_rate(scenario: Scenario) -> float:
+    return round(1 / scenario.dt, 3)
+
+
+def _bridge(scenario: Scenario, spec: ModelSpec, settings: Settings, fps: float, horizon: int) -> dict[str, Any]:
+    """The fact "bridge". A video at the model's own rate is judged as it is, since paths are compared by time."""
+    bridge = RateBridge.to(spec, fps, horizon, settings.drawn)
+    if bridge is not None:
+        return {"bridge": bridge.facts}
+    recorded = _recorded_rate(scenario)
+    if takes_rate(spec, recorded):
+        return {}
+    rates = {"own_fps": spec.fps, "fps": recorded, "drawn": None}
+    return {"bridge": {**rates, "frames_asked": horizon, "never_imagined": 0}}
 
 
 def _context(scenario: Scenario, spec: ModelSpec, settings: Settings, fps: float) -> tuple[Context, float | None]:

@@ -138,6 +138,7 @@ def perform_replan(task: Task, subject: WorldModel, task_context: TaskContext, s
         "caption": question.request.caption,
         "context_frames_used": len(question.request.context),
         "finished_video": None,
+        **question.bridge,
         "asks": asks,
         "driven": trail.driven_xy.tolist(),
         "once": once,
@@ -173,13 +174,13 @@ def _imagine(
     question = make_question(here, subject.spec, settings, seed=task_context.seed + number)
     request = replace(question.request, task=f"{task.id}.{number}")
     video = task_context.directory / "now" / "imagined.mp4"
-    poses = write_rollout(subject, request, video, question.fps, task_context)
+    written = write_rollout(subject, request, video, question.fps, task_context, drawn=settings.drawn)
     path = decode_video(
         video,
         here,
         settings,
         hfov_deg=question.hfov_deg,
-        poses=poses,
+        poses=written.poses,
         name=f"{task.id}.{number}",
         follows=True,
         crop=subject.spec.crop,

@@ -12,11 +12,12 @@ import numpy as np
 from worldgauge.core.episode import Context, WorldFacts
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.image import Image
-from worldgauge.core.model import RolloutRequest, View, WorldModel, checked_batch, require
+from worldgauge.core.model import RolloutRequest, View, WorldModel, require
 from worldgauge.core.panorama import Rule, rolled
 from worldgauge.core.video import Clip
 from worldgauge.engine.options import part_of
 from worldgauge.engine.suite.rollout import fit_context, fit_truth
+from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.suites.closedloop.home.env import HomeEnv, HomeSight
 from worldgauge.suites.closedloop.home.settings import HomeSettings
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, HomeObservation, Rollout
@@ -41,6 +42,7 @@ class HomeImagination:
 
     Attributes:
         calls: Rollouts asked for so far.
+        speed: Measures the answers.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class HomeImagination:
         self._caption = caption_of(world)
         require(subject.spec, {"actions", "poses", "text", *(["caption"] if self._caption else [])})
         self.calls = 0
+        self.speed = Stopwatch()
 
     def remember(self) -> None:
         """Do nothing: a walker's model is only shown the present view."""
@@ -77,7 +80,7 @@ class HomeImagination:
         """
         asks = [self._prepared(observation, plan, number, n) for n, plan in enumerate(plans)]
         requests = [ask.request for ask in asks if ask.request is not None]
-        answers = iter(checked_batch(self._subject, requests) if requests else ())
+        answers = iter(self.speed.batch(self._subject, requests))
         self.calls += len(requests)
         return [ask.rollout(None if ask.request is None else next(answers), self._subject, self._rule) for ask in asks]
 
@@ -103,7 +106,7 @@ class HomeImagination:
         own = "depth" in spec.inputs and spec.frame_size is None and spec.crop is None
         depth = partial(_depth_of, sights[-1], observation, simulator, spec.view) if own else None
         context = Context(real[lead:], poses, as_actions(()), camera, depth)
-        taken = fit_context(context, spec, None, None if own else self._world)
+        taken = fit_context(context, spec, None, None if own else self._world, in_steps=True)
         shown = fit_truth(real, spec)
         seen_with = taken.camera if isinstance(taken.camera, Camera) else simulator.camera
         head = _Ask(shown.to_array(), plan, control, spec.view, seen_with, None)

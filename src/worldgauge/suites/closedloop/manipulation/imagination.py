@@ -12,9 +12,10 @@ from worldgauge.core.episode import Context, WorldFacts
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
-from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch, require
+from worldgauge.core.model import RolloutRequest, WorldModel, require
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.rollout import fit_context, fit_truth
+from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.suites.closedloop.manipulation.env import FPS, TableEnv, TableSight, plan_fault
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, Rollout
 from worldgauge.suites.closedloop.task import TaskParameters
@@ -31,6 +32,7 @@ class TableImagination:
 
     Attributes:
         calls: Rollouts asked for so far.
+        speed: Measures the answers.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class TableImagination:
         self._frames: list[Image] = []
         self._hands: list[Any] = []
         self.calls = 0
+        self.speed = Stopwatch()
 
     def remember(self) -> None:
         """Store the present view: at the start, and after every pose."""
@@ -85,7 +88,7 @@ class TableImagination:
             for n, (plan, each) in enumerate(zip(plans, clips, strict=True))
             if each is not None
         ]
-        answers = checked_batch(self._subject, [request for *_, request in asks]) if asks else []
+        answers = self.speed.batch(self._subject, [request for *_, request in asks])
         self.calls += len(asks)
         rollouts: list[Rollout | None] = [None] * len(plans)
         for (n, _, each, request), frames in zip(asks, answers, strict=True):
@@ -101,7 +104,7 @@ class TableImagination:
         own = "depth" in spec.inputs and spec.frame_size is None and spec.crop is None
         depth = _depth_of(sight, len(seen)) if own else None
         before = as_actions(np.array(self._hands[1:]).reshape(-1, 8)) if len(seen) > 1 else _no_actions()
-        context = fit_context(Context(seen, still, before, sight.camera, depth), spec, None, None)
+        context = fit_context(Context(seen, still, before, sight.camera, depth), spec, None, None, in_steps=True)
         film = self._env.film(plan.poses, clip, sight.state) if "truth" in spec.inputs else None
         words = str((plan.aim or {}).get("text") or self._instruction)
         return RolloutRequest(

@@ -38,7 +38,6 @@ from worldgauge.suites.target.format.scenario import (
     Scenario,
     fingerprint_of,
     open_video,
-    picked,
     truth_clip,
     video_frames_of,
 )
@@ -67,7 +66,6 @@ __all__ = [
     "model_videos",
     "open_video",
     "path_of_poses",
-    "picked",
     "read_raw",
     "rebase",
     "rebase_rows",

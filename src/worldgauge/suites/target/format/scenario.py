@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.worlds.walking.floor import Landmark
 
@@ -113,7 +112,7 @@ def truth_clip(scenario: Scenario) -> Clip:
     if len(clip) == _all_rows(scenario):
         return clip[scenario.first_video_frame + scenario.history_rows :]
     frames = video_frames_of(scenario, np.arange(scenario.history_rows, len(scenario.path_xy)), len(clip))
-    return picked(clip, frames.tolist(), 1 / scenario.dt)
+    return clip.picked(frames.tolist(), 1 / scenario.dt)
 
 
 def video_frames_of(scenario: Scenario, rows: ArrayLike, n_frames: int) -> NDArray[np.int64]:
@@ -135,29 +134,6 @@ def video_frames_of(scenario: Scenario, rows: ArrayLike, n_frames: int) -> NDArr
     if n_frames != n_rows:
         at = at * (n_frames - 1) / max(n_rows - 1, 1)
     return np.clip(np.rint(at), 0, n_frames - 1).astype(np.int64)
-
-
-def picked(clip: Clip, indices: Sequence[int], fps: float) -> Clip:
-    """Make a clip of chosen frames, decoded when needed.
-
-    Args:
-        clip: The clip.
-        indices: Its frames; they may repeat.
-        fps: Frames per second of the new clip.
-    """
-    return Clip(_Picked(clip, indices), range(len(indices)), fps, (clip.width, clip.height))
-
-
-class _Picked:
-    def __init__(self, clip: Clip, indices: Sequence[int]) -> None:
-        self._clip = clip
-        self._indices = indices
-
-    def frame(self, index: int) -> Image:
-        return self._clip[self._indices[index]]
-
-    def read(self, indices: Iterable[int]) -> Iterator[Image]:
-        return self._clip.take(self._indices[index] for index in indices)
 
 
 def _all_rows(scenario: Scenario) -> int:

@@ -1,0 +1,151 @@
+"""How fast a model answers, and how much GPU memory that takes. No score and no identity depends on it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from worldgauge.core.image import Frames
+from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch, checked_rollout
+from worldgauge.engine.suite.contract import Table, TableRow
+from worldgauge.engine.suite.tables import make_cell
+from worldgauge_serve import forget_gpu_peak, gpu_peak_bytes
+
+METRIC = "speed"
+NOTES = (
+    "Frames are the model's own, at its own rate; the time is that in which it was waited for, so writing and scoring "
+    "do not count. Answers to a batch arrive together: their first frame is as late as their last.",
+    "GPU memory is the most that tensors took during an answer, where the model uses torch or its server tells it.",
+    "Speeds of different machines, and of workers that share one, cannot be compared.",
+)
+
+
+@runtime_checkable
+class TellsGpuMemory(Protocol):
+    """A model in another process that may tell what its last answer took."""
+
+    gpu_peak_bytes: int | None
+    """Most GPU memory that tensors took, in bytes; None where it is not known."""
+
+
+class Stopwatch:
+    """Measures all answers that a model gives to one task."""
+
+    def __init__(self) -> None:
+        self._questions = self._frames = 0
+        self._first_s = self._seconds = 0.0
+        self._gpu_peak_bytes: int | None = None
+
+    def rollout(self, model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
+        """Run one rollout, checked as by `checked_rollout`. It counts when it has ended.
+
+        Args:
+            model: The model.
+            request: The request.
+
+        Yields:
+            The chunks (n, H, W, 3) uint8.
+
+        Raises:
+            SubjectError: As in `checked_rollout`.
+        """
+        forget_gpu_peak()
+        first_s, waited_s, frames = math.nan, 0.0, 0
+        chunks = iter(checked_rollout(model, request))
+        while True:
+            asked = time.perf_counter()
+            chunk = next(chunks, None)
+            waited_s += time.perf_counter() - asked
+            if chunk is None:
+                break
+            first_s = first_s if frames else waited_s
+            frames += len(chunk)
+            yield chunk
+        self._add(model, first_s, waited_s, frames)
+
+    def batch(self, model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
+        """Run a batch of rollouts, checked as by `checked_batch`.
+
+        Args:
+            model: The model.
+            requests: The requests.
+
+        Returns:
+            One array (horizon, H, W, 3) uint8 for each request, in order.
+
+        Raises:
+            SubjectError: As in `checked_batch`.
+        """
+        if len(requests) < 2 or not hasattr(model, "rollout_batch"):
+            return [np.concatenate(list(self.rollout(model, request))) for request in requests]
+        forget_gpu_peak()
+        asked = time.perf_counter()
+        answers = checked_batch(model, requests)
+        waited_s = time.perf_counter() - asked
+        self._add(model, waited_s, waited_s, sum(map(len, answers)))
+        return answers
+
+    def plain(self) -> dict[str, Any] | None:
+        """What was measured, plain JSON values.
+
+        Returns:
+            "questions", "first_s" (mean seconds from a question to its first frame), "frames" and "seconds" (of all
+            questions), and "gpu_peak_bytes". None where no question was answered.
+        """
+        if not self._questions:
+            return None
+        return {
+            "questions": self._questions,
+            "first_s": round(self._first_s / self._questions, 6),
+            "frames": self._frames,
+            "seconds": round(self._seconds, 6),
+            "gpu_peak_bytes": self._gpu_peak_bytes,
+        }
+
+    def _add(self, model: WorldModel, first_s: float, waited_s: float, frames: int) -> None:
+        self._questions += 1
+        self._first_s += first_s
+        self._seconds += waited_s
+        self._frames += frames
+        peak = model.gpu_peak_bytes if isinstance(model, TellsGpuMemory) else gpu_peak_bytes()
+        if peak is not None:
+            self._gpu_peak_bytes = max(peak, self._gpu_peak_bytes or 0)
+
+
+def speed_table(measured: Mapping[str, Sequence[Mapping[str, Any] | None]], kinds: Mapping[str, str]) -> Table | None:
+    """The table of speeds, one row per subject.
+
+    Args:
+        measured: By subject what `Stopwatch.plain` gave for each task that was asked; None where that is not known.
+        kinds: "subject" or "reference", by subject.
+
+    Returns:
+        The table, with means over tasks. None where nothing was measured.
+    """
+    rows = []
+    for label, tasks in measured.items():
+        if not any(tasks):
+            continue
+        columns = (
+            [one["first_s"] for one in tasks if one],
+            [one["frames"] / one["seconds"] for one in tasks if one and one["seconds"] > 0],
+            [one["gpu_peak_bytes"] / 1e9 for one in tasks if one and one["gpu_peak_bytes"] is not None],
+        )
+        cells = tuple(make_cell(values, (0.0, math.inf), len(tasks)) for values in columns)
+        rows.append(TableRow(label, cells, "reference" if kinds[label] == "reference" else "subject"))
+    if not rows:
+        return None
+    return Table(
+        METRIC,
+        "Speed",
+        "1",
+        "neither",
+        ("first frame (s)", "frames/s", "peak GPU memory (GB)"),
+        tuple(rows),
+        NOTES,
+        ("lower", "higher", "lower"),
+    )
