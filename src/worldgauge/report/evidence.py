@@ -49,6 +49,7 @@ class ComparedRun:
         failed: Tasks without scores.
         speeds: What was measured of the answers, for each task with a record (`engine.result.list_speeds`).
         bridges: Facts of the rate bridges of its records (`engine.result.list_bridges`).
+        fps: Rate of its own, in frames per second. None for any.
     """
 
     label: str
@@ -65,6 +66,7 @@ class ComparedRun:
     failed: tuple[Failure, ...] = ()
     speeds: tuple[Mapping[str, Any] | None, ...] = ()
     bridges: tuple[Mapping[str, Any], ...] = ()
+    fps: float | None = None
 
     @cached_property
     def by_metric(self) -> Mapping[str, Mapping[str, Score]]:
@@ -89,8 +91,7 @@ class ComparedRun:
 
         Other references that see them change them.
         """
-        asked_as_it_is = self.facts["subject"]["identity"].get("fps") is None
-        return self.source == "truth" and "truth" in self.sees and asked_as_it_is
+        return self.source == "truth" and "truth" in self.sees and self.fps is None
 
     @property
     def privileged(self) -> bool:

@@ -95,6 +95,7 @@ def _read_run(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Compar
         tuple(list_failures(folder, lines)),
         tuple(list_speeds(lines)),
         tuple(list_bridges(folder, lines)),
+        subject["identity"].get("fps"),
     )
 
 
