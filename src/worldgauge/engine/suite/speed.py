@@ -111,7 +111,8 @@ class Stopwatch:
         self._first_s += first_s
         self._seconds += waited_s
         self._frames += frames
-        peak = model.gpu_peak_bytes if isinstance(model, TellsGpuMemory) else gpu_peak_bytes()
+        behind = getattr(model, "behind", model)  # of a calibrated model
+        peak = behind.gpu_peak_bytes if isinstance(behind, TellsGpuMemory) else gpu_peak_bytes()
         if peak is not None:
             self._gpu_peak_bytes = max(peak, self._gpu_peak_bytes or 0)
 
