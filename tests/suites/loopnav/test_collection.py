@@ -16,6 +16,9 @@ from worldgauge.engine.collection.kernel import collect, count, make_item, world
 from worldgauge.engine.workers.pool import Pool, Result
 from worldgauge.suites.loopnav import collection as loopnav
 from worldgauge.suites.loopnav.collection import stamp_of
+from worldgauge.suites.loopnav.segmentation import coverage_of
+from worldgauge.suites.loopnav.suite import LoopNav
+from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.worlds import open_world
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.walking.walk import Walk
@@ -52,6 +55,22 @@ def test_one_video_and_one_record_file_a_loop_in_the_published_layout(collected)
             assert records[0]["extra_info"]["nvtype"] == type
             assert {record["action"]["right"] for record in records} == {False}
     assert len(names) == 9
+
+
+def test_loops_without_a_look_around_are_a_set_of_their_own(collected, tmp_path):
+    root, _ = collected
+    with pytest.raises(RunError, match="no_look_around False, not True"):
+        collect("loopnav", root, **SMALL, no_look_around=True)
+    few = {**SMALL, "settlements": 1, "types": ("ABA",)}
+    collect("loopnav", tmp_path, **few, no_look_around=True)
+    manifest = json.loads((tmp_path / "worldgauge.json").read_text())
+    assert manifest["settings"]["no_look_around"] is True
+    (task,) = LoopNav().tasks(tmp_path)
+    episode, start = episode_of(task)
+    shares = coverage_of(task, tuple(range(start, len(episode), 5)))
+    assert min(shares) < 0.5, "there is something to invent"
+    (before, *_) = [one for one in LoopNav().tasks(root) if one.id == task.id]
+    assert min(coverage_of(before, tuple(range(episode_of(before)[1], len(episode_of(before)[0]), 5)))) >= 0.5
 
 
 def test_the_manifest_says_which_worlds_the_places_are(collected):

@@ -62,6 +62,11 @@ class LoopNavOptions:
     seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=2)
     sampling: Rule = option("released", 'How goals are sampled: "released" or "continuous".')
+    no_look_around: bool = option(
+        False,
+        "Set out without looking to all sides as LoopNav does. Then a quarter to a half of the frames of short ways "
+        "back are new, and memory can be told from invention; else nearly all has been seen.",
+    )
     world: str = option(
         "voxel",
         'World to walk in: "voxel" (villages), "minecraft" (the real game), "indoor" (homes), or any '
@@ -137,12 +142,13 @@ class LoopNavCollection(Collection):
     def settings(self) -> dict[str, Any]:
         """Settings as the manifest has always stored them: those of the game in one object, null without it.
 
-        The world is named only where it is neither villages nor the game.
+        The world is named only where it is neither villages nor the game, the look-around only where there is none.
         """
         options, game = self.options, self.options.game
         world = {} if options.world in ("voxel", "minecraft") else {"world": options.world}
         return {
             **world,
+            **({"no_look_around": True} if options.no_look_around else {}),
             "settlements": options.settlements,
             "ranges": list(options.ranges),
             "types": list(options.types),
@@ -211,7 +217,12 @@ class LoopNavCollection(Collection):
         rng = np.random.default_rng(args["entropy"])
         try:
             walk = record_loop(
-                place.site, kind=args["type"], radius=args["radius"], rng=rng, rule=self.options.sampling
+                place.site,
+                kind=args["type"],
+                radius=args["radius"],
+                rng=rng,
+                rule=self.options.sampling,
+                look_around=not self.options.no_look_around,
             )
         except LoopFailedError as error:
             return Made(world=place.facts, discards=error.reasons, failure=str(error))
@@ -271,7 +282,7 @@ class LoopNavCollection(Collection):
         super().check_same()
         before = self.manifest()
         if before is not None:
-            demand_same(self.out, _appearance(before), _appearance(self.settings()), ("world", "server", "pictures"))
+            demand_same(self.out, _appearance(before), _appearance(self.settings()), _APPEARANCE)
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
@@ -313,10 +324,14 @@ def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
     return moment.strftime("%m-%d_%H-%M-%S")
 
 
+_APPEARANCE = ("world", "server", "pictures", "no_look_around")
+
+
 def _appearance(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the world the files depend on: not the mode of the game, for those of ours give the same."""
+    """What of world and walk the files depend on: not the mode of the game, for those of ours give the same."""
     game = settings.get("game")
+    walk = {"no_look_around": settings.get("no_look_around", False)}
     if game is None:
-        return {"world": settings.get("world", "voxel"), "server": None, "pictures": "ours"}
+        return {"world": settings.get("world", "voxel"), "server": None, "pictures": "ours", **walk}
     server = None if game["server"] is None else list(address(game["server"]))
-    return {"world": "minecraft", "server": server, "pictures": game["pictures"]}
+    return {"world": "minecraft", "server": server, "pictures": game["pictures"], **walk}

@@ -35,6 +35,17 @@ def loops(world):
     ]
 
 
+def test_without_a_look_around_parts_of_the_way_back_are_new(world):
+    walker = EmbeddedWalker(world)
+    pair = [
+        record_loop(VoxelSite(world, walker), kind="ABA", radius=5, rng=np.random.default_rng(3), look_around=around)
+        for around in (True, False)
+    ]
+    arcs = [np.ptp(loop.yaw[: int(loop.forward.argmax())]) for loop in pair]
+    assert arcs[0] >= 2 * np.pi - 0.1 > arcs[1]
+    np.testing.assert_allclose(pair[0].positions[-1], pair[1].positions[-1], err_msg="else the same walk")
+
+
 def test_the_camera_excludes_motion_and_jump_comes_with_forward(loops):
     for loop in loops:
         turning = np.abs(loop.camera).max(1) >= TURN_DONE

@@ -265,7 +265,8 @@ def _of_shape(valid: Sequence[_Measured]) -> Iterator[Finding]:
         least = min(math.degrees(item.measures.look_around) for item in blind)
         yield Finding(
             "warning",
-            f"{_many(blind)} without every direction in sight before the first step: as little as {least:.0f} degrees",
+            f"{_many(blind)} without every direction in sight before the first step: as little as {least:.0f} degrees "
+            "(as collected with --no-look-around)",
         )
     off = [item for item in valid if abs(item.to_line - 1) > LINE_TOLERANCE]
     if off:

@@ -53,6 +53,7 @@ def record_loop(
     radius: int,
     rng: np.random.Generator,
     rule: Rule = "released",
+    look_around: bool = True,
 ) -> Walk:
     """Walk one closed loop at `site`; nothing is rendered.
 
@@ -62,6 +63,8 @@ def record_loop(
         radius: Cells from A to B (and from B to C).
         rng: Source of all randomness.
         rule: How goals are drawn.
+        look_around: Whether the walker looks to all sides at A, as LoopNav's does. Without it parts of the way back
+            were never seen.
 
     Raises:
         LoopFailedError: After MAX_RETRIES + 1 tries, with the reasons.
@@ -73,7 +76,7 @@ def record_loop(
     for _ in range(MAX_RETRIES + 1):
         recording = _Recording(site)
         try:
-            recording.run(kind, radius, rng, rule)
+            recording.run(kind, radius, rng, rule, look_around)
         except WalkFailedError as discarded:
             reasons.append(str(discarded))
             continue
@@ -98,7 +101,7 @@ class _Recording:
         self._controls: list[Control] = []
         self._goals: list[WalkGoal | None] = []
 
-    def run(self, kind: LoopKind, radius: int, rng: np.random.Generator, rule: Rule) -> None:
+    def run(self, kind: LoopKind, radius: int, rng: np.random.Generator, rule: Rule, look_around: bool) -> None:
         site = self._site
         begin = site.begin()
         if begin is not None:
@@ -113,7 +116,8 @@ class _Recording:
 
         self._recording = True
         self._turn(0.0, site.goal(place_a))
-        self._look_around(site.goal(place_a))
+        if look_around:
+            self._look_around(site.goal(place_a))
         place = place_a
         for _ in kind[1:-1]:
             place = site.next_place(place, radius, rng, rule)
