@@ -39,8 +39,8 @@ A policy of a robot's arm is an estimator of the kind "policy", and has propose 
     def propose(self, scene):
         return poses  # (m, l, 8): up to scene.n plans or more, of up to scene.length poses of the hand
 
-In this file, in this order: what a model is and what it is asked; camera paths; messages; requests; loading;
-answering; over a stream; over HTTP; starting.
+In this file, in this order: what a model is and what it is asked; camera paths and encodings of
+actions; messages; requests; loading; answering; over a stream; over HTTP; starting.
 """
 
 from __future__ import annotations
@@ -74,14 +74,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 from urllib.parse import parse_qsl
 
 import numpy as np
 
 __all__ = [
     *("VERSION", "Actions", "Clip", "Context", "EstimatorSpec", "ModelSpec", "NotApplicable", "Request", "Scene"),
-    *("main", "serve"),
+    *("CONVENTIONS", "KEYS", "CameraControl", "KeySentence", "camera_control", "intrinsics_of", "key_rows"),
+    *("key_sentences", "main", "motions", "mouse_deltas", "pluecker_rays", "serve"),
 ]
 
 VERSION = 2
@@ -320,23 +321,231 @@ class Scene:
     things: Sequence[Mapping[str, Any]] = ()
 
 
-# Camera paths --------------------------------------------------------------------------------------------------------
+# Camera paths and encodings of actions --------------------------------------------------------------------------------
 
 
-def pose_fault(poses: np.ndarray[Any, Any]) -> str | None:
+class CameraControl(NamedTuple):
+    """A camera path as a model takes it: poses (n, 4, 4) float64, and intrinsics (n, 4), fx, fy, cx and cy of each."""
+
+    poses: np.ndarray[Any, Any]
+    intrinsics: np.ndarray[Any, Any]
+
+
+def camera_control(
+    request: Any,
+    convention: str = "opencv_c2w",
+    *,
+    relative: bool = True,
+    scale: Any = 1.0,
+    shown: int = 1,
+    size: tuple[float, float] | None = None,
+) -> CameraControl:
+    """The camera path of a question in the convention of a model.
+
+    Args:
+        request: The question.
+        convention: "opencv_c2w" (x right, y down, z ahead; camera to world), "opencv_w2c" (world to camera) or
+            "opengl_c2w" (x right, y up, z behind).
+        relative: The first camera is the world; else the world has z up.
+        scale: Units of the model a metre, or "largest": the camera farthest from the first has the distance 1.
+        shown: How many of the last frames of the context come first: 1 for a model that is told the pose of the
+            picture it starts from, too.
+        size: (width, height) that intrinsics are for, by default in pixels of the frames asked for; (1, 1) for shares
+            of width and height.
+
+    Returns:
+        `shown` + horizon poses and intrinsics.
+
+    Raises:
+        ValueError: An argument is out of range, or the poses are none.
+        NotApplicable: The question holds no camera path, or its frames are panoramas.
+    """
+    if convention not in CONVENTIONS:
+        raise ValueError("poses are asked for as %r; give one of %s" % (convention, ", ".join(CONVENTIONS)))
+    if not (scale == "largest" or (isinstance(scale, (int, float)) and 0 < scale < math.inf)):
+        raise ValueError("a scale of %r; give units a metre, or 'largest'" % (scale,))
+    if not 0 <= shown <= len(request.context):
+        raise ValueError("%r frames of a context of %d" % (shown, len(request.context)))
+    if request.poses is None:
+        raise NotApplicable("the camera path is not known")
+    before = request.context.poses[len(request.context) - shown :]
+    poses = np.concatenate([before, request.poses]).astype(np.float64)
+    fault = pose_fault(poses)
+    if fault is not None:
+        raise ValueError(fault)
+    if convention == "opengl_c2w":
+        poses = poses @ np.diag([1.0, -1.0, -1.0, 1.0])
+    if relative:
+        poses = _inverse(poses[:1]) @ poses
+    if scale == "largest":
+        far = np.linalg.norm(poses[:, :3, 3] - poses[0, :3, 3], axis=1).max()
+        scale = 1.0 / far if far > 0 else 1.0
+    poses[:, :3, 3] *= scale
+    if convention == "opencv_w2c":
+        poses = _inverse(poses)
+    return CameraControl(poses, np.tile(intrinsics_of(request.context.camera, size), (len(poses), 1)))
+
+
+def intrinsics_of(camera: Any, size: tuple[float, float] | None = None) -> np.ndarray[Any, Any]:
+    """fx, fy, cx and cy (4,) of a camera for frames of `size`: (width, height) in pixels; (1, 1) gives shares of both.
+
+    Raises NotApplicable for a panorama.
+    """
+    if getattr(camera, "fx", None) is None:
+        raise NotApplicable("a panorama has no focal length")
+    across, down = (1.0, 1.0) if size is None else (size[0] / camera.width, size[1] / camera.height)
+    return np.array([camera.fx * across, camera.fy * down, camera.cx * across, camera.cy * down])
+
+
+def pluecker_rays(poses: Any, intrinsics: Any, size: tuple[int, int]) -> np.ndarray[Any, Any]:
+    """The ray of every pixel of every camera as moment and direction.
+
+    Args:
+        poses: (n, 4, 4), "opencv_c2w".
+        intrinsics: (n, 4) or (4,) for frames of `size`.
+        size: (width, height) of the rays' grid. A ray goes through the middle of its pixel.
+
+    Returns:
+        (n, height, width, 6) float32: centre x direction, then the direction, of length 1.
+    """
+    poses, intrinsics = np.asarray(poses, np.float64), np.asarray(intrinsics, np.float64)
+    fault = pose_fault(poses)
+    if fault is not None:
+        raise ValueError(fault)
+    fx, fy, cx, cy = np.broadcast_to(intrinsics, (len(poses), 4)).T[:, :, None, None]
+    u, v = np.meshgrid(np.arange(size[0]) + 0.5, np.arange(size[1]) + 0.5)
+    seen = np.stack(np.broadcast_arrays((u - cx) / fx, (v - cy) / fy, 1.0), axis=-1)
+    ahead = np.einsum("nij,nhwj->nhwi", poses[:, :3, :3], seen)
+    ahead /= np.linalg.norm(ahead, axis=-1, keepdims=True)
+    return np.concatenate([np.cross(poses[:, None, None, :3, 3], ahead), ahead], axis=-1).astype(np.float32)
+
+
+def pose_fault(poses: Any) -> str | None:
     """Why camera-to-world matrices (n, 4, 4) are no poses, in words; None where they are."""
     poses = np.asarray(poses, np.float64)
-    if len(poses) == 0:
-        return None
     if poses.ndim != 3 or poses.shape[1:] != (4, 4):
         return "poses have the shape (n, 4, 4), not %s" % (poses.shape,)
     if not np.isfinite(poses).all():
         return "its values are not all finite"
     turns = poses[:, :3, :3]
-    off = np.abs(turns @ turns.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2)) > ROTATION_TOLERANCE
+    off = (np.abs(turns @ turns.transpose(0, 2, 1) - np.eye(3)) > ROTATION_TOLERANCE).any(axis=(1, 2))
     off |= (np.linalg.det(turns) < 0) | (np.abs(poses[:, 3] - (0, 0, 0, 1)) > ROTATION_TOLERANCE).any(axis=1)
+    if not off.any():
+        return None
     first = int(off.argmax())
-    return "pose %d is no rotation with a place: %s" % (first, poses[first].round(4).tolist()) if off[first] else None
+    return "pose %d is no rotation with a place: %s" % (first, poses[first].round(4).tolist())
+
+
+def _inverse(poses: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Of rigid motions (n, 4, 4)."""
+    back = np.tile(np.eye(4), (len(poses), 1, 1))
+    back[:, :3, :3] = poses[:, :3, :3].transpose(0, 2, 1)
+    back[:, :3, 3] = -(back[:, :3, :3] @ poses[:, :3, 3:])[..., 0]
+    return back
+
+
+def motions(actions: Any) -> np.ndarray[Any, Any]:
+    """What actions nominally do, (T, 5) float64: metres forward, left and up, yaw and pitch in radians.
+
+    Raises NotApplicable for a space that moves no camera, such as that of an arm.
+    """
+    gains = np.array([axis.motion for axis in actions.space.axes], np.float64)
+    if not gains.any():
+        raise NotApplicable("actions of '%s' move no camera" % actions.space.name)
+    return np.asarray(actions.values, np.float64) @ gains
+
+
+def key_rows(actions: Any, keys: Sequence[str], *, least_m: float = 1e-3, least_deg: float = 0.1) -> Any:
+    """Actions as keys that are held or not.
+
+    Args:
+        actions: T actions of any space.
+        keys: Names in the order of the model's columns, out of KEYS or buttons of a space, such as "jump". One that
+            the space does not have is never held.
+        least_m: Metres a step from which a key of KEYS that walks is held.
+        least_deg: Degrees a step from which one that looks is.
+
+    Returns:
+        (T, len(keys)) float32, 1 where a key is held.
+    """
+    moves, names = motions(actions), [axis.name for axis in actions.space.axes]
+    rows = np.zeros((len(moves), len(keys)), np.float32)
+    for place, key in enumerate(keys):
+        if key in KEYS:
+            column, sign = KEYS[key]
+            rows[:, place] = sign * moves[:, column] >= (least_m if column < 3 else math.radians(least_deg))
+        elif key in names:
+            rows[:, place] = np.asarray(actions.values)[:, names.index(key)] > 0
+    return rows
+
+
+def mouse_deltas(actions: Any, unit_deg: float = 1.0, axes: Sequence[str] = ("right", "down")) -> Any:
+    """Turns as moves of a mouse.
+
+    Args:
+        actions: T actions of any space.
+        unit_deg: Degrees of one unit.
+        axes: What is positive in each column: "right" or "left", "down" or "up".
+
+    Returns:
+        (T, len(axes)) float64 units.
+    """
+    moves = np.degrees(motions(actions)) / unit_deg
+    return np.stack([moves[:, KEYS["look_" + axis][0]] * KEYS["look_" + axis][1] for axis in axes], axis=1)
+
+
+class KeySentence(NamedTuple):
+    """What is held in a stretch of steps, in a model's own words, and the share of its steps for which that is so."""
+
+    text: str
+    share: float
+
+
+def key_sentences(
+    actions: Any, moves: Mapping[str, str], turns: Mapping[str, str], steps: int, **least: float
+) -> list[KeySentence]:
+    """Actions as sentences, one for each stretch of steps: that of the keys held in most of them.
+
+    Args:
+        actions: T actions of any space.
+        moves: The model's sentence for each combination of walking keys, named in the order of KEYS, such as
+            "forward" or "forward+left".
+        turns: The same for looking keys, such as "look_left" or "look_up+look_left". Nothing held needs no sentence.
+        steps: Length of a stretch; the last one may be shorter.
+        least: As for `key_rows`.
+
+    Returns:
+        ceil(T / steps) sentences: the move, then the turn.
+
+    Raises:
+        NotApplicable: The model has no sentence for what is held.
+    """
+    found = []
+    walks, looks = [[key for key in KEYS if key.startswith("look") == look] for look in (False, True)]
+    held = [_combinations(key_rows(actions, keys, **least), keys) for keys in (walks, looks)]
+    for start in range(0, len(held[0]), steps):
+        parts = [names[start : start + steps] for names in held]
+        most = [max(dict.fromkeys(names), key=names.count) for names in parts]
+        for combination, known in zip(most, (moves, turns)):
+            if combination and combination not in known:
+                raise NotApplicable("the model has no sentence for %s" % combination)
+        said = [known.get(combination, "") for combination, known in zip(most, (moves, turns))]
+        share = sum(both == tuple(most) for both in zip(*parts)) / len(parts[0])
+        found.append(KeySentence(" ".join(filter(None, said)), share))
+    return found
+
+
+def _combinations(rows: np.ndarray[Any, Any], keys: Sequence[str]) -> list[str]:
+    return ["+".join(key for key, on in zip(keys, row) if on) for row in rows]
+
+
+KEYS = {
+    "forward": (0, 1), "back": (0, -1), "left": (1, 1), "right": (1, -1), "up": (2, 1), "down": (2, -1),
+    "look_up": (4, 1), "look_down": (4, -1), "look_left": (3, 1), "look_right": (3, -1),
+}  # fmt: skip
+"""Column of `motions` and sign of each key."""
+
+CONVENTIONS = ("opencv_c2w", "opencv_w2c", "opengl_c2w")
 
 
 # Messages: 4 bytes header length, JSON header, arrays back to back ---------------------------------------------------

@@ -13,7 +13,6 @@ from worldgauge.core.model import Needs, checked_rollout
 from worldgauge.models.adapters.oasis import (
     Oasis,
     action_rows,
-    camera_value,
     ddim_step,
     to_frames,
     to_grid,
@@ -64,18 +63,22 @@ def rollout(seen: int, horizon: int, seed: int = 0, **settings: Any) -> tuple[np
 @pytest.mark.parametrize("row", CAMERA_ROWS)
 def test_camera_check_values(row: dict[str, float]) -> None:
     yaw = row["delta_yaw_rad"]
-    assert camera_value(yaw) == pytest.approx(row["oasis_value_linear_20deg"], abs=1e-6)
     turn = Actions(LOOP_WALK, np.array([[0, 0, yaw, 0]], np.float32))
     assert action_rows(turn[:0], turn, "published")[1, 16] == pytest.approx(row["oasis_value_as_published"])
     assert action_rows(turn[:0], turn)[1, 16] == pytest.approx(row["oasis_value_linear_20deg"], abs=1e-6)
 
 
-def test_camera_value_is_odd_and_clips(capsys: pytest.CaptureFixture[str]) -> None:
-    turns = np.radians([0.0, 5.0, 19.9])
-    assert np.array_equal(camera_value(-turns), -camera_value(turns))
+def yaw_values(*degrees: float) -> np.ndarray:
+    """What the model is given for turns to the left."""
+    turns = Actions(LOOP_WALK, np.array([[0, 0, np.radians(each), 0] for each in degrees], np.float32))
+    return action_rows(turns[:0], turns)[1:, 16]
+
+
+def test_values_of_turns_are_odd_and_clipped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert np.array_equal(yaw_values(0, -5, -19.9), -yaw_values(0, 5, 19.9))
     assert capsys.readouterr().err == ""
-    assert camera_value(np.radians([25.0, -90.0, 10.0])).tolist() == pytest.approx([-1, 1, -0.5])
-    assert "2 of 3 turns pass 20 degrees" in capsys.readouterr().err
+    assert yaw_values(25, -90, 10).tolist() == pytest.approx([-1, 1, -0.5])
+    assert "2 of 6 turns pass 20 degrees" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_the_window_slides() -> None:
     _, networks = rollout(seen=32, horizon=3, steps=1)
     for frame, (latents, _, given) in enumerate(networks.asked):
         assert latents.shape[0] == 32, "the new frame included"
-        assert given[:, 15] == pytest.approx(camera_value((np.arange(32) + frame) / 2000), abs=1e-6)
+        assert given[:, 15] == pytest.approx(-np.degrees((np.arange(32) + frame) / 2000) / 20, abs=1e-6)
     assert networks.asked[2][0][-3:-1, 0, 0, 0] == pytest.approx([0.0, 0.01], abs=1e-4), "it sees what it made"
 
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request
+from worldgauge_serve import ModelSpec, Request, key_rows, motions
 
 MAX_TURN_RAD, BIN_RAD, MU, BINS = 0.1, 0.02, 5.0, 11
 ACTIONS = 2 + 2 * BINS
@@ -104,8 +104,8 @@ def action_rows(past: Any, future: Any, late_camera: bool = False) -> NDArray[An
     Returns:
         (C - 1 + H, 4).
     """
-    names = ("forward", "jump", "camera_yaw", "camera_pitch")
-    rows = np.stack([np.concatenate([past.column(name), future.column(name)]) for name in names], axis=1)
+    parts = [np.column_stack([key_rows(one, ("forward", "jump")), motions(one)[:, 3:]]) for one in (past, future)]
+    rows: NDArray[Any] = np.concatenate(parts)
     if late_camera:
         rows[1:, 2:], rows[:1, 2:] = rows[:-1, 2:].copy(), 0
     beyond = int((np.abs(rows[:, 2:]) > MAX_TURN_RAD * (1 + 1e-6)).sum())

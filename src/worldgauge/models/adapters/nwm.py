@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request
+from worldgauge_serve import ModelSpec, Request, camera_control
 
 SIDE = 224
 CROP = (4, 3)
@@ -99,7 +99,7 @@ class NWM:
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
         """Yield one frame per chunk. The seed is set again for every request."""
         self._backend.seed(request.seed)
-        poses = np.concatenate([request.context.poses[-1:], request.poses])
+        poses = camera_control(request, relative=False).poses
         if self._deltas == "published":
             moves = published_deltas(poses, request.context.poses[0], self._low, self._high)
         elif self._deltas == "world-in-world":

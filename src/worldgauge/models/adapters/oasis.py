@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request
+from worldgauge_serve import ModelSpec, Request, key_rows, motions, mouse_deltas
 
 MAX_TURN_DEG = 20.0
 """Turn of one frame that the model calls 1.0."""
@@ -130,20 +130,22 @@ def action_rows(past: Any, future: Any, camera: str = "degrees") -> NDArray[Any]
         (C + H, 25) float32.
     """
     rows = np.zeros((1 + len(past) + len(future), 25), np.float32)
-    for column, name in ((FORWARD, "forward"), (JUMP, "jump"), (PITCH, "camera_pitch"), (YAW, "camera_yaw")):
-        rows[1:, column] = np.concatenate([past.column(name), future.column(name)])
+    rows[1:, [FORWARD, JUMP]] = np.concatenate([key_rows(part, ("forward", "jump")) for part in (past, future)])
     if camera == "degrees":
-        rows[:, [PITCH, YAW]] = camera_value(rows[:, [PITCH, YAW]])
+        turns = np.concatenate([mouse_deltas(part, MAX_TURN_DEG, ("down", "right")) for part in (past, future)])
+        rows[1:, [PITCH, YAW]] = clipped(turns)
+    else:
+        rows[1:, [PITCH, YAW]] = np.concatenate([motions(part)[:, [4, 3]] for part in (past, future)])
     return rows
 
 
-def camera_value(turn_rad: Any) -> NDArray[Any]:
-    """Turns in radians, left and up positive, as the model's values: 1.0 is 20 degrees to the right or down."""
-    value = -np.degrees(np.asarray(turn_rad, np.float64)) / MAX_TURN_DEG
+def clipped(value: Any) -> NDArray[Any]:
+    """The model's values of turns, 1.0 for 20 degrees to the right or down, within what it knows; tells how many."""
+    value = np.asarray(value, np.float64)
     beyond = int((np.abs(value) > 1).sum())
     if beyond:
         print(f"oasis: {beyond} of {value.size} turns pass {MAX_TURN_DEG:g} degrees a frame; clipped", file=sys.stderr)
-    return np.clip(value, -1, 1)
+    return np.asarray(np.clip(value, -1, 1))
 
 
 def to_signed(frames: NDArray[Any]) -> NDArray[Any]:
