@@ -20,6 +20,7 @@ from worldgauge.core.episode import Context
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.model import RolloutRequest
 from worldgauge.core.video import Clip
+from worldgauge.tools.check_model import ModelReport
 
 ROOT = Path(__file__).parent
 CAMERA_ROWS = cases("loopnav_adapters", "camera")
@@ -63,7 +64,14 @@ def as_served(request: RolloutRequest) -> served.Request:
         served.Camera(**vars(given.camera)),
     )
     actions = None if request.actions is None else served.Actions(space, request.actions.values)
-    return served.Request(context, request.horizon, request.seed, actions, request.poses, task=request.task)
+    told = {"poses": request.poses, "text": request.text, "caption": request.caption, "task": request.task}
+    return served.Request(context, request.horizon, request.seed, actions, **told)
+
+
+def complaints(report: ModelReport) -> list[str]:
+    """What `check-model` has against a model, each in a sentence; nothing where it keeps every promise."""
+    found = [verdict for verdict in report.verdicts if verdict.status in ("violated", "warning")]
+    return [f"{verdict.name}: {verdict.explanation} {verdict.advice}" for verdict in found]
 
 
 def records_of(episode_id: str, folder: Path) -> list[Any]:
@@ -104,5 +112,17 @@ def standing_in(*folders: str) -> Iterator[None]:
         yield
 
 
-SHADOWED = ("diffusers", "omegaconf")
-FOLDERS = ("open_oasis", "mineworld", "diamond", "nwm", "vggt", "spatracker", "vipe", "fastvideo", "without_torch")
+SHADOWED = ("algorithms", "diffusers", "omegaconf", "wan")
+FOLDERS = (
+    "open_oasis",
+    "mineworld",
+    "diamond",
+    "nwm",
+    "vggt",
+    "spatracker",
+    "vipe",
+    "fastvideo",
+    "worldmem",
+    "lingbot",
+    "without_torch",
+)

@@ -1,0 +1,171 @@
+"""LingBot-World base-cam (github.com/Robbyant/lingbot-world), driven by camera poses from its own environment.
+
+    worldgauge run mind --data D --model "cmd:conda run -n lingbot python -m worldgauge_serve
+        lingbot.py:LingBot?root=/src/lingbot-world&weights=/w/lingbot-world-base-cam"
+
+Needs numpy, Pillow and `worldgauge_serve` next to it, never worldgauge itself. **The model divides all translations of
+a clip by the largest one between two latent frames: it is told which way, and not how fast.** Measures of speed in
+metres say nothing about it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge_serve import ModelSpec, NotApplicable, Request
+
+WIDTH, HEIGHT = 832, 480
+FPS = 16.0
+LATENT = 4
+"""Frames that share a latent, after the first one, which has its own."""
+STILL_M = 1e-3
+"""A clip without a longer step between latent frames stands still; the model would blow any step up to full speed."""
+BLOCK = 1 << 20
+
+
+class LingBot:
+    """LingBot-World base-cam: a latent diffusion transformer of 2 x 14 B over the whole clip, from one image and words.
+
+    Args:
+        weights: Folder of the checkpoint, `lingbot-world-base-cam`.
+        root: Clone of the repository.
+        steps: Diffusion steps.
+        shift: Of the noise schedule.
+        guidance: Scale of classifier-free guidance.
+        longest: Frames of the longest clip that it is asked for, the given image included; its authors name 961.
+        t5_cpu: Keep the text encoder in main memory.
+        backend: Replaces the networks, for tests.
+    """
+
+    needs: ClassVar[dict[str, float]] = {"gpus": 1}
+
+    def __init__(
+        self,
+        weights: str = "lingbot-world-base-cam",
+        root: str = ".",
+        steps: int = 70,
+        shift: float = 10.0,
+        guidance: float = 5.0,
+        longest: int = 961,
+        t5_cpu: bool = False,
+        backend: Any = None,
+    ) -> None:
+        self._backend = backend if backend is not None else _Upstream(root, weights, steps, shift, guidance, t5_cpu)
+        self._longest = longest
+        settings = {"steps": steps, "shift": shift, "guidance": guidance, "longest": longest}
+        self.spec = ModelSpec(
+            "lingbot",
+            control="camera",
+            frame_size=(WIDTH, HEIGHT),
+            fps=FPS,
+            max_context=1,
+            inputs=("caption",),
+            crop=(26, 15),
+            settings={**settings, "translations": "divided by their largest", **self._backend.identity},
+        )
+
+    def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
+        """Yield all frames at once, since it makes a clip as a whole. The seed sets its noise."""
+        poses = clip_poses(np.concatenate([request.context.poses[-1:], request.poses]))
+        if len(poses) > self._longest:
+            raise NotApplicable(f"{request.horizon} frames make a clip of {len(poses)}; longest={self._longest}")
+        camera, caption = request.context.camera, str(request.caption)
+        lens = np.array([camera.fx, camera.fy, camera.cx, camera.cy], np.float32)
+        lens = np.repeat(lens[None], len(poses), axis=0)
+        video = self._backend.generate(request.context.clip[-1], caption, poses, lens, request.seed % 2**63)
+        if video.shape != (3, len(poses), HEIGHT, WIDTH):
+            raise ValueError(f"lingbot made a video of {video.shape}, not {(3, len(poses), HEIGHT, WIDTH)}")
+        yield to_frames(video[:, 1 : request.horizon + 1])
+
+
+def clip_poses(poses: NDArray[Any]) -> NDArray[Any]:
+    """Prepare the poses of a clip: relative to the first, 4n + 1 of them, at rest where nothing moves.
+
+    The repository takes every fourth pose and divides the steps between them by the longest. Rounding of a camera that
+    only turns would become a walk, so that steps of less than `STILL_M` are none where no other is longer.
+
+    Args:
+        poses: Camera-to-world (T, 4, 4), metres; the first is that of the given image.
+
+    Returns:
+        Camera-to-world (4n + 1, 4, 4) float32, x right, y down, z ahead; the last one repeated as often as needed.
+    """
+    relative = np.linalg.inv(poses[0]) @ poses
+    padded = np.concatenate([relative, np.repeat(relative[-1:], -(len(poses) - 1) % LATENT, axis=0)])
+    steps = np.diff(padded[::LATENT, :3, 3], axis=0)
+    if np.linalg.norm(steps, axis=1).max(initial=0) < STILL_M:
+        padded[:, :3, 3] = 0
+    padded[0] = np.eye(4)
+    return padded.astype(np.float32)
+
+
+def to_frames(video: NDArray[Any]) -> NDArray[Any]:
+    """A video (3, n, H, W) in [-1, 1] as frames (n, H, W, 3) uint8, rounded and clipped."""
+    return np.rint(np.clip((video + 1) * 127.5, 0, 255)).astype(np.uint8).transpose(1, 2, 3, 0)
+
+
+class _Upstream:
+    """The model of the repository, numpy in and out."""
+
+    def __init__(self, root: str, weights: str, steps: int, shift: float, guidance: float, t5_cpu: bool) -> None:
+        weights = os.path.join(root, weights)
+        self.identity = {"weights": _digest_folder(weights)}
+        self._sampling = {"shift": shift, "sampling_steps": steps, "guide_scale": (guidance, guidance)}
+        sys.path.insert(0, os.path.abspath(root))
+        self._image = _need("PIL.Image")
+        config = _need("wan.configs").WAN_CONFIGS["i2v-A14B"]
+        self._model = _need("wan").WanI2V(config=config, checkpoint_dir=weights, device_id=0, rank=0, t5_cpu=t5_cpu)
+
+    def generate(self, frame: NDArray[Any], caption: str, poses: Any, lens: Any, seed: int) -> NDArray[Any]:
+        """A video (3, n, 480, 832) in [-1, 1] from a frame (480, 832, 3) uint8, n poses and n fx fy cx cy in pixels."""
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(os.path.join(folder, "poses.npy"), poses)
+            np.save(os.path.join(folder, "intrinsics.npy"), lens)
+            video = self._model.generate(
+                caption,
+                self._image.fromarray(np.ascontiguousarray(frame)),
+                action_path=folder,
+                max_area=WIDTH * HEIGHT + 1,  # without the one, rounding makes it 464 rows
+                frame_num=len(poses),
+                seed=seed,
+                **self._sampling,
+            )
+        return np.asarray(video.float().cpu().numpy())
+
+
+def _need(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"lingbot cannot import '{name}' ({error}); clone github.com/Robbyant/lingbot-world, install its "
+            "requirements.txt and flash-attn, and give root=CLONE"
+        ) from error
+
+
+def _digest_folder(path: str) -> str:
+    """Of the names and sizes of its files, and of a megabyte at the start, middle and end of each: they are 70 GB."""
+    if not os.path.isdir(path):
+        source = "huggingface.co/robbyant/lingbot-world-base-cam"
+        raise FileNotFoundError(f"lingbot has no weights at '{path}'; get them at {source} and give weights=FOLDER")
+    digest = hashlib.blake2b(digest_size=8)
+    for folder, inner, files in os.walk(path):
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        for name in sorted(files):
+            whole = os.path.join(folder, name)
+            size = os.path.getsize(whole)
+            digest.update(f"{os.path.relpath(whole, path)}:{size}\n".encode("utf-8", "surrogateescape"))
+            with open(whole, "rb") as file:
+                for start in (0, max(0, size - BLOCK) // 2, max(0, size - BLOCK)):
+                    file.seek(start)
+                    digest.update(file.read(BLOCK))
+    return digest.hexdigest()
