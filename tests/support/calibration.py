@@ -23,7 +23,7 @@ def start(n: int) -> Start:
     return Start(f"start-{n}", WorldFacts("indoor", {"seed": n}), pose, CAMERA, BLANK, depth)
 
 
-def responses(model: WrongMover, starts: int = 4, error_m: float = 0.001, space: str | None = None) -> list[Response]:
+def responses(model: WrongMover, starts: int = 4, error_m: float = 0.001, space: str = "walk-look") -> list[Response]:
     """What a model shows for every control, each sum with an error of `error_m` metres and a fifth of it in radians."""
     rng = np.random.default_rng(7)
     found = []

@@ -59,11 +59,8 @@ def calibrate(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the calibration, new or interrupted.")],
     space: Annotated[
-        str | None,
-        typer.Option(
-            help="Actions of a model that is driven by actions: walk-look (default), loop-walk or nav-steps.",
-        ),
-    ] = None,
+        str, typer.Option(help="Actions that it is asked for: walk-look, loop-walk or nav-steps.")
+    ] = "walk-look",
     starts: Annotated[int, typer.Option(help="Number of start images, by turns outdoors and indoors.", min=1)] = 4,
     seed: Seed = 0,
     dry_run: DryRun = False,
@@ -103,7 +100,7 @@ def calibrate(
             progress=lambda done, of, doing: bar.show("answers", done, of, doing=doing),
         )
     words = ["worldgauge", "calibrate", "--model", model, "--out", str(out), "--starts", str(starts)]
-    words += ["--seed", str(seed), *(["--space", space] if space else [])]
+    words += ["--seed", str(seed), "--space", space]
     page = write_page(study, out, shlex.join(words))
     _show_calibration(study, model, out, page, form)
     if not study.works:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 
 from support.calibration import content, start
 from support.wrong_movers import WrongMover
-from worldgauge.core.actions import LOOP_WALK, Actions, camera_path
+from worldgauge.core.actions import LOOP_WALK, Actions, camera_path, describe
 from worldgauge.core.episode import Context
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.model import RolloutRequest
 from worldgauge.core.video import Clip
 from worldgauge.models.calibration import Calibrated, digest_of_spec
+from worldgauge.models.calibration.calibrated import undone
 from worldgauge.suites.mind.actions import walk_look
 
 GAINS = {
@@ -157,3 +159,16 @@ def test_what_does_not_follow_is_sent_as_it_is(tmp_path: Path) -> None:
     assert np.isfinite(path).all()
     aside = start(2).pose @ np.block([[np.eye(3), np.array([[0.4], [0], [0]])], [np.zeros((1, 3)), np.ones((1, 1))]])
     assert np.allclose(Calibrated(model, tmp_path).camera_path(request_for(aside[None])), aside[None])
+
+
+def test_all_forms_of_a_future_still_say_the_same(tmp_path: Path) -> None:
+    held = np.eye(8, dtype=np.float32)
+    actions = Actions(walk_look(), held)
+    model = WrongMover(GAINS)
+    asked = replace(request_for(camera_path(actions, start(2).pose), actions), text=describe(actions))
+    calibration = calibrated(tmp_path, model, delay=2)._calibration
+    sent = undone(asked, calibration)
+    assert sent.horizon == len(sent.actions) == len(sent.poses) == 10  # type: ignore[arg-type]
+    assert np.allclose(camera_path(sent.actions, start(2).pose), sent.poses, atol=1e-6)  # type: ignore[arg-type]
+    assert sent.text == describe(sent.actions[:8])  # type: ignore[index]
+    assert sent.text != asked.text

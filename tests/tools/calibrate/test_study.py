@@ -12,6 +12,7 @@ import pytest
 from support.calibration import start
 from support.commands import command
 from support.wrong_movers import WrongMover
+from worldgauge.core.actions import camera_path
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
@@ -57,7 +58,7 @@ def test_the_file_is_read_and_the_model_is_put_right(made: tuple[CalibrationStud
     assert told.delay == 3
     assert told.gains["back"].status == "does not follow"
     model = Calibrated(mover(), made[1])
-    asked = next(a for a in controls_of(space_for(model.spec, None)) if a.name == "forward+left-2")
+    asked = next(a for a in controls_of(space_for(model.spec, "walk-look")) if a.name == "forward+left-2")
     request = question(model.spec, start(1), asked, 0)
     path = model.camera_path(request)
     assert path is not None
@@ -135,16 +136,15 @@ def test_what_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "space", "said"),
     [
-        (ModelSpec("m", control="text"), None, "driven by words"),
-        (ModelSpec("m", view="panorama"), None, "draws panoramas"),
-        (ModelSpec("m", inputs=frozenset({"truth"})), None, "plays the recorded future"),
-        (ModelSpec("m", settings={"calibration": "ab"}), None, "calibrate it without one"),
-        (ModelSpec("m", control="camera"), "walk-look", "leave out --space"),
+        (ModelSpec("m", control="text"), "walk-look", "driven by words"),
+        (ModelSpec("m", view="panorama"), "walk-look", "draws panoramas"),
+        (ModelSpec("m", inputs=frozenset({"truth"})), "walk-look", "plays the recorded future"),
+        (ModelSpec("m", settings={"calibration": "ab"}), "walk-look", "calibrate it without one"),
         (ModelSpec("m"), "walk-lok", "Did you mean 'walk-look'"),
     ],
 )
 def test_what_cannot_be_calibrated_is_refused_before_it_is_asked(
-    spec: ModelSpec, space: str | None, said: str, tmp_path: Path
+    spec: ModelSpec, space: str, said: str, tmp_path: Path
 ) -> None:
     model = Broken()
     model.spec = spec
@@ -237,7 +237,7 @@ def test_the_command_plans_and_refuses_in_one_line(made: tuple[CalibrationStudy,
     assert not (tmp_path / "c").exists()
     for arguments in (
         ("calibrate", "--model", "truth", "--out", "c"),
-        ("calibrate", "--model", "render", "--out", "c", "--space", "loop-walk"),
+        ("calibrate", "--model", "render", "--out", "c", "--space", "loop-wak"),
         ("calibrate", "--model", f"render?calibration={made[1]}", "--out", "c"),
         ("calibrate", "--model", "render?calibration=none.json", "--out", "c"),
         ("check-model", "--model", "render?calibration=none.json"),
@@ -261,13 +261,15 @@ def test_the_command_prints_tables_json_and_csv(made: tuple[CalibrationStudy, Pa
     assert (made[1] / "calibration.html").is_file()
 
 
-def test_references_that_draw_the_world_move_as_they_are_asked(tmp_path: Path) -> None:
+def test_every_form_of_a_question_says_the_same() -> None:
     model = models.get("render")()
-    asked = controls_of(space_for(model.spec, None))[1]
+    asked = controls_of(space_for(model.spec, "walk-look"))[1]
     request = question(model.spec, start(0), asked, 0)
     assert request.caption
+    assert request.text
     assert request.poses is not None
-    assert request.actions is None
+    assert request.actions is not None
+    assert np.allclose(request.poses, camera_path(request.actions, start(0).pose))
 
 
 @pytest.mark.slow

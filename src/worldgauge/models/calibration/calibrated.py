@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from worldgauge.core.actions import describe
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames
@@ -85,7 +86,7 @@ class Calibrated:
 def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
     """The request that makes a model do what `request` asks.
 
-    Only the form of the future that drives the model is sent: the others would no longer say the same.
+    Every form of the future is changed alike, so that they still say the same; words are made of the actions again.
 
     Args:
         request: What is asked.
@@ -98,20 +99,19 @@ def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
         NotApplicableError: The actions are of another space than the calibrated one, or faster than the model.
     """
     late = calibration.delay or 0
-    binds = calibration.control
-    actions = request.actions if binds == "actions" else None
-    poses = request.poses if binds == "camera" else None
+    actions, poses, text = request.actions, request.poses, None
     if actions is not None:
         names = tuple(axis.name for axis in actions.space.axes)
-        if names != calibration.axes:
+        if calibration.control == "actions" and names != calibration.axes:
             raise NotApplicableError(
                 f"calibrated for the actions {', '.join(calibration.axes)}, and asked for {', '.join(names)}; "
                 "calibrate it for these with --space"
             )
         changed = undone_actions(actions, calibration)
+        text = None if request.text is None else describe(changed)
         still = np.zeros((late, len(actions.space)), np.float32)
         actions = replace(changed, values=np.concatenate([changed.values, still]))
     if poses is not None:
         changed_poses = undone_poses(poses, request.context.poses[-1], calibration)
         poses = np.concatenate([changed_poses, np.repeat(changed_poses[-1:], late, axis=0)])
-    return replace(request, horizon=request.horizon + late, actions=actions, poses=poses, text=None)
+    return replace(request, horizon=request.horizon + late, actions=actions, poses=poses, text=text)

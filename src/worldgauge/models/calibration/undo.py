@@ -87,7 +87,7 @@ def undone_actions(actions: Actions, calibration: Calibration) -> Actions:
         if speed == "asked":
             own = axes[target]
             axes[target] = replace(own, motion=_only(k, math.copysign(abs(amount / gain), own.motion[k])))
-        elif speed == "own":
+        elif speed == "own" and calibration.control == "actions":
             given = _shared(given, abs(amount), abs(calibration.gains[used].a_frame or 0.0), axis.name)
         values[:, target] = np.maximum(values[:, target], given)
     return Actions(replace(actions.space, axes=tuple(axes)), values)

@@ -37,15 +37,6 @@ SPACES: Mapping[str, ActionSpace] = {"walk-look": walk_look(), "loop-walk": LOOP
 """Action spaces by the name of their family."""
 DEFAULT_SPACE = "walk-look"
 
-FREE = ActionSpace(
-    "free",
-    tuple(
-        Axis(name, "angle" if name in ("yaw", "pitch") else "length", Motion(**{name: 1.0})) for name in Motion._fields
-    ),
-    fps=24.0,
-)
-"""One column for each component of motion, for models that are driven by poses."""
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -76,28 +67,25 @@ class Asked:
         return camera_path(self.actions, start)
 
 
-def space_for(spec: ModelSpec, name: str | None) -> ActionSpace:
+def space_for(spec: ModelSpec, name: str) -> ActionSpace:
     """The space of the controls of a model.
 
     Args:
-        spec: What it declares.
-        name: Name in `SPACES`; None for the default, and for models driven by poses.
+        spec: What it declares. A model that is driven by poses is asked for the same moves.
+        name: Name in `SPACES`.
 
     Returns:
         The space, at the rate of the model.
 
     Raises:
         UnknownNameError: There is no such space.
-        UsageError: The model is not driven by actions or poses.
+        UsageError: The model is driven by words.
     """
     if spec.control == "text":
         raise UsageError(f"model '{spec.name}' is driven by words, which have no unit; nothing to calibrate")
-    if spec.control == "camera" and name is not None:
-        raise UsageError(f"model '{spec.name}' is driven by poses; leave out --space {name}")
-    if name is not None and name not in SPACES:
+    if name not in SPACES:
         raise UnknownNameError("action space", name, SPACES)
-    space = FREE if spec.control == "camera" else SPACES[name or DEFAULT_SPACE]
-    return space if spec.fps is None else replace(space, fps=float(spec.fps))
+    return SPACES[name] if spec.fps is None else replace(SPACES[name], fps=float(spec.fps))
 
 
 def controls_of(space: ActionSpace) -> list[Asked]:

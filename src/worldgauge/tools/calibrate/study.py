@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from worldgauge.core.actions import ActionSpace
+from worldgauge.core.actions import ActionSpace, describe
 from worldgauge.core.episode import Context
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray
@@ -47,7 +47,7 @@ class Plan:
         model: Name of the model.
         spec: Digest of its spec.
         control: How it is driven.
-        space: Name of its action space; None for poses.
+        space: Name of the action space.
         starts: Names of the start images.
         controls: Names of the controls of each.
         frames: Frames of each answer.
@@ -58,7 +58,7 @@ class Plan:
     model: str
     spec: str
     control: str
-    space: str | None
+    space: str
     starts: tuple[str, ...]
     controls: tuple[str, ...]
     frames: int
@@ -131,7 +131,7 @@ def calibrate(
     what: str | WorldModel,
     out: Path,
     *,
-    space: str | None = None,
+    space: str = DEFAULT_SPACE,
     starts: int = STARTS,
     seed: int = 0,
     progress: CalibrationWatcher = lambda done, total, doing: None,
@@ -143,7 +143,7 @@ def calibrate(
     Args:
         what: The model, or text that names it as for a run.
         out: The folder.
-        space: Action space of a model that is driven by actions; None for the default.
+        space: Action space, a name of `controls.SPACES`.
         starts: Number of start images, 2 or more for intervals.
         seed: Seed of the start images and of the model.
         progress: Called with the number of answers that are there, of all, and what is asked.
@@ -184,14 +184,15 @@ def calibrate(
     if len(refused) == len(responses):
         raise SubjectError(f"model '{plan.model}' answered nothing: {next(iter(refused.values()))}")
     used = controls[0].actions.space
-    axes = () if plan.space is None else tuple(axis.name for axis in used.axes)
-    study = CalibrationStudy(plan, axes, keys_of(used), seed, tuple(responses), estimate(responses), refused)
+    axes = tuple(axis.name for axis in used.axes) if plan.control == "actions" else ()
+    keys = keys_of(used) if plan.control == "actions" else frozenset()
+    study = CalibrationStudy(plan, axes, keys, seed, tuple(responses), estimate(responses), refused)
     write_file(out / NAME, dumps(study.to_dict(), indent=2) + "\n")
     return study
 
 
 def plan_calibration(
-    what: str | WorldModel, out: Path, *, space: str | None = None, starts: int = STARTS, seed: int = 0
+    what: str | WorldModel, out: Path, *, space: str = DEFAULT_SPACE, starts: int = STARTS, seed: int = 0
 ) -> Plan:
     """What `calibrate` would ask. The model is made, and asked nothing.
 
@@ -215,7 +216,7 @@ def plan_calibration(
 
 
 def _prepared(
-    what: str | WorldModel, space: str | None, starts: int, seed: int, out: Path
+    what: str | WorldModel, space: str, starts: int, seed: int, out: Path
 ) -> tuple[Plan, WorldModel, list[Asked], Camera]:
     if starts < 1 or seed < 0:
         raise UsageError(f"{starts} start images with seed {seed}; give at least one, and a seed of 0 or more")
@@ -223,12 +224,11 @@ def _prepared(
     try:
         controls = controls_of(_checked_space(model, space))
         width, height = model.spec.frame_size or SIZE
-        named = None if model.spec.control == "camera" else space or DEFAULT_SPACE
         plan = Plan(
             model.spec.name,
             digest_of_spec(model.spec),
             model.spec.control,
-            named,
+            space,
             tuple(name for name, _ in start_names(starts, seed)),
             tuple(asked.name for asked in controls),
             HORIZON,
@@ -243,7 +243,7 @@ def _prepared(
         raise
 
 
-def _checked_space(model: WorldModel, space: str | None) -> ActionSpace:
+def _checked_space(model: WorldModel, space: str) -> ActionSpace:
     spec = model.spec
     if isinstance(model, HoldsVideos) or not imagines(model):
         raise UsageError(f"model '{spec.name}' takes no controls; nothing to calibrate")
@@ -292,8 +292,9 @@ def question(spec: ModelSpec, start: Start, asked: Asked, seed: int) -> RolloutR
         context,
         HORIZON,
         task_seed(seed, f"{start.name}/{asked.name}"),
-        actions=asked.actions if spec.control == "actions" else None,
-        poses=asked.poses(start.pose) if spec.control == "camera" else None,
+        actions=asked.actions,
+        poses=asked.poses(start.pose),
+        text=describe(asked.actions),
         caption=caption_of(start.world),
         world=start.world if "world" in spec.inputs else None,
         task=f"calibrate/{start.name}/{asked.name}",
