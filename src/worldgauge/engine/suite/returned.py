@@ -1,0 +1,171 @@
+"""Memory on surfaces that were out of view for a while: scores of one record, and the curve over time away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import Episode
+from worldgauge.core.geometry import Camera
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Score, Table, TableRow
+from worldgauge.engine.suite.scores import make_score, metric_facts
+from worldgauge.engine.suite.tables import make_cell, sort_rows
+from worldgauge.metrics.reobservation import EDGES_S, AwayBin, ReturnedPixels, SurfaceClock
+from worldgauge.worlds import World, open_world
+from worldgauge.worlds.third_person import ThirdPerson, figure_mask
+
+RETURNED = {"returned_mse": "mse", "returned_detail": "detail"}
+"""Metric -> its field of `AwayBin`."""
+TITLES = {
+    "returned_mse": "Surfaces back in view: mean squared error",
+    "returned_detail": "Surfaces back in view: detail",
+}
+WIDTH_PX = 160
+"""Width of the views that tell surfaces apart."""
+PERIOD_S = 0.25
+"""Time from one view to the next."""
+_CURVE = "by_time_away"
+_KEPT = 16
+"""Tasks whose times away a process keeps for the next subject."""
+
+
+def returned_scores(
+    record: Record, episode: Episode, start: int, truth: Clip, rollout: Clip, *, prefix: str = ""
+) -> Iterator[Score]:
+    """Score a rollout on the pixels of surfaces that came back into view.
+
+    Args:
+        record: The record.
+        episode: The recording, uncropped.
+        start: First frame that is asked for; the frames before it are shown.
+        truth: The frames that are asked for, cropped as the model draws.
+        rollout: Frames of the model.
+        prefix: Prefix of the names of the scores.
+
+    Yields:
+        One score per metric of `RETURNED`, with the curve over time away in its facts.
+    """
+    if episode.world is None or not isinstance(episode.camera, Camera):
+        for metric in RETURNED:
+            yield make_score(
+                record, metric, None, reason="the world of this recording is not known", prefix=prefix
+            )
+        return
+    crop = record.facts["crop"]
+    maps = _times_away(_Walk(record, episode, start, tuple(crop) if crop else None))
+    sums = ReturnedPixels()
+    indices = [index for index in sorted(maps) if index < min(len(rollout), len(truth))]
+    wanted = truth.resized(rollout.width, rollout.height).take(indices)
+    for index, want, got in zip(indices, wanted, rollout.take(indices), strict=True):
+        sums.add(want, got, maps[index].astype(np.float32))
+    total, curve = sums.total(), [_plain(one) for one in sums.bins()]
+    for metric, name in RETURNED.items():
+        value = getattr(total, name)
+        yield make_score(
+            record,
+            metric,
+            value,
+            n=len(indices),
+            reason=None if value is not None else _reason(total),
+            facts={_CURVE: curve, "pixels": total.pixels},
+            prefix=prefix,
+        )
+
+
+def curve_table(
+    metric: str, title: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]
+) -> Table | None:
+    """Table of a metric over time away: means over tasks.
+
+    Args:
+        metric: Name of the scores, with their prefix.
+        title: Title of the table.
+        scores: Scores by subject.
+        kinds: "subject" or "reference", by subject.
+
+    Returns:
+        The table. None where no subject has a value.
+    """
+    unit, better, bounds = metric_facts(metric)
+    name = RETURNED[metric.rpartition("/")[2]]
+    rows = []
+    for subject, own in scores.items():
+        curves = [score.facts[_CURVE] for score in own if score.metric == metric and _CURVE in score.facts]
+        cells = tuple(make_cell([curve[k][name] for curve in curves], bounds) for k in range(len(EDGES_S) - 1))
+        kind: Literal["subject", "reference"] = "reference" if kinds[subject] == "reference" else "subject"
+        rows.append(TableRow(subject, cells, kind))
+    filled = [k for k in range(len(EDGES_S) - 1) if any(row.cells[k].n for row in rows)]
+    if not filled:
+        return None
+    shown = [TableRow(row.label, tuple(row.cells[k] for k in filled), row.kind) for row in rows]
+    return Table(
+        metric=f"{metric}/away",
+        title=f"{title}, by time out of view",
+        unit=unit,
+        better=better,
+        columns=tuple(_span(EDGES_S[k], EDGES_S[k + 1]) for k in filled),
+        rows=tuple(sort_rows(shown, better)),
+        notes=("Pixels of surfaces that had been shown, were out of view for that time and are in view again.",),
+    )
+
+
+def _reason(total: AwayBin) -> str:
+    return "what came back into view has no detail" if total.pixels else "nothing came back into view"
+
+
+def _span(low_s: float, high_s: float) -> str:
+    return f"{low_s:g} s and more" if math.isinf(high_s) else f"{low_s:g} to {high_s:g} s"
+
+
+def _plain(one: AwayBin) -> dict[str, Any]:
+    return {**one._asdict(), "high_s": None if math.isinf(one.high_s) else one.high_s}
+
+
+class _Walk:
+    """A walk as a cache key: equal when recording, split and crop are."""
+
+    def __init__(self, record: Record, episode: Episode, start: int, crop: tuple[int, ...] | None) -> None:
+        self.episode, self.start, self.crop = episode, start, crop
+        task = record.task
+        self._key = (task.suite, task.id, task.fingerprint, str(task.sample.get("source")), len(episode), start, crop)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Walk) and self._key == other._key
+
+
+@lru_cache(maxsize=_KEPT)
+def _times_away(walk: _Walk) -> dict[int, NDArray[np.float16]]:
+    """Seconds away of every pixel, by index in the future; float16, to be small."""
+    episode = walk.episode
+    assert episode.world is not None
+    world, camera = open_world(episode.world), episode.camera
+    if walk.crop is not None:
+        clip = episode.clip.cropped(walk.crop[0], walk.crop[1])
+        camera = camera.cropped(clip.width, clip.height)
+    camera = camera.resized(WIDTH_PX, max(1, round(WIDTH_PX * camera.height / camera.width)))
+    fps, clock, found = episode.clip.fps, SurfaceClock(), {}
+    step = max(1, round(fps * PERIOD_S))
+    for index in (*range(walk.start % step, walk.start, step), *range(walk.start, len(episode), step)):
+        shown = index < walk.start
+        away = clock.see(_surfaces(world, episode.poses[index], camera), index / fps, shown=shown)
+        if not shown:
+            found[index - walk.start] = away.astype(np.float16)
+    return found
+
+
+def _surfaces(world: World, pose: NDArray[np.float64], camera: Camera) -> NDArray[np.float32]:
+    """Hits of a view; a figure that walks along is no surface."""
+    view = world.view(pose, camera, position=True)
+    assert view.position is not None
+    if not isinstance(world, ThirdPerson):
+        return view.position
+    return np.where(figure_mask(view)[..., None], np.float32(np.nan), view.position)

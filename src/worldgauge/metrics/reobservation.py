@@ -1,0 +1,216 @@
+"""Memory on the pixels that ask for it: surfaces that were seen, were out of view for a while, and are in view again.
+
+For each pixel it is exact how long its surface was away: the world is known, so surfaces are told apart by where they
+are (`metrics.surfaces`). Pixels of surfaces that were never out of view, or that are new, say nothing about memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.image import Image
+from worldgauge.metrics import metrics
+from worldgauge.metrics.surfaces import CELL, NO_SURFACE, surface_codes
+
+OUT_OF_VIEW_S = 0.5
+"""Seconds without a surface after which it counts as away: shorter gaps are flicker at the edge of the picture."""
+LEAST_AWAY_S = 1.0
+"""Seconds that a surface was away before its pixels count as memory."""
+EDGES_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, math.inf)
+"""Limits of the curve over time away, seconds."""
+DETAIL_SIGMA_PX = 1.5
+"""Detail is what a Gaussian of this width removes."""
+
+Away = NDArray[np.float32]
+"""(H, W) seconds that the surface of a pixel was away; 0 where it has been in view all the time, NaN where it is new or
+there is no surface."""
+
+
+class SurfaceClock:
+    """Knows of each surface when it was last in view, and for how long it was away before.
+
+    Args:
+        cell: Spacing of the lattice that tells surfaces apart, metres.
+        out_of_view_s: Seconds without a surface after which it counts as away.
+    """
+
+    def __init__(self, *, cell: float = CELL, out_of_view_s: float = OUT_OF_VIEW_S) -> None:
+        self._cell, self._out_of_view_s = cell, out_of_view_s
+        self._codes = np.zeros(0, np.int64)
+        self._last_s = np.zeros(0)
+        self._away_s = np.zeros(0)
+
+    def see(self, position: NDArray[np.float32], time_s: float, *, shown: bool) -> Away:
+        """Look at one view. Views come in the order of time.
+
+        Args:
+            position: Hits (H, W, 3), metres, world frame, NaN where there is no surface.
+            time_s: Time of the view, seconds.
+            shown: Whether the model is shown this view. A surface that is first seen in a view that is not shown stays
+                new: nobody can remember it.
+
+        Returns:
+            How long the surface of each pixel was away before it came into view.
+
+        Raises:
+            ShapeError: On other shapes, and for a time before the last one.
+        """
+        if len(self._last_s) and time_s < self._last_s.max():
+            raise ShapeError(f"views come in the order of time, got {time_s} s after {self._last_s.max()} s")
+        codes = surface_codes(position, cell=self._cell)
+        found, place = np.unique(codes, return_inverse=True)
+        at = np.searchsorted(self._codes, found)
+        inside = np.minimum(at, max(len(self._codes) - 1, 0))
+        known = self._codes[inside] == found if len(self._codes) else np.zeros(len(found), bool)
+        old = inside[known]
+        gap = time_s - self._last_s[old]
+        # NaN stays NaN: what was invented was never shown.
+        self._away_s[old] = np.where(
+            (gap > self._out_of_view_s) & ~np.isnan(self._away_s[old]), gap, self._away_s[old]
+        )
+        self._last_s[old] = time_s
+        new = ~known & (found != NO_SURFACE)
+        self._codes = np.insert(self._codes, at[new], found[new])
+        self._last_s = np.insert(self._last_s, at[new], time_s)
+        self._away_s = np.insert(self._away_s, at[new], 0.0 if shown else math.nan)
+        away = np.full(len(found), math.nan, np.float32)
+        real = found != NO_SURFACE
+        away[real] = self._away_s[np.searchsorted(self._codes, found[real])]
+        return away[place].reshape(codes.shape)
+
+
+class AwayBin(NamedTuple):
+    """Memory of surfaces that were away for about as long.
+
+    Attributes:
+        low_s: Shortest time away, seconds.
+        high_s: Longest, not included; infinite for the last.
+        pixels: Number of pixels, over all frames.
+        mse: Mean squared difference of their colours; None without a pixel.
+        detail: Correlation of their detail, -1 to 1; None where the truth has none.
+    """
+
+    low_s: float
+    high_s: float
+    pixels: int
+    mse: float | None
+    detail: float | None
+
+
+@dataclass
+class ReturnedPixels:
+    """Sums over the pixels of returned surfaces, by time away; frames are added one by one.
+
+    Attributes:
+        edges_s: Limits of the times away, rising.
+    """
+
+    edges_s: tuple[float, ...] = EDGES_S
+    _sums: NDArray[np.float64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sums = np.zeros((len(self.edges_s) - 1, 5))
+
+    def add(self, want: Image, got: Image, away: Away) -> None:
+        """Add a frame.
+
+        Args:
+            want: True frame (H, W, 3) uint8.
+            got: The model's frame, of the same shape.
+            away: Seconds away, of any size: each of its pixels stands for a part of the frame.
+
+        Raises:
+            ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
+        """
+        if want.shape != got.shape or want.ndim != 3 or want.shape[-1] != 3 or {want.dtype, got.dtype} != {_U8}:
+            raise ShapeError(f"frames need one shape (H, W, 3) uint8, got {want.shape} and {got.shape}")
+        height, width = want.shape[:2]
+        times = cv2.resize(away, (width, height), interpolation=cv2.INTER_NEAREST)
+        here = np.nonzero(times >= self.edges_s[0])  # never true for NaN
+        if not len(here[0]):
+            return
+        place = np.searchsorted(self.edges_s, times[here], side="right") - 1
+        error = (want[here].astype(np.float64) - got[here]) ** 2
+        fine, drawn = _detail(want)[here], _detail(got)[here]
+        values = (None, error.mean(1), fine * drawn, fine * fine, drawn * drawn)
+        for column, weights in enumerate(values):
+            self._sums[:, column] += np.bincount(place, weights, minlength=len(self._sums))
+
+    def bins(self) -> list[AwayBin]:
+        """Memory by time away, all frames together."""
+        return [
+            AwayBin(low, high, int(sums[0]), *_means(sums))
+            for (low, high), sums in zip(pairwise(self.edges_s), self._sums, strict=True)
+        ]
+
+    def total(self) -> AwayBin:
+        """Memory of all returned surfaces together."""
+        sums = self._sums.sum(0)
+        return AwayBin(self.edges_s[0], self.edges_s[-1], int(sums[0]), *_means(sums))
+
+
+_U8 = np.dtype(np.uint8)
+
+
+@metrics.register(
+    "returned_mse", unit="grey^2", better="lower", bounds=(0.0, 65025.0), version=1, source="own: MSE of seen surfaces"
+)
+def returned_mse(frames: Iterable[tuple[Image, Image, Away]], least_s: float = LEAST_AWAY_S) -> float | None:
+    """Mean squared difference over the pixels of surfaces that were away and are in view again.
+
+    Args:
+        frames: True frame, the model's frame, and how long the surface of each pixel was away.
+        least_s: Shortest time away that counts, seconds.
+
+    Returns:
+        Mean over pixels and channels; None without such a pixel.
+    """
+    return _total(frames, least_s).mse
+
+
+@metrics.register(
+    "returned_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="own: detail of seen surfaces"
+)
+def returned_detail(frames: Iterable[tuple[Image, Image, Away]], least_s: float = LEAST_AWAY_S) -> float | None:
+    """Correlation of detail over the pixels of surfaces that were away: a blur, which MSE rewards, has none.
+
+    Detail is the grey picture less its Gaussian blur of 1.5 px.
+
+    Args:
+        frames: True frame, the model's frame, and how long the surface of each pixel was away.
+        least_s: Shortest time away that counts, seconds.
+
+    Returns:
+        -1 to 1; 0 for frames without any detail; None where the truth has none, or without such a pixel.
+    """
+    return _total(frames, least_s).detail
+
+
+def _total(frames: Iterable[tuple[Image, Image, Away]], least_s: float) -> AwayBin:
+    sums = ReturnedPixels((least_s, math.inf))
+    for want, got, away in frames:
+        sums.add(want, got, away)
+    return sums.total()
+
+
+def _means(sums: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    pixels, error, cross, true, drawn = sums.tolist()
+    if not pixels:
+        return None, None
+    if true <= 1e-6 * pixels:
+        return error / pixels, None
+    return error / pixels, 0.0 if drawn <= 1e-6 * pixels else max(-1.0, min(1.0, cross / math.sqrt(true * drawn)))
+
+
+def _detail(frame: Image) -> NDArray[np.float64]:
+    grey = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY).astype(np.float32)
+    return (grey - cv2.GaussianBlur(grey, (0, 0), DETAIL_SIGMA_PX)).astype(np.float64)
