@@ -74,9 +74,7 @@ class SurfaceClock:
         old = inside[known]
         gap = time_s - self._last_s[old]
         # NaN stays NaN: what was invented was never shown.
-        self._away_s[old] = np.where(
-            (gap > self._out_of_view_s) & ~np.isnan(self._away_s[old]), gap, self._away_s[old]
-        )
+        self._away_s[old] = np.where((gap > self._out_of_view_s) & ~np.isnan(self._away_s[old]), gap, self._away_s[old])
         self._last_s[old] = time_s
         new = ~known & (found != NO_SURFACE)
         self._codes = np.insert(self._codes, at[new], found[new])

@@ -53,9 +53,7 @@ def returned_scores(
     """
     if episode.world is None or not isinstance(episode.camera, Camera):
         for metric in RETURNED:
-            yield make_score(
-                record, metric, None, reason="the world of this recording is not known", prefix=prefix
-            )
+            yield make_score(record, metric, None, reason="the world of this recording is not known", prefix=prefix)
         return
     crop = record.facts["crop"]
     maps = _times_away(_Walk(record, episode, start, tuple(crop) if crop else None))

@@ -8,6 +8,7 @@ from worldgauge.core.episode import Episode
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
+from worldgauge.engine.suite.returned import returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_table
@@ -38,6 +39,7 @@ def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) 
     scores = [
         *_pixel_scores(record, compared, rollout, settings, task_context),
         *scene_scores(record, episode, start, truth, rollout, settings),
+        *returned_scores(record, episode, start, truth, rollout),
         *learned_scores(record, compared, rollout, settings),
     ]
     return sorted(scores, key=lambda s: s.metric)

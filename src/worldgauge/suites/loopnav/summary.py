@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from worldgauge.engine.suite import returned
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
 from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.metrics import metric_bounds
@@ -25,6 +26,7 @@ TITLES = {
     "sgcs_drift_tolerant": "SGCS, best of neighbouring frames",
     "sgcs_seen": "SGCS where the place had been seen",
     "sgcs_unseen": "SGCS where it had not",
+    **returned.TITLES,
     "loop_closure": "Loop closure against the look-around",
     "coverage": "Share of the way back seen before",
     "segmenter_accuracy": "Colour segmenter: share of pixels right on the recording",
@@ -53,7 +55,12 @@ def summarize(scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -
         kinds: "subject" or "reference", by subject.
     """
     columns = sorted({_column(score) for own in scores.values() for score in own})
-    return [_table(metric, scores, kinds, columns) for metric in TITLES if _occurs(metric, scores)]
+    tables = []
+    for metric in (name for name in TITLES if _occurs(name, scores)):
+        tables.append(_table(metric, scores, kinds, columns))
+        if metric in returned.TITLES:
+            tables += filter(None, [returned.curve_table(metric, TITLES[metric], scores, kinds)])
+    return tables
 
 
 def published() -> list[Table]:
@@ -92,7 +99,7 @@ def _table(metric: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[st
     rows = []
     for subject, own in mine.items():
         groups = [[s for s in own if _column(s) == column] for column in columns]
-        cells = tuple(_cell(group) for group in (*groups, own))
+        cells = tuple(_cell(metric, group) for group in (*groups, own))
         rows.append(TableRow(subject, cells, _kind(kinds[subject])))
     return Table(
         metric=metric,
@@ -105,11 +112,11 @@ def _table(metric: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[st
     )
 
 
-def _cell(scores: Sequence[Score]) -> Cell:
+def _cell(metric: str, scores: Sequence[Score]) -> Cell:
     """Over trajectories; missing ones are counted, not zero. FVD is one number of all of them."""
-    if scores and scores[0].metric == "fvd":
+    if metric == "fvd":
         return fvd_cell(scores)
-    return make_cell([score.value for score in scores], metric_bounds(scores[0].metric))
+    return make_cell([score.value for score in scores], metric_bounds(metric))
 
 
 def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:

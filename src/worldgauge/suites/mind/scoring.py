@@ -8,6 +8,7 @@ from typing import Any
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.video import Clip, header_frames
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
+from worldgauge.engine.suite.returned import returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
@@ -51,6 +52,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     else:
         scores = [
             *_frame_scores(record, clip, question, rollout, settings, task_context),
+            *_memory_scores(record, clip, question, rollout, settings),
             *action_scores(record, clip, question, rollout, settings, prefix=prefix_of(record)),
         ]
     return sorted(scores, key=lambda s: s.metric)
@@ -113,6 +115,19 @@ def _in_shape(rollout: Clip, record: Record, question: ClipQuestion) -> Clip:
     if rollout.width * whole.height == rollout.height * whole.width:
         return rollout
     return rollout.resized(whole.width, whole.height)
+
+
+def _memory_scores(
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings
+) -> Iterator[Score]:
+    """Surfaces that came back into view, in the test of memory."""
+    prefix = prefix_of(record)
+    if prefix != PREFIX["mem"] or question.truth is None:
+        return
+    crop = record.facts["crop"]
+    truth = question.truth.cropped(*crop) if crop else question.truth
+    asked = rollout[: asked_frames(clip, question, settings)]
+    yield from returned_scores(record, question.episode, question.context_end, truth, asked, prefix=prefix)
 
 
 def _frame_scores(

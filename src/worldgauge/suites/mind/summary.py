@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from worldgauge.engine.suite import returned
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.metrics import metric_bounds, metrics
@@ -44,6 +45,7 @@ LINES = (
     MetricLine("lcm/psnr_720p", "Long context memory: PSNR"),
     MetricLine("lcm/ssim_720p", "Long context memory: SSIM"),
     MetricLine("lcm/lpips_720p", "Long context memory: LPIPS"),
+    *(MetricLine(f"lcm/{name}", title) for name, title in returned.TITLES.items()),
     MetricLine("gsc_aligned_mse", "Generated scene consistency, states paired exactly: mean squared error"),
     MetricLine("gsc_mse", "Generated scene consistency as released, one action apart: mean squared error"),
     MetricLine("asg/mse_720p", "Action space generalisation: mean squared error"),
@@ -92,6 +94,8 @@ def summarize(
     for metric, table in tables.items():
         found.append(table)
         found += _finer(metric, entries, views)
+        if metric.rpartition("/")[2] in returned.TITLES:
+            found += filter(None, [returned.curve_table(metric, table.title, scores, kinds)])
     return found if settings.truth_poses == "engine" else [_unitless(table) for table in found]
 
 
