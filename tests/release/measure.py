@@ -60,6 +60,8 @@ ANY_PROCESSOR = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
 """Kernels for any x86-64: where registers are wider, SSIM is summed in another order and differs in its last digits."""
 NOT_DATA = ("logs/", ".worldgauge-index")
 """Beside the data: what workers print, and an index of file times."""
+ADDED = ("returned_mse", "returned_detail")
+"""Metrics since 0.1.0: their scores and tables are left out."""
 IDENTITY = ("record.json",)
 """Files of a record that name where the data lie and what code an identity was made of."""
 
@@ -87,18 +89,28 @@ def _measure_set(folder: Path, name: str) -> dict[str, Any]:
         runs = folder / "runs"
         told = json.loads(_run("run", name, "--data", str(data), *RUNS[name], "--out", str(runs), "--json"))
         found["counts"] = told["counts"]
+        known = [table for table in told["tables"] if not _is_added(table["metric"])]
         found["tables"] = {
             f"{place:02d} {table['metric']}": _digest(json.dumps(table, sort_keys=True).encode())
-            for place, table in enumerate(told["tables"])
+            for place, table in enumerate(known)
         }
         for subject in sorted(path for path in runs.iterdir() if (path / "scores.jsonl").exists()):
             records = _digests(
                 subject / "records", lambda path: not path.endswith(IDENTITY) and "scores.json" not in path
             )
-            found.setdefault("scores", {})[subject.name] = _digest((subject / "scores.jsonl").read_bytes())
+            found.setdefault("scores", {})[subject.name] = _digest(b"".join(_known_scores(subject / "scores.jsonl")))
             found.setdefault("records", {})[subject.name] = _digest(json.dumps(records, sort_keys=True).encode())
         _run("report", str(runs), "--out", str(folder / "report.html"))
     return found
+
+
+def _known_scores(path: Path) -> list[bytes]:
+    lines = path.read_bytes().splitlines(keepends=True)
+    return [line for line in lines if not _is_added(json.loads(line)["metric"])]
+
+
+def _is_added(metric: str) -> bool:
+    return any(part in ADDED for part in metric.split("/"))
 
 
 def _without_words(told: Any) -> Any:

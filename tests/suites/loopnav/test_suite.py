@@ -136,6 +136,22 @@ def test_memory_stands_between_truth_and_forgetting(scores: dict[str, dict[str, 
     assert value(scores, "memory", "sgcs") > value(scores, "freeze", "sgcs")
 
 
+def test_what_came_back_into_view_tells_memory_from_forgetting(scores: dict[str, dict[str, Score]]) -> None:
+    detail = {name: own["returned_detail"] for name, own in scores.items()}
+    error = {name: own["returned_mse"].value for name, own in scores.items()}
+    assert detail["truth"].value == pytest.approx(1.0)
+    assert error["truth"] == 0
+    assert 1 > detail["memory"].value > detail["forgetful"].value + 0.1
+    assert error["memory"] < error["forgetful"]
+    # The curve holds all of it: pixels add up, and their errors weighted by them.
+    facts = detail["memory"].facts
+    curve = [one for one in facts["by_time_away"] if one["pixels"]]
+    assert sum(one["pixels"] for one in curve) == facts["pixels"] > 1000
+    assert max(one["low_s"] for one in curve) >= 5, "the way back begins with what was seen last"
+    total = sum(one["pixels"] * one["mse"] for one in curve) / facts["pixels"]
+    assert total == pytest.approx(error["memory"])
+
+
 def test_forgetful_looks_sharp_yet_is_wrong(scores: dict[str, dict[str, Score]]) -> None:
     ratio = value(scores, "forgetful", "sharpness") / value(scores, "truth", "sharpness")
     assert 0.5 < ratio < 2
@@ -375,7 +391,11 @@ def test_tables_have_n_and_intervals(scores: dict[str, dict[str, Score]]) -> Non
     assert tables[0].columns == ("ABA 5", "all")
     assert tables[0].rows[0].label == "truth"
     assert all(cell.n == 1 and cell.expected == 1 for row in tables[0].rows for cell in row.cells)
-    assert {table.metric for table in tables} == set(scores["truth"])
+    curves = {table.metric: table for table in tables if table.metric.endswith("/away")}
+    assert {table.metric for table in tables} - set(curves) == set(scores["truth"])
+    assert set(curves) == {"returned_mse/away", "returned_detail/away"}
+    assert curves["returned_detail/away"].rows[0].label == "truth"
+    assert all(name.endswith(" s") or name.endswith("more") for name in curves["returned_detail/away"].columns)
 
 
 def test_published_table_is_the_papers() -> None:
