@@ -21,6 +21,7 @@ from suites.closedloop.closedloop_data import (
     make_closedloop_data,
     make_published_data,
     question_rows,
+    recognition_rows,
     write_json,
 )
 from support.folders import contents
@@ -111,6 +112,16 @@ def test_the_published_files_load(tmp_path: Path, packed: bool, inside: str) -> 
     assert (question.extra_answers, question.hfov_deg) == (("on top of the stove",), 105.0)
     assert (question.reference_m, question.blind_answer) == (None, None)
     assert found.scenes == {MP3D: None, HM3D: None}
+
+
+def test_the_release_reads_every_file_of_its_folder_of_recognition(tmp_path: Path) -> None:
+    make_published_data(tmp_path)
+    for scene in ("2azQ1b91cZZ", "8194nk5LbLH"):
+        write_json(tmp_path / "AR" / f"{scene}.json", {"episodes": recognition_rows()}, True)
+    found = load(tmp_path)
+    ids = [episode.id for episode in found.episodes["recognition"]]
+    assert ids == [f"{name}-{k}" for name in ("2azQ1b91cZZ", "8194nk5LbLH", "episodes_AR") for k in range(3)]
+    assert found.faults == ()
 
 
 @pytest.mark.parametrize("kind", ["AR", "IGNav", "AEQA"])

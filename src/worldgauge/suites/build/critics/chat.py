@@ -222,17 +222,35 @@ def read_mark(text: str) -> tuple[float, str]:
 
 
 def _json_object(text: str) -> dict[str, Any]:
-    """The one JSON object in a reply: all of it, or what stands between the first { and the last }."""
+    """The one JSON object in a reply: all of it, or what stands between the first { and the last }.
+
+    Texts may stand in single quotes, as Python writes them: the release reads both.
+    """
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         raise Misread("no JSON object in the reply")
+    text = text[start : end + 1]
     try:
-        value = read_json(text[start : end + 1])
+        value = read_json(text)
     except ValueError as error:
-        raise Misread(f"the reply is not JSON ({error})") from None
+        try:
+            value = read_json(_QUOTED.sub(_in_double_quotes, text))
+        except ValueError:
+            raise Misread(f"the reply is not JSON ({error})") from None
     if not isinstance(value, dict):
         raise Misread("the reply is no JSON object")
     return value
+
+
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*+)'|\"(?:[^\"\\]|\\.)*+\"", re.DOTALL)
+_ESCAPED = re.compile(r"\\'|\\.|\"", re.DOTALL)
+
+
+def _in_double_quotes(text: re.Match[str]) -> str:
+    """A text in single quotes as JSON has it; one in double quotes as it is."""
+    if text[1] is None:
+        return text[0]
+    return '"' + _ESCAPED.sub(lambda sign: {"\\'": "'", '"': '\\"'}.get(sign[0], sign[0]), text[1]) + '"'
 
 
 def _number(value: Any, least: float, most: float, what: str) -> float:

@@ -24,11 +24,13 @@ class FoundFiles:
 
     Attributes:
         parts: By content, the path and the value of its file.
+        more: By content, further files of the same, where a task has several.
         faults: Episodes that cannot be used.
         notes: About the folder.
     """
 
     parts: dict[str, tuple[Path, Any]] = field(default_factory=dict)
+    more: dict[str, list[tuple[Path, Any]]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -83,6 +85,10 @@ class EpisodeFormat(ABC, Generic[EpisodeT]):
         """The rows in the value of the episodes' file."""
         rows: Sequence[Any] = value[self.key]
         return rows
+
+    def merged(self, files: Sequence[tuple[Path, Any]]) -> Any:
+        """The value of one file in place of those of several in one folder; None where there must be one."""
+        return None
 
     @abstractmethod
     def read(self, row: EpisodeRow) -> EpisodeT:

@@ -68,6 +68,10 @@ def load(root: Path) -> ClosedLoop:
     place = root if root.is_dir() else root.parent
     for path in [root] if root.is_file() else _files(root, formats, found.notes):
         _take(found, check_inside(path, place), formats)
+    for one in formats:
+        if one.kind in found.more:
+            first = found.parts[one.kind]
+            found.parts[one.kind] = first[0], one.merged([first, *found.more[one.kind]])
     episodes = {one.kind: tuple(one.completed(found, _read(found, one))) for one in formats}
     if not found.parts.keys() & episodes.keys():
         seen = "; ".join(found.notes) or "no JSON file is there"
@@ -128,11 +132,17 @@ def _take(found: FoundFiles, path: Path, formats: Sequence[EpisodeFormat[Any]]) 
     part = _part_of(value, path, formats)
     if part is None:
         found.notes.append(f"{path.name} holds neither episodes nor anything that belongs to them: not used")
+    elif part in found.parts and path.parent == found.parts[part][0].parent and _merges(part, formats):
+        found.more.setdefault(part, []).append((path, value))
     elif part in found.parts:
         other, words = found.parts[part][0], {name: text for one in formats for name, text in one.contents.items()}
         raise DataError(f"{path}: holds {words[part]}, as {other} does; leave one of the two")
     else:
         found.parts[part] = path, value
+
+
+def _merges(part: str, formats: Sequence[EpisodeFormat[Any]]) -> bool:
+    return any(one.kind == part and one.merged([]) is not None for one in formats)
 
 
 def _read(found: FoundFiles, own: EpisodeFormat[EpisodeT]) -> Iterator[EpisodeT]:

@@ -50,6 +50,15 @@ class RecognitionFormat(HomeFormat[RecognitionEpisode]):
     published = 551
     tallied: ClassVar[Mapping[str, str]] = {"difficulties": "difficulty", "labels": "target"}
 
+    def merged(self, files: Sequence[tuple[Path, Any]]) -> dict[str, Any]:
+        """The release reads every file of its folder, one a scene. Ids of several files begin with the file's name."""
+        rows: list[Any] = []
+        for path, value in files:
+            for row in value[self.key]:
+                own = row.get("id", row.get("episode_id")) if isinstance(row, dict) else None
+                rows.append(row if own is None else {**row, "id": f"{path.name.partition('.')[0]}-{own}"})
+        return {self.key: rows}
+
     def read(self, row: EpisodeRow) -> RecognitionEpisode:
         """Read one episode (specification, 5.1)."""
         start, floor = stance_of(row, "start")
