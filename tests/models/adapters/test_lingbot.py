@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from support.upstream import ROOT, as_served, complaints, isolated, question, walk_rows
-from worldgauge.core.actions import LOOP_WALK, Actions, camera_path
 from worldgauge.core.errors import SubjectError
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.model import Needs, checked_rollout
@@ -41,15 +40,16 @@ def asked_of(model: LingBot, rows: Any = None, **settings: Any) -> tuple[np.ndar
     return frames, request, model._backend._model.asked[-1]
 
 
-def test_clip_poses_by_hand() -> None:
+def test_poses_by_hand(model: LingBot) -> None:
     # Facing +y, two steps of 1 m ahead, then one of 2 m to the right; z of the camera is ahead, x to the right.
-    facing = np.pi / 2
+    request = replace(question(walk_rows(3), seen=1, spec=model.spec), caption=CAPTION)
     places = [(3, 4, 9), (3, 5, 9), (3, 6, 9), (5, 6, 9)]
-    poses = clip_poses(np.stack([pose_from_yaw_pitch(place, facing) for place in places]))
-    assert poses.shape == (5, 4, 4)
-    assert poses.dtype == np.float32
-    assert poses[:, :3, 3] == pytest.approx(np.array([[0, 0, 0], [0, 0, 1], [0, 0, 2], [2, 0, 2], [2, 0, 2]]), abs=1e-6)
-    assert poses[:, :3, :3] == pytest.approx(np.broadcast_to(np.eye(3), (5, 3, 3)), abs=1e-6)
+    poses = np.stack([pose_from_yaw_pitch(place, np.pi / 2) for place in places])
+    request = replace(request, context=replace(request.context, poses=poses[:1]), poses=poses[1:])
+    list(checked_rollout(model, request))
+    told = model._backend._model.asked[-1]["poses"]
+    assert told[:, :3, 3] == pytest.approx(np.array([[0, 0, 0], [0, 0, 1], [0, 0, 2], [2, 0, 2], [2, 0, 2]]), abs=1e-6)
+    assert told[:, :3, :3] == pytest.approx(np.broadcast_to(np.eye(3), (5, 3, 3)), abs=1e-6)
 
 
 @pytest.mark.parametrize(("given", "asked"), [(1, 1), (2, 5), (5, 5), (6, 9), (81, 81)])
@@ -57,12 +57,9 @@ def test_lengths(given: int, asked: int) -> None:
     assert len(clip_poses(np.broadcast_to(np.eye(4), (given, 4, 4)).copy())) == asked
 
 
-def test_poses_do_not_know_where_the_walk_was() -> None:
-    rows = Actions(LOOP_WALK, walk_rows(20))
-    here, there = (
-        camera_path(rows, pose_from_yaw_pitch(place, yaw)) for place, yaw in (((0, 0, 0), 0), ((90, -7, 3), 2))
-    )
-    assert clip_poses(here) == pytest.approx(clip_poses(there), abs=1e-5)
+def test_poses_do_not_know_where_the_walk_was(model: LingBot) -> None:
+    here, there = (asked_of(model, walk_rows(12), start_yaw=yaw)[2]["poses"] for yaw in (0.0, 2.0))
+    assert here == pytest.approx(there, abs=1e-5)
 
 
 def test_only_turning_is_no_walk(model: LingBot) -> None:
@@ -87,7 +84,7 @@ def test_speed_is_lost_and_direction_is_not(model: LingBot) -> None:
     list(checked_rollout(model, replace(request, poses=poses)))
     assert asked["steps"][1:, :3, 3] == pytest.approx(np.array([[0, 0, 1], [0, 0, 1]]), abs=1e-5)
     assert model._backend._model.asked[-1]["steps"] == pytest.approx(asked["steps"], abs=1e-5)
-    assert model.spec.settings["translations"] == "divided by their largest"
+    assert model.spec.settings["motion"] == "steps of a clip divided by their longest"
 
 
 def test_what_the_repository_is_asked(model: LingBot) -> None:

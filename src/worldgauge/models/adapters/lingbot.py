@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, NotApplicable, Request
+from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control
 
 WIDTH, HEIGHT = 832, 480
 FPS = 16.0
@@ -70,37 +70,36 @@ class LingBot:
             max_context=1,
             inputs=("caption",),
             crop=(26, 15),
-            settings={**settings, "translations": "divided by their largest", **self._backend.identity},
+            settings={**settings, "motion": "steps of a clip divided by their longest", **self._backend.identity},
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
         """Yield all frames at once, since it makes a clip as a whole. The seed sets its noise."""
-        poses = clip_poses(np.concatenate([request.context.poses[-1:], request.poses]))
+        control = camera_control(request)
+        poses = clip_poses(control.poses)
         if len(poses) > self._longest:
             raise NotApplicable(f"{request.horizon} frames make a clip of {len(poses)}; longest={self._longest}")
-        camera, caption = request.context.camera, str(request.caption)
-        lens = np.array([camera.fx, camera.fy, camera.cx, camera.cy], np.float32)
-        lens = np.repeat(lens[None], len(poses), axis=0)
-        video = self._backend.generate(request.context.clip[-1], caption, poses, lens, request.seed % 2**63)
+        lens = np.repeat(control.intrinsics[:1], len(poses), axis=0).astype(np.float32)
+        asked = (request.context.clip[-1], str(request.caption), poses, lens, request.seed % 2**63)
+        video = self._backend.generate(*asked)
         if video.shape != (3, len(poses), HEIGHT, WIDTH):
             raise ValueError(f"lingbot made a video of {video.shape}, not {(3, len(poses), HEIGHT, WIDTH)}")
         yield to_frames(video[:, 1 : request.horizon + 1])
 
 
 def clip_poses(poses: NDArray[Any]) -> NDArray[Any]:
-    """Prepare the poses of a clip: relative to the first, 4n + 1 of them, at rest where nothing moves.
+    """Prepare the poses of a clip: 4n + 1 of them, at one place where nothing moves.
 
     The repository takes every fourth pose and divides the steps between them by the longest. Rounding of a camera that
     only turns would become a walk, so that steps of less than `STILL_M` are none where no other is longer.
 
     Args:
-        poses: Camera-to-world (T, 4, 4), metres; the first is that of the given image.
+        poses: Camera-to-world (T, 4, 4), metres, relative to the first, which is that of the given image.
 
     Returns:
-        Camera-to-world (4n + 1, 4, 4) float32, x right, y down, z ahead; the last one repeated as often as needed.
+        (4n + 1, 4, 4) float32, the last one repeated as often as needed.
     """
-    relative = np.linalg.inv(poses[0]) @ poses
-    padded = np.concatenate([relative, np.repeat(relative[-1:], -(len(poses) - 1) % LATENT, axis=0)])
+    padded = np.concatenate([poses, np.repeat(poses[-1:], -(len(poses) - 1) % LATENT, axis=0)])
     steps = np.diff(padded[::LATENT, :3, 3], axis=0)
     if np.linalg.norm(steps, axis=1).max(initial=0) < STILL_M:
         padded[:, :3, 3] = 0

@@ -58,7 +58,13 @@ class WanI2V:
         )
         steps = self._steps(poses[::4])
         self.asked.append(
-            {"caption": input_prompt, "steps": steps, "lens": lens[0], "sampling": (sampling_steps, shift)}
+            {
+                "caption": input_prompt,
+                "poses": poses,
+                "steps": steps,
+                "lens": lens[0],
+                "sampling": (sampling_steps, shift),
+            }
         )
         ahead = np.concatenate([[0], np.cumsum(steps[1:, 2, 3])])
         turned = np.cumsum(np.arctan2(steps[:, 0, 2], steps[:, 2, 2]))
