@@ -1,3 +1,4 @@
+import cv2
 import numpy as np
 import pytest
 
@@ -75,6 +76,16 @@ def test_vector_loopnav_image(case):
     error = np.abs(got.astype(int) - expected)
     assert error.max() <= case["max_abs_tolerance"]
     assert error.mean() <= case.get("mean_abs_tolerance", 0)
+
+
+def test_saturation_is_multiplied_as_the_release_does_it():
+    """Truncated of the exact product: 100, 180, 200 and 220 times 1.15 are whole numbers, in binary a little less."""
+    saturation = np.arange(256)
+    reds = np.stack([np.full(256, 255), 255 - saturation, 255 - saturation], -1).astype(np.uint8)[None]
+    got, _ = colour(reds, contrast=1, brightness=0)
+    exact = np.minimum(saturation * 115 // 100, 255)
+    hsv = np.stack([np.zeros(256), exact, np.full(256, 255)], -1).astype(np.uint8)[None]
+    np.testing.assert_array_equal(got, cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB))
 
 
 @pytest.mark.parametrize("case", cases("loopnav_", "object_selection_cases"))
