@@ -68,6 +68,11 @@ def test_a_decision_of_the_closed_loop_is_told_in_words_and_drawn_in_one_call(vi
     assert levels == [j * 32 // 13 for j in range(1, 14)]
 
 
+def test_a_pipeline_is_asked_at_the_rate_it_was_made_for() -> None:
+    assert ImageToVideo("folder/tiny", backend=Brighter()).spec.fps is None
+    assert ImageToVideo("folder/tiny", fps=16, backend=Brighter()).spec.fps == 16
+
+
 def test_fewer_frames_than_steps_end_on_the_last() -> None:
     assert spread_over(4, 6).tolist() == [1, 2, 3, 3, 3, 3]
     assert spread_over(7, 6).tolist() == [1, 2, 3, 4, 5, 6]

@@ -32,8 +32,8 @@ KINDS = (".json", ".safetensors", ".txt", ".model")
 class ImageToVideo:
     """An image-to-video pipeline, chunk after chunk: each starts from the last frame of the one before.
 
-    Every chunk is given the words for the whole walk, and, unless `spread`, frames are taken one by one at the rate of
-    the recording. Only safetensors are read, and no code that comes with weights is run.
+    Every chunk is given the words for the whole walk, and, unless `spread`, frames are taken one by one, at the rate of
+    the recording or at `fps`. Only safetensors are read, and no code that comes with weights is run.
 
     Args:
         pipeline: Folder, or an id of the model hub that is in the local cache.
@@ -42,6 +42,8 @@ class ImageToVideo:
         size: WIDTHxHEIGHT the pipeline draws at; empty for that of the recording.
         steps: Denoising steps.
         prompt: Words put before the walk.
+        fps: Frames a second that the pipeline was made for, such as 16 for Wan; it is then asked at that rate for the
+            same seconds. By default its frames are taken at the rate of the recording.
         caption: Put the scene in a sentence between those words and the walk; a task that has none is skipped.
         call: Further arguments of the pipeline's call, such as {"guidance_scale": 5}.
         spread: One call draws the whole horizon, and frames are taken evenly from it, as World-in-World does; no frame
@@ -69,6 +71,7 @@ class ImageToVideo:
         spread: bool = False,
         view: str = "perspective",
         caption: bool = False,
+        fps: float | None = None,
         backend: Any = None,
     ) -> None:
         if frames < 2:
@@ -88,6 +91,7 @@ class ImageToVideo:
             control="text",
             view=view,
             frame_size=(int(width), int(height)) if size else None,
+            fps=fps,
             max_context=1,
             chunk=None if spread else frames - 1,
             inputs=("caption",) if caption else (),
