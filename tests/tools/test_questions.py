@@ -91,6 +91,28 @@ def test_a_model_elsewhere_is_scored_by_its_videos(suite: str, request: pytest.F
     assert (counts["failed"], told["unused_videos"]) == (0, {})
 
 
+@pytest.mark.parametrize("suite", ["loopnav", "mind"])
+def test_a_model_of_another_rate_is_scored_by_its_videos(
+    suite: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    data, settings = data_of(suite, request), SETTINGS[suite]
+    model = Asked("camera", fps=16.0, max_context=1)
+    found = write_questions(suite, data=data, out=tmp_path / "q", model=model, settings=settings)
+    assert {read_question(found.folder, task)["fps"] for task in found.questions} == {16.0}
+    answered_elsewhere(tmp_path / "q", tmp_path / "videos" / "slow")
+    words = ["score", suite, "--data", data, "--videos", "videos", "--no-references", "--json"]
+    chosen = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    refused = json.loads(command(tmp_path, *words, *chosen, "--out", "other").stdout)
+    if suite == "loopnav":
+        assert "give fps=16 for a model of that rate" in refused["failures"][0]["error"]
+    done = command(tmp_path, *words, *chosen, "--video-fps", "16", "--out", "runs")
+    assert done.returncode == 0, done.stdout[-2000:]
+    counts = json.loads(done.stdout)["runs"]["slow"]["counts"]
+    assert (counts["scored"], counts["failed"]) == (len(found.questions), 0)
+    record = json.loads(next((tmp_path / "runs").rglob("record.json")).read_text())
+    assert record["facts"]["bridge"]["own_fps"] == 16
+
+
 def test_the_table_holds_every_question(loopnav_data: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     found = write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", limit=2)

@@ -134,6 +134,10 @@ def score(
     videos: Annotated[
         Path | None, typer.Option(help="Folder of finished videos: <model>/<task>.mp4. Needs --data.")
     ] = None,
+    video_fps: Annotated[
+        float | None,
+        typer.Option(help="With --videos: frames a second of the videos, where it is not that of the recordings."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="With --videos: parent of the run folders.")] = None,
     references: References = None,
     settings: Settings = None,
@@ -160,8 +164,10 @@ def score(
     given = with_metrics(settings_of(settings), metric)
     shared: dict[str, Any] = {"settings": given, "workers": workers, "on": on, "deadline_s": deadline}
     if videos is None:
-        if out is not None or references is not None:
-            raise UsageError("score --out and --references go with --videos; scores of runs stay in their run folders")
+        if out is not None or references is not None or video_fps is not None:
+            raise UsageError(
+                "score --out, --references and --video-fps go with --videos; scores of runs stay in their run folders"
+            )
         with resumable(), RunProgress(verbose=verbose) as progress:
             result = engine.score(runs, data=data, progress=progress, **shared)
         _finish(result, form)
@@ -172,7 +178,14 @@ def score(
     notes = _notes(str(runs[0]), given, data)
     with resumable(), RunProgress(notes, verbose=verbose) as progress:
         result, found = score_videos(
-            str(runs[0]), videos=videos, data=data, out=out, references=beside, progress=progress, **shared
+            str(runs[0]),
+            videos=videos,
+            data=data,
+            out=out,
+            fps=video_fps,
+            references=beside,
+            progress=progress,
+            **shared,
         )
     show.unused_videos(found)
     _finish(result, form, unused_videos={name: list(left) for name, left in found.unmatched.items()})

@@ -52,6 +52,7 @@ def score_videos(
     videos: Path | str,
     data: Path | str,
     out: Path | str | None = None,
+    fps: float | None = None,
     references: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
     workers: int = 1,
@@ -66,6 +67,7 @@ def score_videos(
         videos: Folder with <model>/<task>.mp4, or in the layout of the suite (`Suite.submissions`).
         data: Folder of the data set.
         out: Folder of the run folders, by default runs/<suite>.
+        fps: Rate of the videos in frames a second, where it is not that of the recordings.
         references: Names of models that are run for comparison.
         settings: Settings of the suite.
         workers: Largest number of processes, as for `run`.
@@ -87,7 +89,7 @@ def score_videos(
     if added:
         settings = {**(settings or {}), **added}
         asked = open_suite(suite, settings)
-    found = read_video_folder(asked, Path(videos), [task.id for task in list_tasks(asked, Path(data), None)])
+    found = read_video_folder(asked, Path(videos), [task.id for task in list_tasks(asked, Path(data), None)], fps)
     if not found.models:
         raise UsageError(f"{videos}: no sub-folder holds a video; expected <model>/<task>.mp4")
     result = run(
@@ -105,13 +107,14 @@ def score_videos(
     return result, found
 
 
-def read_video_folder(suite: Suite, folder: Path, tasks: list[str]) -> VideoFolder:
+def read_video_folder(suite: Suite, folder: Path, tasks: list[str], fps: float | None = None) -> VideoFolder:
     """Find the subjects in a folder of videos, in the layout of `suite.submissions`.
 
     Args:
         suite: The suite.
         folder: Folder of the videos.
         tasks: Ids of the tasks of the run.
+        fps: Rate of the videos, where it is not that of the recordings.
 
     Returns:
         What the folder holds.
@@ -126,7 +129,7 @@ def read_video_folder(suite: Suite, folder: Path, tasks: list[str]) -> VideoFold
         if not held:
             empty.append(name)
             continue
-        given = {**settings, "name": name}
+        given = {**settings, "name": name, **({} if fps is None else {"fps": fps})}
         models[name] = "videos?" + urlencode({key: json.dumps(value) for key, value in given.items()})
         left = sorted(set(held) - set(tasks))
         others = {id: place for id in left if (place := asked.elsewhere(id))}

@@ -44,8 +44,9 @@ class Videos:
         name: Name in tables of the model that made the videos.
         control: What drove that model, recorded with every score.
         longer: "cut" drops the end of a video with too many frames; "error" refuses it.
-        fps: "ignore" takes frames one by one whatever the rate; with "same", rates that differ by half a frame over the
-            rollout are an error.
+        fps: Rate of all videos in frames a second, where it is not that of the recordings: the model was asked for the
+            same seconds at its own rate. "same": rates that differ by half a frame over the rollout are an error.
+            "ignore" takes frames one by one whatever the rate.
 
     Raises:
         UsageError: The folder cannot be read, or an argument is not allowed.
@@ -57,17 +58,19 @@ class Videos:
         name: str = "videos",
         control: Control = "actions",
         longer: Longer = "error",
-        fps: Rate = "same",
+        fps: Rate | float = "same",
     ) -> None:
-        for option, given, known in (("longer", longer, get_args(Longer)), ("fps", fps, get_args(Rate))):
-            if given not in known:
-                raise UsageError(f"videos: {option} is {given!r}; give {' or '.join(known)}")
+        if longer not in get_args(Longer):
+            raise UsageError(f"videos: longer is {longer!r}; give {' or '.join(get_args(Longer))}")
+        own = fps if isinstance(fps, (int, float)) and not isinstance(fps, bool) else None
+        if own is None and fps not in get_args(Rate):
+            raise UsageError(f"videos: fps is {fps!r}; give {' or '.join(get_args(Rate))}, or frames a second")
         self._root = Path(str(root)).expanduser()
         self._videos = _find(self._root)
         self._longer = longer
-        self._fps = fps
+        self._compares_rates = fps != "ignore"
         settings = {"videos": _digest(self._videos), "longer": longer, "fps": fps}
-        self.spec = ModelSpec(str(name), control=control, settings=settings)
+        self.spec = ModelSpec(str(name), control=control, fps=own, settings=settings)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Frames of the video of a task, in chunks of one.
@@ -134,18 +137,18 @@ class Videos:
 
     def _check(self, clip: Clip, path: Path, request: RolloutRequest) -> None:
         count, wanted = len(clip), request.horizon
+        rate, asked = clip.fps, request.context.clip.fps
+        if self._compares_rates and abs(rate - asked) * wanted / asked >= 0.5:
+            raise SubjectError(
+                f"{path}: runs at {rate:g} frames/s, and {asked:g} were asked for; give fps={rate:g} for a model of "
+                "that rate, or fps=ignore to take its frames one by one"
+            )
         if count < wanted:
             raise SubjectError(f"{path}: holds {count} frames, {wanted} are needed")
         if count > wanted and self._longer == "error":
             raise SubjectError(
                 f"{path}: holds {count} frames, {wanted} are needed; "
                 "cut off what repeats the context, and give longer=cut to drop the end"
-            )
-        rate, asked = clip.fps, request.context.clip.fps
-        if self._fps == "same" and abs(rate - asked) * wanted / asked >= 0.5:
-            raise SubjectError(
-                f"{path}: runs at {rate:g} frames/s, the recording at {asked:g}; "
-                "give fps=ignore to take its frames one by one"
             )
 
 

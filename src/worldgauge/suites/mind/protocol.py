@@ -75,7 +75,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         "horizon": settings.horizon,
         "warnings": list(clip.warnings),
     }
-    if isinstance(subject, HoldsVideos):
+    if isinstance(subject, HoldsVideos) and subject.spec.fps is None:
         _refuse_context(subject.video_of(task.id), clip)
         answer = copy_video(subject, task.id, task_context)
         return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
