@@ -1,4 +1,4 @@
-"""`worldgauge study` and `worldgauge replay` as commands."""
+"""`worldgauge study`, `worldgauge replay` and `worldgauge train-nearness` as commands."""
 
 import json
 from pathlib import Path
@@ -10,11 +10,13 @@ from typer.testing import CliRunner
 from worldgauge.cli.main import replay
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.commands import study
+from worldgauge.suites.closedloop.commands import study, train_nearness
+from worldgauge.suites.closedloop.navigation.nearness.network import read
 
 APP = typer.Typer()
 APP.command()(study)
 APP.command()(replay)
+APP.command()(train_nearness)
 SMALL = [
     word for pair in ("view_px=32", "panorama_px=64", "decisions=1", "task=navigation") for word in ("--set", pair)
 ]
@@ -47,3 +49,12 @@ def test_what_cannot_be_meant_is_a_known_error(episodes: Path, tmp_path: Path) -
         CliRunner().invoke(APP, ["study", "call", *given], catch_exceptions=False)
     with pytest.raises(UsageError, match="--set takes NAME=VALUE"):
         CliRunner().invoke(APP, ["study", "calls", *given, "--set", "view_px"], catch_exceptions=False)
+
+
+def test_a_network_of_nearness_is_trained_and_told(tmp_path: Path) -> None:
+    out = tmp_path / "made" / "nearness.npz"
+    made = CliRunner().invoke(APP, ["train-nearness", "--homes", "1", "--out", str(out), "--json"])
+    assert made.exit_code == 0, made.output
+    facts = json.loads(made.stdout)
+    assert facts["trained_on"]["homes"] == facts["validated_on"]["homes"] == 1
+    assert read(out.read_bytes(), str(out)).facts["trained_on"] == facts["trained_on"]

@@ -165,4 +165,4 @@ def test_options_win_over_the_published_protocol() -> None:
 def test_navigation_departs_from_the_paper_by_default() -> None:
     own = Settings.of({}).of_task("navigation")
     assert own.candidates >= 8
-    assert own.proposer == "fan"
+    assert (own.proposer, own.reviser) == ("fan", "nearness")

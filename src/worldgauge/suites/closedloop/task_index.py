@@ -12,7 +12,7 @@ from worldgauge.engine.suite.contract import Task
 from worldgauge.suites.closedloop.format.episode import ClosedLoop
 from worldgauge.suites.closedloop.format.files import fingerprint_of
 from worldgauge.suites.closedloop.format.load import load, scene_missing
-from worldgauge.suites.closedloop.recognition.recogniser.recognition import identity
+from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.settings import SUITE, Settings
 from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks
 
@@ -34,7 +34,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             f"{source}: no episodes of {' or '.join(kinds)}; "
             f"make some with: worldgauge collect closedloop --out {source}"
         )
-    eyes = {kind: f"+{identity()}" if settings.sees(kind) else "" for kind in kinds}
+    eyes = {kind: _identity_of_eyes(settings.of_task(kind).reviser) for kind in kinds}
     for fault in data.faults:
         if fault.kind in kinds:
             sample = {"source": str(Path(source).resolve()), "kind": fault.kind, "broken": fault.text}
@@ -49,6 +49,12 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             group={"task": kind, **closed_loop_tasks.get(kind).group(episode)},
             skip=scene_missing(episode.scene) if world is None else None,
         )
+
+
+def _identity_of_eyes(reviser: str) -> str:
+    """What the answers of a trained reviser depend on, for the fingerprints of its tasks; empty for others."""
+    identity = revisers.entry(reviser).facts.get("identity")
+    return f"+{identity()}" if identity else ""
 
 
 def unused_settings(source: Path, settings: Settings) -> list[str]:

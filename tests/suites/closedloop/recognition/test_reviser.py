@@ -15,7 +15,7 @@ from worldgauge.suites.closedloop.recognition import box_tracking
 from worldgauge.suites.closedloop.recognition import reviser as module
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
-from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
+from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, identity, save
 from worldgauge.suites.closedloop.recognition.recogniser.train import train
 from worldgauge.suites.closedloop.recognition.reviser import RecogniserReviser, combine_views, mean_confidence
 from worldgauge.worlds.indoor import Home
@@ -204,4 +204,5 @@ def test_mean_confidence_counts_only_the_frames_of_the_plan_that_show_the_target
 
 def test_it_is_registered() -> None:
     entry = revisers.entry("recogniser")
-    assert entry.facts == {"recogniser": True, "tasks": ("recognition",), "chat": False, "imagines": True}
+    facts = {"recogniser": True, "identity": identity, "tasks": ("recognition",), "chat": False, "imagines": True}
+    assert entry.facts == facts

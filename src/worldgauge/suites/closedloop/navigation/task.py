@@ -61,7 +61,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
         hfov_deg=90.0,
         view_px=384,
         proposer="fan",
-        reviser="similarity",
+        reviser="nearness",
     )
     published: ClassVar[Mapping[str, Any]] = {
         "decisions": 20,

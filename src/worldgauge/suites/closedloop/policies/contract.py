@@ -343,7 +343,8 @@ _ROOMS = ("worldgauge.suites.closedloop.policies", *TASK_ROOMS)
 proposers: Registry[Callable[[PolicyKit], Proposer[Any]]] = Registry("proposer", *_ROOMS, group="worldgauge.proposers")
 """Facts of an entry: tasks, those that it serves; chat, whether it asks a language model."""
 revisers: Registry[Callable[[PolicyKit], Reviser[Any]]] = Registry("reviser", *_ROOMS, group="worldgauge.revisers")
-"""Facts as of proposers; and imagines, whether it looks at rollouts at all."""
+"""Facts as of proposers; imagines, whether it looks at rollouts at all; and identity, of one that was trained: returns
+what its answers depend on."""
 
 
 def queries_of(policy: object) -> list[Any]:

@@ -23,6 +23,7 @@ from worldgauge.suites.closedloop.policies.contract import (
 from worldgauge.suites.closedloop.recognition.box_tracking import follower
 from worldgauge.suites.closedloop.recognition.recogniser import Recogniser, recogniser
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
+from worldgauge.suites.closedloop.recognition.recogniser.recognition import identity
 from worldgauge.suites.closedloop.recognition.tracking import Target, TrackedView
 from worldgauge.worlds.indoor.homes import LABELS
 
@@ -30,7 +31,7 @@ ANSWER_FRAMES = (3, 5, 7, 9, 11, 13)
 """Frames of a clip of 14 for the answer, padding included (released code); the plan's own ones also score the plan."""
 
 
-@revisers.register("recogniser", recogniser=True, tasks=("recognition",), chat=False, imagines=True)
+@revisers.register("recogniser", recogniser=True, identity=identity, tasks=("recognition",), chat=False, imagines=True)
 class RecogniserReviser:
     """Answers with the small recogniser and takes the plan in whose frames it is most confident.
 

@@ -1,0 +1,56 @@
+"""Views and panoramas as strips of one kind: a pixel is the same angle everywhere, so a turn is a shift of columns."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import Camera
+from worldgauge.core.image import Image
+from worldgauge.core.video import resize
+
+COLUMNS, ROWS = 128, 24
+"""Of a panorama's strip: 2.8 degrees a pixel, 34 degrees up and down, which a view of 90 degrees shows to its sides."""
+VIEW_COLUMNS = 32
+"""Of a view's strip: 90 degrees."""
+_SIDE_PX = 64
+
+Strip = NDArray[np.float32]
+
+
+def panorama_strip(panorama: Image) -> Strip:
+    """The strip (24, 128, 3) in [-1, 1] of a panorama (H, W, 3) uint8; its centre column stays the centre."""
+    small = resize(panorama, COLUMNS, COLUMNS // 2)
+    top = (COLUMNS // 2 - ROWS) // 2
+    return _values(small[top : top + ROWS])
+
+
+def view_strip(view: Image, camera: Camera) -> Strip:
+    """The strip (24, 32, 3) in [-1, 1] of a view.
+
+    Args:
+        view: (H, W, 3) uint8.
+        camera: Its camera. What it does not see repeats the nearest pixel.
+    """
+    import cv2
+
+    columns, rows = _places(camera.resized(_SIDE_PX, _SIDE_PX))
+    square = resize(view, _SIDE_PX, _SIDE_PX)
+    return _values(np.asarray(cv2.remap(square, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)))
+
+
+@lru_cache(maxsize=8)
+def _places(camera: Camera) -> tuple[Strip, Strip]:
+    """Return column and row (24, 32) in the view of each pixel of the strip."""
+    step = 2 * np.pi / COLUMNS
+    right = (np.arange(VIEW_COLUMNS) + 0.5 - VIEW_COLUMNS / 2) * step
+    up = (ROWS / 2 - np.arange(ROWS) - 0.5) * step
+    columns = np.broadcast_to(camera.cx + camera.fx * np.tan(right) - 0.5, (ROWS, VIEW_COLUMNS))
+    rows = camera.cy - camera.fy * np.tan(up)[:, None] / np.cos(right) - 0.5
+    return columns.astype(np.float32).copy(), rows.astype(np.float32)
+
+
+def _values(pixels: Image) -> Strip:
+    return np.asarray(pixels.astype(np.float32) / np.float32(127.5) - 1, np.float32)

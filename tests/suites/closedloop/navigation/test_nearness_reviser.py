@@ -1,0 +1,105 @@
+"""Which plan is taken by how near its imagined end seems to be, and what cannot be chosen by."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import Camera, Panorama
+from worldgauge.core.panorama import rolled
+from worldgauge.suites.closedloop.navigation.nearness.network import shipped
+from worldgauge.suites.closedloop.navigation.nearness.strips import panorama_strip, view_strip
+from worldgauge.suites.closedloop.navigation.nearness_reviser import SIMILARITY_WEIGHT
+from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.walking.primitives import Primitive
+from worldgauge.worlds.walking.stance import Stance
+
+CAMERA = Camera.from_horizontal_fov(64, 64, 90)
+
+
+@pytest.fixture(scope="module")
+def views() -> dict[str, Any]:
+    """The goal, what is seen there and a step off, and what is seen far from it."""
+    home = Home(7)
+    places = home.floor.points_of(np.argwhere(home.floor.clearance_m > 0.5))
+    goal, near, far = (Stance(*map(float, place), 0.5) for place in (places[0], places[4], places[-1]))
+    return {
+        "goal": home.view(goal.eye(), Panorama(256, 128)).rgb,
+        **{
+            name: home.view(stance.eye(), CAMERA).rgb
+            for name, stance in {"there": goal, "near": near, "far": far}.items()
+        },
+    }
+
+
+def candidate(real: Any, *imagined: Any, leading: int = 0) -> Candidate:
+    """A plan of `leading` turns and a step forward for every imagined frame."""
+    frames = np.stack([real] * (1 + leading) + list(imagined))
+    steps = (Primitive.TURN_LEFT,) * leading + (Primitive.FORWARD,) * len(imagined)
+    rollout = Rollout(frames, "perspective", CAMERA, np.arange(len(frames)), len(frames), exact=1 + leading)
+    return Candidate(ActionPlan(steps, "test"), rollout, lambda: None)
+
+
+def decision(goal: Any, candidates: list[Candidate]) -> Decision:
+    here: Any = SimpleNamespace(camera=CAMERA)
+    reviser = revisers.get("nearness")(PolicyKit("navigation", 4))
+    return reviser.revise(candidates, here, Goal(image=goal), [], np.random.default_rng(0))
+
+
+def test_the_plan_that_ends_at_the_goal_is_taken(views: dict[str, Any]) -> None:
+    far, near, there = views["far"], views["near"], views["there"]
+    made = decision(views["goal"], [candidate(far, far, near), candidate(far, near, there), candidate(far, there, far)])
+    assert made.chosen == 1
+    assert made.scores[1] > made.scores[0]  # type: ignore[operator]
+    json.dumps(made.scores, allow_nan=False)
+
+
+def test_the_score_by_hand(views: dict[str, Any]) -> None:
+    made = decision(views["goal"], [candidate(views["far"], views["there"])])
+    goal = shipped().encoded(panorama_strip(views["goal"]))
+    learned = shipped().far(view_strip(views["there"], CAMERA), goal)
+    likeness = PlaceSimilarity(views["goal"], 90.0).distance(views["there"])
+    assert made.scores == (pytest.approx(-(learned + SIMILARITY_WEIGHT * likeness), abs=1e-4),)
+
+
+@pytest.mark.parametrize("turns", [3, 8])
+def test_the_heading_of_the_goal_hardly_matters(views: dict[str, Any], turns: int) -> None:
+    plans = [candidate(views["far"], views[name]) for name in ("near", "there")]
+    straight = decision(views["goal"], plans)
+    turned = decision(rolled(views["goal"], 22.5 * turns), plans)
+    assert turned.chosen == straight.chosen
+    np.testing.assert_allclose(turned.scores, straight.scores, atol=0.1)  # type: ignore[arg-type]
+
+
+def test_frames_that_show_what_is_really_seen_choose_nothing(views: dict[str, Any]) -> None:
+    plans = [candidate(views[name], views[name], views[name], leading=2) for name in ("far", "there", "near")]
+    made = decision(views["goal"], plans)
+    assert (made.chosen, made.scores) == (0, (None, None, None))
+
+
+def test_a_plan_that_leads_away_has_no_score(views: dict[str, Any]) -> None:
+    plans = [candidate(views["there"], views["far"]), candidate(views["far"], views["near"])]
+    made = decision(views["goal"], plans)
+    assert made.chosen == 1
+    assert made.scores[0] is None
+
+
+def test_a_plan_without_an_imagined_frame_has_no_score(views: dict[str, Any]) -> None:
+    made = decision(views["goal"], [candidate(views["there"], leading=2), candidate(views["far"], views["near"])])
+    assert (made.chosen, made.scores[0]) == (1, None)
+
+
+def test_without_rollouts_the_first_plan_is_taken(views: dict[str, Any]) -> None:
+    plans = [Candidate(ActionPlan((Primitive.FORWARD,), "test"), None, lambda: None)] * 2
+    assert decision(views["goal"], plans).chosen == 0
+
+
+def test_a_goal_without_a_picture_is_refused(views: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="needs a goal image"):
+        decision(None, [candidate(views["far"], views["near"])])
