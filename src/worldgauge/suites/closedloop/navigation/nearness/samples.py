@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.geometry import Camera, Panorama
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.suites.closedloop.navigation.nearness.strips import Strip, panorama_strip, view_strip
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -46,14 +46,16 @@ def sample(home: Home, rng: np.random.Generator) -> Sample:
     geodesic, floor = Geodesic(home.floor), home.floor
     cells = np.argwhere(geodesic.main)
     places = floor.points_of(cells)
-    panoramas, fields = [], []
+    panoramas: list[Strip] = []
+    fields: list[FloatArray] = []
     while len(panoramas) < PANORAMAS:
         place = geodesic.random_point(rng)
         if floor.clearance_at(place) >= _GOAL_ROOM_M:
             stance = Stance(float(place[0]), float(place[1]), float(rng.uniform(-np.pi, np.pi)))
             panoramas.append(panorama_strip(home.view(stance.eye(), _PANORAMA).rgb))
             fields.append(geodesic.field(place)[tuple(cells.T)])
-    views, metres = [], []
+    views: list[Strip] = []
+    metres: list[list[float]] = []
     for number in range(VIEWS):
         near = fields[number % PANORAMAS] < (rng.choice(_WITHIN_M) if number % 8 < 6 else np.inf)
         cell = int(rng.choice(np.flatnonzero(near)))
@@ -61,5 +63,5 @@ def sample(home: Home, rng: np.random.Generator) -> Sample:
         camera = _CAMERAS[number % len(_CAMERAS)]
         eye = Stance(float(x), float(y), float(rng.uniform(-np.pi, np.pi))).eye()
         views.append(view_strip(home.view(eye, camera).rgb, camera))
-        metres.append([field[cell] for field in fields])
+        metres.append([float(field[cell]) for field in fields])
     return Sample(np.array(views), np.array(panoramas), np.array(metres, np.float32))

@@ -154,19 +154,20 @@ def _through_match(
     units = hidden.shape[-1]
     by_last = _through_dense("6", weights, kept["last"], by_estimates[..., None], gradients) * (kept["last"] > 0)
     by_pooled = _through_dense("5", weights, kept["pooled"], by_last, gradients)
-    by_hidden = np.broadcast_to(by_pooled[:, :, None, units:] / AROUND, hidden.shape).copy()
+    by_hidden: Array = np.array(np.broadcast_to(by_pooled[:, :, None, units:], hidden.shape))
+    by_hidden /= AROUND
     largest = hidden.argmax(axis=2)[:, :, None]
     more = np.take_along_axis(by_hidden, largest, 2) + by_pooled[:, :, None, :units]
     np.put_along_axis(by_hidden, largest, more, 2)
-    by_matches = _through_dense("4", weights, kept["matches"], by_hidden * (hidden > 0), gradients)
-    by_matches = by_matches.reshape(v, p, AROUND, SEEN, len(ASIDE), GROUPS)
-    by_alike = np.zeros((v, p, SEEN, AROUND, GROUPS), by_matches.dtype)
+    flat = _through_dense("4", weights, kept["matches"], by_hidden * (hidden > 0), gradients)
+    by_matches = flat.reshape(v, p, AROUND, SEEN, len(ASIDE), GROUPS)
+    by_alike: Array = np.zeros((v, p, SEEN, AROUND, GROUPS), by_matches.dtype)
     seen, around = np.arange(SEEN)[:, None], np.arange(AROUND)[None]
     for place, aside in enumerate(ASIDE):
         by_alike += by_matches[:, :, (around - seen - aside) % AROUND, seen, place]
-    by_alike = by_alike.transpose(4, 0, 2, 1, 3).reshape(GROUPS, v * SEEN, p * AROUND)
-    by_seen = (by_alike @ kept["around"]).reshape(GROUPS, v, SEEN, GROUP)
-    by_around = (by_alike.transpose(0, 2, 1) @ kept["seen"]).reshape(GROUPS, p, AROUND, GROUP)
+    by_group = by_alike.transpose(4, 0, 2, 1, 3).reshape(GROUPS, v * SEEN, p * AROUND)
+    by_seen = (by_group @ kept["around"]).reshape(GROUPS, v, SEEN, GROUP)
+    by_around = (by_group.transpose(0, 2, 1) @ kept["seen"]).reshape(GROUPS, p, AROUND, GROUP)
     return by_seen.transpose(1, 2, 0, 3), by_around.transpose(1, 2, 0, 3)
 
 
