@@ -38,6 +38,7 @@ class TaskOutcome:
         kind: Name of the exception.
         trace: Traceback of the exception.
         speed: What `Stopwatch.plain` says of the answers. None where there is no record, or it was made before.
+            Outcomes that differ in it alone are equal.
     """
 
     status: str
@@ -45,7 +46,7 @@ class TaskOutcome:
     error: str | None = None
     kind: str | None = None
     trace: str | None = None
-    speed: dict[str, Any] | None = None
+    speed: dict[str, Any] | None = field(default=None, compare=False)
 
 
 def outcome_of_job(result: Result, folder: Path) -> TaskOutcome:
