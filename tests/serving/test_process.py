@@ -79,7 +79,8 @@ def test_a_child_draws_what_the_class_draws_here(serve: Open, scheme: str) -> No
 
 @pytest.mark.parametrize("control", ["camera", "text"])
 def test_all_parts_of_a_request_arrive(serve: Open, control: str) -> None:
-    poses = np.tile(np.eye(4) * 1.5, (12, 1, 1))
+    poses = np.tile(np.eye(4), (12, 1, 1))
+    poses[:, :3, 3] = 1.5
     asked = question(12, actions=None, **({"poses": poses} if control == "camera" else {"text": "Walk - \u4e2d."}))
     here = resolve_subject(f"{MODELS / 'client_models.py'}:Seeing?control={control}").model
     assert np.array_equal(frames_of(serve(f"Seeing?control={control}"), asked), frames_of(here, asked))
