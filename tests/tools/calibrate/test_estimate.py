@@ -93,8 +93,24 @@ def test_random_motion_does_not_follow() -> None:
     walked = [
         replace(one, shown=np.cumsum(rng.normal(0, 0.03, one.shown.shape), axis=0)) for one in responses(WrongMover())
     ]
-    statuses = [one.status for one in estimate(walked).controls]
-    assert statuses.count("does not follow") >= 7
+    found = estimate(walked).controls
+    assert not [one.control for one in found if one.status == "follows"]
+    assert [one.status for one in found].count("does not follow") >= 6
+    assert all(one.reason and one.gain is None for one in found)
+
+
+def test_motion_that_starts_disagree_about_goes_either_way_and_a_few_that_agree_are_too_few() -> None:
+    factors = {"start-0": 0.1, "start-1": 1.9}
+
+    def forward(signs: dict[str, float]) -> ControlResult:
+        told = [replace(one, shown=one.shown * signs[one.start]) for one in responses(WrongMover(), starts=2)]
+        return by_name(estimate(told))["forward"]
+
+    agreed, torn = forward(factors), forward({"start-0": -0.8, "start-1": 1.0})
+    assert (agreed.status, agreed.gain) == ("unknown", None)
+    assert "over 2 start images; ask from more" in agreed.reason
+    assert (torn.status, torn.gain) == ("does not follow", None)
+    assert "either way" in torn.reason
 
 
 def test_a_model_with_its_own_speed_is_told_from_one_that_does_what_is_asked() -> None:

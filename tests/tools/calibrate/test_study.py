@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -273,17 +274,41 @@ def test_every_form_of_a_question_says_the_same() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 10])
-@pytest.mark.parametrize("control", ["camera", "actions"])
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("control", "seed"), [("camera", 0), ("actions", 10), ("camera", 20)])
 def test_accuracy_at_full_size(control: str, seed: int, tmp_path: Path) -> None:
-    """Gains within 5 %, delays exactly, signs always, on six start images of each seed."""
+    """Gains within 5 %, delays exactly, signs always, on four start images of each seed."""
     rng = np.random.default_rng(seed)
     names = ("forward", "back", "left", "right", "yaw_left", "yaw_right", "pitch_up", "pitch_down")
     gains = {name: float(rng.choice([-1, 1]) * rng.uniform(0.3, 2.0)) for name in names}
     delay = int(rng.integers(0, 7))
-    found = calibrate(WrongMover(gains, control=control, delay=delay), tmp_path, starts=6, seed=seed).estimates
+    found = calibrate(WrongMover(gains, control=control, delay=delay), tmp_path, starts=4, seed=seed).estimates
     assert found.frames == delay
     for one in found.controls:
         assert one.gain is not None, (one.control, one.reason)
         assert np.sign(one.gain.mean) == np.sign(gains[one.control])
         assert abs(one.gain.mean / gains[one.control] - 1) < 0.05, (one.control, one.gain, gains[one.control])
+
+
+class Worn(WrongMover):
+    """Frames that get blurred, brighter and noisier, and are compressed, as those of a model that drifts."""
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        rng = np.random.default_rng(request.seed)
+        for t, frame in enumerate(super().rollout(request), start=1):
+            blurred = cv2.GaussianBlur(frame[0], (0, 0), 2.5 * t / request.horizon)
+            _, coded = cv2.imencode(".jpg", blurred, [cv2.IMWRITE_JPEG_QUALITY, 70])
+            read = cv2.imdecode(coded, cv2.IMREAD_COLOR) * (1 + 0.1 * t / request.horizon)
+            yield np.clip(read + rng.normal(0, 8, read.shape), 0, 255).astype(np.uint8)[None]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_worn_frames_cost_little(tmp_path: Path) -> None:
+    gains = {"forward": 0.5, "left": -1.3, "yaw_left": 2.0, "back": 0.0}
+    found = calibrate(Worn(gains, delay=3), tmp_path, starts=2).estimates
+    assert found.frames == 3
+    for one in found.controls:
+        true = gains.get(one.control, 1.0)
+        assert (one.status == "follows") == bool(true)
+        assert one.gain is None or abs(one.gain.mean / true - 1) < 0.05

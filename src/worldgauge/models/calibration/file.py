@@ -199,6 +199,8 @@ def _gain(name: str, given: Mapping[str, Any]) -> Gain:
             raise ValueError(f"{name} has no number for its gain")
     if not SMALLEST_GAIN <= abs(gain) <= LARGEST_GAIN:
         raise ValueError(f"{name} has a gain of {gain:g}")
+    if a_frame <= 0:
+        raise ValueError(f"{name} moves {a_frame:g} a frame")
     return Gain(status, float(gain), float(a_frame))
 
 

@@ -301,7 +301,8 @@ def _control(name: str, answers: Sequence[Response], starts: Sequence[str], dela
     if not decoded or len(decoded) < LEAST_DECODED * len(answers):
         why = next((one.reason for one in answers if one.reason), "the camera's path is not found")
         return replace(result, reason=f"{len(decoded)} of {len(answers)} have a path: {why}")
-    gain = _slopes(decoded, starts, k, k, delay)
+    each = _by_start(decoded, starts, lambda own: _pooled(own, k, k, delay))
+    gain = estimate_of(each)
     fits = [_fit(one, delay) for one in decoded if _moves(one)]
     fit = float(np.median(fits)) if fits else None
     beside = {
@@ -313,6 +314,11 @@ def _control(name: str, answers: Sequence[Response], starts: Sequence[str], dela
     why = _no_effect(gain, fit, len(fits), len(decoded))
     if why or gain is None:
         return replace(result, status="does not follow", reason=why)
+    if gain.low is not None and gain.high is not None and gain.low <= 0 <= gain.high:
+        told = f"{gain.mean:.2g} [{gain.low:.2g}, {gain.high:.2g}] of what is asked, over {gain.n} start images"
+        if len({value > 0 for value in each if value}) > 1:
+            return replace(result, status="does not follow", reason=f"its motion goes either way: {told}")
+        return replace(result, reason=f"its motion is not told from none: {told}; ask from more")
     by_speed = {
         speed: found
         for speed in sorted({one.speed for one in decoded})
@@ -328,8 +334,6 @@ def _no_effect(gain: Estimate | None, fit: float | None, moving: int, decoded: i
         return f"the camera moves in {moving} of {decoded} answers"
     if abs(gain.mean) < SMALLEST:
         return f"it shows {100 * gain.mean:.1f} % of what is asked, less than can be told from nothing"
-    if gain.low is not None and gain.high is not None and gain.low <= 0 <= gain.high:
-        return f"its motion goes either way: {gain.low:.2g} to {gain.high:.2g} of what is asked"
     if fit is None or fit < LEAST_FIT:
         return f"its motion does not begin and end with the control (fit {0.0 if fit is None else fit:.2f})"
     return ""
