@@ -15,7 +15,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 
 
 def test_every_adapter_stands_alone_and_says_what_it_is() -> None:
-    models = {"oasis", "mineworld", "diamond", "nwm", "lingbot", "worldmem", "image_to_video"}
+    models = {"oasis", "mineworld", "diamond", "nwm", "lingbot", "worldmem", "worldplay", "image_to_video"}
     assert models | {"vggt", "spatracker", "vipe", "diffuser_actor"} <= set(cli_adapters.known())
     for name, summary in cli_adapters.known().items():
         assert summary.endswith("."), name
@@ -23,7 +23,9 @@ def test_every_adapter_stands_alone_and_says_what_it_is() -> None:
         assert all(line.startswith("from worldgauge_serve import") for line in imports), imports
 
 
-@pytest.mark.parametrize("name", ["nwm", "lingbot", "worldmem", "vggt", "spatracker", "vipe", "diffuser_actor"])
+@pytest.mark.parametrize(
+    "name", ["nwm", "lingbot", "worldmem", "worldplay", "vggt", "spatracker", "vipe", "diffuser_actor"]
+)
 def test_the_copies_run_without_the_package(name: str, tmp_path: Path) -> None:
     adapter, server = cli_adapters.hand_out(name, tmp_path / "new")
     assert server.read_bytes() == Path(worldgauge_serve.__file__).read_bytes()

@@ -28,7 +28,14 @@ def weights(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def model(weights: str) -> Iterator[LingBot]:
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames of a third of the width: tests of what is asked need no others."""
+    monkeypatch.setattr(lingbot, "WIDTH", 256)
+    monkeypatch.setattr(lingbot, "HEIGHT", 144)
+
+
+@pytest.fixture
+def model(weights: str, small: None) -> Iterator[LingBot]:
     with isolated():
         yield LingBot(weights, root=str(ROOT / "lingbot"), steps=4)
 
@@ -89,7 +96,7 @@ def test_speed_is_lost_and_direction_is_not(model: LingBot) -> None:
 
 def test_what_the_repository_is_asked(model: LingBot) -> None:
     frames, request, asked = asked_of(model)
-    assert frames.shape == (6, 480, 832, 3)
+    assert frames.shape == (6, 144, 256, 3)
     assert asked["caption"] == CAPTION
     assert asked["sampling"] == (4, 10.0)
     camera = request.context.camera
@@ -110,12 +117,12 @@ def test_the_given_image_is_not_given_back(model: LingBot) -> None:
 
 
 def test_a_video_of_another_size_is_a_failure(model: LingBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model._backend, "generate", lambda *given: np.zeros((3, 9, 464, 832), np.float32))
-    with pytest.raises(SubjectError, match=r"made a video of \(3, 9, 464, 832\), not \(3, 9, 480, 832\)"):
+    monkeypatch.setattr(model._backend, "generate", lambda *given: np.zeros((3, 9, 128, 256), np.float32))
+    with pytest.raises(SubjectError, match=r"made a video of \(3, 9, 128, 256\), not \(3, 9, 144, 256\)"):
         asked_of(model)
 
 
-def test_a_clip_that_is_too_long_is_not_asked(weights: str) -> None:
+def test_a_clip_that_is_too_long_is_not_asked(weights: str, small: None) -> None:
     with isolated():
         model = LingBot(weights, root=str(ROOT / "lingbot"), longest=9)
         assert len(asked_of(model, walk_rows(8))[0]) == 8
@@ -124,8 +131,15 @@ def test_a_clip_that_is_too_long_is_not_asked(weights: str) -> None:
             next(model.rollout(as_served(long)))
 
 
-def test_declares_itself(model: LingBot) -> None:
-    spec = model.spec
+def test_all_480_rows_are_drawn(weights: str) -> None:
+    with isolated():
+        model = LingBot(weights, root=str(ROOT / "lingbot"), steps=4)
+        assert asked_of(model, walk_rows(1))[0].shape == (1, 480, 832, 3)
+
+
+def test_declares_itself(weights: str) -> None:
+    with isolated():
+        spec = LingBot(weights, root=str(ROOT / "lingbot"), steps=4).spec
     assert (spec.control, spec.fps, spec.frame_size, spec.crop) == ("camera", 16, (832, 480), (26, 15))
     assert (spec.max_context, tuple(spec.inputs)) == (1, ("caption",))
     assert spec.settings["steps"] == 4
@@ -133,12 +147,8 @@ def test_declares_itself(model: LingBot) -> None:
     assert Needs.of(LingBot).gpus == 1
 
 
-def test_keeps_the_promises_of_a_model(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lingbot, "WIDTH", 256)
-    monkeypatch.setattr(lingbot, "HEIGHT", 144)
-    with isolated():
-        report = check_model(LingBot(weights, root=str(ROOT / "lingbot")))
-    assert complaints(report) == []
+def test_keeps_the_promises_of_a_model(model: LingBot) -> None:
+    assert complaints(check_model(model)) == []
 
 
 @pytest.mark.slow

@@ -124,5 +124,7 @@ FOLDERS = (
     "fastvideo",
     "worldmem",
     "lingbot",
+    "worldplay",
+    "sana_wm",
     "without_torch",
 )

@@ -1,0 +1,232 @@
+"""HY-WorldPlay (github.com/Tencent-Hunyuan/HY-WorldPlay), driven by poses and their labels from its own environment.
+
+    worldgauge run mind --data D --model "cmd:conda run -n worldplay python -m worldgauge_serve
+        worldplay.py:WorldPlay?root=/src/HY-WorldPlay&weights=/w/HunyuanVideo-1.5
+            &action=/w/ar_distilled_action_model/diffusion_pytorch_model.safetensors"
+
+Its licence leaves out the European Union, the United Kingdom and South Korea. Needs numpy, Pillow and
+`worldgauge_serve` next to it, never worldgauge itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge_serve import ModelSpec, Request, camera_control
+
+WIDTH, HEIGHT = 832, 480
+FPS = 24.0
+LATENT = 4
+"""Frames that share a latent, after the first one, which has its own."""
+LEAST, LEAST_DEG = 1e-4, 0.05
+"""A step in its units, and a turn, from which there is a label."""
+KINDS: dict[str, dict[str, Any]] = {
+    "distilled": {"model_type": "ar", "chunk_latent_frames": 4, "few_step": True, "num_inference_steps": 4},
+    "ar": {"model_type": "ar", "chunk_latent_frames": 4, "few_step": False, "num_inference_steps": 50},
+    "bi": {"model_type": "bi", "chunk_latent_frames": 16, "few_step": False, "num_inference_steps": 50},
+}
+"""What the published command lines ask of each checkpoint."""
+LABELS: dict[tuple[int, ...], int] = {
+    **{(0, 0, 0, 0): 0, (1, 0, 0, 0): 1, (0, 1, 0, 0): 2, (0, 0, 1, 0): 3, (0, 0, 0, 1): 4},
+    **{(1, 0, 1, 0): 5, (1, 0, 0, 1): 6, (0, 1, 1, 0): 7, (0, 1, 0, 1): 8},
+}
+"""Of four directions: ahead, back, right, left for a step; right, left, up, down for a turn."""
+BLOCK = 1 << 20
+
+
+class WorldPlay:
+    """HY-WorldPlay (HY-World 1.5): a diffusion transformer of 8 B with a memory of its own frames, from one image.
+
+    Args:
+        weights: Folder of HunyuanVideo-1.5 with the encoders, as its `download_models.py` makes it.
+        action: Checkpoint of WorldPlay, a safetensors file.
+        root: Clone of the repository.
+        kind: Which checkpoint it is: "distilled" (4 steps), "ar" (also the one named rl) or "bi".
+        scale: Its units a metre.
+        offload: Keep what is not needed at the moment in main memory.
+        backend: Replaces the networks, for tests.
+    """
+
+    needs: ClassVar[dict[str, float]] = {"gpus": 1}
+
+    def __init__(
+        self,
+        weights: str = "HunyuanVideo-1.5",
+        action: str = "diffusion_pytorch_model.safetensors",
+        root: str = ".",
+        kind: str = "distilled",
+        scale: float = 1.0,
+        offload: bool = True,
+        backend: Any = None,
+    ) -> None:
+        if kind not in KINDS:
+            raise ValueError(f"worldplay: kind is {kind!r}; give {' or '.join(map(repr, KINDS))}")
+        self._chunk: int = LATENT * KINDS[kind]["chunk_latent_frames"]
+        self._backend = backend if backend is not None else _Upstream(root, weights, action, kind, offload)
+        self._scale = scale
+        self.spec = ModelSpec(
+            "worldplay",
+            control="camera",
+            frame_size=(WIDTH, HEIGHT),
+            fps=FPS,
+            max_context=1,
+            chunk=self._chunk,
+            inputs=("caption",),
+            crop=(26, 15),
+            settings={"kind": kind, "scale": scale, **self._backend.identity},
+        )
+
+    def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
+        """Yield all frames at once, since the pipeline decodes them so. The seed sets its noise."""
+        poses, lenses = camera_control(request, scale=self._scale, size=(1, 1))
+        poses = latent_poses(poses, self._chunk)
+        length = LATENT * (len(poses) - 1) + 1
+        fx, fy, cx, cy = lenses[0]
+        lens = np.array([[fx / (2 * cx), 0, 0.5], [0, fy / (2 * cy), 0.5], [0, 0, 1]])
+        view = (np.linalg.inv(poses), np.tile(lens, (len(poses), 1, 1)), labels(poses))
+        video = self._backend.generate(request.context.clip[-1], str(request.caption), *view, request.seed % 2**63)
+        if video.shape != (3, length, HEIGHT, WIDTH):
+            raise ValueError(f"worldplay made a video of {video.shape}, not {(3, length, HEIGHT, WIDTH)}")
+        yield to_frames(video[:, 1 : request.horizon + 1])
+
+
+def latent_poses(poses: NDArray[Any], chunk: int) -> NDArray[Any]:
+    """Poses of the latents: every fourth of a clip of a multiple of `chunk`, less 3.
+
+    Args:
+        poses: (T, 4, 4), the first of the given image.
+        chunk: Frames that it makes at once.
+
+    Returns:
+        (L, 4, 4): those of frames 0, 4, 8 and so on, the last one repeated until whole chunks are full.
+    """
+    length = -(-(len(poses) + LATENT - 1) // chunk) * chunk - (LATENT - 1)
+    return np.concatenate([poses, np.repeat(poses[-1:], length - len(poses), axis=0)])[::LATENT]
+
+
+def labels(poses: NDArray[Any]) -> NDArray[Any]:
+    """What the poses do in the model's words: 9 times the number of the step, plus that of the turn.
+
+    A step goes ahead, back, right or left where it is less than 60 degrees off that axis of the camera before it.
+
+    Args:
+        poses: Camera-to-world (L, 4, 4), x right, y down, z ahead.
+
+    Returns:
+        (L,) int64, 0 for the first pose and for standing still.
+    """
+    told = np.zeros(len(poses), np.int64)
+    for at, step in enumerate(np.linalg.inv(poses[:-1]) @ poses[1:], start=1):
+        far = float(np.linalg.norm(step[:3, 3]))
+        off = np.degrees(np.arccos(np.clip(step[:3, 3] / far, -1, 1))) if far > LEAST else np.full(3, 90.0)
+        up = np.degrees(np.arctan2(step[2, 1], step[2, 2]))
+        right = np.degrees(np.arcsin(np.clip(-step[2, 0], -1, 1)))
+        walked = (off[2] < 60, off[2] > 120, off[0] < 60, off[0] > 120)
+        turned = (right > LEAST_DEG, right < -LEAST_DEG, up > LEAST_DEG, up < -LEAST_DEG)
+        told[at] = 9 * LABELS[tuple(map(int, walked))] + LABELS[tuple(map(int, turned))]
+    return told
+
+
+def to_frames(video: NDArray[Any]) -> NDArray[Any]:
+    """A video (3, n, H, W) in [0, 1] as frames (n, H, W, 3) uint8, rounded and clipped."""
+    rounded: NDArray[Any] = np.rint(np.clip(video * 255, 0, 255))
+    return rounded.astype(np.uint8).transpose(1, 2, 3, 0)
+
+
+class _Upstream:
+    """The pipeline of the repository, numpy in and out."""
+
+    def __init__(self, root: str, weights: str, action: str, kind: str, offload: bool) -> None:
+        weights, action = os.path.join(root, weights), os.path.join(root, action)
+        source = "run download_models.py of the repository, or see its README"
+        if not os.path.isdir(weights):
+            raise FileNotFoundError(f"worldplay has no weights at '{weights}'; {source}, and give weights=FOLDER")
+        if not os.path.isfile(action):
+            raise FileNotFoundError(f"worldplay has no checkpoint at '{action}'; {source}, and give action=FILE")
+        self.identity = {"weights": _digest(weights), "action": _digest(action)}
+        self._kind = KINDS[kind]
+        sys.path.insert(0, os.path.abspath(root))
+        self._torch, self._image = _need("torch"), _need("PIL.Image")
+        # As its command line does without options; `hyvideo.generate` would do so on import, with much else.
+        _need("hyvideo.commons.parallel_states").initialize_parallel_state(sp=1)
+        _need("hyvideo.commons.infer_state").initialize_infer_state(
+            SimpleNamespace(
+                use_sageattn=False,
+                sage_blocks_range="0-53",
+                enable_torch_compile=False,
+                use_fp8_gemm=False,
+                quant_type="fp8-per-block",
+                include_patterns="double_blocks",
+                use_vae_parallel=False,
+            )
+        )
+        pipelines = _need("hyvideo.pipelines.worldplay_video_pipeline")
+        self._pipeline = pipelines.HunyuanVideo_1_5_Pipeline.create_pipeline(
+            pretrained_model_name_or_path=weights,
+            transformer_version="480p_i2v",
+            create_sr_pipeline=False,
+            force_sparse_attn=False,
+            enable_offloading=offload,
+            enable_group_offloading=False,
+            action_ckpt=action,
+        )
+
+    def generate(
+        self, frame: NDArray[Any], caption: str, views: Any, lenses: Any, actions: Any, seed: int
+    ) -> NDArray[Any]:
+        """A video (3, 4L - 3, 480, 832) in [0, 1] from a frame, L world-to-camera poses, 3x3 lenses and labels."""
+        tensor = self._torch.from_numpy
+        made = self._pipeline(
+            prompt=caption,
+            aspect_ratio="16:9",
+            video_length=LATENT * (len(views) - 1) + 1,
+            prompt_rewrite=False,
+            enable_sr=False,
+            negative_prompt="",
+            seed=seed,
+            reference_image=self._image.fromarray(np.ascontiguousarray(frame)),
+            output_type="pt",
+            viewmats=tensor(views[None]),
+            Ks=tensor(lenses[None]),
+            action=tensor(actions[None]),
+            user_height=HEIGHT,
+            user_width=WIDTH,
+            **self._kind,
+        )
+        return np.asarray(made.videos[0].float().cpu().numpy())
+
+
+def _need(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"worldplay cannot import '{name}' ({error}); clone github.com/Tencent-Hunyuan/HY-WorldPlay, install its "
+            "requirements.txt, and give root=CLONE"
+        ) from error
+
+
+def _digest(path: str) -> str:
+    """Of the names and sizes of its files, and of a megabyte at the start, middle and end of each: they are large."""
+    files = {"": path} if os.path.isfile(path) else {}
+    for folder, inner, names in os.walk(path):
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        files.update({os.path.relpath(os.path.join(folder, name), path): os.path.join(folder, name) for name in names})
+    digest = hashlib.blake2b(digest_size=8)
+    for name, whole in sorted(files.items()):
+        size = os.path.getsize(whole)
+        digest.update(f"{name}:{size}\n".encode("utf-8", "surrogateescape"))
+        with open(whole, "rb") as file:
+            for start in (0, max(0, size - BLOCK) // 2, max(0, size - BLOCK)):
+                file.seek(start)
+                digest.update(file.read(BLOCK))
+    return digest.hexdigest()
