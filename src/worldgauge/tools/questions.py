@@ -111,7 +111,7 @@ def write_questions(
         if progress is not None:
             progress(task.id, done, len(tasks))
         try:
-            _write(opened, task, spec, seed, folder, task_key(opened, task, identity, seed), every=model is None)
+            _write(opened, task, spec, seed, folder, task_key(opened, task, identity, seed), any_form=model is None)
         except NotApplicableError as error:
             skipped[task.id] = str(error)
     if progress is not None:
@@ -172,14 +172,14 @@ def _claim(folder: Path, about: Mapping[str, Any]) -> None:
         atomic_write(found, dumps(about, indent=2) + "\n")
 
 
-def _write(suite: Suite, task: Task, spec: ModelSpec, seed: int, folder: Path, key: str, *, every: bool) -> None:
+def _write(suite: Suite, task: Task, spec: ModelSpec, seed: int, folder: Path, key: str, *, any_form: bool) -> None:
     """Write the question of a task, unless it is there."""
     if task.skip is not None:
         raise NotApplicableError(task.skip)
     place = folder / task.id
     if (place / QUESTION).is_file() and read_json_object(place / QUESTION).get("key") == key:
         return
-    request = _every_form(suite, task, spec, seed) if every else _request(suite, task, spec, seed)
+    request = _any_form(suite, task, spec, seed) if any_form else _request(suite, task, spec, seed)
     with atomic_folder(place) as new:
         clip = request.context.clip
         write_png(new / START, clip[len(clip) - 1])
@@ -190,24 +190,12 @@ def _write(suite: Suite, task: Task, spec: ModelSpec, seed: int, folder: Path, k
         (new / QUESTION).write_text(dumps({**facts, **_facts(request)}) + "\n", encoding="utf-8")
 
 
-def _every_form(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutRequest:
-    """The request with its control in every form in which the suite can put it."""
-    made: RolloutRequest | None = None
-    reasons = []
-    for control in CONTROLS:
-        try:
-            found = _request(suite, task, replace(spec, control=control), seed)
-        except NotApplicableError as error:
-            reasons.append(error)
-            continue
-        made = (
-            found
-            if made is None
-            else replace(made, actions=made.actions or found.actions, text=made.text or found.text)
-        )
-    if made is None:
-        raise reasons[0]
-    return made
+def _any_form(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutRequest:
+    """The request for the first control that the task has; it holds the other forms of the future, too."""
+    for control in CONTROLS[:-1]:
+        with suppress(NotApplicableError):
+            return _request(suite, task, replace(spec, control=control), seed)
+    return _request(suite, task, replace(spec, control=CONTROLS[-1]), seed)
 
 
 def _request(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutRequest:
