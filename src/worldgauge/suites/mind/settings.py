@@ -112,8 +112,11 @@ class Settings(BridgeSettings):
         "Paths out and back of finished videos: those from the start images of the data, or every folder of the "
         "submission whatever its name (released). Data without start images have only the latter.",
     )
-    mirror_folders: str | None = None
-    """Folders of mirror_test that are scored in place of the start images, such as "1st_data/scene_a", by commas."""
+    mirror_folders: str | None = option(
+        None,
+        "Folders of finished videos whose paths out and back are scored in place of those from the start images, such "
+        'as "1st_data/scene_a", separated by commas. Scoring videos sets it by mirror_set.',
+    )
     # Digests of what the settings name: another version or an edited file counts as another setting.
     poses_digest: str | None = None
     networks_digest: str | None = None
