@@ -9,17 +9,13 @@ import numpy as np
 import pytest
 
 from support.upstream import as_served, question, standing_in, walk_rows
-from worldgauge.core.actions import HAND_POSES, LOOP_WALK, Actions
+from worldgauge.core.actions import HAND_POSES, Actions
 from worldgauge.core.model import checked_rollout
 from worldgauge.models.adapters import fastvideo
 from worldgauge.models.adapters.fastvideo import (
     MODELS,
     FastVideo,
-    key_rows,
     length_of,
-    mouse_rows,
-    moves_of,
-    pluecker,
     segments,
     straight,
 )
@@ -58,26 +54,21 @@ def turning(degrees: list[float], walk: float = 0.0) -> np.ndarray:
     return moves
 
 
-def test_moves_of_any_space() -> None:
-    walk = Actions(LOOP_WALK, np.array([[1, 1, 0.1, -0.2], [0.4, 0, 0, 0], [0.6, 0, 0, 0]], np.float32))
-    np.testing.assert_allclose(
-        moves_of(walk), [[0.215859, 0, 0, 0.1, -0.2], [0, 0, 0, 0, 0], [0.215859, 0, 0, 0, 0]], atol=1e-6
-    )
-    keys = Actions(walk_look(2.0, 1.0), np.array([[0, 1, 0, 1, 0, 0, 0, 1]], np.float32))
-    np.testing.assert_allclose(moves_of(keys), [[-2 / 24, -2 / 24, 0, -np.radians(1), 0]], atol=1e-6)
-    with pytest.raises(NotApplicable, match="'hand-poses' move none"):
-        moves_of(Actions(HAND_POSES, np.zeros((2, 7), np.float32)))
-
-
-def test_keys_and_mouse_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
-    moves = np.array([[0.2, -0.1, 0, 0, 0], [-0.2, 0.1, 0, np.radians(3), np.radians(1.5)]])
-    assert key_rows(moves, "wsad--").tolist() == [[1, 0, 0, 1, 0, 0], [0, 1, 1, 0, 0, 0]]
-    assert capsys.readouterr().err == ""
-    assert key_rows(moves, "ws").tolist() == [[1, 0], [0, 1]]
-    assert "no key for the move of 2 of 2 frames" in capsys.readouterr().err
-    np.testing.assert_allclose(mouse_rows(moves, 15, 0), [[0, 0], [0.1, -0.2]], atol=1e-7)
-    np.testing.assert_allclose(mouse_rows(moves, 15, 0.1), [[0, 0], [0.1, -0.1]], atol=1e-7)
-    assert "1 of 2 turns pass 1.5 degrees a frame" in capsys.readouterr().err
+def test_what_no_key_can_say_is_told(capsys: pytest.CaptureFixture[str], engine: Any) -> None:
+    gta = FastVideo("FastVideo/Matrix-Game-2.0-GTA-Distilled-Diffusers", turn_deg=10)
+    rows = np.zeros((9, 8), np.float32)
+    rows[:2, 0], rows[2:4, 3], rows[4:7, 7], rows[7:, 4] = 1, 1, 1, 1
+    request = replace(asked(gta, 9), actions=Actions(walk_look(2.0, 5.0), rows))
+    list(checked_rollout(gta, request))
+    (call,) = engine.CALLS
+    assert call["keyboard_cond"][0, :9].tolist() == [[1, 0]] * 2 + [[0, 0]] * 7
+    np.testing.assert_allclose(call["mouse_cond"][0, :9], [[0, 0]] * 4 + [[0, 0.1]] * 3 + [[0.1, 0]] * 2, atol=1e-6)
+    said = capsys.readouterr().err
+    assert "no key for the move of 2 of 9 frames" in said
+    assert "5 of 9 turns pass 1 degrees a frame" in said
+    hand = Actions(HAND_POSES, np.zeros((9, 7), np.float32))
+    with pytest.raises(NotApplicable, match="'hand-poses' move no camera"):
+        next(iter(gta.rollout(replace(request, actions=hand))))
 
 
 def test_lengths_of_calls() -> None:
@@ -168,17 +159,6 @@ def test_lingbot_reads_poses_and_intrinsics_of_a_folder(engine: Any) -> None:
     np.testing.assert_allclose(engine.CALLS[0]["K"][0], [camera.fx, camera.fy, camera.cx, camera.cy], rtol=1e-6)
     assert len(drawn(FastVideo("FastVideo/LingBot-World-Base-Cam-Diffusers"), 100)) == 100
     assert [call["num_frames"] for call in engine.CALLS[1:]] == [81, 21]
-
-
-def test_rays_by_hand() -> None:
-    camera = type("Camera", (), {"width": 4, "height": 2, "fx": 2.0, "fy": 2.0, "cx": 2.0, "cy": 1.0})
-    pose = np.eye(4)
-    pose[0, 3] = 3.0  # to the right
-    moment, direction = np.split(pluecker(pose[None], camera)[0, 0, 1], 2)
-    expected = np.array([-0.25, -0.25, 1.0]) / np.linalg.norm([-0.25, -0.25, 1.0])
-    np.testing.assert_allclose(direction, expected)
-    np.testing.assert_allclose(moment, np.cross([3, 0, 0], expected))
-    assert abs(float(moment @ direction)) < 1e-12
 
 
 @pytest.mark.parametrize(

@@ -126,5 +126,7 @@ FOLDERS = (
     "lingbot",
     "worldplay",
     "sana_wm",
+    "matrix_game2",
+    "yume",
     "without_torch",
 )

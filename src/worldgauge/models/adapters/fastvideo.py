@@ -23,7 +23,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, NotApplicable, Request
+from worldgauge_serve import (
+    ModelSpec,
+    NotApplicable,
+    Request,
+    camera_control,
+    intrinsics_of,
+    key_rows,
+    motions,
+    mouse_deltas,
+    pluecker_rays,
+)
 
 CONTROLS = {"keys": "actions", "segments": "actions", "text": "text"}
 """What drives a model by the conditions it takes; "camera" for all others."""
@@ -35,6 +45,7 @@ GAMECRAFT_SCALE = 10.0
 """What FastVideo multiplies GameCraft's positions by."""
 STRAIGHT_DEG = 5.0
 """A path that turns by more is none of GEN3C's straight moves."""
+WALKS = {"w": "forward", "s": "back", "a": "left", "d": "right", "-": ""}
 LEAST_M = 0.005
 """Slower moves in metres a frame press no key."""
 
@@ -262,11 +273,12 @@ class FastVideo:
             grid = {} if self._known.caption else {"grid_sizes": self._grid(count)}
             return {**self._tensors(self._keys(request, done, count)), **grid}
         if takes == "segments":
-            moves = moves_of(request.actions)[done : done + count - 1]
+            moves = motions(request.actions)[done : done + count - 1]
             actions, speeds = segments(moves, count, self._segment, self._scale)
             return {"action_list": actions, "action_speed_list": speeds}
-        path = camera_path(request, done, count)
-        path[:, :3, 3] *= self._scale
+        whole = camera_control(request, relative=False, scale=self._scale).poses
+        taken = whole[np.minimum(np.arange(done, done + count), len(whole) - 1)]  # beyond the future it stands still
+        path = np.linalg.inv(taken[0]) @ taken
         if takes == "pose-file":
             return {"pose": _pose_file(path, request.context.camera, folder)}
         if takes == "trajectory":
@@ -286,10 +298,19 @@ class FastVideo:
 
     def _keys(self, request: Request, done: int, count: int) -> dict[str, NDArray[np.float32]]:
         """Keyboard (1, count, K) and mouse (1, count, 2); row t drives frame t to frame t + 1, the last row nothing."""
-        moves = moves_of(request.actions)[done : done + count - 1]
-        moves = np.concatenate([moves, np.zeros((count - len(moves), 5))])
-        keyboard = key_rows(moves, self._known.keys)
-        mouse = mouse_rows(moves, self._turn_deg, self._mouse)
+        names = [WALKS[key] for key in self._known.keys]
+        keyboard = key_rows(request.actions, names, least_m=LEAST_M)
+        lost = key_rows(request.actions, [key for key in WALKS.values() if key not in names], least_m=LEAST_M)
+        if lost.any():
+            frames = int(lost.any(axis=1).sum())
+            print(f"fastvideo: no key for the move of {frames} of {len(lost)} frames; left out", file=sys.stderr)
+        mouse = mouse_deltas(request.actions, self._turn_deg, ("up", "right"))
+        beyond = int((np.abs(mouse) > self._mouse * (1 + 1e-6)).any(axis=1).sum()) if self._mouse else 0
+        if beyond:
+            most = f"{self._mouse * self._turn_deg:g} degrees a frame"
+            print(f"fastvideo: {beyond} of {len(mouse)} turns pass {most}; clipped", file=sys.stderr)
+            mouse = mouse.clip(-self._mouse, self._mouse)
+        keyboard, mouse = (_filled(rows[done : done + count], count) for rows in (keyboard, mouse))
         return {"keyboard_cond": keyboard[None], "mouse_cond": mouse[None]}
 
     def _tensors(self, arrays: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
@@ -303,7 +324,7 @@ class FastVideo:
         """(1, T, 6, height, width) bfloat16: moment and direction of the ray through each pixel."""
         path = path.copy()
         path[:, :3, 3] *= GAMECRAFT_SCALE
-        rays = pluecker(path, camera).transpose(0, 3, 1, 2)[None]
+        rays = pluecker_rays(path, intrinsics_of(camera), self._size).transpose(0, 3, 1, 2)[None]
         return self._torch.from_numpy(np.ascontiguousarray(rays, np.float32)).to(self._torch.bfloat16)
 
     def _checked(self, frames: Any, count: int) -> NDArray[np.uint8]:
@@ -325,62 +346,6 @@ def length_of(wanted: int, lengths: tuple[int, int, int], longest: int) -> int:
     return min(count, longest) if longest else count
 
 
-def moves_of(actions: Any) -> NDArray[np.float64]:
-    """What actions do in each frame, whatever their space.
-
-    Args:
-        actions: The actions. A button that is held for less than half of a frame counts as not pressed.
-
-    Returns:
-        (T, 5): forward, left and up in metres, turn to the left and upwards in radians.
-
-    Raises:
-        NotApplicable: Nothing in this space moves a camera.
-    """
-    motions = np.array([axis.motion for axis in actions.space.axes], np.float64)
-    if not motions.any():
-        raise NotApplicable(f"its keys move a camera, and actions of '{actions.space.name}' move none")
-    values = np.asarray(actions.values, np.float64)
-    buttons = np.array([axis.kind == "button" for axis in actions.space.axes])
-    return np.asarray(np.where(buttons, values >= 0.5, values) @ motions)
-
-
-def key_rows(moves: NDArray[np.float64], keys: str) -> NDArray[np.float32]:
-    """Keys pressed in each frame, (T, K) of 0 and 1; how fast somebody walks is lost.
-
-    Args:
-        moves: (T, 5) of `moves_of`.
-        keys: Key of each column: w, s, a, d, or "-".
-    """
-    pressed = {
-        "w": moves[:, 0] > LEAST_M,
-        "s": moves[:, 0] < -LEAST_M,
-        "a": moves[:, 1] > LEAST_M,
-        "d": moves[:, 1] < -LEAST_M,
-    }
-    lost = np.any([held for key, held in pressed.items() if key not in keys] or [np.zeros(len(moves), bool)], axis=0)
-    if lost.any():
-        print(f"fastvideo: no key for the move of {lost.sum()} of {len(moves)} frames; left out", file=sys.stderr)
-    nothing = np.zeros(len(moves), bool)
-    return np.stack([pressed.get(key, nothing) for key in keys], axis=1).astype(np.float32)
-
-
-def mouse_rows(moves: NDArray[np.float64], turn_deg: float, limit: float) -> NDArray[np.float32]:
-    """Mouse values (T, 2) of each frame: pitch, up positive, and yaw, right positive.
-
-    Args:
-        moves: (T, 5) of `moves_of`.
-        turn_deg: Degrees that the value 1 turns.
-        limit: Largest value; 0 for any.
-    """
-    values = np.degrees(np.stack([moves[:, 4], -moves[:, 3]], axis=1)) / turn_deg
-    beyond = int((np.abs(values) > limit * (1 + 1e-6)).any(axis=1).sum()) if limit else 0
-    if beyond:
-        most = f"{limit * turn_deg:g} degrees a frame"
-        print(f"fastvideo: {beyond} of {len(values)} turns pass {most}; clipped", file=sys.stderr)
-    return (values.clip(-limit, limit) if limit else values).astype(np.float32)
-
-
 def segments(moves: NDArray[np.float64], count: int, length: int, scale: float) -> tuple[list[str], list[float]]:
     """Actions and speeds of DreamX for a call of `count` frames.
 
@@ -388,7 +353,7 @@ def segments(moves: NDArray[np.float64], count: int, length: int, scale: float) 
     times as many degrees. Where it does both, the turn is right and the way follows from it.
 
     Args:
-        moves: (T, 5) of `moves_of`, T at most `count` - 1.
+        moves: (T, 5) of `motions`, T at most `count` - 1.
         count: Frames of the call.
         length: Frames that a segment is to have; it gets the nearest number that divides the call evenly.
         scale: Units in a metre.
@@ -408,17 +373,6 @@ def segments(moves: NDArray[np.float64], count: int, length: int, scale: float) 
         actions.append("".join(held) or "w")
         speeds.append(round(float((turned if turned > 1e-3 else walked) if held else 0.0), 6))
     return actions, speeds
-
-
-def camera_path(request: Request, done: int, count: int) -> NDArray[np.float64]:
-    """Camera-to-world poses (count, 4, 4) relative to frame `done`: x right, y down, z forward, metres.
-
-    Frame 0 is the start image. Beyond the future the camera stands still.
-    """
-    assert request.poses is not None
-    whole = np.concatenate([request.context.poses[-1:], request.poses]).astype(np.float64)
-    taken = whole[np.minimum(np.arange(done, done + count), len(whole) - 1)]
-    return np.asarray(np.linalg.inv(taken[0]) @ taken)
 
 
 def straight(path: NDArray[np.float64]) -> dict[str, Any]:
@@ -443,18 +397,15 @@ def straight(path: NDArray[np.float64]) -> dict[str, Any]:
     }
 
 
-def pluecker(path: NDArray[np.float64], camera: Any) -> NDArray[np.float64]:
-    """Rays (T, H, W, 6) through the centres of pixels: moment about the first camera, and unit direction."""
-    columns, rows = np.meshgrid(np.arange(camera.width) + 0.5, np.arange(camera.height) + 0.5)
-    ahead = np.stack([(columns - camera.cx) / camera.fx, (rows - camera.cy) / camera.fy, np.ones_like(rows)], axis=-1)
-    ahead /= np.linalg.norm(ahead, axis=-1, keepdims=True)
-    directions = np.einsum("tij,hwj->thwi", path[:, :3, :3], ahead)
-    return np.concatenate([np.cross(path[:, None, None, :3, 3], directions), directions], axis=-1)
+def _filled(rows: NDArray[Any], count: int) -> NDArray[np.float32]:
+    """Rows of `count` frames; where nothing is known nothing is held."""
+    return np.concatenate([rows, np.zeros((count - len(rows), rows.shape[1]))]).astype(np.float32)
 
 
 def _pose_file(path: NDArray[np.float64], camera: Any, folder: str) -> str:
     """A file of one pose for each latent frame, camera-to-world, with its intrinsics in pixels."""
-    inner = [[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]]
+    fx, fy, cx, cy = intrinsics_of(camera).tolist()
+    inner = [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]
     poses = {str(k): {"extrinsic": pose.tolist(), "K": inner} for k, pose in enumerate(path[::LATENT])}
     file = Path(folder) / "pose.json"
     file.write_text(json.dumps(poses))
@@ -463,10 +414,9 @@ def _pose_file(path: NDArray[np.float64], camera: Any, folder: str) -> str:
 
 def _camera_folder(path: NDArray[np.float64], camera: Any, folder: str) -> None:
     """Two files of LingBot: poses, and intrinsics for 832x480."""
-    across, down = 832 / camera.width, 480 / camera.height
-    inner = [camera.fx * across, camera.fy * down, camera.cx * across, camera.cy * down]
+    inner = intrinsics_of(camera, (832, 480)).astype(np.float32)
     np.save(os.path.join(folder, "poses.npy"), path.astype(np.float32))
-    np.save(os.path.join(folder, "intrinsics.npy"), np.tile(np.array(inner, np.float32), (len(path), 1)))
+    np.save(os.path.join(folder, "intrinsics.npy"), np.tile(inner, (len(path), 1)))
 
 
 def _known(model: str) -> Known:

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, NotApplicable, Request
+from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control, motions
 
 PATHS = {"sglang": "/v1/realtime_video/generate", "vllm-omni": "/v1/realtime/world/camera"}
 LATENT = 4
@@ -225,14 +225,14 @@ class Realtime:
             **{"height": height, "width": width, "num_frames": count, "fps": round(self._fps), "session_id": name},
             **{"frames_per_chunk": BATCH, "seed": request.seed % (1 << 31), **self._call},
         }
-        camera: Any = request.context.camera
-        across, down = 832 / camera.width, 480 / camera.height  # what LingBot's intrinsics refer to
-        inner = [camera.fx * across, camera.fy * down, camera.cx * across, camera.cy * down]
+        # LingBot's intrinsics refer to 832x480. Beyond the future the camera stands still.
+        path = camera_control(request, scale=self._scale, size=(832, 480))
+        kept = np.minimum(np.arange(count), len(path.poses) - 1)
         asked = {
             **{"prompt": self._words(request), "image": np.ascontiguousarray(request.context.clip[-1])},
             "camera": {
-                "poses": self._path(request, count).astype(np.float32),
-                "intrinsics": np.tile(np.array(inner, np.float32), (count, 1)),
+                "poses": path.poses[kept].astype(np.float32),
+                "intrinsics": path.intrinsics[kept].astype(np.float32),
             },
             **{"extra_body": extra, "session_id": name},
         }
@@ -260,14 +260,6 @@ class Realtime:
         if not np.isfinite(frames).all():
             raise SessionError("frames came with values that are not finite")
         return np.asarray((frames.clip(0, 1) * 255).round().astype(np.uint8))
-
-    def _path(self, request: Request, count: int) -> NDArray[np.float64]:
-        """Camera-to-world poses (count, 4, 4) relative to the start image, x right, y down, z forward."""
-        assert request.poses is not None
-        whole = np.concatenate([request.context.poses[-1:], request.poses]).astype(np.float64)
-        path = np.linalg.inv(whole[0]) @ whole[np.minimum(np.arange(count), len(whole) - 1)]
-        path[:, :3, 3] *= self._scale
-        return np.asarray(path)
 
     def _words(self, request: Request) -> str:
         return " ".join(each.strip() for each in (self._prompt, request.caption) if each)
@@ -316,7 +308,7 @@ def script_of(actions: Any, item: int, yaw_deg: float, pitch_deg: float) -> list
         yaw_deg: Degrees to the side of an entry with j or l.
         pitch_deg: Degrees upwards or downwards of an entry with i or k.
     """
-    moves = moves_of(actions)
+    moves = motions(actions)
     script: list[list[str]] = []
     owed = np.zeros(2)
     for start in range(0, len(moves), item):
@@ -330,20 +322,6 @@ def script_of(actions: Any, item: int, yaw_deg: float, pitch_deg: float) -> list
             owed[at] = float(np.clip(owed[at], -step / 2, step / 2))
         script.append(held)
     return script
-
-
-def moves_of(actions: Any) -> NDArray[np.float64]:
-    """What actions do in each frame, (T, 5): forward, left and up in metres, turn to the left and upwards in radians.
-
-    Raises:
-        NotApplicable: Nothing in this space moves a camera.
-    """
-    motions = np.array([axis.motion for axis in actions.space.axes], np.float64)
-    if not motions.any():
-        raise NotApplicable(f"its keys move a camera, and actions of '{actions.space.name}' move none")
-    buttons = np.array([axis.kind == "button" for axis in actions.space.axes])
-    values = np.asarray(actions.values, np.float64)
-    return np.asarray(np.where(buttons, values >= 0.5, values) @ motions)
 
 
 def png(picture: NDArray[np.uint8]) -> bytes:

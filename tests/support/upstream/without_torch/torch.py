@@ -57,3 +57,13 @@ def as_tensor(values):
 
 def no_grad():
     return nullcontext()
+
+
+def manual_seed(seed):
+    np.random.default_rng(seed)
+
+
+def load(path, map_location, weights_only):
+    assert weights_only, "nothing is unpickled"
+    with open(path, "rb") as file:
+        return dict.fromkeys(("decoder.a", "conv2.a", "encoder.a"), file.read())

@@ -1,0 +1,1 @@
+ZERO_VAE_CACHE = [0] * 5

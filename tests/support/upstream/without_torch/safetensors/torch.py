@@ -1,0 +1,3 @@
+def load_file(path):
+    with open(path, "rb") as file:
+        return {"net": file.read()}
