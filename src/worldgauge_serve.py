@@ -82,6 +82,7 @@ import numpy as np
 __all__ = [
     *("VERSION", "Actions", "Clip", "Context", "EstimatorSpec", "ModelSpec", "NotApplicable", "Request", "Scene"),
     *("CONVENTIONS", "KEYS", "CameraControl", "KeySentence", "camera_control", "intrinsics_of", "key_rows"),
+    *("last_length", "next_length"),
     *("key_sentences", "main", "motions", "mouse_deltas", "pluecker_rays", "serve"),
 ]
 
@@ -127,7 +128,10 @@ class ModelSpec:
     max_context: longest context in frames, None for all. chunk: frames it makes at once. inputs: what it cannot do
     without: "caption", the scene in a sentence; "actions", "poses" or "text" besides its control; "depth" of the
     context. crop: (width, height) ratio of the centre part it can draw. settings: all that changes its output, plain
-    JSON values.
+    JSON values. lengths: of one rollout, the picture it goes on from counted: "4n+1", "57+40n", "8n+1 to 961" or
+    numbers; a horizon that does not fit is asked longer, and cut afterwards. context_lengths: the same of its context,
+    which is cut, or filled up in front with its first frame. action_spaces: names of the spaces of actions it knows, or
+    what they begin with, such as ("walk-look",); None for any.
     """
 
     name: str
@@ -140,6 +144,9 @@ class ModelSpec:
     inputs: Sequence[str] = ()
     crop: tuple[int, int] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    lengths: str | Sequence[int] | None = None
+    context_lengths: str | Sequence[int] | None = None
+    action_spaces: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -442,6 +449,50 @@ def _inverse(poses: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     back[:, :3, :3] = poses[:, :3, :3].transpose(0, 2, 1)
     back[:, :3, 3] = -(back[:, :3, :3] @ poses[:, :3, 3:])[..., 0]
     return back
+
+
+def next_length(rule: Any, least: int) -> int | None:
+    """The smallest number of frames of at least `least` that a rule of lengths allows; None where there is none.
+
+    Args:
+        rule: "4n+1", "57+40n" or "8n+1 to 961", n from 0; a sequence of numbers; None for any number.
+        least: Number of frames.
+
+    Raises:
+        ValueError: The rule cannot be meant.
+    """
+    first, step, most, listed = _rule(rule)
+    if listed:
+        return min((one for one in listed if one >= least), default=None)
+    found = first + step * max(0, -(-(least - first) // step))
+    return found if most is None or found <= most else None
+
+
+def last_length(rule: Any, most: int) -> int | None:
+    """The largest number of frames of at most `most` that a rule of lengths allows, as for `next_length`."""
+    first, step, limit, listed = _rule(rule)
+    if listed:
+        return max((one for one in listed if one <= most), default=None)
+    bound = most if limit is None else min(most, limit)
+    return first + step * ((bound - first) // step) if bound >= first else None
+
+
+def _rule(rule: Any) -> tuple[int, int, int | None, Sequence[int]]:
+    """First length, step and last one, or a list of all."""
+    if rule is None:
+        return 1, 1, None, ()
+    if isinstance(rule, (list, tuple)):
+        if rule and all(isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in rule):
+            return 0, 1, None, rule
+    elif isinstance(rule, str):
+        found = re.fullmatch(r"(?:(\d{1,9})n(?:\+(\d{1,9}))?|(\d{1,9})\+(\d{1,9})n)(?: to (\d{1,9}))?", rule)
+        if found:
+            step, rest, start, by, most = (int(one or 0) for one in found.groups())
+            step, first = (step, rest or step) if start == 0 and by == 0 else (by, start)
+            limit = most if found.group(5) else None
+            if step > 0 and first > 0 and (limit is None or limit >= first):
+                return first, step, limit, ()
+    raise ValueError("lengths of %.80r; give a rule such as '4n+1', '57+40n' or '8n+1 to 961', or numbers" % (rule,))
 
 
 def motions(actions: Any) -> np.ndarray[Any, Any]:

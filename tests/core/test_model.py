@@ -9,9 +9,9 @@ import pytest
 
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
-from worldgauge.core.errors import NotApplicableError, SubjectError, UsageError
+from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout, imagines
+from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout, fitted, imagines
 from worldgauge.core.video import Clip
 
 HORIZON = 3
@@ -25,6 +25,8 @@ HORIZON = 3
         {"frame_size": (8192, 8193)}, {"frame_size": (10**30, 1)},
         {"fps": 0}, {"fps": float("inf")}, {"fps": "20"}, {"max_context": 0}, {"max_context": 1.5},
         {"max_context": True}, {"chunk": 0}, {"crop": (4, -3)}, {"crop": (4, float("nan"))},
+        {"lengths": "4m+1"}, {"lengths": (1,)}, {"lengths": 81}, {"context_lengths": ()}, {"context_lengths": "0n"},
+        {"action_spaces": ()}, {"action_spaces": "loop-walk"}, {"action_spaces": ("",)},
     ],
 )  # fmt: skip
 def test_a_field_that_cannot_be_meant_is_refused(field: dict[str, Any]) -> None:
@@ -175,3 +177,141 @@ def request() -> RolloutRequest:
     )
     future = Actions(LOOP_WALK, np.zeros((HORIZON, len(LOOP_WALK)), np.float32))
     return RolloutRequest(context, HORIZON, 0, actions=future)
+
+
+class Counting:
+    """Frames whose grey is their number, three a chunk; keeps what it is asked."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.spec = ModelSpec("counting", **spec)
+        self.asked: list[RolloutRequest] = []
+
+    def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
+        self.asked.append(request)
+        for start in range(0, request.horizon, 3):
+            numbers = np.arange(start, min(start + 3, request.horizon), dtype=np.uint8)
+            yield np.broadcast_to(numbers[:, None, None, None], (len(numbers), 4, 4, 3)).copy()
+
+
+def full(horizon: int = 6) -> RolloutRequest:
+    """A request with actions and poses that all differ."""
+    one = replace(request(), horizon=horizon)
+    values = np.arange(horizon * len(LOOP_WALK), dtype=np.float32).reshape(horizon, -1) / 100
+    poses = np.tile(np.eye(4), (horizon, 1, 1))
+    poses[:, 0, 3] = np.arange(horizon)
+    return replace(one, actions=Actions(LOOP_WALK, values), poses=poses, text="Walk.")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "asked"),
+    [("4n+1", 8), ("8n+1", 8), ("57+40n", 56), ("16n+1", 16), ((7, 81), 6), ((9, 81), 8), (None, 6)],
+)
+def test_a_horizon_that_does_not_fit_is_asked_longer_and_cut(lengths: Any, asked: int) -> None:
+    model = Counting(lengths=lengths)
+    frames = np.concatenate(list(checked_rollout(model, full())))
+    assert frames[:, 0, 0, 0].tolist() == [0, 1, 2, 3, 4, 5]
+    (given,) = model.asked
+    assert given.horizon == asked == len(given.actions) == len(given.poses)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(given.poses[:6], full().poses)  # type: ignore[index]
+    np.testing.assert_array_equal(given.poses[5:], np.repeat(given.poses[5:6], asked - 5, axis=0))  # type: ignore[index]
+    assert not given.actions.values[6:].any(), "it stands still at the end"  # type: ignore[union-attr]
+    (both, other) = checked_batch(model, [full(), full(3)])
+    assert (len(both), len(other)) == (6, 3)
+    assert fitted(given, model.spec) is given, "what fits is asked as it is"
+
+
+def test_a_batch_is_cut_as_well() -> None:
+    class Together(Counting):
+        def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[np.ndarray]]:
+            return [list(self.rollout(one)) for one in requests]
+
+    model = Together(lengths="4n+1")
+    frames = checked_batch(model, [full(6), full(4), full(1)])
+    assert [len(one) for one in frames] == [6, 4, 1]
+    assert [one.horizon for one in model.asked] == [8, 4, 4]
+
+
+def test_a_horizon_beyond_every_length_is_not_asked() -> None:
+    for lengths, words in (((5, 7), "makes 5 or 7 frames"), ("4n+1 to 9", "makes 4n[+]1 to 9 frames")):
+        model = Counting(lengths=lengths)
+        with pytest.raises(NotApplicableError, match=f"'counting' {words} with the picture .* asks for 10"):
+            list(checked_rollout(model, full(9)))
+        assert model.asked == []
+
+
+def test_a_model_that_makes_fewer_than_its_own_length_has_failed() -> None:
+    class Short(Counting):
+        def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
+            yield np.zeros((6, 4, 4, 3), np.uint8)
+
+    with pytest.raises(SubjectError, match="stopped after 6 of 8 frames"):
+        list(checked_rollout(Short(lengths="4n+1"), full()))
+
+
+@pytest.mark.parametrize(("rule", "frames"), [("4n+1", 1), ("2n", 2), ((3, 9), 3), ("5+4n", 5), ((8,), 8), (None, 3)])
+def test_a_context_is_cut_or_filled_up_in_front(rule: Any, frames: int) -> None:
+    rng = np.random.default_rng(1)
+    shown = rng.integers(0, 256, (3, 4, 4, 3)).astype(np.uint8)
+    poses = np.tile(np.eye(4), (3, 1, 1))
+    poses[:, 0, 3] = [1, 2, 3]
+    actions = Actions(LOOP_WALK, np.ones((2, len(LOOP_WALK)), np.float32))
+    camera = Camera.from_vertical_fov(4, 4, 70)
+    context = Context(Clip.from_array(shown, 20.0), poses, actions, camera, lambda i: np.full((4, 4), i, np.float32))
+    given = fitted(replace(full(), context=context), ModelSpec("m", context_lengths=rule)).context
+    missing = max(0, frames - 3)
+    at = [0] * missing + list(range(max(0, 3 - frames), 3))
+    np.testing.assert_array_equal(given.clip.to_array(), shown[at])
+    np.testing.assert_array_equal(given.poses, poses[at])
+    assert [float(given.depth(i)[0, 0]) for i in range(len(given))] == at  # type: ignore[misc]
+    np.testing.assert_array_equal(given.actions.values[:, 0], [0] * missing + [1] * (frames - 1 - missing))
+
+
+def test_actions_that_a_model_does_not_know_are_not_asked() -> None:
+    for spaces in (("loop-walk",), ("hand-poses", "loop"), None):
+        assert len(list(checked_rollout(Counting(action_spaces=spaces), full()))) == 2
+    for spaces in (("walk-look",), ("loop-walk-fast",), ("oop-walk",)):
+        model = Counting(action_spaces=spaces)
+        with pytest.raises(
+            NotApplicableError, match=f"knows the actions of {spaces[0]}, and those of this task are loop"
+        ):
+            list(checked_rollout(model, full()))
+        assert model.asked == []
+        assert len(list(checked_rollout(Counting(control="camera", action_spaces=spaces), full()))) == 2
+        with pytest.raises(NotApplicableError):
+            list(
+                checked_rollout(Counting(control="camera", inputs=frozenset({"actions"}), action_spaces=spaces), full())
+            )
+
+
+@pytest.mark.parametrize("name", ["actions", "poses", "text"])
+def test_a_form_that_is_required_or_binds_and_is_not_known_is_not_asked(name: str) -> None:
+    bare = replace(full(), **{name: None})
+    for spec in ({"inputs": frozenset({name})}, {"control": {"poses": "camera"}.get(name, name)}):
+        model = Counting(**spec)
+        with pytest.raises(NotApplicableError, match=r"'counting' needs .*, and this task has none"):
+            list(checked_rollout(model, bare))
+        assert model.asked == []
+        assert len(list(checked_rollout(model, full()))) == 2
+
+
+def test_poses_that_are_none_are_bad_data() -> None:
+    whole = full()
+    assert whole.poses is not None
+    for poses in (2 * whole.poses, whole.poses @ np.diag([1.0, 1, -1, 1]), np.full_like(whole.poses, np.nan)):
+        with pytest.raises(DataError, match=r"task '.*': poses: (pose 0 is no rotation|its values are not all finite)"):
+            list(checked_rollout(Counting(), replace(whole, poses=poses)))
+    bent = replace(whole, context=replace(whole.context, poses=0 * whole.context.poses))
+    with pytest.raises(DataError, match="context poses: pose 0 is no rotation"):
+        list(checked_rollout(Counting(), bent))
+
+
+def test_what_a_spec_tells_is_that_of_0_1_0_unless_it_declares_more() -> None:
+    told = ModelSpec("m", inputs=frozenset({"depth"})).told
+    assert list(told) == [
+        "name", "control", "view", "frame_size", "fps", "max_context", "chunk", "inputs", "crop", "settings",
+    ]  # fmt: skip
+    assert told["inputs"] == ["depth"]
+    more = ModelSpec("m", lengths="4n+1", action_spaces=("loop-walk",)).told
+    assert {name: more[name] for name in more if name not in told} == {
+        "lengths": "4n+1", "action_spaces": ("loop-walk",),
+    }  # fmt: skip

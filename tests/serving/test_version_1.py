@@ -15,8 +15,9 @@ from worldgauge.core.actions import describe
 from worldgauge.core.errors import SubjectError
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout
 from worldgauge.serving import RemoteModel, open_model
-from worldgauge.serving.messages import rollout_message
-from worldgauge_serve import Request, encode, read_message, requests_of
+from worldgauge.serving.messages import hello_of, rollout_message, spec_of
+from worldgauge_serve import ModelSpec as ServedSpec
+from worldgauge_serve import Request, Served, encode, read_message, requests_of
 
 OLD = MODELS / "version_1.py"
 FORMS = {"actions": "actions", "camera": "poses", "text": "text"}
@@ -108,3 +109,20 @@ def test_a_caption_that_a_server_of_version_1_requires_would_never_come(tmp_path
     script.write_text(OLD.read_text().replace('"inputs": []', '"inputs": ["caption"]'))
     with pytest.raises(SubjectError, match=r"wants \['caption'\], which version 1 of the protocol does not carry"):
         open_model(f"cmd:{PYTHON} {script} actions")
+
+
+def test_what_a_model_declares_of_lengths_and_actions_is_heard_as_it_was_said() -> None:
+    class Model:
+        spec = ServedSpec(
+            "m", inputs=("caption", "poses"), lengths=[49, 81], context_lengths="4n+1", action_spaces=("loop-walk",)
+        )
+
+        def rollout(self, request: Request) -> None: ...
+
+    header = json.loads(json.dumps(Served(Model(), "sha256:00:Model").hello()))
+    heard = hello_of(header, "m", "model", spec_of).spec
+    assert (heard.lengths, heard.context_lengths, heard.action_spaces) == ((49, 81), "4n+1", ("loop-walk",))
+    assert heard.inputs == {"caption", "poses"}
+    for wrong in ({"lengths": "4m"}, {"lengths": [49, "81"]}, {"context_lengths": {}}, {"action_spaces": "loop-walk"}):
+        with pytest.raises(SubjectError, match=f"model 'm': {next(iter(wrong))} is .*; give"):
+            hello_of({**header, "spec": {**header["spec"], **wrong}}, "m", "model", spec_of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -279,6 +280,45 @@ class OnlyLeft(Sound):
         assert request.actions is not None
         if request.actions.column("camera_yaw").max() <= -0.09:
             raise KeyError("token for a turn to the right")
+        return super().draw(request)
+
+
+class NeedsWords(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        if not str(request.caption).endswith("."):
+            raise TypeError("no prompt")
+        return super().draw(request)
+
+
+class OneCaption(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        if request.caption is not None and "village" not in request.caption:
+            raise KeyError(request.caption)
+        return super().draw(request)
+
+
+class DeafToWords(Sound):
+    def __init__(self) -> None:
+        super().__init__()
+        self.spec = replace(self.spec, inputs=frozenset({"caption"}))
+
+
+class OfKeys(Sound):
+    def __init__(self) -> None:
+        super().__init__()
+        self.spec = replace(self.spec, action_spaces=("walk-look",))
+
+
+class OfLengths(Sound):
+    """Makes 4n+1 frames, the picture counted, after 4n+1 frames of context, at least five."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spec = replace(self.spec, lengths="4n+1", context_lengths="5+4n")
+
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        if request.horizon % 4 or len(request.context) % 4 != 1 or len(request.context) < 5:
+            raise ValueError(f"{request.horizon} frames after {len(request.context)}")
         return super().draw(request)
 
 

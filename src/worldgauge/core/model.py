@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
@@ -18,7 +18,7 @@ from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import MAX_PIXELS, Frames
 from worldgauge.core.video import Clip
-from worldgauge_serve import pose_fault
+from worldgauge_serve import last_length, next_length, pose_fault
 
 View = Literal["perspective", "panorama"]
 PRIVILEGED = frozenset({"truth", "world"})
@@ -46,6 +46,13 @@ class ModelSpec:
             and "truth", which are for references. Every table marks the models that had them.
         crop: (width, height) ratio of the centre part of the truth that it can draw, such as (4, 3); None for all.
         settings: Everything that changes its output, as plain JSON values; part of a task's identity.
+        lengths: Numbers of frames that a rollout may have, the picture that it goes on from counted with them: a rule
+            ("4n+1", "57+40n", "8n+1 to 961", n from 0) or a sequence of numbers; None for any. A horizon that does not
+            fit is asked longer, standing still at its end, and cut afterwards; one that is too long is not asked.
+        context_lengths: The same for the frames of its context, which is cut to its last ones, or filled up in front
+            with its first frame.
+        action_spaces: Names of the spaces of actions that it knows, or what they begin with up to a hyphen; None for
+            any. Where actions drive it, or it requires them, tasks of other spaces are skipped.
 
     Raises:
         UsageError: A field is out of range, or does not fit the others.
@@ -61,6 +68,9 @@ class ModelSpec:
     inputs: frozenset[str] = frozenset()
     crop: tuple[int, int] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    lengths: str | Sequence[int] | None = None
+    context_lengths: str | Sequence[int] | None = None
+    action_spaces: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Check all fields."""
@@ -75,11 +85,21 @@ class ModelSpec:
             ("max_context", self.max_context is None or _is_positive(self.max_context, Integral), "at least 1 frame"),
             ("chunk", self.chunk is None or _is_positive(self.chunk, Integral), "at least 1 frame"),
             ("crop", _is_pair(self.crop, Real), "a ratio such as (4, 3)"),
+            ("lengths", _is_rule(self.lengths, 2), _RULES),
+            ("context_lengths", _is_rule(self.context_lengths, 1), _RULES),
+            ("action_spaces", _are_names(self.action_spaces), "names such as ('loop-walk',)"),
         ):
             if not fine:
                 raise UsageError(f"model '{self.name}': {name} is {getattr(self, name)!r}; give {rule}")
         if self.crop is not None and self.view == "panorama":
             raise UsageError(f"model '{self.name}': crop is {self.crop!r}; a panorama has no centre part, leave it out")
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """All fields as plain JSON values, but for the fields after `settings` that are left at their default."""
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        later = [name for name in ("lengths", "context_lengths", "action_spaces") if told[name] is None]
+        return {**{name: told[name] for name in told if name not in later}, "inputs": sorted(self.inputs)}
 
     @property
     def privileged(self) -> bool:
@@ -277,20 +297,19 @@ def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
         SubjectError: As in `checked_rollout`. An error in one request is an error of the whole batch, and the message
             names the request.
     """
-    for request in requests:
-        require_inputs(model.spec, request)
+    asked = [fitted(request, model.spec) for request in requests]
     own = getattr(model, "rollout_batch", None)
     if own is None or len(requests) < 2:
         return [_joined(checked_rollout(model, request)) for request in requests]
     name, count = model.spec.name, len(requests)
     with _blaming(name, lambda: f"in a batch of {count}"):
-        answers = [list(chunks) for chunks in own(requests)]
+        answers = [list(chunks) for chunks in own(asked)]
     if len(answers) != count:
         raise SubjectError(f"model '{name}' gave {len(answers)} answers to a batch of {count}")
     frames = []
-    for at, (request, chunks) in enumerate(zip(requests, answers, strict=True), start=1):
+    for at, (request, chunks) in enumerate(zip(asked, answers, strict=True), start=1):
         try:
-            frames.append(_joined(_checked(name, chunks, request)))
+            frames.append(_joined(_checked(name, chunks, request))[: requests[at - 1].horizon])
         except SubjectError as error:
             raise SubjectError(f"{error} (request {at} of a batch of {count})") from None
     return frames
@@ -311,34 +330,92 @@ def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Fram
             that are not finite. The message names the model and the frame.
         NotApplicableError: The request lacks what the model needs; nothing was asked.
     """
-    require_inputs(model.spec, request)
-    return _checked(model.spec.name, _unchecked(model, request), request)
+    asked = fitted(request, model.spec)
+    return _cut(_checked(model.spec.name, _unchecked(model, asked), asked), request.horizon)
 
 
-def require_inputs(spec: ModelSpec, request: RolloutRequest) -> None:
-    """Check that a request holds what a model cannot do without.
+def fitted(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
+    """The request that a model is really asked: checked, and of lengths that it declares.
+
+    A longer horizon stands still at its end. Frames beyond that of `request` are to be cut.
 
     Args:
-        spec: What the model declares.
         request: The request.
+        spec: What the model declares.
+
+    Returns:
+        The request itself where nothing has to be changed.
 
     Raises:
-        NotApplicableError: It does not.
+        NotApplicableError: It lacks what the model needs, or no length that the model declares is long enough.
         DataError: Its poses are no poses of a camera.
     """
-    known = {form for form in FORM_OF.values() if getattr(request, form) is not None}
-    require(spec, known | {"caption"} if request.caption else known)
+    forms = {form for form in FORM_OF.values() if getattr(request, form) is not None}
+    space = None if request.actions is None else request.actions.space.name
+    require(spec, forms | {"caption"} if request.caption else forms, space)
     for name, poses in (("context poses", request.context.poses), ("poses", request.poses)):
         if poses is not None and (fault := pose_fault(poses)) is not None:
             raise DataError(f"task '{request.task}': {name}: {fault}")
+    length = next_length(spec.lengths, 1 + request.horizon)
+    if length is None:
+        raise NotApplicableError(
+            f"'{spec.name}' makes {_in_words(spec.lengths)} frames with the picture it goes on from, "
+            f"and this task asks for {1 + request.horizon}"
+        )
+    more = length - 1 - request.horizon
+    actions, poses = request.actions, request.poses
+    if more and actions is not None:
+        actions = Actions(
+            actions.space, np.concatenate([actions.values, np.zeros_like(actions.values[:1].repeat(more, 0))])
+        )
+    if more and poses is not None:
+        poses = np.concatenate([poses, np.repeat(poses[-1:], more, axis=0)])
+    context = _fitted_context(request.context, spec.context_lengths)
+    if not more and context is request.context:
+        return request
+    return replace(request, context=context, horizon=length - 1, actions=actions, poses=poses)
 
 
-def require(spec: ModelSpec, known: Collection[str]) -> None:
+def _fitted_context(context: Context, rule: Any) -> Context:
+    """The last frames of a context, as many as a rule allows; filled up in front where there are too few."""
+    length = last_length(rule, len(context))
+    if length is not None:
+        return context if length == len(context) else context.last(length)
+    length = next_length(rule, len(context))
+    assert length is not None, "a rule allows some number"
+    more, inner, clip, actions = length - len(context), context.depth, context.clip, context.actions
+    frames = np.concatenate([np.repeat(clip[0][None], more, axis=0), clip.to_array()])
+    still = np.zeros((more, len(actions.space)), np.float32)
+    return Context(
+        Clip.from_array(frames, clip.fps),
+        np.concatenate([np.repeat(context.poses[:1], more, axis=0), context.poses]),
+        Actions(actions.space, np.concatenate([still, actions.values])),
+        context.camera,
+        None if inner is None else (lambda index: inner(max(0, index - more))),
+    )
+
+
+def _cut(chunks: Iterable[Frames], horizon: int) -> Iterator[Frames]:
+    """The first `horizon` frames; the rest is taken, so that it is checked, and dropped."""
+    done = 0
+    for chunk in chunks:
+        kept = chunk[: max(0, horizon - done)]
+        done += len(chunk)
+        if len(kept):
+            yield kept
+
+
+def _in_words(rule: Any) -> str:
+    return rule if isinstance(rule, str) else " or ".join(str(one) for one in rule or ())
+
+
+def require(spec: ModelSpec, known: Collection[str], space: str | None = None) -> None:
     """Check that what is known of all futures of a task is enough for a model, before anything is asked.
 
     Args:
         spec: What the model declares.
         known: Those of "actions", "poses", "text" and "caption" that its requests will hold.
+        space: Name of the space of the actions, where there are any.
 
     Raises:
         NotApplicableError: It is not.
@@ -346,6 +423,21 @@ def require(spec: ModelSpec, known: Collection[str]) -> None:
     for name, words in _TOLD.items():
         if name not in known and (name in spec.inputs or name == FORM_OF[spec.control]):
             raise NotApplicableError(f"'{spec.name}' needs {words}, and this task has none")
+    if space is not None and not knows(spec, space):
+        names = " and ".join(spec.action_spaces or ())
+        raise NotApplicableError(f"'{spec.name}' knows the actions of {names}, and those of this task are {space}")
+
+
+def knows(spec: ModelSpec, space: str) -> bool:
+    """Whether a model can be asked with the actions of a space: it knows them, or does not look at actions.
+
+    Args:
+        spec: What it declares.
+        space: Name of the space.
+    """
+    if spec.action_spaces is None or not (spec.control == "actions" or "actions" in spec.inputs):
+        return True
+    return any(space == one or space.startswith(f"{one}-") for one in spec.action_spaces)
 
 
 _TOLD: Mapping[str, str] = {
@@ -435,3 +527,20 @@ def _is_pair(given: Any, kind: Any) -> bool:
 
 def _is_positive(given: Any, kind: Any) -> bool:
     return isinstance(given, kind) and not isinstance(given, bool) and 0 < given < math.inf
+
+
+_RULES = "a rule such as '4n+1', '57+40n' or '8n+1 to 961', or numbers, of at least 2 frames"
+
+
+def _is_rule(given: Any, least: int) -> bool:
+    """Whether `given` is a rule of lengths that allows some number of at least `least` frames."""
+    try:
+        return next_length(given, least) is not None
+    except ValueError:
+        return False
+
+
+def _are_names(given: Any) -> bool:
+    if given is None:
+        return True
+    return isinstance(given, (tuple, list)) and len(given) > 0 and all(isinstance(one, str) and one for one in given)

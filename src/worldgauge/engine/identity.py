@@ -74,19 +74,7 @@ def subject_identity(spec: ModelSpec | AgentSpec, source: str) -> dict[str, Any]
     """
     if isinstance(spec, AgentSpec):
         return {"source": source, "name": spec.name, "inputs": sorted(spec.inputs), "settings": spec.settings}
-    return {
-        "source": source,
-        "name": spec.name,
-        "control": spec.control,
-        "view": spec.view,
-        "frame_size": spec.frame_size,
-        "fps": spec.fps,
-        "max_context": spec.max_context,
-        "chunk": spec.chunk,
-        "inputs": sorted(spec.inputs),
-        "crop": spec.crop,
-        "settings": spec.settings,
-    }
+    return {"source": source, **spec.told}
 
 
 def task_seed(seed: int, task: str) -> int:

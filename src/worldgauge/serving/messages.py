@@ -306,7 +306,7 @@ def spec_of(given: Any) -> ModelSpec:
     name, inputs = named_spec(given, "model", set(ModelSpec.__dataclass_fields__))["name"], given.get("inputs", [])
     if not isinstance(inputs, list) or not all(isinstance(one, str) for one in inputs):
         raise SubjectError(f"model '{name}': inputs is {short(inputs)}; give names")
-    pairs = {key: tuple(given[key]) for key in ("frame_size", "crop") if isinstance(given.get(key), list)}
+    pairs = {key: tuple(given[key]) for key in _LISTED if isinstance(given.get(key), list)}
     spec = ModelSpec(**{**given, **pairs, "inputs": frozenset(inputs)})
     if spec.privileged:
         wanted = sorted(spec.inputs & PRIVILEGED)
@@ -390,6 +390,9 @@ def _space(space: ActionSpace) -> dict[str, Any]:
 def _values(actions: Actions) -> Any:
     return np.asarray(actions.values, np.float32)
 
+
+_LISTED = ("frame_size", "crop", "lengths", "context_lengths", "action_spaces")
+"""Fields of a spec that are tuples here, and lists on the wire."""
 
 _NO_INTRINSICS = dict.fromkeys(("fx", "fy", "cx", "cy"))
 """Intrinsics of a panorama, whose camera has only a size."""

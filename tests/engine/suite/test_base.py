@@ -60,3 +60,12 @@ def test_words_say_what_is_done_after_the_last_frame_that_is_shown(task_context:
     model = Listens("text")
     Walks().perform(Task("walks", "x", {}, "x"), model, task_context)
     assert model.asked[0].text == "Walk forward 0.2 metres. Turn left 90 degrees."
+
+
+def test_a_record_tells_how_many_frames_were_made_where_more_were_than_asked_for(task_context: QuietContext) -> None:
+    model = Listens("actions")
+    model.spec = ModelSpec("listens", lengths="8n+1")
+    record = Walks().perform(Task("walks", "x", {}, "x"), model, task_context)
+    assert (record.facts["frames_generated"], record.facts["frames_made"]) == (N - START, 8)
+    assert [one.horizon for one in model.asked] == [8]
+    assert "frames_made" not in Walks().perform(Task("walks", "x", {}, "x"), Listens("actions"), task_context).facts

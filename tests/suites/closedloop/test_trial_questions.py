@@ -43,7 +43,7 @@ def test_what_ignores_its_keys_is_told() -> None:
 
 
 def test_panoramas_are_for_the_closed_loop_only() -> None:
-    report = check_model(Roll())
+    report = check_model(Roll(), suite="loopnav")
     assert report.verdicts[1].status == "not asked"
     assert "check it with --suite closedloop" in report.verdicts[1].explanation
 

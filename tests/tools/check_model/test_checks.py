@@ -19,7 +19,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest, imagines
 from worldgauge.engine.workers.pool import Pool
 from worldgauge.models import models
 from worldgauge.suites.loopnav.trial_questions import FRAMES_TO_IMAGINE
-from worldgauge.tools.check_model import CHECKS, ModelReport, _in_worker, check_model
+from worldgauge.tools.check_model import CHECKS, ModelReport, _in_worker, _questions_of, check_model
 from worldgauge.tools.check_model.trial import trial_questions
 
 REST = set(CHECKS) - {"spec", "answers"}
@@ -98,6 +98,8 @@ WRONG: list[tuple[str, set[str], str]] = [
     ("WritesIntoItsQuestion", {"untouched"}, "wrote into the context frames and the future actions of its request"),
     ("OneBuffer", {"kept"}, "7 of its 8 chunks (first: 0) changed after it had given them"),
     ("Random", {"same"}, "Asked the same twice, 8 of 8 frames differed (first: 0)"),
+    ("NeedsWords", {"control-alone"}, "Asked without poses, text, caption, it raised"),
+    ("OneCaption", {"caption"}, "With another caption, it raised KeyError"),
     ("NeedsTwo", {"one-frame"}, "Asked for 1 frame of 64x48"),
     ("WholeChunks", {"one-frame", "part-of-a-chunk"}, "Asked for 1 frame, it gave 4"),
     ("RunsOut", {"long-horizon"}, "Asked for 100 frames of 64x48"),
@@ -133,6 +135,7 @@ def test_a_fault_is_caught_where_it_belongs(name: str, checks: set[str], words: 
         ("Trembling", "same", "by up to 1"),
         ("Swapped", "colours", "return chunk[..., ::-1]"),
         ("Deaf", "control", "it ignores its actions"),
+        ("DeafToWords", "caption", "It requires a caption, and another one gave the same frames"),
         ("OneAtATime", "in-turn", "Next to another rollout"),
     ],
 )
@@ -174,7 +177,7 @@ def test_what_does_not_answer_is_not_asked_on() -> None:
     ("name", "words"), [("Panorama", "draws panoramas"), ("Refuses", "it wants a longer walk")], ids=lambda x: x
 )
 def test_what_cannot_be_asked_is_no_violation(name: str, words: str) -> None:
-    report = check_model(getattr(wrong_models, name)())
+    report = check_model(getattr(wrong_models, name)(), suite="loopnav")
     assert report.ok
     assert judged(report, "not asked") == REST | {"answers"}
     assert words in said(report, "answers")

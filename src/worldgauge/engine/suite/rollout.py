@@ -23,6 +23,7 @@ from worldgauge.engine.suite.contract import Record, TaskContext
 from worldgauge.engine.suite.rate_bridge import Drawn, RateBridge, at_rate, takes_rate
 from worldgauge.worlds import open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
+from worldgauge_serve import next_length
 
 ROLLOUT = "rollout.mp4"
 POSES = "poses.json"
@@ -176,13 +177,15 @@ def write_rollout(
         for chunk in answer() if bridge is None else bridge.draw(answer(), seen.clip[-1]):
             out.write(chunk)
     poses = _camera_path(subject, request)
+    made = (next_length(subject.spec.lengths, 1 + request.horizon) or 0) - 1
+    longer = {"frames_made": made} if made > request.horizon else {}
     if bridge is None:
-        return WrittenRollout(request.horizon, poses)
+        return WrittenRollout(request.horizon, poses, longer)
     try:
         poses = None if poses is None else bridge.poses(poses, seen.poses[-1])
     except ShapeError as error:
         raise SubjectError(f"model '{subject.spec.name}': camera_path: {error}") from None
-    return WrittenRollout(bridge.frames, poses, {"bridge": bridge.facts})
+    return WrittenRollout(bridge.frames, poses, {"bridge": bridge.facts, **longer})
 
 
 def _camera_path(subject: WorldModel, request: RolloutRequest) -> FloatArray | None:

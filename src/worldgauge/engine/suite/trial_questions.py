@@ -15,7 +15,7 @@ from worldgauge.core.actions import Actions, camera_path
 from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Frames, Image
-from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.model import ModelSpec, RolloutRequest, knows
 from worldgauge.core.video import Clip
 from worldgauge.worlds import open_world
 
@@ -47,6 +47,7 @@ class TrialQuestions(ABC):
             steps, then a turn.
         one_frame: Whether the suite shows a single frame, whatever context is asked for.
         workload: What the standard evaluation asks. None where it is not told.
+        action_space: Name of the space of its actions.
         by_default: Whether a model is tried with them where no suite is named. True for one suite.
     """
 
@@ -54,7 +55,12 @@ class TrialQuestions(ABC):
     starts: ClassVar[tuple[int, int]]
     one_frame: ClassVar[bool] = False
     workload: ClassVar[Workload | None] = None
+    action_space: ClassVar[str]
     by_default: ClassVar[bool] = False
+
+    def fits(self, spec: ModelSpec) -> bool:
+        """Whether a model draws this kind of image and knows these actions, as far as they drive it."""
+        return spec.view in self.sizes and knows(spec, self.action_space)
 
     @property
     @abstractmethod

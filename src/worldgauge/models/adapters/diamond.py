@@ -71,6 +71,7 @@ class Diamond:
             frame_size=(FULL[1], FULL[0]),
             max_context=context,
             chunk=1,
+            action_spaces=("loop-walk",),
             settings={"context": context, "late_camera": late_camera, **self._backend.identity},
         )
 

@@ -70,6 +70,7 @@ class MineWorld:
             frame_size=(384, 224),
             max_context=context,
             chunk=step,
+            action_spaces=("loop-walk",),
             settings={**settings, **self._backend.identity},
         )
 

@@ -71,6 +71,7 @@ class Oasis:
             frame_size=(COLUMNS * 20, ROWS * 20),
             max_context=WINDOW,
             chunk=1,
+            action_spaces=("loop-walk",),
             settings={"camera": camera, "steps": steps, "stabilization": stabilization, **self._backend.identity},
         )
 

@@ -106,7 +106,7 @@ class Rollouts:
             UsageError: The folder belongs to another model or version, or cannot be written.
         """
         self._spec = spec
-        content = {"version": VERSION, "spec": {**asdict(spec), "inputs": sorted(spec.inputs)}, "source": source}
+        content = {"version": VERSION, "spec": spec.told, "source": source}
         text = json.dumps(content, allow_nan=False, sort_keys=True, indent=1, default=dict) + "\n"
         path = self.folder / MODEL
         if path.exists():
@@ -133,7 +133,7 @@ class Rollouts:
         content = self._read()
         try:
             spec = dict(content["spec"])
-            pairs = {key: tuple(spec[key]) for key in ("frame_size", "crop") if spec[key] is not None}
+            pairs = {key: tuple(value) for key, value in spec.items() if isinstance(value, list)}
             self._spec = ModelSpec(**{**spec, **pairs, "inputs": frozenset(spec["inputs"])})
             return self._spec, str(content["source"])
         except (KeyError, TypeError, ValueError) as error:

@@ -36,6 +36,7 @@ class StepQuestions(TrialQuestions):
     }
     starts = (203, 227)
     one_frame = True
+    action_space = NAV_STEPS.name
 
     @property
     def frames(self) -> int:

@@ -35,6 +35,7 @@ class LoopQuestions(TrialQuestions):
     sizes: ClassVar[Sizes] = {"perspective": ((160, 90), (640, 360))}
     starts = (203, 227)
     workload = Workload(FRAMES_TO_IMAGINE, f"{WALKS} walks", LOOP_WALK.fps)
+    action_space = LOOP_WALK.name
     by_default = True
 
     @property

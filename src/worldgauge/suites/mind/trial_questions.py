@@ -29,6 +29,7 @@ class KeyQuestions(TrialQuestions):
 
     sizes: ClassVar[Sizes] = {"perspective": ((160, 90), (640, 360))}
     starts = (194, 214)
+    action_space = space_of(*SHARED_SPACE).name
 
     @property
     def frames(self) -> int:

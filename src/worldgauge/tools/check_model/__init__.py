@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from typing import Any, Literal, cast
 
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UnknownNameError
-from worldgauge.core.model import WorldModel
+from worldgauge.core.model import ModelSpec, WorldModel
 from worldgauge.engine.subjects import resolve_cached, resolve_subject
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
@@ -105,7 +105,8 @@ def check_model(
         what: Text as for a run, or a live object. A model given as text is made in a worker process, and each check is
             a job there: a check that crashes, or gives nothing for `deadline_s` seconds, affects no other check. A live
             object is asked in this process and cannot be stopped.
-        suite: Suite in whose form the model is asked. None for the one that offers itself for this.
+        suite: Suite in whose form the model is asked. None for the one that offers itself for this, or the first whose
+            kind of image and actions the model knows.
         deadline_s: Seconds without a frame before a check is stopped.
         progress: Called with the name of the check, the number of checks done, and the total.
 
@@ -118,16 +119,17 @@ def check_model(
         UsageError: For a live object that is not a model.
     """
     check_deadline(deadline_s)
-    suite, questions = _questions_of(suite)
+    if suite is not None:
+        _questions_of(suite, None)
     with open_site() as site, site.pool(1) as pool:
         began = time.monotonic()
         if isinstance(what, str):
-            label = _load_in_worker(what, pool)
+            label, suite = _load_in_worker(what, suite, pool)
             ask = partial(_in_worker, text=what, suite=suite, pool=pool, deadline_s=deadline_s)
         else:
             subject = resolve_subject(what)
-            label = subject.label
-            ask = partial(_judge, trial=Trial(cast("WorldModel", subject.model), suite, questions, deadline_s))
+            label, model = subject.label, cast("WorldModel", subject.model)
+            ask = partial(_judge, trial=Trial(model, *_questions_of(suite, model.spec), deadline_s))
         made_s = time.monotonic() - began
         verdicts: dict[str, CheckVerdict] = {}
         for check in CHECKS.values():
@@ -142,17 +144,19 @@ def check_model(
     return ModelReport(label, tuple(verdicts.values()), round(made_s, 2))
 
 
-def load_model_job(*, text: str, progress: Progress) -> str:
+def load_model_job(*, text: str, suite: str | None, progress: Progress) -> tuple[str, str]:
     """Load the model, as a job of the pool.
 
     Args:
         text: Its name or place.
+        suite: The suite whose questions are asked; None for one that suits it.
         progress: Reports progress.
 
     Returns:
-        Its label.
+        Its label, and the suite.
     """
-    return resolve_cached(text).label
+    subject = resolve_cached(text)
+    return subject.label, _questions_of(suite, cast("WorldModel", subject.model).spec)[0]
 
 
 def run_check_job(*, text: str, suite: str, check: str, progress: Progress) -> dict[str, Any]:
@@ -177,24 +181,28 @@ def run_check_job(*, text: str, suite: str, check: str, progress: Progress) -> d
 
 @lru_cache(maxsize=1)
 def _trial(text: str, suite: str) -> Trial:
-    return Trial(cast("WorldModel", resolve_cached(text).model), *_questions_of(suite))
+    model = cast("WorldModel", resolve_cached(text).model)
+    return Trial(model, *_questions_of(suite, model.spec))
 
 
-def _questions_of(suite: str | None) -> tuple[str, TrialQuestions]:
-    """Name and questions of a suite, or of the one that is asked by default."""
+def _questions_of(suite: str | None, spec: ModelSpec | None) -> tuple[str, TrialQuestions]:
+    """Name and questions of a suite, or of the one that is asked by default, or else of one that suits the model."""
     found = trial_questions()
     if suite is None:
-        suite = next(name for name, questions in found.items() if questions.by_default)
+        names = sorted(found, key=lambda name: not found[name].by_default)
+        suite = next((name for name in names if spec is not None and found[name].fits(spec)), names[0])
     if suite not in found:
         raise UnknownNameError("suite to check a model for", suite, found)
     return suite, found[suite]
 
 
-def _load_in_worker(text: str, pool: Pool) -> str:
-    """The label of a model that has been made in the pool's worker."""
-    (result,) = pool.run([Job(text, f"{__name__}:load_model_job", {"text": text}, LOAD_DEADLINE_S, retries=0)])
+def _load_in_worker(text: str, suite: str | None, pool: Pool) -> tuple[str, str]:
+    """The label of a model that has been made in the pool's worker, and the suite that it is asked for."""
+    arguments = {"text": text, "suite": suite}
+    (result,) = pool.run([Job(text, f"{__name__}:load_model_job", arguments, LOAD_DEADLINE_S, retries=0)])
     result.raise_for(text)
-    return str(result.value)
+    label, suite = result.value
+    return str(label), str(suite)
 
 
 def _in_worker(check: Check, text: str, suite: str, pool: Pool, deadline_s: float) -> CheckVerdict:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from worldgauge.core.errors import NotApplicableError
-from worldgauge.core.model import rollout_batch
+from worldgauge.core.model import FORM_OF, rollout_batch
 from worldgauge.engine.workers.worker import one_line
 from worldgauge.serving import RemoteModel
 from worldgauge.tools.check_model.checks import CheckFinding, changed, check, complaints, difference
@@ -58,6 +60,39 @@ def control(trial: Trial) -> Iterator[CheckFinding]:
             f"Turning to the left and turning to the right gave the same frames: it ignores its {trial.spec.control}.",
             "Look whether request.actions, request.poses or request.text (as its ModelSpec.control says) gets to the "
             "network, and whether turns are taken as radians a frame, positive to the left.",
+            grave=False,
+        )
+
+
+@check("Is its control enough, where the other forms of the future are not known?", after=("values", "same"))
+def control_alone(trial: Trial) -> Iterator[CheckFinding]:
+    """Ask with its control, what it requires, and nothing else: data may lack poses, words or a caption."""
+    needed = {FORM_OF[trial.spec.control], *trial.spec.inputs}
+    unknown: dict[str, Any] = {name: None for name in (*FORM_OF.values(), "caption") if name not in needed}
+    alone = trial.ask(alter=lambda request: replace(request, **unknown))
+    if alone.error is not None:
+        lacks = ", ".join(unknown)
+        yield CheckFinding(
+            f"Asked without {lacks}, it {alone.error}.",
+            "Name what it cannot do without in ModelSpec.inputs, such as inputs=('caption',): a task that lacks it is "
+            "then skipped.",
+        )
+
+
+@check("Does it take any caption?", after=("values", "same"))
+def caption(trial: Trial) -> Iterator[CheckFinding]:
+    """Ask with another caption. Whether that changes the frames is reported, and judged where it requires one."""
+    first = trial.plain()
+    other = trial.ask(alter=lambda request: replace(request, caption="A quiet harbour at night, in the rain."))
+    if other.error is not None:
+        yield CheckFinding(f"With another caption, it {other.error}.", "A caption is any text of a sentence or more.")
+        return
+    differs = difference(first.frames, other.frames)
+    trial.measured["another caption gives"] = "other frames" if differs else "the same frames"
+    if not differs and "caption" in trial.spec.inputs:
+        yield CheckFinding(
+            "It requires a caption, and another one gave the same frames.",
+            "Look whether request.caption gets to the network, or take it out of ModelSpec.inputs.",
             grave=False,
         )
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import worldgauge
 from worldgauge.core.errors import NotApplicableError, SubjectError, WorldgaugeError
-from worldgauge.core.model import RolloutRequest, WorldModel
+from worldgauge.core.model import RolloutRequest, WorldModel, fitted
 from worldgauge.engine.suite.base import suites
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.worker import Progress, one_line
@@ -162,8 +162,10 @@ class Trial:
     def question(self, **changed: Any) -> RolloutRequest:
         """A question to this model: the plain one, but for what is `changed` (`TrialQuestions.question`).
 
+        It has lengths that the model declares. `alter`, among what is changed, makes another request of it.
+
         Raises:
-            NotApplicableError: For models that draw another kind of image than the suite has.
+            NotApplicableError: For models that draw another kind of image than the suite has, or know other actions.
         """
         if self.spec.view not in self.questions.sizes:
             having = [name for name, other in trial_questions().items() if self.spec.view in other.sizes]
@@ -172,7 +174,9 @@ class Trial:
                 f"check it with --suite {' or '.join(having)}"
             )
         plain = {"start": self.start, "context": CONTEXT, "horizon": HORIZON, "seed": SEED}
-        return self.questions.question(self.spec, **{**plain, **changed})
+        alter = changed.pop("alter", None)
+        request = self.questions.question(self.spec, **{**plain, **changed})
+        return fitted(request if alter is None else alter(request), self.spec)
 
     def begin_answer(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
         """Begin a question (see `question`). The caller takes the chunks."""

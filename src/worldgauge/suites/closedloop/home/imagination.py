@@ -65,7 +65,7 @@ class HomeImagination:
         self._seed = seed
         self._task = task
         self._caption = caption_of(world)
-        require(subject.spec, {"actions", "poses", "text", *(["caption"] if self._caption else [])})
+        require(subject.spec, {"actions", "poses", "text", *(["caption"] if self._caption else [])}, NAV_STEPS.name)
         self.calls = 0
         self.speed = Stopwatch()
 

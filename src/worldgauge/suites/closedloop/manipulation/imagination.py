@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge.core.actions import HAND_POSES
 from worldgauge.core.episode import Context, WorldFacts
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import Camera
@@ -57,7 +58,7 @@ class TableImagination:
         self._subject, self._env, self._parameters = subject, env, parameters
         self._world, self._instruction, self._seed, self._task = world, instruction, seed, task
         self._caption = caption_of(world)
-        require(spec, {"actions", "poses", "text", *(["caption"] if self._caption else [])})
+        require(spec, {"actions", "poses", "text", *(["caption"] if self._caption else [])}, HAND_POSES.name)
         self._frames: list[Image] = []
         self._hands: list[Any] = []
         self.calls = 0
