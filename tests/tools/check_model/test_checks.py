@@ -192,6 +192,32 @@ def test_a_model_of_another_rate_and_size_is_asked_at_them() -> None:
     assert "loopnav, 144 walks, one worker, about" in speed.measured, "it is asked at its own rate"
 
 
+@pytest.mark.parametrize(
+    ("spec", "suite"),
+    [
+        ({}, "loopnav"),
+        ({"action_spaces": ("walk-look",)}, "mind"),
+        ({"action_spaces": ("nav-steps",)}, "closedloop"),
+        ({"action_spaces": ("nav-steps",), "control": "camera"}, "loopnav"),
+        ({"view": "panorama"}, "closedloop"),
+        ({"action_spaces": ("of-nobody",)}, "loopnav"),
+    ],
+)
+def test_a_suite_is_chosen_that_suits_the_model(spec: dict[str, Any], suite: str) -> None:
+    assert _questions_of(None, ModelSpec("m", **spec))[0] == suite
+
+
+def test_actions_that_a_model_does_not_know_are_not_asked_and_a_length_of_its_own_is() -> None:
+    keys = check_model(wrong_models.OfKeys(), suite="loopnav")
+    assert judged(keys, "not asked") == REST | {"answers"}
+    assert "knows the actions of walk-look, and those of this task are loop-walk" in said(keys, "answers")
+    report = check_model(wrong_models.OfLengths())
+    assert report.ok, report.to_dict()
+    asked = {verdict.name: verdict.asked for verdict in report.verdicts}
+    assert asked["one-frame"][0].startswith("4 frames of 64x48 after 21 frames of context")
+    assert asked["answers"][0].startswith("8 frames of 64x48 after 21 frames of context")
+
+
 def test_no_context_is_longer_than_declared() -> None:
     model = wrong_models.Listener()
     assert check_model(model).ok
