@@ -15,7 +15,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 
 
 def test_every_adapter_stands_alone_and_says_what_it_is() -> None:
-    models = {"oasis", "mineworld", "diamond", "nwm", "lingbot", "worldmem", "worldplay", "image_to_video"}
+    models = {"oasis", "mineworld", "diamond", "nwm", "lingbot", "worldmem", "worldplay", "sana_wm", "image_to_video"}
     assert models | {"vggt", "spatracker", "vipe", "diffuser_actor"} <= set(cli_adapters.known())
     for name, summary in cli_adapters.known().items():
         assert summary.endswith("."), name
@@ -24,7 +24,7 @@ def test_every_adapter_stands_alone_and_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["nwm", "lingbot", "worldmem", "worldplay", "vggt", "spatracker", "vipe", "diffuser_actor"]
+    "name", ["nwm", "lingbot", "worldmem", "worldplay", "sana_wm", "vggt", "spatracker", "vipe", "diffuser_actor"]
 )
 def test_the_copies_run_without_the_package(name: str, tmp_path: Path) -> None:
     adapter, server = cli_adapters.hand_out(name, tmp_path / "new")

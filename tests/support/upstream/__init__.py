@@ -112,7 +112,7 @@ def standing_in(*folders: str) -> Iterator[None]:
         yield
 
 
-SHADOWED = ("algorithms", "diffusers", "omegaconf", "wan")
+SHADOWED = ("algorithms", "diffusers", "inference_video_scripts", "omegaconf", "pyrallis", "wan")
 FOLDERS = (
     "open_oasis",
     "mineworld",

@@ -1,0 +1,152 @@
+"""SANA-WM (github.com/NVlabs/Sana), driven by camera poses, intrinsics and a caption from its own environment.
+
+    worldgauge run mind --data D --model "cmd:conda run -n sana python -m worldgauge_serve
+        sana_wm.py:SanaWM?root=/src/Sana&weights=/w/SANA-WM_bidirectional"
+
+Needs numpy, Pillow and `worldgauge_serve` next to it, never worldgauge itself. Its poses were annotated in metres.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control
+
+WIDTH, HEIGHT = 1280, 704
+FPS = 16
+LATENT = 8
+"""Frames that share a latent, after the first one, which has its own."""
+HUB = "hf://Efficient-Large-Model/SANA-WM_bidirectional"
+BLOCK = 1 << 20
+
+
+class SanaWM:
+    """SANA-WM, bidirectional: a linear diffusion transformer of 2.6 B over the whole clip, refined by LTX-2.
+
+    Args:
+        weights: Folder of the checkpoint; by default the repository fetches it from the hub, and it counts by its name.
+        root: Clone of the repository.
+        steps: Diffusion steps before the refiner.
+        guidance: Scale of classifier-free guidance.
+        refiner: Refine by LTX-2, as published. Without it far less memory is needed, and pictures are soft.
+        longest: Frames of the longest clip that it is asked for, the given image included; its authors name 961.
+        device: As torch names it.
+        backend: Replaces the networks, for tests.
+    """
+
+    needs: ClassVar[dict[str, float]] = {"gpus": 1}
+
+    def __init__(
+        self,
+        weights: str = HUB,
+        root: str = ".",
+        steps: int = 60,
+        guidance: float = 5.0,
+        refiner: bool = True,
+        longest: int = 961,
+        device: str = "cuda",
+        backend: Any = None,
+    ) -> None:
+        self._backend = backend if backend is not None else _Upstream(root, weights, steps, guidance, refiner, device)
+        self._longest = longest
+        settings = {"steps": steps, "guidance": guidance, "refiner": refiner, "longest": longest}
+        self.spec = ModelSpec(
+            "sana-wm",
+            control="camera",
+            frame_size=(WIDTH, HEIGHT),
+            fps=FPS,
+            max_context=1,
+            inputs=("caption",),
+            crop=(20, 11),
+            settings={**settings, "motion": "metres", **self._backend.identity},
+        )
+
+    def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
+        """Yield all frames at once, since it makes a clip as a whole. The seed sets the noise of both stages."""
+        poses, lenses = (padded(array).astype(np.float32) for array in camera_control(request))
+        if len(poses) > self._longest:
+            raise NotApplicable(f"{request.horizon} frames make a clip of {len(poses)}; longest={self._longest}")
+        image, caption = request.context.clip[-1], str(request.caption)
+        video = self._backend.generate(image, caption, poses, lenses, request.seed % 2**63)
+        new = video[-(len(poses) - 1) :]  # the refiner leaves the given image out
+        if len(video) - len(new) > 1 or new.shape != (len(poses) - 1, HEIGHT, WIDTH, 3) or new.dtype != np.uint8:
+            made = f"a video of {video.shape} {video.dtype}"
+            raise ValueError(f"sana-wm made {made}, not {(len(poses), HEIGHT, WIDTH, 3)} uint8, or one frame less")
+        yield new[: request.horizon]
+
+
+def padded(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows of the given image and of T frames, with the last one repeated until there are 8k + 1."""
+    return np.concatenate([rows, np.repeat(rows[-1:], -(len(rows) - 1) % LATENT, axis=0)])
+
+
+class _Upstream:
+    """The pipeline of the repository, numpy in and out."""
+
+    def __init__(self, root: str, weights: str, steps: int, guidance: float, refiner: bool, device: str) -> None:
+        self.identity = {"weights": weights if weights.startswith("hf://") else _digest(weights)}
+        self._sampling = {"fps": FPS, "step": steps, "cfg_scale": guidance, "sampling_algo": "flow_euler_ltx"}
+        sys.path.insert(0, os.path.abspath(root))
+        self._image = _need("PIL.Image")
+        nested = os.path.isdir(os.path.join(root, "inference_video_scripts", "wm"))  # where newer clones have it
+        self._package = package = _need("inference_video_scripts." + ("wm." if nested else "") + "inference_sana_wm")
+        find = package.resolve_hf_path
+        config = _need("pyrallis").parse(
+            config_class=package.InferenceConfig, config_path=find(weights + "/config.yaml"), args=[]
+        )
+        second = weights + "/refiner"
+        self._pipeline = package.SanaWMPipeline(
+            config,
+            find(weights + "/dit/sana_wm_1600m_720p.safetensors"),
+            device=device,
+            refiner=package.RefinerSettings(root=second, gemma_root=second + "/text_encoder") if refiner else None,
+            offload_vae=True,  # else its encoder is gone after the first question
+            offload_refiner=False,  # else its first stage is
+        )
+
+    def generate(self, image: NDArray[Any], caption: str, poses: Any, lenses: Any, seed: int) -> NDArray[Any]:
+        """A video (F or F - 1, 704, 1280, 3) uint8 from an image uint8, F poses and F fx fy cx cy in pixels."""
+        if self._pipeline.refiner_settings is not None:
+            self._pipeline.refiner_settings.seed = seed
+        params = self._package.GenerationParams(num_frames=len(poses), seed=seed, **self._sampling)
+        picture = self._image.fromarray(np.ascontiguousarray(image))
+        return np.asarray(self._pipeline.generate(picture, caption, poses, lenses, params)["video"])
+
+
+def _need(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"sana-wm cannot import '{name}' ({error}); clone github.com/NVlabs/Sana, run its environment_setup.sh, "
+            "and give root=CLONE"
+        ) from error
+
+
+def _digest(path: str) -> str:
+    """Of the names and sizes of its files, and of a megabyte at the start, middle and end of each: they are 96 GB."""
+    if not os.path.isdir(path):
+        raise FileNotFoundError(
+            f"sana-wm has no weights at '{path}'; get huggingface.co/{HUB[5:]} and give weights=FOLDER, or leave it out"
+        )
+    files = {}
+    for folder, inner, names in os.walk(path):
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        files.update({os.path.relpath(os.path.join(folder, name), path): os.path.join(folder, name) for name in names})
+    digest = hashlib.blake2b(digest_size=8)
+    for name, whole in sorted(files.items()):
+        size = os.path.getsize(whole)
+        digest.update(f"{name}:{size}\n".encode("utf-8", "surrogateescape"))
+        with open(whole, "rb") as file:
+            for start in (0, max(0, size - BLOCK) // 2, max(0, size - BLOCK)):
+                file.seek(start)
+                digest.update(file.read(BLOCK))
+    return digest.hexdigest()
