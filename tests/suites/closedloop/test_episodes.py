@@ -101,6 +101,16 @@ def test_the_oracle_imagines_what_then_happens(tasks: dict[str, Task], tmp_path:
     assert frozen["controllability_psnr"].value < 40
 
 
+def test_every_rollout_is_timed(tasks: dict[str, Task], tmp_path: Path) -> None:
+    for name in ("oracle", "none"):
+        (tmp_path / name).mkdir()
+        task_context = QuietContext(tmp_path / name)
+        record = ClosedLoop(**SMALL).perform(tasks["navigation/0000"], models.get(name)(), task_context)
+        speed = task_context.speed.plain()
+        assert (0 if speed is None else speed["questions"]) == record.facts["calls"]
+        assert (speed is None) == (name == "none")
+
+
 def test_without_a_model_the_first_plan_is_carried_out(tasks: dict[str, Task], tmp_path: Path) -> None:
     record, scores = acted(tmp_path / "a", tasks["navigation/0000"], models.get("none")())
     assert {line["chosen"] for line in read_trace(record.directory)} == {0}

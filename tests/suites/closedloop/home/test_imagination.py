@@ -72,6 +72,15 @@ def test_all_plans_of_a_decision_are_one_batch(simulator: HomeEnv) -> None:
     assert len({request.seed for request in model.requests}) == 3
 
 
+def test_a_rate_means_nothing_where_a_frame_is_a_step(simulator: HomeEnv) -> None:
+    rated, plain = Asked(fps=16), Asked()
+    (found,), (expected,) = (imagined(model, simulator, ["FFLF"]) for model in (rated, plain))
+    assert rated.requests[0].horizon == plain.requests[0].horizon
+    assert rated.requests[0].context.clip.fps == plain.requests[0].context.clip.fps
+    np.testing.assert_array_equal(rated.requests[0].actions.values, plain.requests[0].actions.values)  # type: ignore[union-attr]
+    np.testing.assert_array_equal(found.frames, expected.frames)
+
+
 def test_the_home_is_described_to_every_model(simulator: HomeEnv) -> None:
     model = Asked(inputs=frozenset({"caption"}))
     imagined(model, simulator, ["FF"])

@@ -11,7 +11,7 @@ from worldgauge.core.errors import NotApplicableError, SubjectError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
-from worldgauge.suites.closedloop.manipulation.env import TableEnv
+from worldgauge.suites.closedloop.manipulation.env import FPS, TableEnv
 from worldgauge.suites.closedloop.manipulation.imagination import REMEMBERED, TableImagination
 from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.settings import Settings
@@ -81,7 +81,8 @@ def test_all_plans_of_a_decision_are_one_batch_of_thirteen_frames_each(place: Ta
 
 
 def test_a_model_sees_what_was_seen_and_which_poses_led_there(place: TableEnv) -> None:
-    model = Asked()
+    """As they were: a frame comes after a pose, so a model's rate means nothing to it."""
+    model = Asked(fps=1)
     imagine = imagination(model, place)
     first, poses = place.observe().front, place.observe().expert()[:2]
     for pose in poses:
@@ -89,7 +90,7 @@ def test_a_model_sees_what_was_seen_and_which_poses_led_there(place: TableEnv) -
         imagine.remember()
     imagine(place.observe(), plans_of(place, 1), 1)
     context = model.requests[0].context
-    assert (len(context), len(context.actions)) == (3, 2)
+    assert (len(context), len(context.actions), context.clip.fps) == (3, 2, FPS)
     np.testing.assert_allclose(from_actions(context.actions)[:, :3], np.array(poses)[:, :3], atol=5e-3)
     np.testing.assert_array_equal(context.clip[-1], place.observe().front)
     for _ in range(REMEMBERED):
