@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.io import check_name
 from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.network_settings import networks_digest
 from worldgauge.engine.suite.rate_bridge import BridgeSettings
@@ -136,6 +137,7 @@ class Settings(BridgeSettings):
         settings = options_of(cls, "mind", options)
         _check_list("tests", settings.tests, TESTS)
         _check_list("perspectives", settings.perspectives, PERSPECTIVES)
+        _check_folders(settings.mirror_folders)
         if not settings.poses:
             raise UsageError("mind setting 'poses' must be a name, a file or an address, got ''")
         with naming_setting("mind", "poses"):
@@ -157,6 +159,19 @@ class Settings(BridgeSettings):
     def as_dict(self) -> dict[str, Any]:
         """All options, plain JSON values."""
         return asdict(self)
+
+
+def _check_folders(value: str | None) -> None:
+    for name in () if value is None else value.split(","):
+        top, _, folder = name.partition("/")
+        try:
+            known = top.removesuffix("_data") in PERSPECTIVES and bool(check_name(folder, "mirror_folders"))
+        except DataError:
+            known = False
+        if not known:
+            raise UsageError(
+                f"mind setting 'mirror_folders' must be folders such as 1st_data/scene_a, by commas, got {value!r}"
+            )
 
 
 def _check_list(name: str, value: str, known: tuple[str, ...]) -> None:
