@@ -11,9 +11,9 @@ import pytest
 
 from support.upstream import ROOT, as_served, complaints, question, standing_in, walk_rows
 from worldgauge.core.errors import SubjectError
-from worldgauge.core.model import Needs, checked_rollout
+from worldgauge.core.model import Needs, checked_rollout, fitted
 from worldgauge.models.adapters import worldplay
-from worldgauge.models.adapters.worldplay import WorldPlay, _digest, labels, latent_poses
+from worldgauge.models.adapters.worldplay import WorldPlay, _digest, labels
 from worldgauge.tools.check_model import check_model
 
 CAPTION = "A village of wooden houses."
@@ -90,16 +90,6 @@ def test_labels_by_hand(step: dict[str, float], label: int) -> None:
     assert labels(np.stack([start, start @ moved(**step)])).tolist() == [0, label]
 
 
-@pytest.mark.parametrize(
-    ("frames", "chunk", "latents"), [(2, 16, 4), (13, 16, 4), (14, 16, 8), (125, 16, 32), (2, 64, 16), (62, 64, 32)]
-)
-def test_whole_chunks(frames: int, chunk: int, latents: int) -> None:
-    poses = np.broadcast_to(np.eye(4), (frames, 4, 4)).copy()
-    poses[:, 0, 3] = np.arange(frames)
-    kept = latent_poses(poses, chunk)
-    assert kept[:, 0, 3].tolist() == [min(4 * k, frames - 1) for k in range(latents)]
-
-
 def test_what_the_repository_is_asked(model: WorldPlay) -> None:
     frames, request, asked = asked_of(model, walk_rows(14))
     assert frames.shape == (14, 120, 208, 3)
@@ -116,8 +106,8 @@ def test_what_the_repository_is_asked(model: WorldPlay) -> None:
     again = np.concatenate(list(checked_rollout(model, request)))
     assert np.array_equal(frames, again)
     assert not np.array_equal(frames, np.concatenate(list(checked_rollout(model, replace(request, seed=-1)))))
-    elsewhere = model.rollout(as_served(request))
-    assert np.array_equal(np.concatenate(list(elsewhere)), frames), "the same in an environment without worldgauge"
+    elsewhere = model.rollout(as_served(fitted(request, model.spec)))
+    assert np.array_equal(np.concatenate(list(elsewhere))[:14], frames), "the same in an environment without worldgauge"
 
 
 def test_its_units(weights: dict[str, str], small: None) -> None:
@@ -137,6 +127,8 @@ def test_other_checkpoints(
         model = WorldPlay(**weights, kind=kind)
         frames, _, asked = asked_of(model, walk_rows(3))
     assert (model.spec.chunk, len(frames), asked["sampling"]) == (chunk, 3, sampling)
+    assert model.spec.lengths == f"{chunk - 3}+{chunk}n"
+    assert len(asked["views"]) == chunk // 4
 
 
 def test_the_given_image_is_not_given_back(model: WorldPlay) -> None:

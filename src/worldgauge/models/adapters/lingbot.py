@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control
+from worldgauge_serve import ModelSpec, Request, camera_control
 
 WIDTH, HEIGHT = 832, 480
 FPS = 16.0
@@ -60,14 +60,14 @@ class LingBot:
         backend: Any = None,
     ) -> None:
         self._backend = backend if backend is not None else _Upstream(root, weights, steps, shift, guidance, t5_cpu)
-        self._longest = longest
-        settings = {"steps": steps, "shift": shift, "guidance": guidance, "longest": longest}
+        settings = {"steps": steps, "shift": shift, "guidance": guidance}
         self.spec = ModelSpec(
             "lingbot",
             control="camera",
             frame_size=(WIDTH, HEIGHT),
             fps=FPS,
             max_context=1,
+            lengths=f"{LATENT}n+1 to {longest}",
             inputs=("caption",),
             crop=(26, 15),
             settings={**settings, "motion": "steps of a clip divided by their longest", **self._backend.identity},
@@ -76,35 +76,32 @@ class LingBot:
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
         """Yield all frames at once, since it makes a clip as a whole. The seed sets its noise."""
         control = camera_control(request)
-        poses = clip_poses(control.poses)
-        if len(poses) > self._longest:
-            raise NotApplicable(f"{request.horizon} frames make a clip of {len(poses)}; longest={self._longest}")
-        lens = np.repeat(control.intrinsics[:1], len(poses), axis=0).astype(np.float32)
-        asked = (request.context.clip[-1], str(request.caption), poses, lens, request.seed % 2**63)
+        poses, lenses = clip_poses(control.poses), control.intrinsics.astype(np.float32)
+        asked = (request.context.clip[-1], str(request.caption), poses, lenses, request.seed % 2**63)
         video = self._backend.generate(*asked)
         if video.shape != (3, len(poses), HEIGHT, WIDTH):
             raise ValueError(f"lingbot made a video of {video.shape}, not {(3, len(poses), HEIGHT, WIDTH)}")
-        yield to_frames(video[:, 1 : request.horizon + 1])
+        yield to_frames(video[:, 1:])
 
 
 def clip_poses(poses: NDArray[Any]) -> NDArray[Any]:
-    """Prepare the poses of a clip: 4n + 1 of them, at one place where nothing moves.
+    """Prepare the poses of a clip: at one place where nothing moves.
 
     The repository takes every fourth pose and divides the steps between them by the longest. Rounding of a camera that
     only turns would become a walk, so that steps of less than `STILL_M` are none where no other is longer.
 
     Args:
-        poses: Camera-to-world (T, 4, 4), metres, relative to the first, which is that of the given image.
+        poses: Camera-to-world (4n + 1, 4, 4), metres, relative to the first, which is that of the given image.
 
     Returns:
-        (4n + 1, 4, 4) float32, the last one repeated as often as needed.
+        (4n + 1, 4, 4) float32.
     """
-    padded = np.concatenate([poses, np.repeat(poses[-1:], -(len(poses) - 1) % LATENT, axis=0)])
-    steps = np.diff(padded[::LATENT, :3, 3], axis=0)
-    if np.linalg.norm(steps, axis=1).max(initial=0) < STILL_M:
-        padded[:, :3, 3] = 0
-    padded[0] = np.eye(4)
-    return padded.astype(np.float32)
+    steps = np.diff(poses[::LATENT, :3, 3], axis=0)
+    told = poses.astype(np.float32)
+    if np.linalg.norm(steps, axis=1).max() < STILL_M:
+        told[:, :3, 3] = 0
+    told[0] = np.eye(4)
+    return told
 
 
 def to_frames(video: NDArray[Any]) -> NDArray[Any]:

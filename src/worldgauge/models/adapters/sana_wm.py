@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control
+from worldgauge_serve import ModelSpec, Request, camera_control
 
 WIDTH, HEIGHT = 1280, 704
 FPS = 16
@@ -56,14 +56,14 @@ class SanaWM:
         backend: Any = None,
     ) -> None:
         self._backend = backend if backend is not None else _Upstream(root, weights, steps, guidance, refiner, device)
-        self._longest = longest
-        settings = {"steps": steps, "guidance": guidance, "refiner": refiner, "longest": longest}
+        settings = {"steps": steps, "guidance": guidance, "refiner": refiner}
         self.spec = ModelSpec(
             "sana-wm",
             control="camera",
             frame_size=(WIDTH, HEIGHT),
             fps=FPS,
             max_context=1,
+            lengths=f"{LATENT}n+1 to {longest}",
             inputs=("caption",),
             crop=(20, 11),
             settings={**settings, "motion": "metres", **self._backend.identity},
@@ -71,21 +71,14 @@ class SanaWM:
 
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
         """Yield all frames at once, since it makes a clip as a whole. The seed sets the noise of both stages."""
-        poses, lenses = (padded(array).astype(np.float32) for array in camera_control(request))
-        if len(poses) > self._longest:
-            raise NotApplicable(f"{request.horizon} frames make a clip of {len(poses)}; longest={self._longest}")
+        poses, lenses = (array.astype(np.float32) for array in camera_control(request))
         image, caption = request.context.clip[-1], str(request.caption)
         video = self._backend.generate(image, caption, poses, lenses, request.seed % 2**63)
         new = video[-(len(poses) - 1) :]  # the refiner leaves the given image out
         if len(video) - len(new) > 1 or new.shape != (len(poses) - 1, HEIGHT, WIDTH, 3) or new.dtype != np.uint8:
             made = f"a video of {video.shape} {video.dtype}"
             raise ValueError(f"sana-wm made {made}, not {(len(poses), HEIGHT, WIDTH, 3)} uint8, or one frame less")
-        yield new[: request.horizon]
-
-
-def padded(rows: NDArray[Any]) -> NDArray[Any]:
-    """Rows of the given image and of T frames, with the last one repeated until there are 8k + 1."""
-    return np.concatenate([rows, np.repeat(rows[-1:], -(len(rows) - 1) % LATENT, axis=0)])
+        yield new
 
 
 class _Upstream:

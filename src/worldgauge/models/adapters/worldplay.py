@@ -70,7 +70,7 @@ class WorldPlay:
     ) -> None:
         if kind not in KINDS:
             raise ValueError(f"worldplay: kind is {kind!r}; give {' or '.join(map(repr, KINDS))}")
-        self._chunk: int = LATENT * KINDS[kind]["chunk_latent_frames"]
+        chunk: int = LATENT * KINDS[kind]["chunk_latent_frames"]
         self._backend = backend if backend is not None else _Upstream(root, weights, action, kind, offload)
         self._scale = scale
         self.spec = ModelSpec(
@@ -79,7 +79,8 @@ class WorldPlay:
             frame_size=(WIDTH, HEIGHT),
             fps=FPS,
             max_context=1,
-            chunk=self._chunk,
+            chunk=chunk,
+            lengths=f"{chunk - LATENT + 1}+{chunk}n",
             inputs=("caption",),
             crop=(26, 15),
             settings={"kind": kind, "scale": scale, **self._backend.identity},
@@ -88,29 +89,14 @@ class WorldPlay:
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
         """Yield all frames at once, since the pipeline decodes them so. The seed sets its noise."""
         poses, lenses = camera_control(request, scale=self._scale, size=(1, 1))
-        poses = latent_poses(poses, self._chunk)
-        length = LATENT * (len(poses) - 1) + 1
+        length, poses = len(poses), poses[::LATENT]
         fx, fy, cx, cy = lenses[0]
         lens = np.array([[fx / (2 * cx), 0, 0.5], [0, fy / (2 * cy), 0.5], [0, 0, 1]])
         view = (np.linalg.inv(poses), np.tile(lens, (len(poses), 1, 1)), labels(poses))
         video = self._backend.generate(request.context.clip[-1], str(request.caption), *view, request.seed % 2**63)
         if video.shape != (3, length, HEIGHT, WIDTH):
             raise ValueError(f"worldplay made a video of {video.shape}, not {(3, length, HEIGHT, WIDTH)}")
-        yield to_frames(video[:, 1 : request.horizon + 1])
-
-
-def latent_poses(poses: NDArray[Any], chunk: int) -> NDArray[Any]:
-    """Poses of the latents: every fourth of a clip of a multiple of `chunk`, less 3.
-
-    Args:
-        poses: (T, 4, 4), the first of the given image.
-        chunk: Frames that it makes at once.
-
-    Returns:
-        (L, 4, 4): those of frames 0, 4, 8 and so on, the last one repeated until whole chunks are full.
-    """
-    length = -(-(len(poses) + LATENT - 1) // chunk) * chunk - (LATENT - 1)
-    return np.concatenate([poses, np.repeat(poses[-1:], length - len(poses), axis=0)])[::LATENT]
+        yield to_frames(video[:, 1:])
 
 
 def labels(poses: NDArray[Any]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from .configs import WAN_CONFIGS
 
 
 class WanI2V:
-    """Turns the image with the camera, and brightens it by how far along its axis it is told to have gone."""
+    """Turns the image with the camera, brighter by how far ahead it is told to have gone; noise of seed and words."""
 
     def __init__(
         self,
@@ -69,7 +69,9 @@ class WanI2V:
         ahead = np.concatenate([[0], np.cumsum(steps[1:, 2, 3])])
         turned = np.cumsum(np.arctan2(steps[:, 0, 2], steps[:, 2, 2]))
         picture = np.asarray(img.resize((width, height)), np.float32) / 127.5 - 1
-        noise = np.random.default_rng(seed).uniform(-0.02, 0.02, picture.shape).astype(np.float32)
+        noise = (
+            np.random.default_rng([seed, *input_prompt.encode()]).uniform(-0.02, 0.02, picture.shape).astype(np.float32)
+        )
         at = (np.arange(frame_num) + 3) // 4  # the latent of each frame
         frames = [picture] + [np.roll(picture, -round(turned[k] * 400), 1) + 0.01 * ahead[k] + noise for k in at[1:]]
         return _Tensor(np.stack(frames).transpose(3, 0, 1, 2).clip(-1, 1))

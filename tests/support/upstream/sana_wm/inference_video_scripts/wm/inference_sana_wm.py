@@ -52,7 +52,7 @@ def resolve_hf_path(path):
 
 
 class SanaWMPipeline:
-    """Turns the image with the camera, and brightens it by the metres that it has gone ahead."""
+    """Turns the image with the camera, brighter by the metres that it has gone ahead; noise of seed and words."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class SanaWMPipeline:
         relative = np.linalg.inv(c2w[0]) @ c2w
         turned = np.arctan2(relative[:, 0, 2], relative[:, 2, 2])
         picture = np.asarray(image, np.float32)
-        noise = np.random.default_rng(params.seed).uniform(-2, 2, picture.shape).astype(np.float32)
+        noise = np.random.default_rng([params.seed, *prompt.encode()]).uniform(-2, 2, picture.shape).astype(np.float32)
         moved = [np.roll(picture, -round(turned[k] * 400), 1) + relative[k, 2, 3] + noise for k in range(1, frames)]
         video = np.clip(np.stack([picture, *moved]), 0, 255).astype(np.uint8)
         return {"video": video if seed is None else video[1:], "c2w": c2w, "latent": None}

@@ -9,7 +9,7 @@ from hyvideo.commons import infer_state, parallel_states
 
 
 class HunyuanVideo_1_5_Pipeline:
-    """Turns the image with the camera, one latent after the other, and brightens it with every step ahead."""
+    """Turns the image with the camera, brighter with every step ahead; noise of seed and words."""
 
     def __init__(self):
         self.asked = []
@@ -88,7 +88,7 @@ class HunyuanVideo_1_5_Pipeline:
         turned = np.arctan2(poses[:, 0, 2], poses[:, 2, 2])
         ahead = np.cumsum(actions[0] // 9 == 1)
         picture = np.asarray(reference_image.resize((user_width, user_height)), np.float32) / 255
-        noise = np.random.default_rng(seed).uniform(-0.01, 0.01, picture.shape).astype(np.float32)
+        noise = np.random.default_rng([seed, *prompt.encode()]).uniform(-0.01, 0.01, picture.shape).astype(np.float32)
         at = (np.arange(video_length) + 3) // 4
         frames = [picture] + [np.roll(picture, -round(turned[k] * 400), 1) + 0.01 * ahead[k] + noise for k in at[1:]]
         video = np.stack(frames).transpose(3, 0, 1, 2)[None].clip(0, 1).astype(np.float32)
