@@ -441,3 +441,13 @@ def test_only_models_with_a_rate_depend_on_how_frames_are_drawn() -> None:
     assert keys["nearest", None] == keys["blend", None]
     assert keys["nearest", 16] != keys["blend", 16]
     assert score_key(nearest, "k") == score_key(blend, "k"), "scores depend on it through the record"
+
+
+def test_lengths_that_a_model_declares_are_lengths_at_its_own_rate(tmp_path: Path) -> None:
+    """30 frames at 20 a second are 10 at 7; with the picture, the next length of 4 n + 1 is 13."""
+    model, plain = Grey(7), Grey(7)
+    model.spec = replace(model.spec, lengths="4n+1")
+    record = perform(model, tmp_path / "a")
+    assert [request.horizon for request in model.asked] == [12]
+    assert record.facts == {**perform(plain, tmp_path / "b").facts, "frames_made": 12}
+    assert (tmp_path / "a" / ROLLOUT).read_bytes() == (tmp_path / "b" / ROLLOUT).read_bytes()
