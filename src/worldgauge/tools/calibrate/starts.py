@@ -1,4 +1,4 @@
-"""Start images of our worlds, with their depth: open places with much to see at a few metres."""
+"""Start images of our worlds, with their depth: views from open places of many kinds of things at a few metres."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ from worldgauge.worlds.walking.floor import Walkable
 
 CLEARANCE_M = 1.2
 """Room round a start: the longest move that is asked for is 0.8 m."""
-NEAREST_M, FARTHEST_M = 1.5, 12.0
+NEAREST_M, FARTHEST_M = 2.0, 5.0
 """Depth of the middle half of the picture: nearer, a move leaves the view; farther, it hardly shows."""
 EYE_M = 1.5
+ENOUGH = 200
+"""Corners that are enough to be followed; of more, a tiled wall has most."""
+LEAST_SHARE = 0.01
+"""Of the picture, to count as a kind of thing in it."""
 _PLACES, _VIEWS = 12, 4
 
 
@@ -70,7 +74,7 @@ def start_names(count: int, seed: int) -> list[tuple[str, WorldFacts]]:
 
 
 def find_start(name: str, facts: WorldFacts, camera: Camera, seed: int) -> Start:
-    """The best of some views from open places of a world: most corners at a few metres.
+    """The best of some views from open places of a world: many kinds of things and corners, at a few metres.
 
     Args:
         name: Name of the start.
@@ -111,7 +115,7 @@ def _poses(world: Walkable, rng: np.random.Generator) -> Iterator[FloatArray]:
 
 
 def _value(view: View) -> float:
-    """Corners of the picture on surfaces; few where the middle is too near or too far."""
+    """Kinds of things in the picture, with enough corners on them; few where the middle is too near or too far."""
     import cv2
 
     grey = cv2.cvtColor(view.rgb, cv2.COLOR_RGB2GRAY)
@@ -119,9 +123,10 @@ def _value(view: View) -> float:
     if corners is None:
         return 0.0
     x, y = corners.reshape(-1, 2).astype(int).T
-    solid = int(np.isfinite(view.depth[y, x]).sum())
+    solid = min(int(np.isfinite(view.depth[y, x]).sum()), ENOUGH)
+    kinds = int((np.bincount(view.category.ravel()) >= LEAST_SHARE * view.category.size).sum())
     height, width = view.depth.shape
     middle = view.depth[height // 4 : -height // 4, width // 4 : -width // 4]
     typical = float(np.median(middle))
     fits = NEAREST_M <= typical <= FARTHEST_M and float(np.percentile(middle, 10)) >= NEAREST_M / 2
-    return solid * (1.0 if fits else 0.1)
+    return solid * kinds * (1.0 if fits else 0.1)
