@@ -52,12 +52,13 @@ class WrittenRollout:
     Attributes:
         frames: Number of frames.
         poses: Camera-to-world poses of the frames, (n, 4, 4). None where the model gives none.
-        bridge: The fact "bridge" where the model was asked at another rate (`RateBridge.facts`); else empty.
+        facts: "bridge" where the model was asked at another rate (`RateBridge.facts`), and "frames_made" where it made
+            more frames than were asked for.
     """
 
     frames: int
     poses: FloatArray | None
-    bridge: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def fit_context(
@@ -129,7 +130,7 @@ def run_rollout(
         "resolution": [width, height],
         "finished_video": None,
         "poses": None if written.poses is None else POSES,
-        **written.bridge,
+        **written.facts,
     }
     return KeptRollout(ROLLOUT, Clip.open(path), facts)
 

@@ -49,7 +49,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         "resolution": [width, height],
         "seed": task_context.seed,
         "flags": list(task.sample["flags"]),
-        **written.bridge,
+        **written.facts,
     }
     return Record(task, subject.spec.name, task_context.directory, facts, ROLLOUT)
 
