@@ -85,7 +85,8 @@ def test_speed_is_lost_and_direction_is_not(model: LingBot) -> None:
     list(checked_rollout(model, replace(request, poses=poses)))
     assert asked["steps"][1:, :3, 3] == pytest.approx(np.array([[0, 0, 1], [0, 0, 1]]), abs=1e-5)
     assert model._backend._model.asked[-1]["steps"] == pytest.approx(asked["steps"], abs=1e-5)
-    assert model.spec.settings["motion"] == "steps of a clip divided by their longest"
+    assert model.spec.settings["translations"] == "divided by the longest step of the clip"
+    assert "motion" not in model.spec.settings, "tables call its unit unknown"
 
 
 def test_what_the_repository_is_asked(model: LingBot) -> None:

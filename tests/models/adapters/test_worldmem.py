@@ -132,7 +132,8 @@ def test_declares_itself() -> None:
     spec = WorldMem(backend=Networks(), turns="whole").spec
     assert (spec.control, tuple(spec.inputs), spec.fps) == ("actions", ("poses",), 20)
     assert (spec.frame_size, spec.max_context) == ((640, 360), None)
-    assert spec.settings == {"window": 8, "memory": 8, "steps": 20, "turns": "whole"}
+    told = {"window": 8, "memory": 8, "steps": 20, "turns": "whole"}
+    assert spec.settings == {**told, "motion": "blocks of a metre"}
     assert Needs.of(WorldMem).gpus == 1
     with pytest.raises(ValueError, match="'share' or 'whole'"):
         WorldMem(backend=Networks(), turns="half")

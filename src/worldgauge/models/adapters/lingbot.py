@@ -70,7 +70,7 @@ class LingBot:
             lengths=f"{LATENT}n+1 to {longest}",
             inputs=("caption",),
             crop=(26, 15),
-            settings={**settings, "motion": "steps of a clip divided by their longest", **self._backend.identity},
+            settings={**settings, "translations": "divided by the longest step of the clip", **self._backend.identity},
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:

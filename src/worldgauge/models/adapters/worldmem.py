@@ -76,7 +76,7 @@ class WorldMem:
             frame_size=(WIDTH, HEIGHT),
             fps=20.0,
             inputs=("poses",),
-            settings={**settings, **self._backend.identity},
+            settings={**settings, "motion": "blocks of a metre", **self._backend.identity},
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[Any]]:
