@@ -70,15 +70,21 @@ def test_readme_model_runs_here_and_in_its_own_process(
     assert (tmp_path / "runs" / "my-model" / "scores.jsonl").exists()
 
 
-def test_camera_model_of_the_guide_gets_its_caption_and_its_convention(tmp_path: Path) -> None:
+def test_camera_model_of_the_guide_gets_its_caption_and_its_convention(walks: Path, tmp_path: Path) -> None:
     code = block(ROOT / "docs" / "adding.md", "python", "class MyCameraModel")
     assert len(code.strip().split("\n")) <= 15
     (tmp_path / "cam.py").write_text(code, "utf-8")
-    for way in ("./cam.py:MyCameraModel", f"cmd:{sys.executable} -m worldgauge_serve cam.py:MyCameraModel"):
-        done = command(tmp_path, "check-model", "--model", way, "--json")
-        report = json.loads(done.stdout)
-        assert report["ok"], done.stdout
-        assert {one["name"]: one["status"] for one in report["verdicts"]}["control"] == "ok"
+    way = f"cmd:{sys.executable} -m worldgauge_serve cam.py:MyCameraModel"
+    report = json.loads(command(tmp_path, "check-model", "--model", way, "--json").stdout)
+    assert report["ok"], report
+    assert {one["name"]: one["status"] for one in report["verdicts"]}["control"] == "ok"
+    arguments = ["--limit", "1", "--out", "runs", "--json"]
+    done = command(tmp_path, "run", "loopnav", "--data", walks, "--model", way, *arguments)
+    assert json.loads(done.stdout)["counts"]["scored"] == 1, done.stderr
+    (record,) = (tmp_path / "runs").rglob("record.json")
+    facts = json.loads(record.read_text())["facts"]
+    assert "village" in facts["caption"]
+    assert facts["bridge"]["own_fps"] == 16
 
 
 def test_keys_model_of_the_guide_obeys_on_real_clips(clips: Path, tmp_path: Path) -> None:
