@@ -53,7 +53,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
     name, order = "navigation", 2
     format, sampler = NavigationFormat(), NavigationSampler()
     defaults = TaskParameters(
-        decisions=10,
+        decisions=6,
         candidates=12,
         length=12,
         clip=0,
@@ -74,6 +74,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
         "navigation/success": "success rate, %",
         "navigation/trajectory_steps": "steps",
         "navigation/spl": "SPL, %",
+        "decision_regret": "regret, steps",
     }
     regret_unit = "steps left to the goal"
     ends: ClassVar[Mapping[str, str]] = {
