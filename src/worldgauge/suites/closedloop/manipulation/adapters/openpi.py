@@ -1,0 +1,250 @@
+"""openpi (github.com/Physical-Intelligence/openpi): pi0 and pi0.5 behind their policy server, as a policy of an arm.
+
+    --set proposer=process --set "policy=cmd:python -m worldgauge_serve openpi.py:OpenPi?url=ws://127.0.0.1:8000"
+
+The server runs in openpi's environment: uv run scripts/serve_policy.py --env LIBERO. Here: numpy, `worldgauge_serve`,
+and the packages websockets and msgpack (`worldgauge[realtime]`). Policies of LIBERO's form only: they move the hand,
+while those of DROID give speeds of joints.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge_serve import EstimatorSpec, NotApplicable, Scene
+
+SIDE = 224
+"""Side of the pictures in pixels."""
+FOOT_M = (-0.31, 0.0, 0.75)
+"""Where the arm stands in the world of a scene."""
+STEP_M, STEP_RAD = 0.05, 0.5
+"""What the action 1 moves and turns, of the controller that the policies were trained with."""
+FINGER_M = 0.04
+"""How far each finger of an open hand is from the middle."""
+MOST_ACTIONS, MOST_BYTES = 1000, 1 << 24
+
+
+class PolicyError(Exception):
+    """A server that says no, is silent, or answers with what is no chunk of actions."""
+
+
+class OpenPi:
+    """A policy server of openpi: chunks of small moves of the hand.
+
+    Args:
+        url: Of the server.
+        foot: Where the arm of its training stood, metres; LIBERO's by default.
+        mirrored: Mirror the picture, as the pictures that it was trained on are; not verified.
+        actions: Most actions of a chunk that make a plan; 0 for all.
+        answer_s: Longest wait for an answer; the first one compiles.
+        key_env: Environment variable that holds a key, sent as "Api-Key".
+    """
+
+    def __init__(
+        self,
+        url: str = "ws://127.0.0.1:8000",
+        foot: Any = (-0.66, 0.0, 0.912),
+        mirrored: bool = True,
+        actions: int = 0,
+        answer_s: float = 600.0,
+        key_env: str = "",
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("ws", "wss") or not parts.hostname or parts.username or parts.query:
+            raise ValueError("openpi: url is ws://HOST:PORT or wss://HOST:PORT, without a password")
+        if np.shape(foot) != (3,) or not np.isfinite(np.asarray(foot, float)).all():
+            raise ValueError(f"openpi: foot is {foot!r}; give three numbers, in metres")
+        if actions < 0 or answer_s <= 0:
+            raise ValueError("openpi: actions is not below 0, answer_s above")
+        if key_env and not os.environ.get(key_env):
+            raise ValueError(f"openpi: the environment variable {key_env} holds no key")
+        self._connect, self._msgpack = _need("websockets.sync.client").connect, _need("msgpack")
+        self._failures = (OSError, EOFError, _need("websockets.exceptions").WebSocketException)
+        self._headers = {"Authorization": f"Api-Key {os.environ[key_env]}"} if key_env else {}
+        self._url, self._here = url, parts.hostname in ("127.0.0.1", "localhost", "::1")
+        self._moved = np.asarray(foot, float) - FOOT_M
+        self._mirrored, self._actions, self._answer_s = mirrored, actions, answer_s
+        settings = {"url": url, "foot": list(map(float, foot)), "mirrored": mirrored, "actions": actions}
+        self.spec = EstimatorSpec("openpi", kind="policy", settings=settings)
+
+    def propose(self, scene: Scene) -> NDArray[np.float64]:
+        """Return plans (n, l, 8): one for each time that the server is asked; it draws anew each time.
+
+        Raises:
+            PolicyError: The server fails.
+            NotApplicable: There is no instruction.
+        """
+        if not scene.instruction:
+            raise NotApplicable("openpi needs an instruction")
+        asked = observation(scene, self._moved, self._mirrored)
+        options: dict[str, Any] = {"compression": None, "ping_interval": None, "max_size": MOST_BYTES}
+        if self._here and "proxy" in inspect.signature(self._connect).parameters:
+            options["proxy"] = None
+        try:
+            with self._connect(self._url, additional_headers=self._headers, close_timeout=2, **options) as session:
+                self._received(session)  # what the server says of itself
+                plans = []
+                for _ in range(scene.n):
+                    session.send(self._msgpack.packb(asked, default=pack_array))
+                    chunk = chunk_of(self._received(session))
+                    poses = carried_out(scene.hand, chunk[: self._actions or len(chunk)])
+                    plans.append(poses[thinned(len(poses), scene.length)])
+        except self._failures as error:
+            raise PolicyError(f"the policy server at {self._url} was lost: {_plain(error)}") from error
+        lengths = {len(plan) for plan in plans}
+        if len(lengths) > 1:
+            raise PolicyError(f"chunks of {' and '.join(map(str, sorted(lengths)))} actions came; one length was due")
+        return np.stack(plans)
+
+    def _received(self, session: Any) -> Mapping[Any, Any]:
+        until = time.monotonic() + self._answer_s
+        try:
+            came = session.recv(timeout=until - time.monotonic())
+        except TimeoutError:
+            raise PolicyError(f"the policy server gave no answer within {self._answer_s:g} s") from None
+        if isinstance(came, str):  # a traceback
+            raise PolicyError(f"the policy server failed: {_plain(came.strip().splitlines()[-1] if came else came)}")
+        try:
+            found = self._msgpack.unpackb(came, object_hook=unpack_array, strict_map_key=False)
+        except (ValueError, TypeError, self._msgpack.UnpackException) as error:
+            raise PolicyError(f"an answer that cannot be read came: {_plain(error)}") from error
+        if not isinstance(found, dict):
+            raise PolicyError(f"an answer that is no map came: {_plain(found)}")
+        return found
+
+
+def observation(scene: Scene, moved: NDArray[np.float64], mirrored: bool) -> dict[str, Any]:
+    """What a policy of LIBERO's form is given: two pictures, the state of the hand, the instruction.
+
+    Args:
+        scene: The question. It has no picture from the wrist: that one is black.
+        moved: From the scene's world to that of its training, metres.
+        mirrored: Mirror the picture.
+    """
+    picture = scene.front[:, ::-1] if mirrored else scene.front
+    hand = np.asarray(scene.hand, np.float64)
+    fingers = FINGER_M * hand[7] * np.array([1.0, -1.0])
+    return {
+        "observation/image": with_border(np.ascontiguousarray(picture)),
+        "observation/wrist_image": np.zeros((SIDE, SIDE, 3), np.uint8),
+        "observation/state": np.concatenate([hand[:3] + moved, axis_angle(hand[3:7]), fingers]),
+        "prompt": scene.instruction,
+    }
+
+
+def chunk_of(answer: Mapping[Any, Any]) -> NDArray[np.float64]:
+    """Actions (t, 7) of an answer. Raises PolicyError for anything else."""
+    actions = np.asarray(answer.get("actions", ()))
+    if actions.ndim == 2 and actions.shape[1] == 8:
+        raise PolicyError("actions of 8 columns are speeds of joints, as of DROID; serve a policy of LIBERO's form")
+    if actions.ndim != 2 or actions.shape[1] != 7 or not 1 <= len(actions) <= MOST_ACTIONS or actions.dtype.kind != "f":
+        raise PolicyError(f"actions of shape {actions.shape} ({actions.dtype}) came; (t, 7) numbers were due")
+    if not np.isfinite(actions).all():
+        raise PolicyError("actions came that are not all finite")
+    return actions.astype(np.float64)
+
+
+def carried_out(hand: NDArray[Any], actions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Poses of the hand after each action, (t, 8), as if each were carried out at once.
+
+    Args:
+        hand: (8,) where it is: place, quaternion qx, qy, qz, qw, gripper.
+        actions: (t, 7): shares of a step along x, y, z; of a turn about them, fixed in the world; above 0 to close.
+    """
+    place, turn = np.array(hand[:3], np.float64), np.array(hand[3:7], np.float64)
+    made = []
+    for action in actions:
+        place = place + STEP_M * np.clip(action[:3], -1, 1)
+        turn = times(from_axis_angle(STEP_RAD * np.clip(action[3:6], -1, 1)), turn)
+        turn = turn / np.linalg.norm(turn)
+        made.append(np.concatenate([place, turn, [float(action[6] <= 0)]]))
+    return np.stack(made)
+
+
+def thinned(count: int, length: int) -> NDArray[np.int64]:
+    """Which of `count` poses make a plan of at most `length`: evenly, the last one kept."""
+    kept = min(count, length)
+    return np.arange(1, kept + 1) * count // kept - 1
+
+
+def axis_angle(quaternion: NDArray[Any]) -> NDArray[np.float64]:
+    """A turn (4,), qx, qy, qz, qw, as an axis times an angle from 0 to 2 pi (3,)."""
+    w = float(np.clip(quaternion[3], -1, 1))
+    size = np.sqrt(1 - w * w)
+    return np.zeros(3) if size < 1e-9 else np.asarray(quaternion[:3], np.float64) * 2 * np.arccos(w) / size
+
+
+def from_axis_angle(turn: NDArray[Any]) -> NDArray[np.float64]:
+    """The reverse of `axis_angle`."""
+    angle = float(np.linalg.norm(turn))
+    axis = np.zeros(3) if angle < 1e-12 else np.asarray(turn, np.float64) / angle
+    return np.concatenate([axis * np.sin(angle / 2), [np.cos(angle / 2)]])
+
+
+def times(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The turn `other`, then `one`."""
+    a, b, u, v = one[3], other[3], one[:3], other[:3]
+    return np.concatenate([a * v + b * u + np.cross(u, v), [a * b - u @ v]])
+
+
+def with_border(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A picture (H, W, 3) at 224x224 without distortion, black around it, by an antialiased triangle filter."""
+    height, width = picture.shape[:2]
+    ratio = max(height, width) / SIDE
+    rows, columns = int(height / ratio), int(width / ratio)
+    down, across = _weights(height, rows), _weights(width, columns)
+    # One colour at a time: two products of matrices.
+    small = np.stack([down @ picture[..., c].astype(np.float64) @ across.T for c in range(3)], axis=-1)
+    out = np.zeros((SIDE, SIDE, 3), np.uint8)
+    top, left = (SIDE - rows) // 2, (SIDE - columns) // 2
+    out[top : top + rows, left : left + columns] = np.rint(small)
+    return out
+
+
+def _weights(old: int, new: int) -> NDArray[np.float64]:
+    """Weights (new, old) of a triangle as wide as a new pixel, at least an old one; rows sum to 1."""
+    scale = max(old / new, 1.0)
+    centres = (np.arange(new) + 0.5) * old / new - 0.5
+    weights = np.clip(1 - np.abs(np.arange(old) - centres[:, None]) / scale, 0, None)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def pack_array(value: Any) -> Any:
+    """An array as a map: what it holds, its type and its shape."""
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"cannot send a {type(value).__name__}")
+    return {b"__ndarray__": True, b"data": value.tobytes(), b"dtype": value.dtype.str, b"shape": value.shape}
+
+
+def unpack_array(value: dict[Any, Any]) -> Any:
+    """The reverse of `pack_array`; maps that are no arrays stay as they are. Raises ValueError for other types."""
+    if b"__ndarray__" not in value:
+        return value
+    dtype = value.get(b"dtype")
+    dtype = dtype.decode() if isinstance(dtype, bytes) else dtype
+    if dtype not in ("<f4", "<f8"):
+        raise ValueError(f"an array of type {dtype!r}")
+    return np.frombuffer(value[b"data"], np.dtype(dtype)).reshape([int(side) for side in value[b"shape"]])
+
+
+def _plain(text: Any) -> str:
+    """What a server said, as one short line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in str(text)[:600]).split())[:200]
+
+
+def _need(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"openpi needs websockets and msgpack ({error}): pip install 'worldgauge[realtime]'"
+        ) from error
