@@ -79,3 +79,7 @@ class cuda:
     @staticmethod
     def is_available():
         return False
+
+    @staticmethod
+    def is_initialized():
+        return False
