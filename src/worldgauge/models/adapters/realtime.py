@@ -52,7 +52,7 @@ class Realtime:
         size: WIDTHxHEIGHT that the model draws.
         fps: Frames per second that it was made for.
         chunk: Latent frames of a chunk (num_frames_per_block of the model); SGLang only.
-        item: Frames that one entry of the script stands for: 4 for LingBot, 1 for SANA-WM.
+        item: Frames that one entry of the script stands for: 4 for LingBot.
         yaw_deg: Degrees that a held key turns in an entry.
         pitch_deg: The same, upwards and downwards.
         scale: Units of the model in a metre, for camera poses.
