@@ -7,11 +7,11 @@ from worldgauge.core.geometry import Camera
 from worldgauge.suites.closedloop.navigation.episodes import (
     BANDS,
     OPEN_M,
-    RADIUS_M,
     REACH_M,
     NavigationPair,
     find_navigation,
 )
+from worldgauge.suites.closedloop.navigation.format import GOAL_RADIUS_M
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -44,16 +44,16 @@ def test_the_reference_steps_arrive_and_no_earlier(found: Found) -> None:
     for pair in pairs:
         stance = pair.start
         for step in pair.steps:
-            assert geodesic.distance(stance[:2], pair.goal[:2]) > RADIUS_M
+            assert geodesic.distance(stance[:2], pair.goal[:2]) > GOAL_RADIUS_M
             stance, _ = walked(home.floor, stance, step)
-        assert geodesic.distance(stance[:2], pair.goal[:2]) <= RADIUS_M
+        assert geodesic.distance(stance[:2], pair.goal[:2]) <= GOAL_RADIUS_M
 
 
 def test_the_start_is_not_within_the_radius_and_both_have_room(found: Found) -> None:
     home, geodesic, pairs = found
     for pair in pairs:
         assert len(pair.steps) >= 2
-        assert geodesic.distance(pair.start[:2], pair.goal[:2]) > RADIUS_M
+        assert geodesic.distance(pair.start[:2], pair.goal[:2]) > GOAL_RADIUS_M
         assert home.floor.clearance_at([pair.start[:2], pair.goal[:2]]).min() >= 0.15
 
 

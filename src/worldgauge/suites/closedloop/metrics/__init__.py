@@ -1,1 +1,1 @@
-"""Metrics of agents and of imagined rollouts: success, controllability and reward."""
+"""Metrics of agents and of imagined rollouts: success, SPL, controllability and reward."""

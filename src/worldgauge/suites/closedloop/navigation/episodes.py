@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.suites.closedloop.navigation.format import GOAL_RADIUS_M
 from worldgauge.worlds import View
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -19,8 +20,6 @@ REACH_M = (1.0, 5.0)
 """Least and most path length from start to goal."""
 BANDS = 4
 """Equal bands of REACH_M; episodes use them in turn, so there are as many paths of 1 to 2 m as of 4 to 5 m."""
-RADIUS_M = 0.5
-"""A walker within this distance of the goal has arrived (specification, 5.2)."""
 OPEN_M = 0.6
 """Least depth in the middle of the goal view: closer, it is an image of a wall."""
 
@@ -40,7 +39,7 @@ class NavigationPair:
         start: Where the walker starts.
         goal: Where the goal image was taken.
         distance_m: Geodesic metres from start to goal.
-        steps: Primitives of a walker that follows the shortest path from `start` until within RADIUS_M of the goal;
+        steps: Primitives of a walker that follows the shortest path from `start` until within the goal's radius;
             their number is the published `step_to_goal`.
         discards: Why earlier tries were discarded.
     """
@@ -125,7 +124,7 @@ def _try(home: Home, geodesic: Geodesic, rng: np.random.Generator, low: float, h
         return "no start at the right distance"
     if _near(home.view(start.eye(), _VIEW)) > _MOST_NEAR:
         return "something covers the lens at the start"
-    steps = geodesic.steps_to(start, place, RADIUS_M)
+    steps = geodesic.steps_to(start, place, GOAL_RADIUS_M)
     if steps is None:
         return "steps do not lead to the goal"
     return NavigationPair(start, goal, distance_m, steps)

@@ -28,7 +28,7 @@ from worldgauge.worlds.walking.primitives import STEP_M
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 GOAL_RADIUS_M = 0.5
-"""Of an image goal (specification, 5.2)."""
+"""A walker within this distance of the goal has arrived (specification, 5.2)."""
 _SLACK_M = 0.01
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every member of a zip, which can be no earlier."""

@@ -16,8 +16,13 @@ from worldgauge.core.io import write_file
 from worldgauge.engine.options import option
 from worldgauge.suites.closedloop.format.coordinates import as_stored
 from worldgauge.suites.closedloop.format.files import bytes_of, members_of
-from worldgauge.suites.closedloop.navigation.episodes import BANDS, RADIUS_M, navigations
-from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, NavigationFormat, write_navigation
+from worldgauge.suites.closedloop.navigation.episodes import BANDS, navigations
+from worldgauge.suites.closedloop.navigation.format import (
+    GOAL_RADIUS_M,
+    NavigationEpisode,
+    NavigationFormat,
+    write_navigation,
+)
 from worldgauge.suites.closedloop.sampling.contract import MOST_EPISODES, EpisodeFacts, Share, part_folder
 from worldgauge.suites.closedloop.sampling.home import HomeSampler, HomeSearch, HomeShare, by_number
 from worldgauge.worlds.walking.stance import Stance
@@ -70,7 +75,7 @@ class NavigationSampler(HomeSampler):
                 scene=share.scene,
                 start=Stance(*facts["start"]),
                 goal=Stance(*facts["goal"]),
-                radius_m=RADIUS_M,
+                radius_m=GOAL_RADIUS_M,
                 step_to_goal=len(facts["steps"]),
             )
             for share, facts in ordered
