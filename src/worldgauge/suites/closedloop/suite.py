@@ -82,13 +82,13 @@ class ClosedLoop(Suite):
             settings = {"view_px": 160, "panorama_px": 512}
             subjects = ("oracle", "warp", "freeze", "none")
             return DemoSet(place, question, {**options, "size": (512, 288)}, subjects, settings, core_seconds=400)
-        options = {"scenes": 4, "recognition": 0, "navigation": 64, "questions": 0, "manipulation": manipulation}
+        options = {"scenes": 4, "recognition": 0, "navigation": 48, "questions": 0, "manipulation": manipulation}
         settings = {"candidates": 8, "view_px": 64, "panorama_px": 256}
         return DemoSet(
             place,
             question,
             {**options, "size": (256, 144)},
-            ("oracle", "degraded?level=0.1", "none"),
+            ("oracle", "degraded?level=0.08", "none"),
             settings,
             column="navigation",
             core_seconds=100,

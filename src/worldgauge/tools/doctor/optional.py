@@ -69,6 +69,7 @@ EXTRAS = {
         Extra("torch", ("torch", "transformers", "safetensors"), "published networks"),
         Extra("analysis", ("pyarrow",), "raw scenes of Target-Bench"),
         Extra("cluster", ("ray",), "workers on other machines"),
+        Extra("realtime", ("websockets", "msgpack"), "models and policies behind a websocket"),
     )
 }
 

@@ -77,13 +77,15 @@ def fields_of_file(path: Path, limits: Limits) -> Fields:
     return fields_of(unpacked(data, str(path), limits) if packed else data, str(path), limits)
 
 
-def fields_of(data: bytes, what: str, limits: Limits) -> Fields:
+def fields_of(data: bytes, what: str, limits: Limits, *, keep_held: bool = False) -> Fields:
     """The root of unpacked NBT bytes.
 
     Args:
         data: The bytes.
         what: File, and chunk, for messages.
         limits: Limits on the size.
+        keep_held: Whether what blocks and creatures hold is kept, as where the file is written again; it then counts as
+            other tags do.
 
     Returns:
         The root.
@@ -94,7 +96,7 @@ def fields_of(data: bytes, what: str, limits: Limits) -> Fields:
     library = nbt_library()
     if len(data) > limits.most_nbt_bytes:
         raise DataError(f"{what}: larger than the limit of {limits.most_nbt_bytes} bytes; split it")
-    data = _Walk(data, what, limits).check()
+    data = _Walk(data, what, limits, keep_held).check()
     try:
         return Fields(library.File.parse(io.BytesIO(data)), what)
     except (ValueError, TypeError, KeyError, RecursionError) as error:  # the walk should leave none
@@ -159,8 +161,8 @@ class _Holder(NamedTuple):
 class _Walk:
     """One pass over NBT bytes without making anything of them."""
 
-    def __init__(self, data: bytes, what: str, limits: Limits) -> None:
-        self._data, self._what, self._limits = data, what, limits
+    def __init__(self, data: bytes, what: str, limits: Limits, keep_held: bool) -> None:
+        self._data, self._what, self._limits, self._keep_held = data, what, limits, keep_held
         self._open: list[list[int]] = []
         """Kind of the elements (0 in a compound), elements left, and start of the name, of each open tag."""
         self._name = 1
@@ -235,7 +237,7 @@ class _Walk:
                     if count * _LEAST[of] > end - at:
                         raise self._error(f"a list of {count} tags, more than the file has bytes for")
                     stack.append([of, count, self._name])
-                    if holder is None and of == _COMPOUND and not top[0] and self._key() in _HOLDERS:
+                    if holder is None and of == _COMPOUND and not top[0] and self._is_holder():
                         holder = _Holder(len(stack), at - 4, [])
             elif kind in _ARRAY:
                 count = _I32(data, at)[0]
@@ -262,9 +264,10 @@ class _Walk:
         self._kept += [self._data[self._copied : holder.count_at], struct.pack(">i", len(kept)), *kept]
         self._copied = holder.ends[-1]
 
-    def _key(self) -> bytes:
-        """Name of the tag that is being read."""
-        return self._data[self._name + 2 : self._name + 2 + _U16(self._data, self._name)[0]]
+    def _is_holder(self) -> bool:
+        """Whether the tag that is being read is a list to be left out."""
+        key = self._data[self._name + 2 : self._name + 2 + _U16(self._data, self._name)[0]]
+        return key in _HOLDERS and not self._keep_held
 
     def _error(self, why: str, mend: str = "export the file again") -> DataError:
         starts = [start for _, _, start in self._open[1:]]

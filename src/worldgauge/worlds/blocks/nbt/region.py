@@ -64,7 +64,7 @@ def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> 
     packing, body = data[0], data[1:]
     if packing not in (1, 2, 3):
         raise DataError(f"{what} is packed in way {packing}; only gzip, zlib and plain (1 to 3) are read: save it so")
-    return fields_of(body if packing == 3 else unpacked(body, what, small), what, small)
+    return fields_of(body if packing == 3 else unpacked(body, what, small), what, small, keep_held=True)
 
 
 def region_name(cx: int, cz: int) -> str:
