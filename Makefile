@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-# Many tests wait for processes that they have started, so cores are shared: three for two.
-TESTERS ?= $(shell echo $$(( ($(WORKERS) * 3 + 1) / 2 )))
 DEMO ?= demo
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -15,10 +13,10 @@ demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
 
 test: $(VENV)/.dev $(VENV)/.other chromium egl
-	$(ONE_THREAD) $(BIN)/pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder -m "not slow"
+	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow"
 
 test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch
-	$(ONE_THREAD) $(BIN)/pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder
+	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks
 
 # The two files that are given away: wheel and sdist, in dist/.
