@@ -64,7 +64,7 @@ class LoopNavOptions:
     sampling: Rule = option("released", 'How goals are sampled: "released" or "continuous".')
     no_look_around: bool = option(
         False,
-        "Set out without looking to all sides as LoopNav does. Then a quarter to a half of the frames of short ways "
+        "Set out without looking to all sides as LoopNav does. Then an eighth to a half of the frames of short ways "
         "back are new, and memory can be told from invention; else nearly all has been seen.",
     )
     world: str = option(
