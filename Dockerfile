@@ -13,7 +13,7 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/*
 COPY requirements.lock /tmp/
 COPY --from=build /dist /tmp/dist
-ARG EXTRAS=manipulation,policies,sfm
+ARG EXTRAS=manipulation,sfm
 RUN pip install --no-cache-dir --constraint /tmp/requirements.lock "$(ls /tmp/dist/*.whl)[$EXTRAS]"
 # Writable for any user, so that --user fits the owner of a mounted folder; caches and weights lie in the home.
 RUN useradd --create-home worldgauge \

@@ -33,7 +33,7 @@ test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 # Networks and adapters with random weights of the published form, and a probed training, in an environment that has torch.
 test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters
+	  tests/nets tests/training tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters
 
 # Node packages of the game's physics, planner and server, into the user's cache; Node itself where there is none.
 minecraft: $(VENV)/.base
@@ -126,7 +126,7 @@ $(VENV)/torch/.made: $(VENV)/.base
 	rm -rf $(VENV)/torch
 	$(PYTHON) -m venv $(VENV)/torch
 	$(VENV)/torch/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 safetensors \
+	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 accelerate==1.15.0 safetensors \
 	  tensorboard==2.21.0
 	touch $@
 

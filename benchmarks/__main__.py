@@ -29,7 +29,7 @@ NAMES = (
     "path_scores",
     "decoders",
 )
-LONG = ("decoder_check", "networks", "demo")
+LONG = ("decoder_check", "networks", "demo", "coverage")
 """Only when named: they take more than two minutes; networks needs the extra `torch`, demo a package index."""
 
 

@@ -1,4 +1,5 @@
-"""Peak memory of one long task: a walk of over a thousand frames at 640x360, performed and scored by one worker."""
+"""Peak memory of long tasks, performed and scored by one worker: a walk of over a thousand frames at 640x360, and a
+minute and two of one walk at 320x180, which should differ by nothing but their numbers."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from worldgauge.engine.run import run as perform
 
 RADIUS, SIZE = 99, (640, 360)
 GOAL_MB = 1000
+HORIZONS_S, SMALL = (60, 120), (320, 180)
 
 
 def run() -> dict[str, Any]:
@@ -29,9 +31,19 @@ def run() -> dict[str, Any]:
             seed=5,
             size=SIZE,
         )
-        # A process of its own: what earlier benchmarks have used does not count.
-        done = subprocess.run([sys.executable, "-m", __name__, folder], capture_output=True, text=True, check=True)
-        ours, generated = json.loads(done.stdout)
+        ours, generated = _measured(folder, "loopnav")
+        collect(
+            "mind",
+            Path(folder, "minutes"),
+            mem=1,
+            train=0,
+            action_space=0,
+            mirror=0,
+            perspectives=("1st",),
+            frames=HORIZONS_S[-1] * 24 * 3 // 2,
+            size=SMALL,
+        )
+        minutes = {str(seconds): round(_measured(folder, "mind", seconds)[0]) for seconds in HORIZONS_S}
     reference = (collected.frames + generated) * SIZE[0] * SIZE[1] * 3 / 1e6
     return {
         "name": "memory",
@@ -43,18 +55,28 @@ def run() -> dict[str, Any]:
         "goal": GOAL_MB,
         "met": ours <= GOAL_MB,
         "frames": collected.frames,
+        "horizon_s": minutes,
     }
 
 
-def _measure(folder: Path) -> None:
+def _measured(folder: str, suite: str, *seconds: int) -> tuple[float, int]:
+    """Megabytes and frames of a process of its own: what earlier benchmarks have used does not count."""
+    command = [sys.executable, "-m", "benchmarks.memory", folder, suite, *map(str, seconds)]
+    megabytes, frames = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return megabytes, frames
+
+
+def _measure(folder: Path, suite: str, *seconds: str) -> None:
     import resource
 
-    result = perform("loopnav", model="truth", data=folder / "data", out=folder / "out")
+    data, out = folder / ("minutes" if seconds else "data"), folder / "-".join(("out", *seconds))
+    settings = {"horizon_s": float(seconds[0]), "poses": "exact"} if seconds else {}
+    result = perform(suite, model="truth", data=data, out=out, settings=settings)
     assert result.counts.scored == 1, result.failures
-    record = json.loads(next((folder / "out").glob("*/records/*/record.json")).read_text())
+    record = json.loads(next(out.glob("*/records/*/record.json")).read_text())
     kilobytes = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     print(json.dumps([kilobytes * 1024 / 1e6, record["facts"]["frames_generated"]]))
 
 
 if __name__ == "__main__":
-    _measure(Path(sys.argv[1]))
+    _measure(Path(sys.argv[1]), *sys.argv[2:])

@@ -82,8 +82,9 @@ import numpy as np
 __all__ = [
     *("VERSION", "Actions", "Clip", "Context", "EstimatorSpec", "ModelSpec", "NotApplicable", "Request", "Scene"),
     *("CONVENTIONS", "KEYS", "CameraControl", "KeySentence", "camera_control", "intrinsics_of", "key_rows"),
-    *("last_length", "next_length"),
-    *("key_sentences", "main", "motions", "mouse_deltas", "pluecker_rays", "serve"),
+    *("continued", "last_length", "next_length"),
+    *("key_sentences", "main", "motions", "mouse_deltas", "note", "pluecker_rays", "resting"),
+    "serve",
 ]
 
 VERSION = 2
@@ -99,6 +100,7 @@ MAX_ARRAYS = 1024
 MAX_SIDES = 5
 MAX_BYTES = 4 << 30
 MAX_TEXT = 20_000
+MAX_NOTES, MAX_NOTE = 100, 500
 ROTATION_TOLERANCE = 1e-3
 GRACE_S = 5.0
 QUIET_S = 60.0
@@ -276,12 +278,21 @@ class Context:
         return Context(self.clip[start:], self.poses[start:], self.actions[start:], self.camera, depth)
 
 
+class Prompt(NamedTuple):
+    """A sentence that holds from a frame on."""
+
+    frame: int
+    text: str
+
+
 @dataclass(frozen=True)
 class Request:
     """One question; holds all state.
 
     actions (horizon rows), poses (horizon, 4, 4) camera-to-world and text are forms of the same future. The one that
     the spec's control names is there and binds, the others where they are known.
+    prompts: the same future as a chain of (frame, text): each sentence holds from that frame on, counted from 0, for
+    models that take new text midway; None where it is not known.
     seed: of all randomness. caption: the scene in a sentence, None where nobody knows one. task: id of the task it
     belongs to. world and truth are always None here.
     """
@@ -296,6 +307,7 @@ class Request:
     world: None = None
     truth: None = None
     task: str = ""
+    prompts: tuple[Prompt, ...] | None = None
 
     @property
     def frame_size(self) -> tuple[int, int]:
@@ -477,6 +489,65 @@ def last_length(rule: Any, most: int) -> int | None:
     return first + step * ((bound - first) // step) if bound >= first else None
 
 
+def continued(request: Any, rule: Any, draw: Callable[[Request], Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """The answer to a question that may need several calls of a model, each going on from the last frame before it.
+
+    Args:
+        request: The question.
+        rule: Numbers of frames of one call, the picture that it goes on from counted, as for `next_length`.
+        draw: draw(part) answers one call with frames (part.horizon, H, W, 3), or yields them in chunks, and is left
+            once there are enough. `part` is a question of a length that the rule allows, with a seed of its own: with
+            the same one every call would make the same move. What it asks for beyond the end of `request` stands still
+            (`resting`). The context of a call after the first is the last two frames drawn.
+
+    Yields:
+        `request.horizon` frames in all.
+
+    Raises:
+        ValueError: The rule allows no frame after the picture, or a call gave another number of frames.
+    """
+    done, number = 0, 0
+    last: Any = None
+    while done < request.horizon:
+        left = 1 + request.horizon - done
+        count = (next_length(rule, max(2, left)) or last_length(rule, left) or 1) - 1
+        if count < 1:
+            raise ValueError("lengths of %.80r allow no frame after the picture" % (rule,))
+        made, got = draw(_part(request, number, done, count, last)), 0
+        for chunk in [made] if isinstance(made, np.ndarray) else made:
+            got += len(chunk)
+            last = chunk[-2:] if last is None or len(chunk) > 1 else np.concatenate([last[-1:], chunk])
+            if got > count:
+                break
+            yield chunk[: request.horizon - done - (got - len(chunk))]
+            if done + got >= request.horizon and got < count:
+                return
+        if got != count:
+            raise ValueError("%d frames were drawn where a call was to make %d" % (got, count))
+        done, number = done + count, number + 1
+
+
+def _part(request: Any, number: int, start: int, count: int, drawn: Any) -> Request:
+    """The question of call `number`: `count` frames from frame `start` on, after those that the last call has drawn."""
+    context, actions, poses = request.context, request.actions, request.poses
+    if drawn is not None:
+        known = min(2, len(drawn))
+        still = np.repeat(context.poses[-1:], known, axis=0)
+        context = Context(
+            Clip(np.asarray(drawn[len(drawn) - known :]), context.clip.fps),
+            still if poses is None else poses[start - known : start],
+            context.actions[:0] if actions is None else actions[start - known + 1 : start],
+            context.camera,
+        )
+    if actions is not None:
+        values = actions.values[start : start + count]
+        actions = Actions(actions.space, np.concatenate([values, resting(actions, count - len(values))]))
+    if poses is not None:
+        poses = poses[np.minimum(np.arange(start, start + count), len(poses) - 1)]
+    seed = int(np.random.SeedSequence([request.seed, number]).generate_state(1)[0])
+    return Request(context, count, seed, actions, poses, request.text, request.caption, task=request.task)
+
+
 def _rule(rule: Any) -> tuple[int, int, int | None, Sequence[int]]:
     """First length, step and last one, or a list of all."""
     if rule is None:
@@ -504,6 +575,17 @@ def motions(actions: Any) -> np.ndarray[Any, Any]:
     if not gains.any():
         raise NotApplicable("actions of '%s' move no camera" % actions.space.name)
     return np.asarray(actions.values, np.float64) @ gains
+
+
+def resting(actions: Any, count: int) -> np.ndarray[Any, Any]:
+    """Rows (count, K) float32 in which nothing moves after `actions`.
+
+    They are zeros; in a space that moves no camera, such as that of an arm, values are targets, and the last ones stay.
+    """
+    values = np.asarray(actions.values, np.float32)
+    moves = any(any(axis.motion) for axis in actions.space.axes)
+    last = np.zeros_like(values[:1]) if moves else values[-1:]
+    return np.repeat(last, count, axis=0) if len(last) else np.zeros((count, values.shape[1]), np.float32)
 
 
 def key_rows(actions: Any, keys: Sequence[str], *, least_m: float = 1e-3, least_deg: float = 0.1) -> Any:
@@ -597,6 +679,34 @@ KEYS = {
 """Column of `motions` and sign of each key."""
 
 CONVENTIONS = ("opencv_c2w", "opencv_w2c", "opengl_c2w")
+
+
+# Notes on answers ---------------------------------------------------------------------------------------------------
+
+
+def note(text: str) -> None:
+    """Tell what the record of the answer in hand is to say, such as what was bent in its control; also on stderr.
+
+    Args:
+        text: One line of up to 500 characters. What is told twice is kept once, and up to 100 are kept.
+    """
+    line = " ".join(str(text).split())[:MAX_NOTE]
+    print(line, file=sys.stderr, flush=True)
+    if line and line not in _NOTES and len(_NOTES) < MAX_NOTES:
+        _NOTES.append(line)
+
+
+def forget_notes() -> None:
+    """Let `notes` begin anew."""
+    _NOTES.clear()
+
+
+def notes() -> Tuple[str, ...]:
+    """What was told in this process since `forget_notes`, in order."""
+    return tuple(_NOTES)
+
+
+_NOTES: list[str] = []
 
 
 # Messages: 4 bytes header length, JSON header, arrays back to back ---------------------------------------------------
@@ -877,6 +987,7 @@ def _request(given: Mapping[str, Any], arrays: Arrays, prefix: str, control: str
         fault = pose_fault(found) if name.endswith("poses") else None
         if fault is not None:
             raise ValueError("%s: %s" % (name, fault))
+        found.setflags(write=False)  # as it is for a model in worldgauge's own process
         return found
 
     camera, space = _camera(given["camera"]), _space(given["space"])
@@ -902,7 +1013,20 @@ def _request(given: Mapping[str, Any], arrays: Arrays, prefix: str, control: str
         text,
         _words("caption", given.get("caption")),
         task=str(given.get("task", "")),
+        prompts=_prompts(given.get("prompts"), horizon),
     )
+
+
+def _prompts(given: Any, horizon: int) -> tuple[Prompt, ...] | None:
+    """A chain of sentences, whose frames rise."""
+    if given is None:
+        return None
+    pairs = ((one["frame"], one["text"]) for one in given)
+    said = tuple(Prompt(_number("prompts", frame, 0, int), _words("prompts", text) or "") for frame, text in pairs)
+    frames = [one.frame for one in said]
+    if frames != sorted(set(frames)) or (frames and not frames[0] == 0 <= frames[-1] < horizon):
+        raise ValueError("prompts: their frames do not rise from 0 to below %d" % horizon)
+    return said
 
 
 def _camera(given: Mapping[str, Any]) -> Camera:
@@ -1267,6 +1391,7 @@ def _rolled_out(model: Any, question: _Question) -> Last:
     one_by_one = len(requests) > 1 and not batch
     question.index = 0 if one_by_one else None
     forget_gpu_peak()
+    forget_notes()
     with _closing(model.rollout_batch(requests) if batch else map(model.rollout, requests)) as rollouts:
         for index, rollout in enumerate(rollouts):
             with _closing(rollout):
@@ -1277,8 +1402,9 @@ def _rolled_out(model: Any, question: _Question) -> Last:
                     question.frames += len(chunk) if chunk.ndim else 1
             question.frames = 0
             question.index = index + 1 if one_by_one else None
-    peak = gpu_peak_bytes()
-    return {"type": "done", **({} if peak is None else {"gpu_peak_bytes": peak})}, None
+    peak, told = gpu_peak_bytes(), list(notes())
+    more = {**({} if peak is None else {"gpu_peak_bytes": peak}), **({"notes": told} if told else {})}
+    return {"type": "done", **more}, None
 
 
 def forget_gpu_peak() -> None:

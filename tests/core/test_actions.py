@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
-from worldgauge.core.actions import LOOP_WALK, WALK_STEP_M, Actions, camera_path, describe, motions
+from worldgauge.core.actions import LOOP_WALK, WALK_STEP_M, Actions, Prompt, camera_path, describe, motions, prompts
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
 from worldgauge.suites.mind.actions import walk_look
@@ -96,6 +96,28 @@ def test_words_leave_out_what_rounds_to_nothing() -> None:
         describe(walk((0, 0, 0.1, 0), (0, 0, -0.002, 0), *forward(5)))
         == "Turn left 6 degrees. Walk forward 1.1 metres."
     )
+
+
+def test_a_walk_as_a_chain_of_sentences() -> None:
+    both = [(1, 0, 0.1, 0)] * 10
+    said = prompts(walk(*forward(5), *both, *[(0, 0, 0, 0)] * 20, (0, 0, 0, 1e-5), *[(0, 0, 0, -0.1)] * 3))
+    assert said == (
+        Prompt(0, "Walk forward 1.1 metres."),
+        Prompt(5, "Walk forward 2.2 metres and turn left 57 degrees."),
+        Prompt(15, "Stand still for 1.1 seconds."),
+        Prompt(36, "Look down 17 degrees."),
+    )
+    assert prompts(walk()) == ()
+    # What rounds to zero is left out, and the first sentence holds from the start.
+    assert prompts(walk((0, 0, 0.002, 0), *forward(5))) == (Prompt(0, "Walk forward 1.1 metres."),)
+
+
+@given(ROWS)
+def test_prompts_rise_and_never_mention_zero(rows: np.ndarray) -> None:
+    said = prompts(Actions(LOOP_WALK, rows))
+    assert [one.frame for one in said] == sorted({one.frame for one in said})
+    assert all(" 0 degrees" not in one.text and " 0.0 " not in one.text for one in said)
+    assert not said or said[0].frame == 0 <= said[-1].frame < len(rows)
 
 
 @given(ROWS)

@@ -315,3 +315,46 @@ def test_what_a_spec_tells_is_that_of_0_1_0_unless_it_declares_more() -> None:
     assert {name: more[name] for name in more if name not in told} == {
         "lengths": "4n+1", "action_spaces": ("loop-walk",),
     }  # fmt: skip
+
+
+class Scribbler:
+    """Writes into what it is handed."""
+
+    spec = ModelSpec("scribbler", control="camera")
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        frame = request.context.clip[0]
+        handed = {
+            "frame": frame,
+            "iterated": next(iter(request.context.clip)),
+            "seen poses": request.context.poses,
+            "seen actions": request.context.actions.values,
+            "poses": request.poses,
+            "actions": request.actions.values if request.actions else None,
+            "truth": None if request.truth is None else request.truth[0],
+            "truth poses": request.truth_poses,
+        }[self.where]
+        handed[...] = 0
+        yield np.repeat(frame[None], request.horizon, axis=0)
+
+
+@pytest.mark.parametrize(
+    "where", ["frame", "iterated", "seen poses", "seen actions", "poses", "actions", "truth", "truth poses"]
+)
+def test_what_a_model_is_handed_is_read_only_and_it_is_told(where: str) -> None:
+    """A model that wrote into the recording was scored against what it had written."""
+    frames = np.full((3, 4, 6, 3), 9, np.uint8)
+    poses = np.repeat(np.eye(4)[None], 3, axis=0)
+    space = LOOP_WALK
+    actions = Actions(space, np.zeros((3, len(space)), np.float32))
+    context = Context(Clip.from_array(frames, 10), poses, actions[:2], Camera.from_vertical_fov(6, 4, 60))
+    truth = Clip.from_array(frames, 10)
+    request = RolloutRequest(context, 3, 0, actions=actions, poses=poses, truth=truth, truth_poses=poses)
+    with pytest.raises(SubjectError, match=r"raised ValueError at frame 0: .*read-only"):
+        list(checked_rollout(Scribbler(where), request))
+    assert (frames == 9).all()
+    frames[0] = 8  # ours stay ours
+    assert (context.clip[0] == 8).all()

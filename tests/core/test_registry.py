@@ -204,3 +204,31 @@ def test_wrong_settings_are_named(make: Callable[..., Any], given: dict[str, Any
 )
 def test_what_fits_passes(make: Callable[..., Any], given: dict[str, Any]) -> None:
     check_arguments(make, given, "it")
+
+
+class Typed:
+    def __init__(
+        self, step_m: float = 0.1, stride: int = 4, loud: bool = False, speed: float | None = None, name: str = "x"
+    ) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"step_m": "abc"}, "it: step_m must be a number, got 'abc'"),
+        ({"step_m": True}, "it: step_m must be a number, got True"),
+        ({"step_m": None}, "it: step_m must be a number, got None"),
+        ({"stride": 1.5}, "it: stride must be a whole number, got 1.5"),
+        ({"stride": [1]}, r"it: stride must be a whole number, got \[1\]"),
+        ({"loud": 1}, "it: loud must be true or false, got 1"),
+        ({"speed": "fast"}, "it: speed must be a number, got 'fast'"),
+    ],
+)
+def test_settings_of_another_type_are_refused_at_once(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=f"^{words}$"):
+        check_arguments(Typed, given, "it")
+
+
+def test_settings_of_the_declared_type_pass() -> None:
+    check_arguments(Typed, {"step_m": 1, "stride": 2, "loud": True, "speed": None, "name": 7}, "it")
+    check_arguments(Typed, {"speed": 0.5}, "it")

@@ -64,7 +64,18 @@ def test_result_has_table_and_frame(data: Path, tmp_path: Path, doubles: ModuleT
     assert list(run("echo", model=doubles.Steady(), data=data, out=tmp_path / "no", scoring=False).frame.columns) == [
         name for name in frame.columns if name != "kind"
     ]
-    assert list(frame.columns) == ["subject", "task", "kind", "metric", "value", "unit", "better", "n", "reason"]
+    assert list(frame.columns) == [
+        "subject",
+        "task",
+        "cluster",
+        "kind",
+        "metric",
+        "value",
+        "unit",
+        "better",
+        "n",
+        "reason",
+    ]
     assert len(frame) == 12
     assert frame[frame.metric == "level"].value.tolist() == [7.0] * 4
 

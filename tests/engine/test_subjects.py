@@ -247,3 +247,16 @@ def test_a_served_model_can_be_given_live(tmp_path: Path) -> None:
     live, text = resolve_subject(model), resolve_subject(f"{tmp_path / 'mine.py'}:Mine?gain=0.25")
     model.close()
     assert (live.label, live.identity) == (text.label, text.identity)
+
+
+def test_a_constructor_that_leaves_the_program_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "leaves.py").write_text("import sys\nclass Leaves:\n    def __init__(self):\n        sys.exit(3)\n")
+    with pytest.raises(SubjectError, match=r"could not be made: SystemExit: 3$"):
+        resolve_subject(f"{tmp_path / 'leaves.py'}:Leaves")
+
+
+def test_settings_of_references_are_checked_when_they_are_made() -> None:
+    with pytest.raises(UsageError, match=r"^model 'drift': step_m must be a number, got 'abc'$"):
+        resolve_subject("drift?step_m=abc")
+    with pytest.raises(UsageError, match=r"^model 'memory': stride must be a whole number, got 1.5$"):
+        resolve_subject("memory?stride=1.5")

@@ -18,6 +18,7 @@ from worldgauge.metrics.trajectory import (
     absolute_errors,
     aligned,
     ape_rmse,
+    ape_whole,
     fit_points,
     relative_errors,
     rpe_rot_deg,
@@ -147,11 +148,11 @@ def test_frame_and_size_of_a_trajectory_do_not_count(
     seed: int, turn: tuple[float, ...], shift: tuple[float, ...], scale: float, other: tuple[float, ...], by: Any
 ) -> None:
     truth, generated = noisy_pair(seed)
-    before = rpe_trans(truth, generated), rpe_rot_deg(truth, generated), ape_rmse(truth, generated)
+    before = [one(truth, generated) for one in (rpe_trans, rpe_rot_deg, ape_rmse, ape_whole)]
     moved = aligned(generated, similarity(turn, shift, scale))
     both = aligned(truth, similarity(other, by)), aligned(moved, similarity(other, by))
     for q, p in ((truth, moved), both):
-        assert (rpe_trans(q, p), rpe_rot_deg(q, p), ape_rmse(q, p)) == pytest.approx(before, rel=1e-6)
+        assert [one(q, p) for one in (rpe_trans, rpe_rot_deg, ape_rmse, ape_whole)] == pytest.approx(before, rel=1e-6)
     assert rpe_scale(truth, moved) == pytest.approx(rpe_scale(truth, generated) / scale, rel=1e-6)
 
 
@@ -229,6 +230,23 @@ def test_unrelated_motion_gets_the_score_of_none() -> None:
     floor = np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1).mean()
     assert abs(rpe_scale(truth, other) or 0.0) < 0.01
     assert rpe_trans(truth, other) == pytest.approx(floor, rel=0.01)
+
+
+def test_whole_poses_by_hand_and_by_plain_matrices() -> None:
+    # Centres agree, so nothing is aligned away; every camera is turned by 90 degrees: 4 (1 - cos 90) = 4.
+    truth = trajectory(np.random.default_rng(1), 12, 0.1, 0.3)
+    turned = truth.copy()
+    turned[:, :3, :3] = truth[:, :3, :3] @ Rotation.from_rotvec([0, 0, np.pi / 2]).as_matrix()
+    assert ape_whole(truth, turned) == pytest.approx(2.0)
+    assert ape_whole(truth, truth) == pytest.approx(0, abs=1e-6)
+    truth, generated = noisy_pair(5)
+    moved = aligned(generated, fit_points(generated[:, :3, 3], truth[:, :3, 3]).sim)
+    errors = [np.linalg.norm(np.linalg.inv(q) @ p - np.eye(4)) ** 2 for q, p in zip(truth, moved, strict=True)]
+    assert ape_whole(truth, generated) == pytest.approx(np.sqrt(np.mean(errors)))
+    assert ape_whole(still(1), still(1)) == pytest.approx(0, abs=1e-6)
+    assert ape_whole(np.zeros((0, 4, 4)), np.zeros((0, 4, 4))) is None
+    with pytest.raises(ShapeError, match="of one length"):
+        ape_whole(still(2), still(3))
 
 
 def test_one_pose_and_none() -> None:

@@ -11,7 +11,7 @@ from report.toybench import ToyLoop
 from worldgauge.core import statistics
 from worldgauge.core.statistics import holm, rank_ranges
 from worldgauge.engine.result import TaskCounts
-from worldgauge.engine.suite.contract import Score
+from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
 from worldgauge.report import segmenter_accuracy as trust
 from worldgauge.report.charts.appearance import appearance
 from worldgauge.report.compare import compare
@@ -62,6 +62,42 @@ GOOD, POOR, LOW = ([base + w for w in WAVE] for base in (0.8, 0.402, 0.4))
 
 def freeze() -> ComparedRun:
     return run("freeze", LOW, reference=True)
+
+
+def in_clusters(found: ComparedRun, each: int) -> ComparedRun:
+    """The same run, with so many tasks of one place."""
+    scores = (replace(s, cluster=f"place {int(s.task[1:]) // each}") for s in found.scores)
+    return replace(found, scores=tuple(scores))
+
+
+def test_tasks_of_one_place_are_compared_as_one() -> None:
+    """Eight trajectories in four villages: p cannot go below 1/8, and neither a rank nor a lead is shown."""
+    runs = [in_clusters(run(name, values), 2) for name, values in (("good", GOOD), ("low", LOW))]
+    compared = compare(evidence(*runs), "sgcs")
+    (pair,) = compared.pairs
+    assert (pair.n, pair.clusters, pair.p) == (8, 4, 1 / 8)
+    assert pair.low is not None
+    assert pair.low > 0
+    assert not pair.clear
+    assert not compared.can_order
+    assert [s.rank for s in compared.standings] == ["1–2", "1–2"]
+
+
+def test_a_verdict_claims_nothing_that_the_corrected_test_does_not_show() -> None:
+    few = say(*(in_clusters(one, 2) for one in (run("mine", GOOD), freeze())))
+    assert few.headline.startswith("Nothing shows that mine redraws the place")
+    assert say(run("mine", GOOD), freeze()).headline.startswith("mine redraws the place")
+
+
+def test_a_standing_shows_the_interval_of_the_table() -> None:
+    made = evidence(run("good", GOOD), run("low", LOW))
+    mean = float(np.mean(GOOD))
+    row = TableRow("good", (Cell(0.5, None, 4, 0.1, 0.9), Cell(mean, None, 8, 0.7, 0.95)))
+    other = TableRow("low", (Cell(0.5, None, 4, 0.1, 0.9), Cell(0.3, None, 8, 0.2, 0.4)))
+    table = Table("sgcs", "SGCS", "1", "higher", ("ABA", "all"), (row, other))
+    good, low = compare(made, "sgcs", table=table).standings
+    assert (good.low, good.high) == (0.7, 0.95)
+    assert (low.low, low.high) == tuple(getattr(compare(made, "sgcs").by_label["low"], end) for end in ("low", "high"))
 
 
 def test_standings_are_sorted_and_differences_signed() -> None:

@@ -42,7 +42,8 @@ def test_flags_are_beside_names_and_win_nothing(text: str) -> None:
 
 def test_the_verdict_goes_without_the_flagged(text: str) -> None:
     said = words_of(between(text, "<h1>", "</header>"))
-    assert "Of 3 models only walker redraws what it has seen" in said
+    # So few clips cannot show more, once p-values are corrected for all pairs.
+    assert "None of 3 models redraws what it has seen" in said
     assert "Not in the running: oracle (pose-conditioned) and freeze (does not move)." in said
 
 

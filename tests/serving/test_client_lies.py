@@ -69,6 +69,9 @@ def test_a_hello_that_cannot_be_meant(how: str, words: str) -> None:
         ("rate of text", "model 'liar' answers at '20' frames/s where 20 were asked for"),
         ("memory of text", "gpu_peak_bytes is '9 GB'; give a whole number of bytes, or leave it out"),
         ("memory below zero", "gpu_peak_bytes is -1; give a whole number"),
+        ("notes of a number", "notes is \\[7\\]; give at most 100 texts of 500 characters, or leave it out"),
+        ("endless notes", "notes is .*; give at most 100 texts"),
+        ("a long note", "notes is .*; give at most 100 texts"),
         ("wrong id", "answers question 'other', which was not asked"),
         ("id of a list", "answers question \\[1\\], which was not asked"),
         ("wrong index", "answers with 'chunk' of request 1 holding \\['frames'\\]"),
@@ -117,3 +120,22 @@ def test_a_name_without_a_letter_is_refused(how: str) -> None:
     with pytest.raises(WorldgaugeError, match="holds no letter or digit") as caught:
         resolve_subject(text_of(how))
     assert isinstance(caught.value, (UsageError, SubjectError))
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("dribble", "timed out after 0.5 s without a frame"),
+        ("endless chunks", "model 'liar' returned more than the 6 frames asked for"),
+        ("endless empty chunks", "an empty chunk"),
+        ("huge shape", "breaks the protocol: arrays of 3377699720527872 bytes"),
+    ],
+)
+def test_a_stream_without_end_is_bounded_over_pipes_too(how: str, words: str) -> None:
+    model = open_model("pipe:" + text_of(how).removeprefix("cmd:"))
+    try:
+        model.deadline_s = 0.5
+        with pytest.raises(SubjectError, match=words):
+            list(checked_rollout(model, question()))
+    finally:
+        model.close()

@@ -1,10 +1,26 @@
-"""Rules of lengths: worked by hand, against counting, and what cannot be meant."""
+"""Rules of lengths: worked by hand, against counting, and what cannot be meant; answers of several calls."""
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from worldgauge_serve import last_length, next_length
+from worldgauge_serve import (
+    Actions,
+    ActionSpace,
+    Axis,
+    Camera,
+    Clip,
+    Context,
+    Request,
+    continued,
+    last_length,
+    next_length,
+    resting,
+)
+
+WALK = ActionSpace("walk", (Axis("ahead", "button", (1, 0, 0, 0, 0)), Axis("jump", "button", (0,) * 5)), 20.0)
+ARM = ActionSpace("arm", (Axis("x", "length", (0,) * 5), Axis("gripper", "button", (0,) * 5)), 20.0)
 
 RULES: dict[Any, list[int]] = {
     "4n+1": [1, 5, 9, 13, 17, 21, 25, 29, 33, 37],
@@ -54,3 +70,64 @@ def test_what_cannot_be_meant_is_said(rule: Any) -> None:
     for ask in (next_length, last_length):
         with pytest.raises(ValueError, match=r"give a rule such as '4n\+1', '57\+40n' or '8n\+1 to 961', or numbers"):
             ask(rule, 5)
+
+
+def asked(horizon: int, space: ActionSpace = WALK) -> Request:
+    values = np.arange(1, 1 + horizon * 2, dtype=np.float32).reshape(-1, 2)
+    poses = np.tile(np.eye(4), (horizon + 3, 1, 1))
+    poses[:, 0, 3] = np.arange(-2, horizon + 1)
+    clip = Clip(np.arange(3, dtype=np.uint8).reshape(3, 1, 1, 1).repeat(3, axis=3), 20.0)
+    context = Context(clip, poses[:3], Actions(space, -np.ones((2, 2), np.float32)), Camera(1, 1))
+    return Request(context, horizon, 7, Actions(space, values), poses[3:], "Go.", "A room.", task="t")
+
+
+def parts_of(request: Request, rule: Any) -> tuple[list[Request], np.ndarray]:
+    """Each call that is made, which draws frames numbered on from 100, and all frames."""
+    seen: list[Request] = []
+
+    def draw(part: Request) -> np.ndarray:
+        first = 100 + sum(one.horizon for one in seen)
+        seen.append(part)
+        return (first + np.arange(part.horizon, dtype=np.uint8)).reshape(-1, 1, 1, 1).repeat(3, axis=3)
+
+    return seen, np.concatenate(list(continued(request, rule, draw)))
+
+
+def test_an_answer_of_several_calls() -> None:
+    request = asked(10)
+    seen, frames = parts_of(request, "4n+1 to 9")
+    assert [part.horizon for part in seen] == [8, 4]
+    assert frames[:, 0, 0, 0].tolist() == list(range(100, 110))
+    assert seen[0].context is request.context
+    after = seen[1].context
+    assert after.clip.to_array()[:, 0, 0, 0].tolist() == [106, 107]
+    assert after.poses[:, 0, 3].tolist() == [7, 8]
+    assert after.actions.values.tolist() == [[15, 16]], "the step from the one frame to the other"
+    assert seen[1].actions is not None
+    assert seen[1].actions.values.tolist() == [[17, 18], [19, 20], [0, 0], [0, 0]]
+    assert seen[1].poses is not None
+    assert seen[1].poses[:, 0, 3].tolist() == [9, 10, 10, 10]
+    assert {part.caption for part in seen} == {"A room."}
+    assert len({part.seed for part in seen}) == 2
+
+
+def test_one_call_is_the_question_itself() -> None:
+    seen, frames = parts_of(asked(8), "4n+1 to 9")
+    assert [part.horizon for part in seen] == [8]
+    assert len(frames) == 8
+    np.testing.assert_array_equal(seen[0].actions.values, asked(8).actions.values)  # type: ignore[union-attr]
+
+
+def test_targets_stay_where_the_future_ends() -> None:
+    seen, _ = parts_of(asked(3, ARM), (5,))
+    assert seen[0].actions is not None
+    assert seen[0].actions.values.tolist() == [[1, 2], [3, 4], [5, 6], [5, 6]]
+    assert resting(Actions(ARM, np.zeros((0, 2), np.float32)), 2).tolist() == [[0, 0], [0, 0]]
+    assert resting(asked(3).actions, 1).tolist() == [[0, 0]]
+
+
+def test_calls_without_a_future_frame_and_miscounted_ones_are_said() -> None:
+    with pytest.raises(ValueError, match="allow no frame after the picture"):
+        list(continued(asked(3), (1,), lambda part: np.zeros((1, 1, 1, 3), np.uint8)))
+    with pytest.raises(ValueError, match="2 frames were drawn where a call was to make 4"):
+        list(continued(asked(3), (5,), lambda part: np.zeros((2, 1, 1, 3), np.uint8)))

@@ -425,6 +425,15 @@ def test_a_caption_arrives() -> None:
         requests_of(*asked(caption=7))
 
 
+def test_prompts_arrive_in_order_or_are_refused() -> None:
+    said = [{"frame": 0, "text": "Walk."}, {"frame": 1, "text": "Turn."}]
+    assert requests_of(*asked(prompts=said))[0].prompts == ((0, "Walk."), (1, "Turn."))
+    assert requests_of(*asked(prompts=None))[0].prompts is None
+    for wrong in (said[::-1], said[1:], [*said, {"frame": 2, "text": "Beyond."}], [said[0], said[0]], [7], "Walk."):
+        with pytest.raises(WireError):
+            requests_of(*asked(prompts=wrong))
+
+
 @pytest.mark.parametrize("name", ["0/context/poses", "0/context/actions", "0/actions", "0/poses"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_numbers_that_are_not_finite_are_refused(name: str, value: float) -> None:

@@ -19,6 +19,7 @@ from worldgauge.core.errors import DataError, LostError, NotApplicableError, Sub
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout, rollout_batch
 from worldgauge.core.video import Clip
 from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.serving import RemoteModel, open_model, remote
 
 Open = Callable[..., RemoteModel]
@@ -50,6 +51,20 @@ def pid_of(model: RemoteModel) -> int:
 
 def frames_of(model: WorldModel, request: RolloutRequest) -> np.ndarray:
     return np.concatenate(list(checked_rollout(model, request)))
+
+
+def test_a_server_tells_what_its_model_noted(serve: Open) -> None:
+    model = serve("Telling")
+    assert model.notes == ()
+    frames_of(model, question(seed=6))
+    assert model.notes == ("seed 6 is bent", "an even one"), "what is told twice is kept once"
+    frames_of(model, question(seed=5))
+    assert model.notes == ("seed 5 is bent",), "of this answer, not of the one before"
+    rollout_batch(model, [question(seed=5), question(seed=6)])
+    assert model.notes == ("seed 5 is bent", "seed 6 is bent", "an even one")
+    watch = Stopwatch()
+    watch.batch(model, [question(seed=5), question(seed=7)])
+    assert watch.notes == ["seed 5 is bent", "seed 7 is bent"]
 
 
 def test_a_server_tells_what_each_answer_took_on_its_gpus(serve: Open) -> None:

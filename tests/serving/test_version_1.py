@@ -80,12 +80,15 @@ def test_a_server_of_version_2_gets_all_that_is_known(control: str) -> None:
 
     heard = heard_of(full())
     assert (heard.text, heard.caption) == (full().text, "A room.")
+    assert heard.prompts == full().prompts
+    assert heard.prompts
     np.testing.assert_array_equal(heard.actions.values, full().actions.values)  # type: ignore[union-attr]
     np.testing.assert_array_equal(heard.poses, full().poses)  # type: ignore[arg-type]
     alone = replace(full(), caption=None, **{form: None for form in FORMS.values() if form != FORMS[control]})
     bare = heard_of(alone)
     known = [form for form in FORMS.values() if getattr(bare, form) is not None]
     assert (known, bare.caption) == ([FORMS[control]], None)
+    assert (bare.prompts is None) == (control != "actions")
 
 
 def test_a_server_that_comes_back_in_another_version_is_another_one(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import numpy as np
 from support.wrong_movers import WrongMover
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch, relative
+from worldgauge.core.model import fitted
 from worldgauge.models.calibration.file import FORMAT, VERSION
-from worldgauge.tools.calibrate.controls import controls_of, space_for
+from worldgauge.tools.calibrate.controls import HORIZON, controls_of, space_for
 from worldgauge.tools.calibrate.estimate import Response, displacement
 from worldgauge.tools.calibrate.starts import Start
 from worldgauge.tools.calibrate.study import question
@@ -28,9 +29,9 @@ def responses(model: WrongMover, starts: int = 4, error_m: float = 0.001, space:
     rng = np.random.default_rng(7)
     found = []
     for n in range(starts):
-        for asked in controls_of(space_for(model.spec, space)):
-            path = model.camera_path(question(model.spec, start(n), asked, 0))
-            shown = displacement(relative(start(n).pose, path))
+        for asked in controls_of(space_for(model.spec, space), diagonals=model.spec.control != "text"):
+            path = model.camera_path(fitted(question(model.spec, start(n), asked, 0), model.spec))
+            shown = displacement(relative(start(n).pose, path[:HORIZON]))
             shown = shown + rng.normal(0, error_m, shown.shape) * [1, 1, 1, 0.2, 0.2, 0.2]
             found.append(Response(f"start-{n}", asked.control, asked.speed, asked.motions, shown))
     return found

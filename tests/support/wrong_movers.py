@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -22,7 +23,7 @@ class WrongMover:
 
     Args:
         gains: Factor of each control; 1 for those that are left out, 0 for those that it ignores.
-        control: "camera" or "actions".
+        control: "camera", "actions" or "text", of which it reads nothing but that.
         delay: Frames.
         fixed_m: Metres a frame of any walk, and half a degree a millimetre of it of any turn, whatever speed is asked.
         drift_m: Metres forward in each frame, whatever is asked.
@@ -30,6 +31,8 @@ class WrongMover:
         noise: Frames of noise instead of the world.
         leak: Radians of yaw for each metre forward.
         size: Width and height of its frames.
+        lengths: As `ModelSpec.lengths`.
+        fps: Its rate.
     """
 
     def __init__(
@@ -43,6 +46,8 @@ class WrongMover:
         noise: bool = False,
         leak: float = 0.0,
         size: tuple[int, int] | None = None,
+        lengths: str | None = None,
+        fps: float | None = None,
     ) -> None:
         given = dict(gains or {})
         self.gains, self.delay, self.fixed_m, self.drift_m = given, delay, fixed_m, drift_m
@@ -54,6 +59,8 @@ class WrongMover:
             inputs=frozenset({"world"}),
             frame_size=None if size is None else (size[0], size[1]),
             settings={**settings, "diagonal": diagonal, "leak": leak},
+            lengths=lengths,
+            fps=fps,
         )
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
@@ -87,6 +94,8 @@ class WrongMover:
         if request.actions is not None and self.spec.control == "actions":
             told = np.array([axis.motion for axis in request.actions.space.axes])
             return request.actions.values.astype(float) @ told
+        if self.spec.control == "text":
+            return self._read(str(request.text), request.horizon, request.context.clip.fps)
         every = np.concatenate([request.context.poses[-1:], request.poses])
         yaw, pitch = yaw_pitch_from_pose(every)
         moves = np.zeros((len(every) - 1, 5))
@@ -95,6 +104,24 @@ class WrongMover:
             c, s = math.cos(yaw[t]), math.sin(yaw[t])
             turn = (yaw[t + 1] - yaw[t] + math.pi) % (2 * math.pi) - math.pi
             moves[t] = (step[0] * c + step[1] * s, step[1] * c - step[0] * s, step[2], turn, pitch[t + 1] - pitch[t])
+        return moves
+
+    def _read(self, text: str, horizon: int, fps: float) -> np.ndarray:
+        """Moves of sentences: the seconds in which it is to stand are as told, all else takes the time that is left."""
+        clauses = re.findall(r"(Walk|Step|Turn|Look|Stand) (\w+)(?: for)? ([\d.]+) \w+\.", text)
+        assert " ".join(text.split()).count(".") == len(clauses) + sum("." in amount for *_, amount in clauses), text
+        standing = [round(float(amount) * fps) if verb == "Stand" else 0 for verb, _, amount in clauses]
+        moving = sum(verb != "Stand" for verb, *_ in clauses)
+        moves, at = np.zeros((horizon, 5)), 0
+        for (verb, way, amount), still in zip(clauses, standing, strict=True):
+            if verb == "Stand":
+                at += still
+                continue
+            frames = (horizon - sum(standing)) // moving
+            column = {"Walk": 0, "Step": 1, "Turn": 3, "Look": 4}[verb]
+            whole = float(amount) if column < 2 else math.radians(float(amount))
+            moves[at : at + frames, column] = whole / frames * (1 if way in ("forward", "left", "up") else -1)
+            at += frames
         return moves
 
     def _done(self, move: dict[str, float]) -> list[float]:

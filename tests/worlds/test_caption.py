@@ -46,7 +46,6 @@ def test_a_table_names_its_things_and_their_colours(task: str) -> None:
 
 def test_a_world_that_says_nothing_has_no_caption() -> None:
     assert caption_of(None) is None
-    assert caption_of(WorldFacts("room", {"walk": "curve", "seed": 1})) is None
     assert caption_of(WorldFacts("of another package", {})) is None
 
 

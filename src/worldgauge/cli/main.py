@@ -16,7 +16,7 @@ from worldgauge.cli.collect import collect_app
 from worldgauge.cli.demo import demo
 from worldgauge.cli.doctor import doctor
 from worldgauge.cli.minecraft import minecraft_app
-from worldgauge.cli.models import adapters, calibrate, check_model, list_
+from worldgauge.cli.models import adapters, calibrate, check_model, list_, train
 from worldgauge.cli.report import export, replay, report
 from worldgauge.cli.run import WithSettings, questions, run, score
 from worldgauge.cli.validate_metrics import validate_metric
@@ -44,6 +44,7 @@ COMMANDS = (
     Command(export, "Models and data", "worldgauge export runs/mind --out results"),
     Command(check_model, "Models and data", "worldgauge check-model --model ./my_model.py:MyModel", name="check-model"),
     Command(calibrate, "Models and data", "worldgauge calibrate --model render --out calibration"),
+    Command(train, "Models and data", "worldgauge train --recipe mind-tiny --data mind=data --out checkpoint"),
     Command(adapters, "Models and data", "worldgauge adapters diamond --out diamond"),
     Command(list_, "Models and data", "worldgauge list models", name="list"),
     Command(replay, "Tools", "worldgauge replay runs/closedloop/oracle navigation/goal-0000 --out replay.mp4"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -221,14 +222,54 @@ def describe(actions: Actions) -> str:
     Returns:
         The description.
     """
-    clauses = []
-    for kind, amount in _phases(motions(actions)):
-        verb, more, less, unit, digits = _WORDS[kind]
-        scale = {"degrees": 180 / math.pi, "metres": 1.0, "seconds": 1 / actions.space.fps}[unit]
-        number = f"{abs(amount) * scale:.{digits}f}"
-        if float(number) != 0:
-            clauses.append(f"{verb} {more if amount > 0 else less} {number} {unit}.")
-    return " ".join(clauses)
+    clauses = (_clause(kind, amount, actions.space.fps) for kind, amount in _phases(motions(actions)))
+    return " ".join(f"{clause}." for clause in clauses if clause)
+
+
+class Prompt(NamedTuple):
+    """A sentence that holds from a frame on, until the next one.
+
+    Attributes:
+        frame: First frame that it leads to, from 0.
+        text: What is done.
+    """
+
+    frame: int
+    text: str
+
+
+def prompts(actions: Actions) -> tuple[Prompt, ...]:
+    """Describe the walk as a chain of sentences, a new one whenever what is done changes.
+
+    It is for models that take new text midway. Other than in `describe`, things done at once stand in one sentence.
+    What rounds to zero is left out.
+    Example: (0, "Walk forward 1.5 metres."), (18, "Walk forward 2.0 metres and turn left 24 degrees.")
+
+    Args:
+        actions: The actions.
+
+    Returns:
+        The sentences in the order of their frames, the first from frame 0; empty where nothing can be said.
+    """
+    moves = motions(actions)[:, list(_COLUMNS.values())]
+    signs = np.where(np.abs(moves) < _STILL, 0.0, np.sign(moves))
+    limits = [0, *(np.flatnonzero((np.diff(signs, axis=0) != 0).any(1)) + 1).tolist(), len(moves)]
+    said: list[Prompt] = []
+    for first, end in pairwise(limits):
+        done = dict(zip(_COLUMNS, moves[first:end].sum(0).tolist(), strict=True))
+        if not signs[first:end].any():
+            done = {"still": float(end - first)}
+        clauses = [clause for kind, amount in done.items() if (clause := _clause(kind, amount, actions.space.fps))]
+        if clauses:
+            text = " and ".join([clauses[0], *(clause[0].lower() + clause[1:] for clause in clauses[1:])])
+            said.append(Prompt(first if said else 0, f"{text}."))
+    return tuple(said)
+
+
+_STILL = 1e-4
+"""Metres or radians a frame below which nothing is done."""
+_COLUMNS = {"walk": 0, "strafe": 1, "turn": 3, "look": 4}
+"""Kind of phase -> its column of `motions`."""
 
 
 _WORDS = {
@@ -241,16 +282,23 @@ _WORDS = {
 """Kind of phase: verb, its word for positive and for negative amounts, unit, digits."""
 
 
+def _clause(kind: str, amount: float, fps: float) -> str:
+    """Such as "Turn left 90 degrees"; empty for an amount that rounds to zero."""
+    verb, more, less, unit, digits = _WORDS[kind]
+    scale = {"degrees": 180 / math.pi, "metres": 1.0, "seconds": 1 / fps}[unit]
+    number = f"{abs(amount) * scale:.{digits}f}"
+    return f"{verb} {more if amount > 0 else less} {number} {unit}" if float(number) != 0 else ""
+
+
 def _phases(moves: FloatArray) -> Iterator[tuple[str, float]]:
     """Runs of frames with one dominant move and the same sign: (kind, total amount)."""
-    columns = {"walk": 0, "strafe": 1, "turn": 3, "look": 4}
     run: tuple[str, int] | None = None
     total = 0.0
     for move in moves:
-        sizes = {kind: abs(move[column]) for kind, column in columns.items()}
+        sizes = {kind: abs(move[column]) for kind, column in _COLUMNS.items()}
         kind = max(sizes, key=lambda k: sizes[k])
-        amount = move[columns[kind]]
-        if sizes[kind] < 1e-4:
+        amount = move[_COLUMNS[kind]]
+        if sizes[kind] < _STILL:
             kind, amount = "still", 1.0
         key = (kind, 1 if amount > 0 else -1)
         if run is not None and key != run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,16 @@ class Episode:
 
     def __len__(self) -> int:
         return len(self.clip)
+
+    def first(self, frames: int) -> Episode:
+        """The beginning of the episode.
+
+        Args:
+            frames: Number of frames, at least 1.
+        """
+        return replace(
+            self, clip=self.clip[:frames], poses=self.poses[:frames], actions=self.actions[: max(frames - 1, 0)]
+        )
 
     def context(self, start: int, stop: int) -> Context:
         """The part of the walk that a model may see.

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 
 class WorldgaugeError(Exception):
-    """Base of every known error; users see one line and exit code 2, without a traceback."""
+    """Base of every known error; users see one line and exit code 2, without a traceback.
+
+    Its text holds no control characters: parts of it may come from a model or a file, and it is shown in terminals.
+    """
+
+    def __str__(self) -> str:
+        return without_controls(super().__str__())
 
 
 class UsageError(WorldgaugeError):
@@ -71,6 +78,24 @@ class UnknownNameError(WorldgaugeError):
         names = sorted(known)
         listing = ", ".join(names) if names else "none are registered"
         super().__init__(f"no {kind} '{name}'. {did_you_mean(name, names)}Known: {listing}")
+
+
+def without_controls(text: str) -> str:
+    """Text without sequences that control a terminal; line breaks and tabs stay, other invisible characters are blanks.
+
+    Args:
+        text: Text from anywhere.
+
+    Returns:
+        What may be shown.
+    """
+    return "".join(one if one.isprintable() or one in "\n\t" else " " for one in _SEQUENCES.sub("", text))
+
+
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|\x9d).*?(?:\x07|\x1b\\|\x9c|$)|\x1b.?", re.DOTALL
+)
+"""Of ECMA-48: control sequences, strings such as the title of a window, and other escapes."""
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:

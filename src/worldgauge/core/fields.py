@@ -61,6 +61,10 @@ def whole_of(content: Mapping[str, Any], key: str, low: int, high: int) -> int:
     return value
 
 
+_LARGEST = float(np.finfo(np.float64).max)
+"""Whole numbers in JSON may have any number of digits."""
+
+
 def camera_of(content: Mapping[str, Any]) -> Camera:
     """Read a camera from its six numbers.
 
@@ -125,6 +129,8 @@ def poses_of(rows: Any, field: str = "poses") -> FloatArray:
     for number, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != 12 or any(type(value) not in (int, float) for value in row):
             raise ValueError(f"field '{field}': row {number} has not twelve numbers")
+        if any(abs(value) > _LARGEST for value in row):
+            raise ValueError(f"field '{field}': row {number} holds a number that is too large")
     poses = np.zeros((len(rows), 4, 4))
     poses[:, :3] = np.array(rows, np.float64).reshape(-1, 3, 4)
     poses[:, 3, 3] = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,13 @@ Box = tuple[int, int, int, int]
 MAX_IMAGE_BYTES = 256 * 2**20
 """Largest PNG file."""
 MAX_PIXELS = 8192 * 8192
+
+
+def locked(array: NDArray[Any]) -> NDArray[Any]:
+    """A view of an array that cannot be written to."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
 
 
 def png(picture: Image | NDArray[np.uint16]) -> bytes:

@@ -12,13 +12,13 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
-from worldgauge.core.actions import Actions, Control
+from worldgauge.core.actions import Actions, Control, Prompt, prompts
 from worldgauge.core.episode import Context, WorldFacts
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.core.image import MAX_PIXELS, Frames
+from worldgauge.core.image import MAX_PIXELS, Frames, locked
 from worldgauge.core.video import Clip
-from worldgauge_serve import last_length, next_length, pose_fault
+from worldgauge_serve import last_length, next_length, pose_fault, resting
 
 View = Literal["perspective", "panorama"]
 PRIVILEGED = frozenset({"truth", "world"})
@@ -140,6 +140,11 @@ class RolloutRequest:
     truth: Clip | None = None
     truth_poses: FloatArray | None = None
     task: str = ""
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...] | None:
+        """The future as a chain of sentences, each from a frame on; None where no actions are known."""
+        return None if self.actions is None else prompts(self.actions)
 
     @property
     def frame_size(self) -> tuple[int, int]:
@@ -297,7 +302,7 @@ def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
         SubjectError: As in `checked_rollout`. An error in one request is an error of the whole batch, and the message
             names the request.
     """
-    asked = [fitted(request, model.spec) for request in requests]
+    asked = [_read_only(fitted(request, model.spec)) for request in requests]
     own = getattr(model, "rollout_batch", None)
     if own is None or len(requests) < 2:
         return [_joined(checked_rollout(model, request)) for request in requests]
@@ -330,7 +335,7 @@ def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Fram
             that are not finite. The message names the model and the frame.
         NotApplicableError: The request lacks what the model needs; nothing was asked.
     """
-    asked = fitted(request, model.spec)
+    asked = _read_only(fitted(request, model.spec))
     return _cut(_checked(model.spec.name, _unchecked(model, asked), asked), request.horizon)
 
 
@@ -365,15 +370,37 @@ def fitted(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
     more = length - 1 - request.horizon
     actions, poses = request.actions, request.poses
     if more and actions is not None:
-        actions = Actions(
-            actions.space, np.concatenate([actions.values, np.zeros_like(actions.values[:1].repeat(more, 0))])
-        )
+        actions = Actions(actions.space, np.concatenate([actions.values, resting(actions, more)]))
     if more and poses is not None:
         poses = np.concatenate([poses, np.repeat(poses[-1:], more, axis=0)])
     context = _fitted_context(request.context, spec.context_lengths)
     if not more and context is request.context:
         return request
     return replace(request, context=context, horizon=length - 1, actions=actions, poses=poses)
+
+
+def _read_only(request: RolloutRequest) -> RolloutRequest:
+    """The request with arrays that the model cannot write to: they are the recording's own, as scores see it."""
+    context, inner = request.context, request.context.depth
+    seen = replace(
+        context,
+        clip=context.clip.read_only(),
+        poses=locked(context.poses),
+        actions=_locked_actions(context.actions),
+        depth=None if inner is None else (lambda index: locked(inner(index))),
+    )
+    return replace(
+        request,
+        context=seen,
+        actions=None if request.actions is None else _locked_actions(request.actions),
+        poses=None if request.poses is None else locked(request.poses),
+        truth=None if request.truth is None else request.truth.read_only(),
+        truth_poses=None if request.truth_poses is None else locked(request.truth_poses),
+    )
+
+
+def _locked_actions(actions: Actions) -> Actions:
+    return Actions(actions.space, locked(actions.values))
 
 
 def _fitted_context(context: Context, rule: Any) -> Context:

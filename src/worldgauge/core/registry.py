@@ -16,8 +16,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from worldgauge.core.errors import UnknownNameError, UsageError, did_you_mean
 
@@ -206,7 +207,8 @@ def check_arguments(make: Callable[..., Any], given: Mapping[str, Any], owner: s
         owner: What takes the settings, for messages ("model 'drift'").
 
     Raises:
-        UsageError: A setting is unknown, or one that is needed is missing. The message lists all settings.
+        UsageError: A setting is unknown, or one that is needed is missing; the message lists all settings. Or one that
+            is declared as int, float or bool is given as something else.
     """
     try:
         parameters = inspect.signature(make).parameters.values()
@@ -222,6 +224,25 @@ def check_arguments(make: Callable[..., Any], given: Mapping[str, Any], owner: s
     missing = [one.name for one in named if one.default is one.empty and one.name not in given]
     if missing:
         raise UsageError(f"{owner} needs the setting '{missing[0]}'. {listing}")
+    for one in named:
+        declared = one.annotation.__name__ if isinstance(one.annotation, type) else str(one.annotation)
+        rule = _PLAIN.get(declared.removesuffix(" | None"))
+        is_left_out = one.name not in given or (given[one.name] is None and declared.endswith(" | None"))
+        if rule is not None and not is_left_out and not rule.holds(given[one.name]):
+            raise UsageError(f"{owner}: {one.name} must be {rule.words}, got {given[one.name]!r}")
+
+
+class _Plain(NamedTuple):
+    words: str
+    holds: Callable[[Any], bool]
+
+
+_PLAIN: Mapping[str, _Plain] = {
+    "int": _Plain("a whole number", lambda given: isinstance(given, Integral) and not isinstance(given, bool)),
+    "float": _Plain("a number", lambda given: isinstance(given, Real) and not isinstance(given, bool)),
+    "bool": _Plain("true or false", lambda given: isinstance(given, bool)),
+}
+"""Declared types whose values can be told apart in plain text. Text may look like a number, so "str" takes all."""
 
 
 def _is_same(one: Entry[Any], other: Entry[Any]) -> bool:

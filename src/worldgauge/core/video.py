@@ -18,7 +18,7 @@ import numpy as np
 
 from worldgauge.core._decoding import FileSource, header_frames, problems
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.core.image import Image, png
+from worldgauge.core.image import Image, locked, png
 
 if TYPE_CHECKING:
     import av.container
@@ -163,6 +163,10 @@ class Clip:
             A view of the clip.
         """
         return Clip(_After(frame, self), range(len(self) + 1), self.fps, (self.width, self.height))
+
+    def read_only(self) -> Clip:
+        """The same frames as arrays that cannot be written to, for code that is not ours."""
+        return Clip(_ReadOnly(self), range(len(self)), self.fps, (self.width, self.height))
 
     def to_array(self) -> Image:
         """All frames (T, H, W, 3) in memory."""
@@ -417,3 +421,14 @@ class _After:
         wanted = list(indices)
         following = self._clip.take(index - 1 for index in wanted if index)
         return (next(following) if index else self._first for index in wanted)
+
+
+class _ReadOnly:
+    def __init__(self, clip: Clip) -> None:
+        self._clip = clip
+
+    def frame(self, index: int) -> Image:
+        return locked(self._clip[index])
+
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
+        return map(locked, self._clip.take(indices))

@@ -13,6 +13,7 @@ from worldgauge.core.model import ModelSpec
 from worldgauge.engine.store import SCHEMA
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.drift import HorizonSettings
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, versions_of
 from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.metrics import metrics
@@ -38,7 +39,7 @@ def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) ->
         {
             "schema": SCHEMA,
             "suite": f"{suite.name}@{suite.version}",
-            "settings": {name: value for name, value in suite.settings.items() if name not in reading},
+            "settings": _in_force(suite, reading),
             "task": task.id,
             "fingerprint": task.fingerprint,
             "subject": subject,
@@ -58,8 +59,7 @@ def score_key(suite: Suite, key: str) -> str:
         The digest in hexadecimal.
     """
     other = choosing_settings(suite) | rate_settings(suite)
-    settings = {name: value for name, value in suite.settings.items() if name not in other}
-    return _digest({"record": key, "settings": settings, "metrics": metric_versions(suite)})
+    return _digest({"record": key, "settings": _in_force(suite, other), "metrics": metric_versions(suite)})
 
 
 def subject_identity(spec: ModelSpec | AgentSpec, source: str) -> dict[str, Any]:
@@ -110,6 +110,12 @@ def metric_versions(suite: Suite) -> dict[str, int]:
         for entry in (*metrics, *estimators)
         if "version" in entry.facts and (used is None or entry.name in used)
     }
+
+
+def _in_force(suite: Suite, other: frozenset[str]) -> dict[str, Any]:
+    """Settings but `other`, and but those since 0.1.0 that are not given: what was done without them stays done."""
+    since = {field.name for field in fields(HorizonSettings)}
+    return {n: v for n, v in suite.settings.items() if n not in other and not (n in since and v is None)}
 
 
 def _digest(value: Mapping[str, Any]) -> str:

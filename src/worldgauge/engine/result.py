@@ -13,6 +13,7 @@ from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.journal import read_journal
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.bridge_reference import TRUTH
 from worldgauge.engine.suite.contract import Failure, Score, Table
 from worldgauge.engine.suite.rate_bridge import bridge_notes
 from worldgauge.engine.suite.speed import speed_table
@@ -141,14 +142,16 @@ class RunResult:
     @cached_property
     def scores(self) -> dict[str, list[Score]]:
         """All scores by subject."""
-        return {name: [score for _, score in folder.scores()] for name, folder in self._folders.items()}
+        return {name: read_scores(folder, self.suite) for name, folder in self._folders.items()}
 
     def table(self) -> Sequence[Table]:
         """The tables of the suite over these subjects, headline first."""
         subjects = {name: folder.facts()["subject"] for name, folder in self._folders.items()}
         tables = with_motion(self.suite.all_tables(self.scores, self.kinds, self.failed_tasks), subjects)
         bridges = {name: list_bridges(folder, self._lines[name]) for name, folder in self._folders.items()}
-        return with_notes(tables, bridge_notes(bridges))
+        truths = [name for name, facts in subjects.items() if facts["identity"]["source"] == TRUTH]
+        told = told_notes({name: list_told(lines) for name, lines in self._lines.items()})
+        return with_notes(tables, [*bridge_notes(bridges, truths), *told])
 
     def speed_table(self) -> Table | None:
         """How fast these subjects answered, and what GPU memory that took; None where nothing was measured."""
@@ -169,7 +172,7 @@ class RunResult:
         """All scores as a data frame, one row per score.
 
         Returns:
-            Columns subject, task, the keys of the groups, metric, value, unit, better, n and reason.
+            Columns subject, task, cluster, the keys of the groups, metric, value, unit, better, n and reason.
         """
         import pandas as pd
 
@@ -178,6 +181,7 @@ class RunResult:
             {
                 "subject": name,
                 "task": score.task,
+                "cluster": score.cluster,
                 **score.group,
                 "metric": score.metric,
                 "value": score.value,
@@ -189,7 +193,7 @@ class RunResult:
             for name, scores in self.scores.items()
             for score in scores
         ]
-        columns = ["subject", "task", *groups, "metric", "value", "unit", "better", "n", "reason"]
+        columns = ["subject", "task", "cluster", *groups, "metric", "value", "unit", "better", "n", "reason"]
         return pd.DataFrame(rows, columns=columns)
 
     @cached_property
@@ -224,6 +228,29 @@ def with_motion(tables: Sequence[Table], subjects: Mapping[str, Mapping[str, Any
     each = "; ".join(f"{word} of {', '.join(told[word])}" for word in sorted(told))
     note = f"Unit of motion: {each}."
     return with_notes(tables, [note])
+
+
+def read_scores(folder: RunFolder, suite: Suite) -> list[Score]:
+    """The scores of a run, each with its cluster, also where the run is older than clusters.
+
+    Args:
+        folder: Folder of the run.
+        suite: Suite of the run.
+
+    Returns:
+        The scores.
+    """
+    scores = [score for _, score in folder.scores()]
+    return [
+        score if score.cluster else replace(score, cluster=suite.cluster_of(score.task, score.group))
+        for score in scores
+    ]
+
+
+def is_older_than_clusters(folder: RunFolder) -> bool:
+    """Whether the scores of a run do not say what they share, so that clusters are taken from the ids of tasks."""
+    first = next(folder.scores(), None)
+    return first is not None and not first[1].cluster
 
 
 def read_current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
@@ -291,6 +318,31 @@ def list_bridges(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None
             with suppress(RunError):
                 found.append(record_entry(folder.record(task))["facts"].get("bridge"))
     return [one for one in found if one is not None]
+
+
+def told_notes(told: Mapping[str, Sequence[int]]) -> list[str]:
+    """The lines below a table that say whose records hold notes of the model.
+
+    Args:
+        told: By subject, number of notes of each task with a record (`list_told`).
+
+    Returns:
+        One line for each subject that has some.
+    """
+    return [
+        f"{label} told something about {sum(map(bool, counts))} of {len(counts)} tasks: see the notes in their records."
+        for label, counts in told.items()
+        if any(counts)
+    ]
+
+
+def list_told(lines: Mapping[str, Mapping[str, Any] | None]) -> list[int]:
+    """Number of notes that the model told with its answers, one entry for each task with a record.
+
+    Args:
+        lines: Current journal lines by task id.
+    """
+    return [line.get("notes") or 0 for line in lines.values() if line is not None and line["status"] == "done"]
 
 
 def list_speeds(lines: Mapping[str, Mapping[str, Any] | None]) -> list[Mapping[str, Any] | None]:

@@ -28,6 +28,22 @@ MAKE_ROOM = "make room, then start the same command again"
 _TEMPORARY = ".part-"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _SCORES_END = "]}"
+_RUN: Mapping[str, Any] = {
+    **dict.fromkeys(("suite", "source", "data_fingerprint"), str),
+    **dict.fromkeys(("settings", "subject", "task_keys"), dict),
+    "seed": int,
+}
+_SUBJECT: Mapping[str, Any] = {**dict.fromkeys(("name", "kind", "model"), str), "inputs": list, "identity": dict}
+_IDENTITY: Mapping[str, Any] = {"source": str}
+_SCORE: Mapping[str, Any] = {
+    **dict.fromkeys(("task", "metric", "unit", "better", "cluster"), str),
+    **dict.fromkeys(("group", "facts"), dict),
+    "value": (int, float, NoneType),
+    "n": int,
+    "reason": (str, NoneType),
+    "series": list,
+}
+"""Fields of run.json, of the subject in it and its identity, and of a score, with their types."""
 _RECORD: Mapping[str, Any] = {
     **dict.fromkeys(("key", "task", "fingerprint", "subject"), str),
     "facts": dict,
@@ -75,6 +91,12 @@ class RunFolder:
             raise RunError(f"{self.facts_path}: cannot be read ({error}); run again to write it") from error
         if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
             raise RunError(f"{self.facts_path}: not of schema {SCHEMA}; it was made by another version of worldgauge")
+        for part, fields in (("", _RUN), ("subject", _SUBJECT), ("subject.identity", _IDENTITY)):
+            held = facts if not part else facts["subject"] if part == "subject" else facts["subject"]["identity"]
+            for name, kind in fields.items():
+                if not isinstance(held.get(name), kind):
+                    where = f"{part}.{name}" if part else name
+                    raise RunError(f"{self.facts_path}: no usable '{where}'; run again to write it")
         return facts
 
     def record(self, task: str) -> Path:
@@ -121,13 +143,32 @@ class RunFolder:
         atomic_write(self.scores_path, lines())
 
     def scores(self) -> Iterator[tuple[str, Score]]:
-        """Subject and score of every line of scores.jsonl."""
+        """Subject and score of every line of scores.jsonl.
+
+        Raises:
+            RunError: A line is damaged.
+        """
         if not self.scores_path.exists():
             return
-        with open(self.scores_path) as file:
-            for line in file:
-                entry = loads(line)
-                yield entry.pop("subject"), score_from_json(entry)
+        with open(self.scores_path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    entry = loads(line.decode())
+                    yield str(entry.pop("subject")), score_from_json(entry)
+                except (
+                    ValueError,
+                    LookupError,
+                    TypeError,
+                    AttributeError,
+                    ArithmeticError,
+                    RecursionError,
+                    UsageError,
+                ) as error:
+                    why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+                    raise RunError(
+                        f"{self.scores_path}: line {number} is damaged ({why}); "
+                        f"write it again from the records: worldgauge score {self.directory}"
+                    ) from None
 
 
 def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None = None, *, key: str = "") -> None:
@@ -240,9 +281,28 @@ def scores_key(folder: Path) -> str | None:
 
 
 def score_from_json(entry: Mapping[str, Any]) -> Score:
-    """Make a score from its JSON object."""
+    """Make a score from its JSON object.
+
+    Args:
+        entry: The object.
+
+    Returns:
+        The score.
+
+    Raises:
+        ValueError: A field is unknown, missing or of another type.
+    """
+    unknown = entry.keys() - _SCORE.keys()
+    if unknown:
+        raise ValueError(f"unknown field '{min(unknown)}'")
+    for name, kind in _SCORE.items():
+        if name in entry and (not isinstance(entry[name], kind) or isinstance(entry[name], bool)):
+            raise ValueError(f"'{name}' is {entry[name]!r:.40}")
+    if "task" not in entry or "metric" not in entry:
+        raise ValueError("no task or no metric")
     score = Score(**entry)
-    return replace(score, series=tuple((int(frame), value) for frame, value in score.series))
+    series = tuple((int(frame), None if value is None else float(value)) for frame, value in score.series)
+    return replace(score, value=None if score.value is None else float(score.value), series=series)
 
 
 def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:

@@ -307,6 +307,6 @@ class SubjectRun:
             "seconds": round(seconds, 3),
         }
         # Of an older record, what was measured when it was made.
-        speed = outcome.speed if planned.todo == "ask" else (planned.line or {}).get("speed")
-        more = {"speed": speed, "lost": list(lost)}
+        of_answers = {"speed": outcome.speed, "notes": outcome.notes} if planned.todo == "ask" else (planned.line or {})
+        more = {"speed": of_answers.get("speed"), "notes": of_answers.get("notes"), "lost": list(lost)}
         self._journal.append({**line, **{name: value for name, value in more.items() if value}})

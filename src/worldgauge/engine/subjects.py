@@ -6,7 +6,8 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +26,7 @@ from worldgauge.engine.workers.pool import Job, Pool
 from worldgauge.engine.workers.worker import Progress
 from worldgauge.models import models
 from worldgauge.models.calibration import Calibrated
+from worldgauge.models.shown_less import SHOWN, ShownLess
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
 from worldgauge.serving.foreign import adopt
 from worldgauge_serve import settings_of
@@ -57,7 +59,7 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
     "./wm.py:MyModel?gain=0.8". Values are read as JSON where they are valid JSON, else as text. Naming a module, a file
     or a command is consent to run its code. "cmd:...", "pipe:..." and "http://..." are served models
     (`serving.open_model`). The class in a file has the same label and identity however it is reached. The setting
-    "calibration=FILE" of any model is not its own: it wraps the model in `Calibrated`.
+    "calibration=FILE" of any model is not its own: it wraps the model in `Calibrated`. Nor is "shown=N": `ShownLess`.
 
     Args:
         what: A live model or agent, or text that names one.
@@ -74,6 +76,9 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
     if kind == "agent" and isinstance(what, str) and is_served(what):
         raise UsageError(f"agent '{what}' is not reached this way; a language model is chat?model=NAME@URL")
     if isinstance(what, str) and kind == "model":
+        plain, shown = _split_setting(what, SHOWN, "number of frames, such as shown=1")
+        if shown is not None:
+            return _shown_less(resolve_subject(plain), shown)
         plain, calibration = split_calibration(what)
         if calibration is not None:
             return _calibrated(resolve_subject(plain), calibration)
@@ -227,29 +232,50 @@ def split_calibration(text: str) -> tuple[str, str | None]:
     Raises:
         UsageError: For settings that cannot be read.
     """
+    return _split_setting(text, "calibration", "file, such as calibration=calibration.json")
+
+
+def _split_setting(text: str, name: str, example: str) -> tuple[str, str | None]:
+    """Split a setting that any model takes from the text of a model; the rest, and its value or None."""
     target, _, query = text.rpartition("?") if is_served(text) else text.partition("?")
     parts = query.split("&")
-    own = [part for part in parts if not part.startswith("calibration=")]
+    own = [part for part in parts if not part.startswith(f"{name}=")]
     if not target or len(own) == len(parts):
         return text, None
     if len(parts) - len(own) > 1:
-        raise UsageError(f"'{text}': calibration is given twice")
-    file = unquote_plus(next(part for part in parts if part not in own).removeprefix("calibration="))
-    if not file:
-        raise UsageError(f"'{text}': calibration needs a file, such as calibration=calibration.json")
-    return f"{target}?{'&'.join(own)}" if own else target, file
+        raise UsageError(f"'{text}': {name} is given twice")
+    value = unquote_plus(next(part for part in parts if part not in own).removeprefix(f"{name}="))
+    if not value:
+        raise UsageError(f"'{text}': {name} needs a {example}")
+    return f"{target}?{'&'.join(own)}" if own else target, value
 
 
 def _calibrated(subject: Subject, file: str) -> Subject:
-    """A model with its calibration; one that is refused is closed."""
-    try:
+    """A model with its calibration."""
+    with _closing(subject.model):
         model = Calibrated(cast("WorldModel", subject.model), file)
-    except WorldgaugeError:
-        if (served := find_served(subject.model)) is not None:
-            served.close()
-        raise
     digest = model.spec.settings["calibration"][:8]
     return Subject(model, run_label(f"{subject.label}-calibrated-{digest}"), subject.source)
+
+
+def _shown_less(subject: Subject, shown: str) -> Subject:
+    """A model that is shown fewer frames."""
+    with _closing(subject.model):
+        if not shown.isdecimal() or len(shown) > 9:
+            raise UsageError(f"model '{subject.model.spec.name}': {SHOWN} must be a number of frames, got '{shown}'")
+        model = ShownLess(cast("WorldModel", subject.model), int(shown))
+    return Subject(model, run_label(f"{subject.label}-{SHOWN}-{int(shown)}"), subject.source)
+
+
+@contextmanager
+def _closing(model: WorldModel | Agent) -> Iterator[None]:
+    """A served model whose wrapper is refused is closed."""
+    try:
+        yield
+    except WorldgaugeError:
+        if (served := find_served(model)) is not None:
+            served.close()
+        raise
 
 
 def find_factory(target: str, kind: SubjectKind = "model") -> tuple[Callable[..., Any], str]:
@@ -301,7 +327,7 @@ def _make(factory: Any, settings: Mapping[str, Any], target: str) -> Any:
         return factory(**settings)
     except WorldgaugeError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SubjectError(f"model '{target}' could not be made: {type(error).__name__}: {error}") from error
 
 

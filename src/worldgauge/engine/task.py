@@ -19,7 +19,7 @@ from worldgauge.engine.open_suite import import_suite
 from worldgauge.engine.store import explain_full_disk, read_record, write_record, write_scores
 from worldgauge.engine.subjects import find_served, resolve_cached
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.contract import Score, Task
+from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
 from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.engine.workers.pool import Result
 from worldgauge.engine.workers.worker import Progress, one_line
@@ -39,6 +39,7 @@ class TaskOutcome:
         trace: Traceback of the exception.
         speed: What `Stopwatch.plain` says of the answers. None where there is no record, or it was made before.
             Outcomes that differ in it alone are equal.
+        notes: Number of things that the model told about its answers; they stand in the record.
     """
 
     status: str
@@ -47,6 +48,7 @@ class TaskOutcome:
     kind: str | None = None
     trace: str | None = None
     speed: dict[str, Any] | None = field(default=None, compare=False)
+    notes: int = field(default=0, compare=False)
 
 
 def outcome_of_job(result: Result, folder: Path) -> TaskOutcome:
@@ -193,12 +195,12 @@ def perform_and_score(
             record = read_record(task_context.directory, task, key)
         else:
             record = replace(suite.perform(task, model, task_context), subject=label)
+            if told := task_context.speed.notes:
+                record = replace(record, facts={**record.facts, "notes": list(told)})
             write_record(record, task_context.directory, key=key)
         stage = "score"
         if score is not None:
-            write_scores(
-                _check_scores(suite.all_scores(record, task_context), task), label, task_context.directory, key=score
-            )
+            write_scores(_finished_scores(suite, record, task_context), label, task_context.directory, key=score)
     except NotApplicableError as error:
         outcome = TaskOutcome("skipped", stage, one_line(error))
     except LostError:
@@ -207,7 +209,9 @@ def perform_and_score(
         outcome = failed_outcome(error, stage)
     else:
         outcome = TaskOutcome("done", stage)
-    return outcome if stage == "perform" else replace(outcome, speed=task_context.speed.plain())
+    if stage == "perform":
+        return outcome
+    return replace(outcome, speed=task_context.speed.plain(), notes=len(task_context.speed.notes))
 
 
 def failed_outcome(error: BaseException, stage: str) -> TaskOutcome:
@@ -232,14 +236,18 @@ def _empty(folder: Path) -> None:
         shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
 
-def _check_scores(scores: list[Score], task: Task) -> list[Score]:
+def _finished_scores(suite: Suite, record: Record, task_context: TaskContext) -> list[Score]:
+    """The scores of a record, checked, with the cluster of its task."""
+    task = record.task
+    scores = suite.all_scores(record, task_context)
     names = [score.metric for score in scores]
     twice = {name for name in names if names.count(name) > 1}
     other = {score.task for score in scores} - {task.id}
     if twice or other:
         what = f"two scores named '{min(twice)}'" if twice else f"a score of task '{min(other)}'"
         raise UsageError(f"suite '{task.suite}' gave {what} for task '{task.id}'")
-    return scores
+    cluster = task.cluster or suite.cluster_of(task.id, task.group)
+    return [replace(score, cluster=cluster) for score in scores]
 
 
 @lru_cache(maxsize=1)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
 from worldgauge.metrics import metrics
+from worldgauge.metrics.detail import correlation, fine_detail
 from worldgauge.metrics.surfaces import CELL, NO_SURFACE, surface_codes
 
 OUT_OF_VIEW_S = 0.5
@@ -27,8 +28,6 @@ LEAST_AWAY_S = 1.0
 """Seconds that a surface was away before its pixels count as memory."""
 EDGES_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, math.inf)
 """Limits of the curve over time away, seconds."""
-DETAIL_SIGMA_PX = 1.5
-"""Detail is what a Gaussian of this width removes."""
 
 Away = NDArray[np.float32]
 """(H, W) seconds that the surface of a pixel was away; 0 where it has been in view all the time, NaN where it is new or
@@ -138,7 +137,7 @@ class ReturnedPixels:
             return
         place = np.searchsorted(self.edges_s, times[here], side="right") - 1
         error = (want[here].astype(np.float64) - got[here]) ** 2
-        fine, drawn = _detail(want)[here], _detail(got)[here]
+        fine, drawn = fine_detail(want)[here], fine_detail(got)[here]
         values = (None, error.mean(1), fine * drawn, fine * fine, drawn * drawn)
         for column, weights in enumerate(values):
             self._sums[:, column] += np.bincount(place, weights, minlength=len(self._sums))
@@ -201,14 +200,5 @@ def _total(frames: Iterable[tuple[Image, Image, Away]], least_s: float) -> AwayB
 
 
 def _means(sums: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    pixels, error, cross, true, drawn = sums.tolist()
-    if not pixels:
-        return None, None
-    if true <= 1e-6 * pixels:
-        return error / pixels, None
-    return error / pixels, 0.0 if drawn <= 1e-6 * pixels else max(-1.0, min(1.0, cross / math.sqrt(true * drawn)))
-
-
-def _detail(frame: Image) -> NDArray[np.float64]:
-    grey = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY).astype(np.float32)
-    return (grey - cv2.GaussianBlur(grey, (0, 0), DETAIL_SIGMA_PX)).astype(np.float64)
+    pixels, error, *products = sums.tolist()
+    return (error / pixels, correlation(pixels, *products)) if pixels else (None, None)

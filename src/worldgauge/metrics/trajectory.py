@@ -182,6 +182,32 @@ def ape_rmse(truth: ArrayLike, generated: ArrayLike) -> float | None:
     return float(np.sqrt((absolute_errors(q, aligned(p, _fit(q, p).sim)) ** 2).mean()))
 
 
+@metrics.register("ape_whole", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+def ape_whole(truth: ArrayLike, generated: ArrayLike) -> float | None:
+    """Root mean square of |Q^-1 P - I| (Frobenius) after Sim(3) alignment: place and direction in one number.
+
+    It adds squared metres to 4 (1 - cos) of the angle, so it means something only beside numbers of the same kind; the
+    field's tools call it the absolute error of the full transformation.
+
+    Args:
+        truth: Q, (n, 4, 4) camera-to-world, metres.
+        generated: P, (n, 4, 4) camera-to-world, any scale.
+
+    Returns:
+        The error; None for no poses.
+
+    Raises:
+        ShapeError: Other shapes, or values that are not finite.
+    """
+    q, p = _poses(truth, generated)
+    if len(q) == 0:
+        return None
+    p = aligned(p, _fit(q, p).sim)
+    # |R - I|^2 = 6 - 2 tr R, and turning by Q^-1 does not change the length of a shift.
+    turned = 6 - 2 * np.einsum("nij,nij->n", q[:, :3, :3], p[:, :3, :3])
+    return float(np.sqrt((np.maximum(turned, 0) + absolute_errors(q, p) ** 2).mean()))
+
+
 def _steps(poses: FloatArray, delta: int) -> tuple[FloatArray, FloatArray]:
     """Rotations (n - delta, 3, 3) and shifts (n - delta, 3) from each pose to the one `delta` later, in its frame.
 

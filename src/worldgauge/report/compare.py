@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from worldgauge.core.statistics import LEVEL, balanced_interval, holm, mean_std, paired_difference, rank_ranges
+from worldgauge.engine.suite.contract import Cell, Table
 from worldgauge.report.evidence import Evidence
 
 SEED = 20250522
@@ -62,6 +63,7 @@ class Difference:
         p: Two-sided p-value of this pair alone.
         n: Number of trajectories.
         p_holm: p-value corrected for all pairs of the page.
+        clusters: Number of clusters of the trajectories.
     """
 
     a: str
@@ -72,16 +74,17 @@ class Difference:
     p: float | None
     n: int
     p_holm: float | None = None
+    clusters: int = 0
 
     @property
     def clear(self) -> bool:
-        """Whether the interval excludes zero."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+        """Whether the corrected test shows a difference. The interval is of this pair alone and may exclude zero."""
+        return self.p_holm is not None and self.p_holm <= 1 - LEVEL
 
     def flipped(self) -> Difference:
         """b minus a."""
         low, high = (None, None) if self.low is None or self.high is None else (-self.high, -self.low)
-        return Difference(self.b, self.a, -self.mean, low, high, self.p, self.n, self.p_holm)
+        return replace(self, a=self.b, b=self.a, mean=-self.mean, low=low, high=high)
 
 
 @dataclass(frozen=True)
@@ -119,12 +122,13 @@ class Comparison:
 
     @property
     def can_order(self) -> bool:
-        """Whether this number of trajectories could ever order this number of subjects.
+        """Whether this number of clusters could ever order this number of subjects.
 
-        The smallest p-value of n sign flips is 2^(1 - n); the correction multiplies it by the number of pairs.
+        The smallest p-value of sign flips of n clusters is 2^(1 - n); the correction multiplies it by the number of
+        pairs.
         """
         placed = [pair for pair in self.pairs if pair.a not in self.flags and pair.b not in self.flags]
-        return any(2.0 ** (1 - pair.n) * len(self.pairs) <= 1 - LEVEL for pair in placed)
+        return any(2.0 ** (1 - pair.clusters) * len(self.pairs) <= 1 - LEVEL for pair in placed)
 
     def shows_lead(self, difference: Difference) -> bool:
         """Whether one side is clearly better and is not flagged."""
@@ -140,6 +144,7 @@ def compare(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     flags: Mapping[str, str] = MappingProxyType({}),
     balanced: str = "",
+    table: Table | None = None,
 ) -> Comparison:
     """Compare all subjects that have a finite value of a metric. p-values of pairs are corrected together (Holm).
 
@@ -151,6 +156,7 @@ def compare(
         flags: Why a subject cannot win, by label. Its differences are shown, but it has no place.
         balanced: Key of the tasks' groups whose values have equal weight, whatever their number of tasks. Empty for
             none.
+        table: Table of the metric. A cell over the same values lends its interval, so that a page shows one.
 
     Returns:
         The comparison.
@@ -160,10 +166,10 @@ def compare(
     endless = {label: len(everything[label]) - len(theirs) for label, theirs in values.items()}
     values = {label: theirs for label, theirs in values.items() if theirs}
     stratum = {task: str(group.get(balanced, "")) for task, group in evidence.groups.items()}
-    means = {label: _mean(_parts(theirs, stratum)) for label, theirs in values.items()}
+    means = {label: _mean(theirs, stratum) for label, theirs in values.items()}
     sign = -1 if higher else 1
     labels = sorted(values, key=lambda label: (bool(flags.get(label)), sign * means[label], label))
-    pairs = _differences(values, labels, bounds[1] - bounds[0], stratum)
+    pairs = _differences(values, labels, bounds[1] - bounds[0], stratum, evidence.clusters)
     beaten = [
         (d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a)
         for d in pairs
@@ -174,8 +180,15 @@ def compare(
     standings = []
     for label in labels:
         rng = np.random.default_rng(SEED)
-        interval = balanced_interval(_parts(values[label], stratum), rng=rng)
-        low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
+        tasks = _by_stratum(values[label], stratum)
+        cell = _cell_of(table, label, means[label], len(values[label]))
+        if cell is not None:
+            low, high = cell.low, cell.high
+        else:
+            parts = [[values[label][task] for task in own] for own in tasks]
+            clusters = [[evidence.clusters[task] for task in own] for own in tasks]
+            interval = balanced_interval(parts, clusters, rng=rng)
+            low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
         held = tuple(placed[label]) if label in ranked else ()
         standings.append(Standing(label, means[label], low, high, len(values[label]), held, flags.get(label, "")))
     return Comparison(
@@ -183,16 +196,23 @@ def compare(
     )
 
 
-def _parts(values: Mapping[str, float], stratum: Mapping[str, str]) -> list[list[float]]:
-    """Values by stratum; one part where there are no strata."""
-    found: dict[str, list[float]] = {}
+def _cell_of(table: Table | None, label: str, mean: float, n: int) -> Cell | None:
+    """The cell of a row that is over the same values: as many, with the same mean."""
+    cells = [cell for row in (table.rows if table else ()) if row.label == label for cell in row.cells]
+    alike = (cell for cell in reversed(cells) if cell.n == n and cell.mean is not None)
+    return next((cell for cell in alike if math.isclose(cell.mean or 0.0, mean, rel_tol=1e-9, abs_tol=1e-12)), None)
+
+
+def _by_stratum(values: Mapping[str, float], stratum: Mapping[str, str]) -> list[list[str]]:
+    """Tasks by stratum; one part where there are no strata."""
+    found: dict[str, list[str]] = {}
     for task in sorted(values):
-        found.setdefault(stratum.get(task, ""), []).append(values[task])
+        found.setdefault(stratum.get(task, ""), []).append(task)
     return list(found.values())
 
 
-def _mean(parts: Sequence[Sequence[float]]) -> float:
-    means = [mean_std(part).mean for part in parts]
+def _mean(values: Mapping[str, float], stratum: Mapping[str, str]) -> float:
+    means = [mean_std([values[task] for task in tasks]).mean for tasks in _by_stratum(values, stratum)]
     return mean_std(means).mean or 0.0
 
 
@@ -201,15 +221,16 @@ def _differences(
     labels: Sequence[str],
     most: float,
     stratum: Mapping[str, str],
+    cluster: Mapping[str, str],
 ) -> list[Difference]:
-    """most: by how much two values can differ. stratum: of tasks, where strata count alike."""
+    """most: by how much two values can differ. stratum and cluster: of tasks; strata count alike."""
     found = []
     for a, b in combinations(labels, 2):
         rng = np.random.default_rng(SEED)
-        result = paired_difference(values[a], values[b], stratum, rng=rng)
+        result = paired_difference(values[a], values[b], stratum, cluster, rng=rng)
         if result.mean is not None:
             low, high = (None, None) if result.interval is None else np.clip(result.interval, -most, most).tolist()
-            found.append(Difference(a, b, result.mean, low, high, result.p, result.n))
+            found.append(Difference(a, b, result.mean, low, high, result.p, result.n, clusters=result.clusters))
     corrected = holm([difference.p for difference in found])
     return [replace(difference, p_holm=p) for difference, p in zip(found, corrected, strict=True)]
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from worldgauge.core.model import PRIVILEGED
 from worldgauge.engine.result import TaskCounts
 from worldgauge.engine.suite.contract import Failure, Score
+from worldgauge.engine.suite.tables import clusters_by_task
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class ComparedRun:
         failed: Tasks without scores.
         speeds: What was measured of the answers, for each task with a record (`engine.result.list_speeds`).
         bridges: Facts of the rate bridges of its records (`engine.result.list_bridges`).
+        told: Number of notes of the model in each record (`engine.result.list_told`).
         fps: Rate of its own, in frames per second. None for any.
     """
 
@@ -66,6 +68,7 @@ class ComparedRun:
     failed: tuple[Failure, ...] = ()
     speeds: tuple[Mapping[str, Any] | None, ...] = ()
     bridges: tuple[Mapping[str, Any], ...] = ()
+    told: tuple[int, ...] = ()
     fps: float | None = None
 
     @cached_property
@@ -84,6 +87,17 @@ class ComparedRun:
     def counts(self) -> TaskCounts:
         """How its tasks ended."""
         return TaskCounts.of(outcome.end for outcome in self.outcomes)
+
+    @cached_property
+    def whoever(self) -> dict[str, Any] | None:
+        """Identity of the subject, whatever it is shown. None where the run does not tell it."""
+        identity = self.facts["subject"].get("identity")
+        if identity is None:
+            return None
+        settings = {
+            name: value for name, value in identity.get("settings", {}).items() if name not in ("shown", "context")
+        }
+        return {**identity, "max_context": None, "settings": settings}
 
     @property
     def is_truth(self) -> bool:
@@ -133,6 +147,30 @@ class Evidence:
         """Group of each task, sorted by table cell, with numbers in numeric order."""
         found = {score.task: score.group for e in self.runs for score in e.scores}
         return dict(sorted(found.items(), key=lambda item: (_natural(cell_of(item[1])), _natural(item[0]))))
+
+    @cached_property
+    def clusters(self) -> Mapping[str, str]:
+        """Cluster of each task."""
+        return clusters_by_task({run.label: run.scores for run in self.runs})
+
+    def shown_less(self, run: ComparedRun) -> ComparedRun | None:
+        """The same model shown fewer frames: by its setting "shown" or "context", or by that of the run.
+
+        Args:
+            run: A run of this report.
+
+        Returns:
+            The run with the fewest frames. None where there is none.
+        """
+        less = [
+            other
+            for other in self.runs
+            if other.context is not None
+            and (run.context is None or other.context < run.context)
+            and run.whoever is not None
+            and other.whoever == run.whoever
+        ]
+        return min(less, key=lambda other: other.context or 0, default=None)
 
     def has(self, metric: str) -> bool:
         """Whether any subject has a value of `metric`."""

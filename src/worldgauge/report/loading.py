@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import (
     find_runs,
+    is_older_than_clusters,
     list_bridges,
     list_failures,
     list_speeds,
+    list_told,
     read_current_lines,
+    read_scores,
     task_ending,
 )
 from worldgauge.engine.store import RunFolder, record_entry
@@ -23,6 +27,7 @@ from worldgauge.engine.suite.contract import Task
 from worldgauge.report.evidence import ComparedRun, Evidence, TaskEnding, unique_labels
 
 log = logging.getLogger(__name__)
+_LEFT_OUT = "A run is left out: {}."
 
 
 def load_evidence(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
@@ -36,21 +41,77 @@ def load_evidence(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
 
     Raises:
         UsageError: When the runs are of several suites, or no folder is given.
-        RunError: When a run cannot be read.
+        RunError: When no run can be read. One of several that cannot is left out, and a note says so.
     """
     folders = find_runs(paths)
     if not folders:
         raise UsageError("a report needs at least one run folder")
-    facts = [folder.facts() for folder in folders]
+    readable, damaged = _readable(folders)
+    if not readable:
+        raise damaged[0]
+    facts = [fact for _, fact in readable]
     names = sorted({str(fact["suite"]) for fact in facts})
     if len(names) > 1:
         raise UsageError(f"these runs are of the suites {', '.join(names)}; write one report for each")
     suite = open_suite(names[0], facts[0]["settings"])
     labels = unique_labels([fact["subject"]["name"] for fact in facts], [_marks(fact) for fact in facts])
-    runs = [_read_run(*each) for each in zip(folders, facts, labels, strict=True)]
+    runs = []
+    for (folder, fact), label in zip(readable, labels, strict=True):
+        try:
+            runs.append(_read_run(suite, folder, fact, label))
+        except RunError as unreadable:
+            damaged.append(unreadable)
+    if not runs:
+        raise damaged[0]
+    for error in damaged:
+        log.warning("%s", error)
     order = {name: place for place, name in enumerate(suite.references)}
     runs.sort(key=lambda e: (e.kind == "reference", order.get(e.source, -1)))
-    return Evidence(suite.name, facts[0]["settings"], tuple(runs), _mismatches(facts)), suite
+    old = [run.label for run in runs if is_older_than_clusters(RunFolder(run.directory))]
+    notes = (*_mismatches(facts), *_age(old), *(_LEFT_OUT.format(error) for error in damaged))
+    return Evidence(suite.name, facts[0]["settings"], tuple(runs), notes), suite
+
+
+def _readable(folders: Sequence[RunFolder]) -> tuple[list[tuple[RunFolder, dict[str, Any]]], list[RunError]]:
+    """Runs whose run.json can be read, with it, and what is wrong with the others."""
+    readable, damaged = [], []
+    for folder in folders:
+        try:
+            readable.append((folder, folder.facts()))
+        except RunError as error:
+            damaged.append(error)
+    return readable, damaged
+
+
+def without_damaged(evidence: Evidence, suite: Suite) -> Evidence:
+    """The runs whose scores the suite can put into tables, with a note on each of the others.
+
+    Args:
+        evidence: The runs.
+        suite: Their suite.
+
+    Returns:
+        The evidence; the same where nothing is wrong.
+
+    Raises:
+        RunError: No run is left.
+    """
+    sound, damaged = [], []
+    for run in evidence.runs:
+        try:
+            suite.all_tables({run.label: run.scores}, {run.label: run.kind}, {run.label: run.failed})
+            sound.append(run)
+        except Exception as error:  # of any suite, on files that anybody may have written
+            path = RunFolder(run.directory).scores_path
+            damaged.append(
+                f"{path}: not the scores of a run of {suite.name} ({type(error).__name__}: {error}); "
+                f"write them again from the records: worldgauge score {run.directory}"
+            )
+    if damaged and not sound:
+        raise RunError(damaged[0])
+    for text in damaged:
+        log.warning("%s", text)
+    return replace(evidence, runs=tuple(sound), notes=(*evidence.notes, *map(_LEFT_OUT.format, damaged)))
 
 
 def read_tasks(evidence: Evidence) -> dict[str, Task]:
@@ -69,7 +130,7 @@ def read_tasks(evidence: Evidence) -> dict[str, Task]:
     return found
 
 
-def _read_run(folder: RunFolder, facts: Mapping[str, Any], label: str) -> ComparedRun:
+def _read_run(suite: Suite, folder: RunFolder, facts: Mapping[str, Any], label: str) -> ComparedRun:
     subject = facts["subject"]
     outcomes, rollouts = [], {}
     lines = read_current_lines(folder)
@@ -89,12 +150,13 @@ def _read_run(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Compar
         _context(facts),
         facts,
         folder.directory,
-        tuple(score for _, score in folder.scores()),
+        tuple(read_scores(folder, suite)),
         tuple(outcomes),
         rollouts,
         tuple(list_failures(folder, lines)),
         tuple(list_speeds(lines)),
         tuple(list_bridges(folder, lines)),
+        tuple(list_told(lines)),
         subject["identity"].get("fps"),
     )
 
@@ -121,6 +183,16 @@ def _context(facts: Mapping[str, Any]) -> int | None:
 def _marks(facts: Mapping[str, Any]) -> tuple[str, ...]:
     """What may tell two runs of one subject apart."""
     return f"@{_context(facts) or 'all'}", f"seed {facts['seed']}"
+
+
+def _age(old: Sequence[str]) -> list[str]:
+    """What a reader must know of runs whose scores do not say what they share."""
+    if not old:
+        return []
+    return [
+        f"The scores of {', '.join(old)} are older than clusters, which are taken from the ids of tasks. Where ids "
+        "tell nothing, tasks count as independent and intervals may be too narrow."
+    ]
 
 
 def _mismatches(facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

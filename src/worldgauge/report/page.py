@@ -16,9 +16,10 @@ from markupsafe import Markup
 
 from worldgauge.core.statistics import FEWEST_RESAMPLED
 from worldgauge.engine.open_suite import open_suite
-from worldgauge.engine.result import with_motion, with_notes
+from worldgauge.engine.result import told_notes, with_motion, with_notes
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.bridge_reference import TRUTH
 from worldgauge.engine.suite.contract import Table
 from worldgauge.engine.suite.rate_bridge import bridge_notes
 from worldgauge.engine.suite.speed import speed_table
@@ -34,7 +35,7 @@ from worldgauge.report.compare import Comparison, Difference, Standing, compare
 from worldgauge.report.evidence import Evidence, cell_of, columns_by, keys_of
 from worldgauge.report.film_selection import find_extremes, select_tasks
 from worldgauge.report.films.task_cards import make_task_cards, room_for
-from worldgauge.report.loading import load_evidence, read_tasks
+from worldgauge.report.loading import load_evidence, read_tasks, without_damaged
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
 from worldgauge.report.verdict import NOTHING, verdict
 from worldgauge.report.wording import Vocabulary
@@ -63,7 +64,8 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Pat
     Raises:
         UsageError: When the runs are of several suites, or of one that holds no votes.
         DataError: When the votes cannot be read, or are about other runs.
-        RunError: When a run cannot be read, or the page cannot be written.
+        RunError: When no run can be read, or the page cannot be written. Of several runs one that is damaged is left
+            out, and the page says so.
     """
     evidence, suite = load_evidence(runs)
     more = [] if votes is None else [suite.vote_table(votes, runs)]
@@ -72,7 +74,14 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Pat
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(error, path.parent) from error
-    atomic_write(path, render(evidence, suite, films, more))
+    try:
+        text = render(evidence, suite, films, more)
+    except Exception:
+        sound = without_damaged(evidence, suite)
+        if len(sound.runs) == len(evidence.runs):
+            raise
+        text = render(sound, suite, films, more)
+    atomic_write(path, text)
     return path
 
 
@@ -93,7 +102,9 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
     failed = {e.label: e.failed for e in evidence.runs}
     made = suite.all_tables({e.label: e.scores for e in evidence.runs}, kinds, failed)
     made = with_motion(made, {e.label: e.facts["subject"] for e in evidence.runs})
-    made = [*with_notes(made, bridge_notes({e.label: e.bridges for e in evidence.runs})), *more]
+    truths = [e.label for e in evidence.runs if e.source == TRUTH]
+    told = told_notes({e.label: e.told for e in evidence.runs})
+    made = [*with_notes(made, [*bridge_notes({e.label: e.bridges for e in evidence.runs}, truths), *told]), *more]
     speed = speed_table({e.label: e.speeds for e in evidence.runs}, kinds)
     if made and speed is not None:
         made.append(speed)
@@ -157,7 +168,7 @@ def _results(
     bounds = metric_bounds(metric)
     flags = {row.label: row.flag for row in headline.rows if row.flag}
     balanced = suite.balanced_by
-    compared = compare(evidence, metric, higher=higher, bounds=bounds, flags=flags, balanced=balanced)
+    compared = compare(evidence, metric, higher=higher, bounds=bounds, flags=flags, balanced=balanced, table=headline)
     by, panel_of = _panels(evidence, headline, framed, f"all {said.tasks}")
     shown = appearance(evidence) if any(table.metric == SHARPNESS for table in made) else None
     floor: Sequence[str] = suite.floor_references
@@ -168,7 +179,17 @@ def _results(
         "name": name,
         "by": by,
         "mixed": mixed,
-        "verdict": verdict(evidence, name, compared, shown, higher=higher, floor=floor, claim=claim, words=said),
+        "verdict": verdict(
+            evidence,
+            name,
+            compared,
+            shown,
+            higher=higher,
+            floor=floor,
+            claim=claim,
+            memory=suite.claims_memory,
+            words=said,
+        ),
         "headline": tables.view_table("headline", headline, styles, {e.label: e.sees for e in evidence.runs}),
         "sharp": charts.sharp_yet_wrong(evidence, styles, metric, name, compared, shown, floor) if shown else None,
         "appearance": shown,
@@ -190,6 +211,7 @@ def _results(
         "matrix": _matrix(compared),
         "pairs": compared.pairs,
         "can_order": compared.can_order,
+        "clusters": max((pair.clusters for pair in compared.pairs), default=0),
         "budget": charts.memory_budget(styles, name, compared, budgets, unit=unit) if budgets else None,
     }
 

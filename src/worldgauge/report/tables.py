@@ -119,7 +119,8 @@ def view_table(
         The table for the page.
     """
     rows = table.rows
-    counts = [_column_count([row.cells[k] for row in rows]) for k in range(len(table.columns))]
+    counts = [_most_common([row.cells[k].n for row in rows]) for k in range(len(table.columns))]
+    clusters = [_most_common([row.cells[k].clusters or 0 for row in rows]) for k in range(len(table.columns))]
     betters = table.betters or (table.better,) * len(table.columns)
     compared = [row for row in rows if row.label in styles and row.kind != "published" and not row.flag]
     scales = [_scale(rows, [k]) for k in range(len(betters))] if table.betters else [_scale(rows)] * len(betters)
@@ -146,7 +147,7 @@ def view_table(
         ident,
         table.title,
         "" if table.betters else direction(table.better),
-        tuple((name, f"n = {n}" if n is not None else "") for name, n in zip(table.columns, counts, strict=True)),
+        tuple(zip(table.columns, map(_counted, counts, clusters), strict=True)),
         tuple((HEADINGS[kind], tuple(found)) for kind, found in views.items() if found),
         table.notes,
         any(best),
@@ -208,9 +209,13 @@ def _digits_printed(table: Table) -> list[int]:
     return [max((len(f"{v:g}".partition(".")[2]) for v in column), default=0) for column in known]
 
 
-def _column_count(cells: Sequence[Cell]) -> int | None:
-    """The number of trajectories that most cells of a column have; None without cells."""
-    counts = [cell.n for cell in cells]
+def _counted(n: int | None, clusters: int | None) -> str:
+    """ "n = 40", or "n = 40 in 4 clusters" where trajectories are not independent."""
+    return "" if n is None else f"n = {n} in {clusters} clusters" if clusters and clusters < n else f"n = {n}"
+
+
+def _most_common(counts: Sequence[int]) -> int | None:
+    """The number that most cells of a column have; None without cells."""
     return max(set(counts), key=lambda n: (counts.count(n), n)) if counts else None
 
 

@@ -24,6 +24,8 @@ class Verdict:
     support: tuple[str, ...]
 
 
+HEDGE = "hedge"
+"""The reference that a claim of memory is made beside: what an error in pixels rewards in a model without memory."""
 NOTHING = Verdict("Nothing was scored.", ())
 _PLAIN = Vocabulary()
 
@@ -37,11 +39,13 @@ def verdict(
     higher: bool,
     floor: Collection[str] = (),
     claim: str = "",
+    memory: bool = False,
     words: Vocabulary = _PLAIN,
 ) -> Verdict:
     """Decide whether models keep the suite's claim.
 
-    A model keeps it when it beats every floor reference by a clear difference.
+    A model keeps it when it beats every floor reference by a clear difference. A claim of memory takes more: the
+    reference `hedge` among them, and, of a model under test, the same model shown less.
 
     Models under test are judged, or, where none was run, references that saw nothing hidden. Flagged ones are not
     judged, but a flag does not remove a floor reference. Without a claim the verdict only says who leads.
@@ -54,6 +58,7 @@ def verdict(
         higher: Whether higher values are better.
         floor: Sources of the floor references.
         claim: The claim, as a verb in the third person.
+        memory: Whether the claim is of memory.
         words: Words of the page.
 
     Returns:
@@ -70,6 +75,9 @@ def verdict(
         for e in evidence.runs
         if not e.privileged and e.source not in floor and e.label in means and e.label not in flags
     ]
+    if memory:
+        shorter = [less.label for run in fair if (less := evidence.shown_less(run)) is not None]
+        fair = [run for run in fair if run.label not in shorter]
     tested = [e.label for e in fair if e.kind == "subject"]
     yardsticks = [e.label for e in fair if e.kind == "reference"]
     bar = [e.label for e in evidence.runs if e.source in floor and e.label in means]
@@ -81,12 +89,8 @@ def verdict(
         missing = "" if not claim else _none_judged(evidence, flags, words) if not judged else no_bar
         leading = _leading(compared, judged or [label for label in means if label not in flags], name, missing, words)
         return Verdict(leading.headline, (*leading.support, *tail))
-    sign = 1 if higher else -1
-    passed = []
-    for label in judged:
-        pairs = [compared.signed.get((label, other)) for other in bar]
-        if all(pair is not None and pair.clear and sign * pair.mean > 0 for pair in pairs):
-            passed.append(label)
+    lacking = {label: _lacking(evidence, compared, label, bar, words.lacks, memory=memory) for label in judged}
+    passed = [label for label in judged if not lacking[label]]
     best, strongest = _best(compared, passed or judged), _best(compared, bar)
     support = [_evidence_for(best, strongest, compared.signed.get((best.label, strongest.label)), name, words)]
     if tested and yardsticks:
@@ -100,8 +104,48 @@ def verdict(
             else ""
         )
         support.append(f"Only references are compared, {_none_judged(evidence, flags, words)}{unjudged}.")
-    headline = _headline(tested, passed, claim, words.lacks) if tested else _headline_of_references(passed, bar, claim)
+    if tested:
+        headline = _headline(tested, lacking, claim, f"references that {words.lacks}", memory=memory)
+    else:
+        headline = _headline_of_references(lacking, bar, claim, memory=memory)
+    if memory and len(judged) > 1:
+        support += [f"Not shown of {label}: {listed(why)}." for label, why in lacking.items() if why]
     return Verdict(headline, (*support, *tail))
+
+
+def _lacking(
+    evidence: Evidence, compared: Comparison, label: str, bar: Sequence[str], lacks: str, *, memory: bool
+) -> list[str]:
+    """What a claim needs and the data do not show of one subject; empty where they show all of it."""
+    why = []
+    if not all(_beats(compared, label, other) for other in bar):
+        why.append(f"it is not measurably better than references that {lacks}")
+    if not memory:
+        return why
+    run = evidence[label]
+    if not any(evidence[other].source == HEDGE for other in bar):
+        why.append(f"the reference '{HEDGE}' was not run with it")
+    less = evidence.shown_less(run)
+    if less is not None:
+        if not _beats(compared, label, less.label):
+            why.append(f"it is not measurably better than itself shown {times(less.context or 0, 'frame', 'frames')}")
+    elif run.kind == "subject" and run.context == 1:
+        why.append("it was shown a single frame")
+    elif run.kind == "subject":
+        why.append(f"it was not run with less to see (as '{_less_of(run)}')")
+    return why
+
+
+def _beats(compared: Comparison, label: str, other: str) -> bool:
+    """Whether the corrected paired test shows that `label` is better than `other`."""
+    pair = compared.signed.get((label, other))
+    return pair is not None and pair.clear and (pair.mean > 0) == compared.higher
+
+
+def _less_of(run: ComparedRun) -> str:
+    """How the model is named that is shown one frame."""
+    name = str(run.facts["subject"].get("model", run.source))
+    return f"{name}{'&' if '?' in name else '?'}shown=1"
 
 
 def _flagged(flags: Mapping[str, str]) -> str:
@@ -152,16 +196,22 @@ def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: st
     return Verdict(headline, (f"The next is {second.label}. {_paired(pair)} The difference {outcome}.",))
 
 
-def _headline(tested: Sequence[str], passed: Sequence[str], claim: str, lacks: str) -> str:
-    count = len(tested)
-    bar = f"better than references that {lacks}"
+def _headline(
+    tested: Sequence[str], lacking: Mapping[str, Sequence[str]], claim: str, references: str, *, memory: bool
+) -> str:
+    count, passed = len(tested), [label for label in tested if not lacking[label]]
+    bar = f"better than {references}"
     if count == 1:
+        (only,) = tested
         if passed:
-            return f"{tested[0]} {claim}, {bar}."
-        return f"Nothing shows that {tested[0]} {claim}: it is not measurably {bar}."
+            return f"{only} {claim}, {bar}{' and than itself shown less' if memory else ''}."
+        return f"Nothing shows that {only} {claim}: {listed(lacking[only])}."
+    if not passed and memory:
+        return f"Nothing shows that {'either' if count == 2 else 'any'} of {count} models {claim}."
     if not passed:
         who = "Neither of 2 models" if count == 2 else f"None of {count} models"
         return f"{who} {claim} measurably {bar}."
+    bar += (" and than itself shown less" if len(passed) == 1 else " and than themselves shown less") if memory else ""
     if len(passed) == 1:
         return f"Of {count} models only {passed[0]} {claim} {bar}."
     if len(passed) == count:
@@ -169,7 +219,13 @@ def _headline(tested: Sequence[str], passed: Sequence[str], claim: str, lacks: s
     return f"Of {count} models each of {listed(passed)} {claim} {bar}."
 
 
-def _headline_of_references(passed: Sequence[str], bar: Sequence[str], claim: str) -> str:
+def _headline_of_references(
+    lacking: Mapping[str, Sequence[str]], bar: Sequence[str], claim: str, *, memory: bool
+) -> str:
+    passed = [label for label, why in lacking.items() if not why]
+    if not passed and len(lacking) == 1 and memory:
+        ((only, why),) = lacking.items()
+        return f"References only; that {only} {claim} is not shown, since {listed(why)}."
     if not passed:
         return f"References only, and not one {claim} measurably better than {listed([_quoted(b) for b in bar])}."
     who = f"Only {passed[0]}" if len(passed) == 1 else f"Each of {listed(passed)}"

@@ -14,14 +14,24 @@ import numpy as np
 from worldgauge.core.actions import Actions, ActionSpace
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError, WorldgaugeError
 from worldgauge.core.model import FORM_OF, PRIVILEGED, ModelSpec, Needs, RolloutRequest, check_chunk
-from worldgauge_serve import MAX_BYTES, MAX_HEADER_BYTES, VERSION, VERSIONS, Arrays, ArraySpec, Header
+from worldgauge_serve import (
+    MAX_BYTES,
+    MAX_HEADER_BYTES,
+    MAX_NOTE,
+    MAX_NOTES,
+    VERSION,
+    VERSIONS,
+    Arrays,
+    ArraySpec,
+    Header,
+)
 
 MAX_NAME = 200
 MAX_TEXT = 10_000
 MAX_TOGETHER = 128
 """Requests of one message: of its 1024 arrays each has up to six, of its header each about a kilobyte."""
 _REST_BYTES = 1 << 14
-_HEADER_BYTES, _LETTER_BYTES = 1 << 12, 12
+_HEADER_BYTES, _LETTER_BYTES, _PROMPT_LETTERS = 1 << 12, 12, 3
 """Of the header: what a request takes besides its words, and the most that a letter of those does."""
 
 Serves = Literal["model", "estimator"]
@@ -104,7 +114,7 @@ def rollout_message(
         name: Id of the message.
         deadline_s: Longest silence in seconds.
         version: Version of the protocol that the server speaks. In version 1 a request holds one form of the future,
-            and no caption.
+            no caption and no prompts.
 
     Returns:
         Header and arrays.
@@ -124,7 +134,7 @@ def rollout_message(
     for number, request in enumerate(requests):
         header, own = _request(request if version > 1 else _bound(request, spec), "depth" in spec.inputs)
         if version == 1:
-            del header["caption"]
+            del header["caption"], header["prompts"]
         asked.append(header)
         arrays.update({f"{number}/{key}": array for key, array in own.items()})
     return {"type": "rollout", "version": version, "id": name, "requests": asked, "deadline_s": deadline_s}, arrays
@@ -143,7 +153,9 @@ def parts_of(requests: Sequence[RolloutRequest], spec: ModelSpec) -> Iterator[Se
     start, size, words = 0, 0, 0
     for at, request in enumerate(requests):
         own = _size(request, "depth" in spec.inputs) + _REST_BYTES
-        told = _LETTER_BYTES * (len(request.text or "") + len(request.caption or "")) + _HEADER_BYTES
+        letters = len(request.text or "") + len(request.caption or "")
+        letters += sum(len(prompt.text) + _PROMPT_LETTERS for prompt in request.prompts or ())
+        told = _LETTER_BYTES * letters + _HEADER_BYTES
         full = size + own > MAX_BYTES // 2 or words + told > MAX_HEADER_BYTES or at - start == MAX_TOGETHER
         if at > start and full:
             yield requests[start:at]
@@ -194,6 +206,7 @@ class Receipt:
             raise SubjectError(f"{self._who} answers question {short(header.get('id'))}, which was not asked")
         if kind in ("done", "error") and not names:
             gpu_peak_of(header, self._who)
+            notes_of(header, self._who)
             return
         if kind != "chunk" or names != ["frames"] or type(index) is not int or not 0 <= index < len(self._done):
             raise SubjectError(
@@ -254,6 +267,28 @@ def gpu_peak_of(header: Header, who: str) -> int | None:
     if given is not None and (type(given) is not int or not 0 <= given < 1 << 50):
         raise SubjectError(f"{who}: gpu_peak_bytes is {short(given)}; give a whole number of bytes, or leave it out")
     return given
+
+
+def notes_of(header: Header, who: str) -> tuple[str, ...]:
+    """What a server tells about an answer at its end.
+
+    Args:
+        header: Header of the message.
+        who: Name of the server, for messages.
+
+    Returns:
+        Its notes, in order; none where it tells nothing.
+
+    Raises:
+        SubjectError: The field holds something else.
+    """
+    given = header.get("notes", [])
+    fine = isinstance(given, list) and len(given) <= MAX_NOTES
+    if not fine or not all(isinstance(one, str) and len(one) <= MAX_NOTE for one in given):
+        raise SubjectError(
+            f"{who}: notes is {short(given)}; give at most {MAX_NOTES} texts of {MAX_NOTE} characters, or leave it out"
+        )
+    return tuple(" ".join(plain(one).split()) for one in given)
 
 
 def said_by(header: Header, who: str, own: type[SubjectError] = SubjectError) -> WorldgaugeError:
@@ -349,6 +384,7 @@ def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[s
         "seed": request.seed,
         "text": request.text,
         "caption": request.caption,
+        "prompts": None if request.prompts is None else [prompt._asdict() for prompt in request.prompts],
         "fps": context.clip.fps,
         "camera": {**_NO_INTRINSICS, **asdict(context.camera)},
         "space": _space(context.actions.space),

@@ -20,6 +20,7 @@ from worldgauge.serving.messages import (
     Spec,
     gpu_peak_of,
     hello_of,
+    notes_of,
     parts_of,
     rollout_message,
     spec_of,
@@ -184,12 +185,14 @@ class RemoteModel(Remote[ModelSpec]):
         exact: Whether frames that were not requested in this form are refused on arrival; a check that judges them
             needs to see them.
         gpu_peak_bytes: Most GPU memory that the last answer took, as the server tells it. None where it does not.
+        notes: What the server tells about its last answer, in order.
     """
 
     serves = "model"
     awaited = "frame"
     exact = True
     gpu_peak_bytes: int | None = None
+    notes: tuple[str, ...] = ()
 
     def rollout(self, request: RolloutRequest) -> Generator[Frames]:
         """Run one rollout. Closing the iterator early cancels the rest.
@@ -253,13 +256,14 @@ class RemoteModel(Remote[ModelSpec]):
         def judge() -> Receipt:
             return Receipt(self._who, self.spec.name, name, requests, exact=self.exact)
 
-        self.gpu_peak_bytes = None
+        self.gpu_peak_bytes, self.notes = None, ()
         with closing(self._messages(header, arrays, judge)) as messages:
             for said, frames in messages:
                 if said["type"] == "chunk":
                     yield said["index"], frames["frames"]
                 elif said["type"] == "done":
                     self.gpu_peak_bytes = gpu_peak_of(said, self._who)
+                    self.notes = notes_of(said, self._who)
 
 
 @contextmanager

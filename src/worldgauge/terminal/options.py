@@ -62,7 +62,8 @@ References = Annotated[
     bool | None,
     typer.Option(
         "--references/--no-references",
-        help="Also run all reference models of the suite, or none. By default only those that its tables always show.",
+        help="Also run all reference models of the suite, or none. By default only those that its tables always show, "
+        "and the truth at the rate of a model that no recording has.",
     ),
 ]
 Settings = Annotated[
@@ -104,14 +105,30 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
     """
     from worldgauge_serve import value_of
 
-    found: dict[str, Any] = {}
-    for pair in pairs or []:
+    return {name: value_of(value) for name, value in texts_of(pairs or [], "--set").items()}
+
+
+def texts_of(pairs: list[str], option: str) -> dict[str, str]:
+    """Read the texts of an option that takes NAME=VALUE.
+
+    Args:
+        pairs: Texts NAME=VALUE.
+        option: The option, for messages.
+
+    Returns:
+        Texts by name.
+
+    Raises:
+        UsageError: For text in another form, or a name that is given twice.
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"--set takes NAME=VALUE, not '{pair}'")
+            raise UsageError(f"{option} takes NAME=VALUE, not '{pair}'")
         if name in found:
-            raise UsageError(f"--set gives '{name}' twice")
-        found[name] = value_of(value)
+            raise UsageError(f"{option} gives '{name}' twice")
+        found[name] = value
     return found
 
 

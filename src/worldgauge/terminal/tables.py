@@ -31,6 +31,8 @@ def headline(table: Table, console: Console | None = None) -> None:
     labels = [(row.label, row.flag) if row.flag else (row.label,) for row in table.rows]
     cells = [Column(name, [_cell(row.cells[k]) for row in table.rows]) for k, name in enumerate(columns)]
     _print_lines(lay_out_numbers(labels, cells, _width(console)), _styles(table), console)
+    if any(cell.clusters not in (None, cell.n) for row in table.rows for cell in row.cells):
+        print_text("n=40 in 4: of 4 clusters, which count as independent, not the 40.", console=console)
     references = [row.label for row in table.rows if row.kind == "reference"]
     if references:
         print_text(f"References: {', '.join(references)}", console=console)
@@ -144,7 +146,8 @@ def _missing(tables: Sequence[Table]) -> None:
 
 
 def _cell(cell: Cell) -> tuple[str, ...]:
-    return tuple(part for part in (number(cell.mean), interval(cell.low, cell.high), f"n={cell.n}") if part)
+    count = f"n={cell.n}" if cell.clusters in (None, cell.n) else f"n={cell.n} in {cell.clusters}"
+    return tuple(part for part in (number(cell.mean), interval(cell.low, cell.high), count) if part)
 
 
 def _short(value: float) -> str:

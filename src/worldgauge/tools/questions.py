@@ -239,6 +239,7 @@ def _facts(request: RolloutRequest) -> dict[str, Any]:
         "seed": request.seed,
         "caption": request.caption,
         "text": request.text,
+        "prompts": None if request.prompts is None else [prompt._asdict() for prompt in request.prompts],
         "start": START,
         "context": {"video": CONTEXT, "frames": len(context)},
         "view": "perspective" if known else "panorama",

@@ -69,3 +69,7 @@ def test_a_record_tells_how_many_frames_were_made_where_more_were_than_asked_for
     assert (record.facts["frames_generated"], record.facts["frames_made"]) == (N - START, 8)
     assert [one.horizon for one in model.asked] == [8]
     assert "frames_made" not in Walks().perform(Task("walks", "x", {}, "x"), Listens("actions"), task_context).facts
+
+
+def test_the_rate_of_a_task_is_that_of_its_recording() -> None:
+    assert Walks().rates(Task("walks", "x", {}, "x")) == {20.0}

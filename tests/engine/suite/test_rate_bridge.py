@@ -424,9 +424,10 @@ def test_a_path_of_no_rotations_is_the_failure_of_the_model(tmp_path: Path) -> N
 def test_notes_name_who_was_asked_at_another_rate() -> None:
     bridges = [RateBridge(16, 24, 97).facts, RateBridge(16, 24, 96).facts]
     own = {"own_fps": 16.0, "fps": 10.0, "drawn": None, "frames_asked": 128, "never_imagined": 0}
-    assert bridge_notes({"a": bridges, "b": [], "c": [own]}) == [
+    assert bridge_notes({"a": bridges, "b": [], "c": [own]}, ["c"]) == [
         "a was asked at 16 frames/s, drawn at 24 (nearest); 1 of 193 frames were never imagined.",
-        "c was asked at 16 frames/s, judged at the times of its own frames.",
+        "c was asked at 16 frames/s, judged at the times of its own frames. "
+        "It is the truth: what its row lacks is what this alone costs.",
     ]
 
 

@@ -18,6 +18,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.run import run, score
 from worldgauge.engine.suite.speed import Stopwatch, speed_table
 from worldgauge.report.page import write_report
+from worldgauge_serve import forget_notes, note, notes
 
 
 class Clock:
@@ -109,6 +110,34 @@ def test_gpu_memory_of_a_model_in_this_process_is_that_of_torch(monkeypatch: pyt
     assert (watch.plain() or {"gpu_peak_bytes": 0})["gpu_peak_bytes"] is None, "a torch without cuda"
 
 
+class Tells(Works):
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        note(f"{request.horizon} frames are bent")
+        yield from super().rollout(request)
+
+
+def test_what_a_model_notes_is_kept(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    note("before any question")
+    watch = Stopwatch()
+    for horizon in (6, 2, 6):
+        list(watch.rollout(Tells(clock), question(horizon)))
+    assert watch.notes == ["6 frames are bent", "2 frames are bent"]
+    assert "6 frames are bent" in capsys.readouterr().err
+    quiet = Stopwatch()
+    list(quiet.rollout(Works(clock), question(6)))
+    assert quiet.notes == []
+
+
+def test_notes_are_limited() -> None:
+    forget_notes()
+    for n in range(200):
+        note(f"{n} " + 600 * "x")
+    assert len(notes()) == 100
+    assert {len(one) for one in notes()} == {500}
+    forget_notes()
+    assert notes() == ()
+
+
 def test_the_table_has_means_over_tasks() -> None:
     one = {"questions": 1, "first_s": 2.0, "frames": 30, "seconds": 10.0, "gpu_peak_bytes": 3_000_000_000}
     table = speed_table(
@@ -154,6 +183,31 @@ def test_a_run_keeps_speed_in_its_journal_alone(
     worked()
     run("echo", model="enginedoubles:Steady", data=data, out=tmp_path / "a")
     assert worked() == [], "another speed is nothing to repeat"
+
+
+def test_a_record_holds_what_the_model_noted(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    steady = doubles.Steady()
+    plain, draw = run("echo", model=doubles.Steady(), data=data, out=tmp_path / "plain"), steady.rollout
+
+    asked: list[str] = []
+
+    def told(request: RolloutRequest) -> Iterator[Frames]:
+        asked.append(request.task)
+        if len(asked) <= 2:
+            note("one thing is bent")
+        yield from draw(request)
+
+    steady.rollout = told
+    result = run("echo", model=steady, data=data, out=tmp_path / "told")
+    facts = [loads(path.read_text())["facts"] for path in sorted((tmp_path / "told").rglob("record.json"))]
+    assert sum(one.get("notes") == ["one thing is bent"] for one in facts) == 2
+    assert sum("notes" in one for one in facts) == 2
+    assert [line.get("notes") for line in journal(tmp_path / "told" / "steady")].count(1) == 2
+    assert "steady told something about 2 of 4 tasks: see the notes in their records." in result.table()[0].notes
+    assert not any("told something" in line for line in plain.table()[0].notes)
+    assert score(tmp_path / "told", settings={"gain": 2.0}).table()[0].notes == result.table()[0].notes
+    page = write_report([tmp_path / "told"], tmp_path / "page.html", films=0).read_text()
+    assert "told something about 2 of 4 tasks" in page
 
 
 def test_speed_outlives_other_scores(data: Path, tmp_path: Path, doubles: ModuleType) -> None:

@@ -15,7 +15,6 @@ from worldgauge.models.adapters import fastvideo
 from worldgauge.models.adapters.fastvideo import (
     MODELS,
     FastVideo,
-    length_of,
     segments,
     straight,
 )
@@ -64,17 +63,35 @@ def test_what_no_key_can_say_is_told(capsys: pytest.CaptureFixture[str], engine:
     assert call["keyboard_cond"][0, :9].tolist() == [[1, 0]] * 2 + [[0, 0]] * 7
     np.testing.assert_allclose(call["mouse_cond"][0, :9], [[0, 0]] * 4 + [[0, 0.1]] * 3 + [[0.1, 0]] * 2, atol=1e-6)
     said = capsys.readouterr().err
-    assert "no key for the move of 2 of 9 frames" in said
-    assert "5 of 9 turns pass 1 degrees a frame" in said
+    assert "no key for the move of 2 frames" in said
+    assert "5 turns pass 1 degrees a frame" in said
     hand = Actions(HAND_POSES, np.zeros((9, 7), np.float32))
     with pytest.raises(NotApplicable, match="'hand-poses' move no camera"):
         next(iter(gta.rollout(replace(request, actions=hand))))
 
 
-def test_lengths_of_calls() -> None:
-    assert [length_of(n, (57, 40, 0), 0) for n in (2, 57, 58, 97, 98)] == [57, 57, 97, 97, 137]
-    assert [length_of(n, (9, 12, 597), 33) for n in (2, 10, 22, 33, 400)] == [9, 21, 33, 33, 33]
-    assert length_of(500, (33, 0, 33), 33) == 33
+@pytest.mark.parametrize(
+    ("name", "frames", "lengths", "chunk"),
+    [
+        (MG2, 0, "9+12n", 596),
+        (MG2, 33, "9+12n", 32),
+        (MG3, 0, "57+40n", 56),
+        (MG3, 97, "57+40n", 96),
+        ("FastVideo/LingBot-World-Base-Cam", 0, "5+4n", 80),
+        ("FastVideo/Wan2.2-TI2V-5B", 0, "120n+1", 120),
+    ],
+)
+def test_lengths_are_declared(engine: Any, name: str, frames: int, lengths: str, chunk: int) -> None:
+    spec = FastVideo(name, frames=frames).spec
+    assert (spec.lengths, spec.chunk) == (lengths, chunk)
+
+
+def test_calls_are_as_long_as_they_are_made(engine: Any) -> None:
+    """8 + 12 n frames after the picture; a longest call of 33 frames, after which the last one is padded again."""
+    for horizon, calls in ((1, [9]), (9, [21]), (32, [33]), (33, [33, 21]), (70, [33, 33, 21])):
+        engine.CALLS.clear()
+        assert len(drawn(FastVideo(MG2, frames=33, size="64x32"), horizon)) == horizon
+        assert [call["num_frames"] for call in engine.CALLS] == calls
 
 
 def test_matrix_game_2_in_one_call(engine: Any) -> None:
@@ -215,7 +232,7 @@ def test_every_known_model_declares_what_it_is() -> None:
     ("settings", "because"),
     [
         ({"model": "FastVideo/Unheard-Of"}, "is not known; known are Matrix-Game-2.0-Base"),
-        ({"model": MG2, "frames": 20}, "frames is 20; a call makes 9 frames and 12 more at a time, at most 597"),
+        ({"model": MG2, "frames": 20}, r"frames is 20; a call makes 9\+12n to 597 frames, n from 0"),
         ({"model": MG2, "size": "650x352"}, "divisible by 16"),
         ({"model": MG2, "size": "640"}, "give WIDTHxHEIGHT"),
         ({"model": MG3, "stream": True}, "stream is for Matrix-Game 2.0"),

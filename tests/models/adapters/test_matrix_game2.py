@@ -12,7 +12,7 @@ import pytest
 from support.upstream import ROOT, as_served, question, standing_in, walk_rows
 from worldgauge.core.actions import Actions
 from worldgauge.core.model import Needs, checked_rollout
-from worldgauge.models.adapters.matrix_game2 import MatrixGame2, new_latents, usable_context
+from worldgauge.models.adapters.matrix_game2 import MatrixGame2
 from worldgauge.suites.mind.actions import walk_look
 from worldgauge.tools.check_model import check_model
 
@@ -52,11 +52,31 @@ def asked(made: MatrixGame2, horizon: int, seen: int = 1) -> Any:
     return question(walk_rows(seen - 1 + horizon), seen=seen, spec=made.spec, seed=3)
 
 
-def test_lengths_of_calls_and_contexts() -> None:
-    assert [usable_context(n) for n in (1, 8, 9, 20, 21, 40)] == [1, 1, 9, 9, 21, 33]
-    assert [new_latents(1, horizon, 597) for horizon in (1, 8, 9, 20, 21)] == [3, 3, 6, 6, 9]
-    assert [new_latents(9, horizon, 597) for horizon in (1, 12, 13)] == [3, 3, 6]
-    assert new_latents(1, 5000, 597) == 150
+def test_lengths_are_declared(weights: Path) -> None:
+    one, several = model(weights).spec, model(weights, context=33).spec
+    assert (one.lengths, tuple(one.context_lengths or ())) == ("9+12n", (1,))
+    assert (several.lengths, tuple(several.context_lengths or ())) == (None, (1, 9, 21, 33))
+
+
+@pytest.mark.parametrize(
+    ("seen", "horizon", "frames", "latents"),
+    [
+        (1, 8, 597, [3]),
+        (1, 9, 597, [6]),
+        (1, 20, 597, [6]),
+        (1, 21, 21, [6, 6]),  # beyond the longest call, the last one is padded to what was declared
+        (9, 12, 597, [3 + 3]),
+        (9, 13, 597, [3 + 6]),
+        (9, 13, 21, [3 + 3, 6]),
+    ],
+)
+def test_latents_of_calls(
+    weights: Path, calls: list[Any], seen: int, horizon: int, frames: int, latents: list[int]
+) -> None:
+    """One latent frame for a picture and one for each 4 frames more, in blocks of 3."""
+    made = model(weights, context=max(seen, 1), frames=frames)
+    assert len(np.concatenate(list(checked_rollout(made, asked(made, horizon, seen=seen))))) == horizon
+    assert [call["cond_concat"].shape[2] for call in calls] == latents
 
 
 def test_one_picture(weights: Path, calls: list[Any]) -> None:
@@ -112,7 +132,7 @@ def test_fast_turns_are_clipped_and_told(weights: Path, calls: list[Any], capsys
     request = replace(asked(made, 8), actions=Actions(walk_look(2.0, 3.0), rows))
     list(checked_rollout(made, request))
     np.testing.assert_allclose(calls[0]["mouse_cond"][0, :8, 1], [-0.1] * 3 + [0] * 5, atol=1e-3)
-    assert "3 of 8 turns pass 1.5 degrees a frame; clipped" in capsys.readouterr().err
+    assert "3 turns pass 1.5 degrees a frame; clipped" in capsys.readouterr().err
 
 
 def test_the_seed_alone_decides_the_noise(weights: Path, calls: list[Any]) -> None:
@@ -135,6 +155,7 @@ def test_the_same_in_an_environment_without_worldgauge(weights: Path) -> None:
     [
         ({"context": 5}, "context is 5; give 1, or 9, 21, 33"),
         ({"frames": 100}, "frames is 100; give 9, 21, 33"),
+        ({"frames": 9, "context": 9}, "after a context of several give at least 21"),
         ({"turn_deg": 0}, "turn_deg is above 0"),
         ({"config": "configs/inference_yaml/inference_templerun.yaml"}, "'templerun' runs by itself"),
     ],

@@ -11,8 +11,9 @@ import pytest
 from support.upstream import ROOT, as_served, question, standing_in, walk_rows
 from worldgauge.core.actions import Actions
 from worldgauge.core.model import Needs, checked_rollout
+from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.models.adapters import yume
-from worldgauge.models.adapters.yume import MOVES, TURNS, Yume, levels_of, padded, prompt_of
+from worldgauge.models.adapters.yume import MOVES, TURNS, Yume, levels_of, prompt_of
 from worldgauge.suites.mind.actions import walk_look
 from worldgauge.tools.check_model import check_model
 from worldgauge_serve import NotApplicable
@@ -77,7 +78,10 @@ def test_standing_still_has_no_sentence(weights: str, stub: Any) -> None:
 def test_mixed_segments_go_by_the_majority_and_are_told(
     weights: str, stub: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    list(checked_rollout(made := model(weights), asked(made, ["W"] * 20 + ["W←"] * 13)))
+    watch = Stopwatch()
+    list(watch.rollout(made := model(weights), asked(made, ["W"] * 20 + ["W←"] * 13)))
+    (told,) = watch.notes
+    assert told == "yume: 'The camera pushes forward (W).' holds for 61 % of frames 0 to 32"
     assert stub.CALLS[0]["prompt"] == "First-person perspective.The camera pushes forward (W). A street."
     assert "(W).' holds for 61 % of frames 0 to 32" in capsys.readouterr().err
 
@@ -111,13 +115,14 @@ def test_levels_by_hand() -> None:
     np.testing.assert_allclose(levels_of(4, 1.0), [1, 0.75, 0.5, 0.25, 0])
 
 
-def test_context_of_a_video(weights: str, stub: Any) -> None:
-    frames = np.arange(20, dtype=np.uint8)[:, None, None, None].repeat(3, axis=3)
-    assert padded(frames)[:, 0, 0, 0].tolist() == list(range(3, 20))
-    assert padded(frames[:2])[:, 0, 0, 0].tolist() == [1] * 13
-    assert padded(frames[:6])[:, 0, 0, 0].tolist() == [1] * 9 + [2, 3, 4, 5]
-    list(checked_rollout(made := model(weights), asked(made, ["W"] * 4, seen=22)))
-    assert stub.CALLS[0]["known"] == 6
+@pytest.mark.parametrize(("seen", "latents"), [(1, 4), (6, 4), (13, 4), (16, 4), (17, 5), (22, 6), (40, 9)])
+def test_context_of_a_video(weights: str, stub: Any, seen: int, latents: int) -> None:
+    """A latent for the first frame and one for each 4 more; few frames are filled up to 13, many cut to 33."""
+    made = model(weights)
+    request = asked(made, ["W"] * 4, seen=seen)
+    request = replace(request, context=request.context.last(made.spec.max_context))
+    list(checked_rollout(made, request))
+    assert stub.CALLS[0]["known"] == latents
 
 
 def test_the_same_in_an_environment_without_worldgauge(weights: str) -> None:

@@ -44,7 +44,7 @@ def test_a_calibration_is_read_from_its_file_and_its_folder(tmp_path: Path) -> N
         ({"controls": {"left": {"status": "follows", "gain": {"mean": 1}, "a_frame": None}}}, "no number"),
         ({"controls": {"left": {"status": "follows", "gain": {"mean": 1}, "a_frame": 0}}}, "moves 0 a frame"),
         ({"controls": []}, "damaged"),
-        ({"control": "text"}, "control is 'text'"),
+        ({"control": "words"}, "control is 'words'"),
         ({"space": {"axes": [1]}}, "no names"),
         ({"speed": {"moving": {"whose": "mine"}, "turning": {"whose": "own"}}}, "'mine' is none of"),
     ],

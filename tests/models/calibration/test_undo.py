@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import pytest
 
 from support.calibration import content, start
 from support.wrong_movers import WrongMover
-from worldgauge.core.actions import LOOP_WALK, Actions, camera_path, describe
+from worldgauge.core.actions import LOOP_WALK, Actions, ActionSpace, camera_path, describe
 from worldgauge.core.episode import Context
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import pose_from_yaw_pitch
-from worldgauge.core.model import RolloutRequest
+from worldgauge.core.image import Frames
+from worldgauge.core.model import RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip
 from worldgauge.models.calibration import Calibrated, digest_of_spec
 from worldgauge.models.calibration.calibrated import undone
@@ -170,5 +172,55 @@ def test_all_forms_of_a_future_still_say_the_same(tmp_path: Path) -> None:
     sent = undone(asked, calibration)
     assert sent.horizon == len(sent.actions) == len(sent.poses) == 10  # type: ignore[arg-type]
     assert np.allclose(camera_path(sent.actions, start(2).pose), sent.poses, atol=1e-6)  # type: ignore[arg-type]
-    assert sent.text == describe(sent.actions[:8])  # type: ignore[index]
+    assert sent.text == describe(sent.actions)  # type: ignore[arg-type]
     assert sent.text != asked.text
+
+
+def test_words_are_made_of_the_actions_again(tmp_path: Path) -> None:
+    model = WrongMover(control="text", fps=20.0)
+    right = calibrated(tmp_path, model, delay=2)
+    space = replace(walk_look(), fps=20.0)
+    values = np.zeros((8, len(KEYS)), np.float32)
+    values[:, 0] = 1
+    request = replace(asked_of(values, space), text="Walk forward 0.7 metres.")
+    sent = undone(request, right._calibration)
+    assert sent.horizon == 10
+    metres = 8 * space.axes[0].motion.forward / GAINS["forward"]
+    assert sent.text == f"Walk forward {metres:.1f} metres. Stand still for 0.1 seconds."
+    with pytest.raises(NotApplicableError, match="told in words alone"):
+        undone(replace(request, actions=None), right._calibration)
+
+
+def asked_of(values: np.ndarray, space: ActionSpace) -> RolloutRequest:
+    pose = start(0).pose
+    context = Context(
+        Clip.from_array(start(0).image[None], space.fps), pose[None], Actions(space, values[:0]), start(0).camera
+    )
+    actions = Actions(space, values)
+    return RolloutRequest(context, len(values), 3, actions=actions, poses=camera_path(actions, pose), text="")
+
+
+@pytest.mark.parametrize(("horizon", "made"), [(60, 80), (77, 80), (78, None)])
+def test_a_delay_is_waited_for_within_the_lengths_of_a_model(tmp_path: Path, horizon: int, made: int | None) -> None:
+    """A clip of 81 frames holds 60 and the 3 that are waited for: one clip is made, not two, and it is not refused."""
+    asked: list[int] = []
+
+    class Clips(WrongMover):
+        def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+            asked.append(request.horizon)
+            yield np.arange(request.horizon, dtype=np.uint8)[:, None, None, None] + np.zeros((1, 9, 16, 3), np.uint8)
+
+    model = Clips(delay=3, lengths="80n+1 to 81")
+    right = calibrated(tmp_path, model, delay=3)
+    values = np.zeros((horizon, len(KEYS)), np.float32)
+    values[:, 0] = 1
+    request = replace(asked_of(values, walk_look()), world=start(0).world)
+    if made is None:
+        with pytest.raises(NotApplicableError, match=r"makes 80n.1 to 81 frames"):
+            list(checked_rollout(right, request))
+        return
+    frames = np.concatenate(list(checked_rollout(right, request)))
+    assert frames[:, 0, 0, 0].tolist() == list(range(3, 3 + horizon))
+    (batch,) = right.rollout_batch([request])
+    np.testing.assert_array_equal(np.concatenate(batch), frames)
+    assert asked == [made, made]

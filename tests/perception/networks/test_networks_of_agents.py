@@ -116,7 +116,8 @@ def test_a_target_is_followed(store: Path) -> None:
 
 def test_an_episode_of_recognition_and_one_of_questions(store: Path, episodes: Path, tmp_path: Path) -> None:
     small: Any = {"view_px": 32, "panorama_px": 64, "decisions": 2, "candidates": 1}
-    for task, more in (("recognition", {"tracker": "sam2"}), ("questions", {"landmarks": "detected"})):
+    detected = {"landmarks": "detected", "proposer": "landmarks"}
+    for task, more in (("recognition", {"tracker": "sam2"}), ("questions", detected)):
         suite = ClosedLoop(task=task, **small, **more)
         tasks = list(suite.tasks(episodes))
         suite.prepare(tasks, lambda what, done, of: None)

@@ -33,6 +33,15 @@ def test_the_band_is_the_interval_of_the_mean() -> None:
     assert (mean - low, high - mean) == (pytest.approx(reach, rel=0.15), pytest.approx(reach, rel=0.15))
 
 
+def test_the_band_is_of_clusters_and_stands_from_eight_on() -> None:
+    lines = [[(t, float(v)) for t in range(14)] for v in np.random.default_rng(0).normal(0.5, 0.1, 24)]
+    alone, threes, twelves = (mean_curve(lines, [str(k // size) for k in range(24)])[0] for size in (1, 3, 12))
+    assert alone == mean_curve(lines)[0]
+    assert alone[1] == threes[1] == twelves[1]
+    assert None not in threes
+    assert twelves[2:] == (None, None)
+
+
 def test_frames_of_infinite_value_are_left_out_one_by_one() -> None:
     points = mean_curve([[(t, math.inf if t < 7 else 30.0) for t in range(14)], [(t, 20.0) for t in range(14)]])
     assert [mean for _, mean, _, _ in points] == [20.0] * 7 + [25.0] * 7

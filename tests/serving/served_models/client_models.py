@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from worldgauge_serve import ModelSpec, NotApplicable
+from worldgauge_serve import ModelSpec, NotApplicable, note
 
 
 class Fade:
@@ -179,3 +179,14 @@ class Told:
 
     def rollout(self, request):
         yield from ()
+
+
+class Telling(Fade):
+    """Tells what it bent: one thing of each question, another of every second one."""
+
+    def rollout(self, request):
+        note(f"seed {request.seed} is bent")
+        note(f"seed {request.seed} is bent")
+        yield from super().rollout(request)
+        if request.seed % 2 == 0:
+            note("an  even\n one")

@@ -1,6 +1,5 @@
 """Small data of the suite closedloop, for tests anywhere: made once a test run."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,6 @@ from suites.closedloop.closedloop_data import make_closedloop_data
 from support.made_once import made_once
 from worldgauge.engine.run import run
 from worldgauge.report import write_report
-from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
-from worldgauge.suites.closedloop.recognition.recogniser.train import train
 
 
 @pytest.fixture(scope="session")
@@ -20,21 +17,7 @@ def closedloop_data(episodes: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """File of a recogniser of four homes: poor, but trained in seconds."""
-    return made_once(tmp_path_factory, "eyes", lambda root: save(train(4, held_out=1), root / "eyes.npz")) / "eyes.npz"
-
-
-@pytest.fixture(scope="session")
-def eyes(trained: Path) -> Iterator[Path]:
-    """What agents see with from here on."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(FILE_VARIABLE, str(trained))
-        yield trained
-
-
-@pytest.fixture(scope="session")
-def episodes(tmp_path_factory: pytest.TempPathFactory, eyes: Path) -> Path:
+def episodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of closed-loop data in one home: two episodes of each task, goal images 64x36."""
     return made_once(tmp_path_factory, "episodes", lambda root: make_closedloop_data(root, 2))
 

@@ -21,6 +21,7 @@ from worldgauge.models import models
 from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, revisers
 from worldgauge.suites.closedloop.questions.chat_judge import JudgeError
 from worldgauge.suites.closedloop.questions.judge import judges
+from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, recogniser, save
 from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.suites.closedloop.trace import COMPARED, SEEN, TRACE, read_trace
 
@@ -273,7 +274,9 @@ def test_another_recogniser_makes_other_tasks_only_where_it_is_used(
     episodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {task.id: task.fingerprint for task in ClosedLoop().tasks(episodes)}
-    monkeypatch.setenv("WORLDGAUGE_RECOGNISER", str(tmp_path / "another.npz"))
+    shipped = recogniser()
+    save(replace(shipped, boxes=replace(shipped.boxes, mean=shipped.boxes.mean + 1)), tmp_path / "another.npz")
+    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "another.npz"))
     after = {task.id: task.fingerprint for task in ClosedLoop().tasks(episodes)}
     changed = {name.partition("/")[0] for name in before if before[name] != after[name]}
     assert "recognition" in changed
@@ -310,7 +313,8 @@ def test_a_model_of_a_crop_is_compared_with_that_crop(tasks: dict[str, Task], tm
 
 
 def test_the_oracle_is_exact_after_turns_of_any_angle(tasks: dict[str, Task], tmp_path: Path) -> None:
-    record, scores = acted(tmp_path / "a", tasks["questions/q-0"], models.get("oracle")(), decisions=60, view_px=96)
+    how = {"protocol": "published", "decisions": 60, "view_px": 96}
+    record, scores = acted(tmp_path / "a", tasks["questions/q-0"], models.get("oracle")(), **how)
     assert any(one["turn_left_rad"] for line in read_trace(record.directory) for one in line["candidates"])
     assert scores["controllability_psnr"].value == float("inf")
     assert scores["controllability_psnr"].n > 1
@@ -382,6 +386,9 @@ def test_a_judge_that_fails(
     _, scores = acted(tmp_path / "a", tasks["questions/q-0"], models.get("none")(), decisions=4)
     assert scores["task/success"].value == 0.0
     assert "judge_error" in scores["task/success"].facts["flags"]
+    how = {"judge_failure": "released", "decisions": 4}
+    _, scores = acted(tmp_path / "b", tasks["questions/q-0"], models.get("none")(), **how)
+    assert scores["questions/answer_score"].value == -25.0, "the blind answer, which the judge gave no mark either"
 
 
 def test_true_values_depend_on_the_plans_alone(tasks: dict[str, Task], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The loop with scripted policies: budgets, stops, merging, fallbacks, generators that do not disturb each other."""
 
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ def kind(name: str) -> list[Any]:
 class Place:
     """Counts steps; stands for a simulator where the rules ask one."""
 
+    world = target = None
+
     def __init__(self, visible: Sequence[bool] = (), reach: int | None = None) -> None:
         self.taken = 0
         self.turned: list[float] = []
@@ -50,9 +53,6 @@ class Place:
 
     def led_to(self, turn_left_rad: float, steps: Sequence[Primitive]) -> Stance:
         return self.stance
-
-    def target_share(self, stance: Stance) -> float:
-        return 0.1
 
     def steps_left(self, stance: Stance, goal: object, radius_m: float) -> float:
         return 3.0
@@ -92,7 +92,7 @@ def first(number: int, candidates: Sequence[Candidate]) -> Decision:
 @pytest.mark.parametrize("budget", ["paper", "inclusive"])
 def test_recognition_ends_as_the_vectors_say(case: dict[str, Any], budget: str) -> None:
     assert case["threshold"] == CONFIDENT
-    settings = Settings.of({"decisions": case["K"], "budget": budget})
+    settings = Settings.of({"decisions": case["K"], "budget": budget, "protocol": "published"})
     place = Place(case["visible_after_action"])
     rules = RecognitionRules(place, settings.of_task("recognition"), settings)  # type: ignore[arg-type]
     asked: list[int] = []
@@ -111,6 +111,49 @@ def test_recognition_ends_as_the_vectors_say(case: dict[str, Any], budget: str) 
     assert (rules.label, end) == (expected["label"], expected["reason"])
     assert rules.confidence == pytest.approx(expected["best_p"], abs=1e-6)
     assert (rules.count_steps(place.taken, end), len(asked)) == (expected["actions"], expected["queries"])
+
+
+class Looks(Place):
+    """A place whose target is in the front view of some looks only."""
+
+    def __init__(self, in_front: Sequence[bool]) -> None:
+        super().__init__([True] * 9)
+        self.in_front = in_front
+        self.look = -1
+
+    def observe(self) -> Any:
+        box = (0, 0, 9, 9) if self.in_front[self.look] else None
+        return SimpleNamespace(pose=np.eye(4), box=box)
+
+
+@pytest.mark.parametrize(
+    ("in_front", "answers", "label", "asked"),
+    [
+        ([True, True], [("sofa", 0.9), ("bed", 0.3)], "bed", 2),  # the last look counts, however unsure
+        ([True, False], [("sofa", 0.9), ("bed", 0.94)], "sofa", 2),  # but not one that does not show the target
+        ([True, True], [("sofa", 0.95), ("bed", 0.3)], "sofa", 1),  # nor is there one once the answer is sure
+    ],
+)
+def test_recognition_answers_by_its_last_look_after_a_whole_plan(
+    in_front: list[bool], answers: list[tuple[str, float]], label: str, asked: int
+) -> None:
+    settings = Settings.of({"task": "recognition"})
+    place = Looks(in_front)
+    rules = RecognitionRules(place, settings.of_task("recognition"), settings)  # type: ignore[arg-type]
+    offered: list[int] = []
+
+    def answer(number: int, candidates: Sequence[Candidate]) -> Decision:
+        place.look = number
+        offered.append(len(candidates))
+        plan = candidates[0].plan if candidates else None
+        return Decision(plan, 0 if candidates else None, answer=answers[number][0], confidence=answers[number][1])
+
+    proposals = Proposals(lambda n: [ActionPlan((Primitive.FORWARD,) * 5, "script")])
+    run_episode(place, Goal(), proposals, Answers(answer), rules, None, [1])
+    assert (rules.label, len(offered)) == (label, asked)
+    assert place.taken == (5 if asked == 2 else 0)
+    assert offered == [1, 0][:asked], "nothing is proposed at a look after which nothing is done"
+    assert proposals.asked == 1
 
 
 @pytest.mark.parametrize("case", kind("imagenav_budget"))

@@ -37,7 +37,7 @@ def test_defaults_need_no_network() -> None:
 
 
 def test_each_is_of_its_task() -> None:
-    both = Settings.of({"landmarks": "detected", "tracker": "sam2"})
+    both = Settings.of({"protocol": "published", "landmarks": "detected", "tracker": "sam2"})
     assert {task: both.networks(task) for task in both.asked} == {
         "recognition": ("sam2",),
         "navigation": (),
@@ -67,7 +67,7 @@ def test_an_unknown_policy_names_its_setting(setting: str, wrong: str, near: str
 
 
 def test_weights_that_policies_look_with_are_part_of_what_is_asked() -> None:
-    for options in ({"landmarks": "detected"}, {"tracker": "sam2"}):
+    for options in ({"protocol": "published", "landmarks": "detected"}, {"tracker": "sam2"}):
         suite = ClosedLoop(**options)
         assert suite.settings["networks_digest"] is not None
         assert "networks_digest" not in suite.scoring_settings
@@ -77,8 +77,13 @@ def test_weights_that_policies_look_with_are_part_of_what_is_asked() -> None:
         assert ClosedLoop(**aside).settings["networks_digest"] is None
 
 
+def test_detected_landmarks_need_a_proposer_that_names_some() -> None:
+    with pytest.raises(UsageError, match=r"landmarks=detected: the proposer 'rooms' names no landmarks; set proposer="):
+        Settings.of({"landmarks": "detected"})
+
+
 def test_policies_are_told() -> None:
-    settings = Settings.of({"landmarks": "detected", "tracker": "sam2"})
+    settings = Settings.of({"protocol": "published", "landmarks": "detected", "tracker": "sam2"})
     for task, own in (("recognition", {"tracker": "sam2"}), ("questions", {"landmarks": "detected"})):
         options = closed_loop_tasks.get(task).kit(settings).options
         assert {name: options[name] for name in ("landmarks", "tracker") if name in options} == own
@@ -103,7 +108,7 @@ def test_a_setting_of_a_task_that_is_not_asked_is_noted(episodes: Path) -> None:
 
 def test_absent_weights_are_told_before_anything_is_asked(episodes: Path) -> None:
     for task, options, name in (
-        ("questions", {"landmarks": "detected"}, "grounding-dino"),
+        ("questions", {"landmarks": "detected", "proposer": "landmarks"}, "grounding-dino"),
         ("recognition", {"tracker": "sam2"}, "sam2"),
         ("navigation", {"reviser": "lpips"}, "lpips-alex"),
     ):
@@ -131,7 +136,7 @@ def test_an_episode_goes_by_what_was_detected(episodes: Path, tmp_path: Path, mo
     monkeypatch.setattr(detecting, "network", lambda name: standing_in(blind))
 
     def acted(name: str, **settings: Any) -> Record:
-        suite = ClosedLoop(**SMALL, task="questions", **settings)
+        suite = ClosedLoop(**SMALL, task="questions", protocol="published", **settings)
         (folder := tmp_path / name).mkdir()
         return suite.perform(next(iter(suite.tasks(episodes))), models.get("none")(), QuietContext(folder))
 
@@ -166,3 +171,9 @@ def test_navigation_departs_from_the_paper_by_default() -> None:
     own = Settings.of({}).of_task("navigation")
     assert own.candidates >= 8
     assert (own.proposer, own.reviser) == ("fan", "nearness")
+
+
+def test_recognition_departs_from_the_paper_by_default() -> None:
+    own, paper = Settings.of({}).of_task("recognition"), Settings.of({"protocol": "published"}).of_task("recognition")
+    assert (own.decisions, own.proposer, own.reviser) == (1, "around", "clearest")
+    assert (own.clip, paper.clip) == (0, 13), "only the paper's clips are filled up beyond the plan"

@@ -249,7 +249,7 @@ def test_stamps_are_unique_sort_in_order_and_do_not_depend_on_the_extent():
     assert len({world_seed_of(42, s) for s in range(120)}) == 120
 
 
-def _one_frame(site, *, kind, radius, rng, rule, look_around):
+def _one_frame(site, *, kind, radius, rng, rule, look_around, laps):
     """A walk that stands still: what is tested is the driver."""
     still = np.zeros(1)
     keys = np.zeros(1, bool)

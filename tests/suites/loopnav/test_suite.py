@@ -308,6 +308,9 @@ def test_exact_masks_on_the_truth_measure_the_segmenter(tasks: list[Task], tmp_p
         ({"segmenter": "color"}, UsageError, "setting 'segmenter': no segmenter 'color'. Did you mean 'colour'"),
         ({"tau": 2}, UsageError, "tau"),
         ({"stride": "5"}, UsageError, "stride"),
+        ({"horizon_s": 0}, UsageError, "more than 0"),
+        ({"horizon_s": float("nan")}, UsageError, "horizon_s"),
+        ({"horizon_s": 0.01}, UsageError, "at least one frame"),
     ],
 )
 def test_bad_settings_are_refused(options: dict[str, object], error: type[Exception], words: str) -> None:
@@ -380,7 +383,7 @@ def test_tables_say_when_a_fault_of_the_release_was_asked_for(tasks: list[Task],
     shifted = run("freeze", tasks[0], tmp_path, LoopNav(alignment="start"))
     tables = LoopNav().summarize({"freeze": list(shifted.values())}, {"freeze": "reference"}, {})
     noted = {table.metric for table in tables if any("alignment=start" in note for note in table.notes)}
-    assert noted == {"ssim_table", "ssim_320x180", "psnr", "mse", "sharpness"}
+    assert noted == {"ssim_table", "ssim_320x180", "psnr", "mse", "detail", "sharpness"}
 
 
 def test_tables_have_n_and_intervals(scores: dict[str, dict[str, Score]]) -> None:
@@ -392,10 +395,31 @@ def test_tables_have_n_and_intervals(scores: dict[str, dict[str, Score]]) -> Non
     assert tables[0].rows[0].label == "truth"
     assert all(cell.n == 1 and cell.expected == 1 for row in tables[0].rows for cell in row.cells)
     curves = {table.metric: table for table in tables if table.metric.endswith("/away")}
-    assert {table.metric for table in tables} - set(curves) == set(scores["truth"])
+    over_time = {table.metric: table for table in tables if table.metric.endswith("/over_time")}
+    assert {table.metric for table in tables} - set(curves) - set(over_time) == set(scores["truth"])
+    assert over_time["colour_drift/over_time"].columns[:2] == ("0 to 2 s", "2 to 5 s")
+    assert over_time["colour_drift/over_time"].rows[0].label == "truth"
+    assert over_time["colour_drift/over_time"].rows[0].cells[1].mean == 0
+    assert "the recording" in [row.label for row in over_time["colour_change/over_time"].rows]
     assert set(curves) == {"returned_mse/away", "returned_detail/away"}
     assert curves["returned_detail/away"].rows[0].label == "truth"
     assert all(name.endswith(" s") or name.endswith("more") for name in curves["returned_detail/away"].columns)
+
+
+def test_a_horizon_in_seconds_cuts_and_what_is_shorter_is_skipped(walks: Path, tmp_path: Path) -> None:
+    whole = {task.id: episode_of(task) for task in LoopNav().tasks(walks)}
+    shortest, longest = sorted((len(episode) - start) / 20 for episode, start in whole.values())
+    suite = LoopNav(horizon_s=2.0)
+    for task in suite.tasks(walks):
+        episode, start = episode_of(task)
+        assert (len(episode), start) == (start + 40, whole[task.id][1])
+    one = run("truth", next(iter(suite.tasks(walks))), tmp_path / "r", suite)
+    assert (one["colour_drift"].n, one["colour_drift"].value) == (40, 0)
+    skipped = [task.skip for task in LoopNav(horizon_s=(shortest + longest) / 2).tasks(walks) if task.skip]
+    assert len(skipped) == 1
+    assert "the recording ends" in skipped[0]
+    with pytest.raises(DataError, match=f"the longest {longest:.3g} s.*--laps"):
+        list(LoopNav(horizon_s=60).tasks(walks))
 
 
 def test_published_table_is_the_papers() -> None:

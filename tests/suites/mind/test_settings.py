@@ -43,6 +43,12 @@ def test_a_switch_cannot_contradict_parity() -> None:
         ({"mirror_folders": ""}, "'mirror_folders'"),
         ({"horizon": 1}, "'horizon' must be a whole number of at least 2"),
         ({"horizon": 2.5}, "'horizon'"),
+        ({"horizon_s": 0}, "'horizon_s' must be a number of more than 0"),
+        ({"horizon_s": -2.5}, "'horizon_s'"),
+        ({"horizon_s": float("nan")}, "'horizon_s'"),
+        ({"horizon_s": float("inf")}, "'horizon_s'"),
+        ({"horizon_s": 0.01}, "'horizon_s' must be at least two frames"),
+        ({"horizon_s": 2, "horizon": 48}, "give one of them"),
         ({"context": 0}, "'context'"),
         ({"action_frames": True}, "'action_frames'"),
         ({"poses": None}, "'poses' must be a name, a file"),
@@ -86,5 +92,5 @@ def test_order_of_names_does_not_matter() -> None:
 
 
 def test_what_only_scoring_reads_is_said() -> None:
-    asked = {"tests", "perspectives", "horizon", "context", "drawn", "mirror_set", "mirror_folders"}
+    asked = {"tests", "perspectives", "horizon", "horizon_s", "context", "drawn", "mirror_set", "mirror_folders"}
     assert {field.name for field in fields(Settings)} - Mind.scoring_settings == asked

@@ -81,7 +81,7 @@ def test_a_perfect_model_on_a_walkers_plans_arrives_and_stops(rendered: tuple[Re
     driven = np.array(record.facts["driven"])
     steps = np.hypot(*np.diff(driven, axis=0).T)
     assert 0.09 < steps.max() < 0.11, "at the speed of the history, 0.54 m/s, five rows a second"
-    assert scores["path/overall"].facts["profile"] == "released"
+    assert scores["path/overall"].facts["profile"] == "aligned"
     assert scores["path/overall"].facts["diagnostics"]["plans"] == [ask["status"] for ask in asks]
 
 

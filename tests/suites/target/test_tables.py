@@ -165,6 +165,22 @@ def test_profiles_stand_side_by_side() -> None:
     assert [cell.mean for cell in row(table, "a").values()] == [expected[name]["overall"] for name in table.columns]
 
 
+def test_the_released_profile_stands_beside_another_headline() -> None:
+    own = replace(head(0, 3.0), facts={**head(0, 3.0).facts, "profile": "aligned"})
+    table = tables({"a": [own, Score("t1", "path/overall", None, reason="no path", group=GROUPS[1], facts=own.facts)]})[
+        0
+    ]
+    assert table.columns[:3] == ("overall", "as released", "SE")
+    assert table.betters[:3] == ("higher", "higher", "higher")
+    expected = numbers(np.column_stack([np.zeros(9), np.linspace(0, 3, 9)]))
+    assert row(table, "a")["overall"].mean == expected["aligned"]["overall"]
+    assert row(table, "a")["as released"].mean == expected["released"]["overall"]
+    assert row(table, "a")["as released"].n == 1
+    assert row(table, "truth path")["overall"].mean == pytest.approx(1.0, abs=1e-6)
+    assert any("to compare with the published tables" in note for note in table.notes)
+    assert "as released" not in tables({"a": [head(0, 3.0)]})[0].columns
+
+
 def test_what_became_of_the_videos_adds_up() -> None:
     own = [head(0, 4.0), head(1, 0.0, status="stationary"), head(2, None, status="no_scale")]
     table = tables({"a": own}, {"a": [Failure("t3", {}, "gone")]})[-1]
@@ -190,7 +206,7 @@ def test_other_decoders_and_profiles_are_told_apart() -> None:
 
 def test_weights_that_do_not_add_up_are_said_once_a_sum() -> None:
     assert list(weights_notes(["vipe_config"])) == []
-    (note,) = weights_notes(["vipe_config", "aligned", "released"])
+    (note,) = weights_notes(["vipe_config", "aligned", "released", "paper_text"])
     assert "add up to 0.90" in note
     assert note in tables({"a": [head(0, 4.0)]})[1].notes, "under the other tables of that score too"
 
@@ -224,7 +240,7 @@ def test_intervals_and_the_smallest_difference_that_could_be_seen() -> None:
     assert cell.low < cell.mean < cell.high
     assert any("median over pairs" in note for note in table.notes)
     few = tables({name: scores[:2] for name, scores in own.items()})[0]
-    assert any("it takes 5 scenarios" in note for note in few.notes)
+    assert any("it takes 8 scenarios" in note for note in few.notes)
 
 
 def test_the_published_tables_are_the_papers() -> None:

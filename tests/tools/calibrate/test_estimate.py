@@ -20,9 +20,10 @@ def by_name(found: Estimates) -> dict[str, ControlResult]:
     return {one.control: one for one in found.controls}
 
 
-@pytest.mark.parametrize("control", ["camera", "actions"])
-def test_made_up_gains_signs_and_delay_are_found(control: str) -> None:
-    found = estimate(responses(WrongMover(GAINS, control=control, delay=3)))
+@pytest.mark.parametrize("lengths", [None, "20n+1", "80n+1 to 81"])
+@pytest.mark.parametrize("control", ["camera", "actions", "text"])
+def test_made_up_gains_signs_and_delay_are_found(control: str, lengths: str | None) -> None:
+    found = estimate(responses(WrongMover(GAINS, control=control, delay=3, lengths=lengths, fps=20.0)))
     assert found.frames == 3
     assert found.delay is not None
     assert (found.delay.low, found.delay.high) == (3.0, 3.0)

@@ -16,7 +16,7 @@ from support.wrong_movers import WrongMover
 from worldgauge.core.actions import camera_path
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.core.image import Frames
-from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.model import ModelSpec, RolloutRequest, checked_rollout
 from worldgauge.engine.subjects import resolve_subject, split_calibration
 from worldgauge.models import models
 from worldgauge.models.calibration import Calibrated, read_calibration
@@ -137,7 +137,6 @@ def test_what_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "space", "said"),
     [
-        (ModelSpec("m", control="text"), "walk-look", "driven by words"),
         (ModelSpec("m", view="panorama"), "walk-look", "draws panoramas"),
         (ModelSpec("m", inputs=frozenset({"truth"})), "walk-look", "plays the recorded future"),
         (ModelSpec("m", settings={"calibration": "ab"}), "walk-look", "calibrate it without one"),
@@ -260,6 +259,41 @@ def test_the_command_prints_tables_json_and_csv(made: tuple[CalibrationStudy, Pa
     assert len(as_csv.stdout.splitlines()) == 9
     assert "does not follow" in plain.stdout
     assert (made[1] / "calibration.html").is_file()
+
+
+def test_words_tell_of_the_whole_clip_and_of_one_move_at_a_time(tmp_path: Path) -> None:
+    spec = ModelSpec("m", control="text", fps=20.0, lengths="80n+1")
+    told = {
+        asked.name: question(spec, start(0), asked, 0).text
+        for asked in controls_of(space_for(spec, "walk-look"), diagonals=False)
+    }
+    assert told["still"] == "Stand still for 4.0 seconds."
+    assert told["forward-1"] == "Walk forward 0.4 metres. Stand still for 3.6 seconds."
+    assert told["left-2"] == "Step left 0.8 metres. Stand still for 3.6 seconds."
+    assert told["yaw_right-0.5"] == "Turn right 4 degrees. Stand still for 3.6 seconds."
+    assert told["pitch_up-2"] == "Look up 16 degrees. Stand still for 3.6 seconds."
+    plan = plan_calibration(mover(control="text"), tmp_path, starts=1)
+    assert set(plan.controls) == set(told)
+    short = question(
+        ModelSpec("m", control="text", fps=20.0), start(0), controls_of(space_for(spec, "walk-look"))[2], 0
+    )
+    assert short.text == "Walk forward 0.4 metres. Stand still for 0.4 seconds."
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("lengths", [None, "20n+1"])
+def test_a_model_that_reads_words_is_calibrated_from_frames(lengths: str | None, tmp_path: Path) -> None:
+    model = mover(control="text", fps=20.0, lengths=lengths)
+    found = calibrate(model, tmp_path, starts=2)
+    assert found.estimates.frames == 3
+    for one in found.estimates.controls:
+        true = GAINS.get(one.control, 1.0)
+        assert (one.status == "follows") == bool(true)
+        assert one.gain is None or abs(one.gain.mean / true - 1) < 0.05
+    right = Calibrated(model, tmp_path)
+    asked = next(a for a in controls_of(space_for(model.spec, "walk-look")) if a.name == "forward-1")
+    assert len(list(checked_rollout(right, question(right.spec, start(1), asked, 0)))) == 16
 
 
 def test_every_form_of_a_question_says_the_same() -> None:

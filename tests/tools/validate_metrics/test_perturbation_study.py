@@ -179,7 +179,7 @@ def test_selectivity_by_hand():
     assert Selectivity.ratio(selectivity_of(drops(1.0, 0.0), list("abcdef")).share) == math.inf
     assert selectivity_of(drops(0.0, 0.0), list("abcdef")) is None
     assert selectivity_of(drops(np.nan, 1.0), list("abcdef")) is None
-    assert selectivity_of(drops(1.0, 1.0, 4), list("abcd")).low is None
+    assert selectivity_of(drops(1.0, 1.0, 2), list("ab")).low is None
 
 
 # What is done to frames ------------------------------------------------------------------------------------

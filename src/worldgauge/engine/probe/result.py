@@ -8,7 +8,7 @@ from typing import Any
 
 from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import Score
-from worldgauge.engine.suite.tables import make_cell
+from worldgauge.engine.suite.tables import score_cell
 from worldgauge.metrics import metric_bounds
 
 
@@ -118,7 +118,7 @@ def summarize_scores(scores: Iterable[Score]) -> dict[str, ProbeValue]:
 
 
 def _value_of(metric: str, scores: list[Score]) -> ProbeValue:
-    cell = make_cell([score.value for score in scores], metric_bounds(metric))
+    cell = score_cell(scores, metric_bounds(metric))
     reasons = [score.reason or "its value is infinite" for score in scores]
     return ProbeValue(cell.mean, cell.low, cell.high, cell.n, None if cell.n else reasons[0])
 

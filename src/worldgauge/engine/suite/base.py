@@ -30,7 +30,7 @@ from worldgauge.engine.suite.demo_set import DemoSet
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, digest_of_metrics, own_scores, own_tables
 from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.engine.suite.rollout import fit_context, fit_truth, open_rollout, run_rollout
-from worldgauge.engine.suite.tables import make_cell, sort_rows
+from worldgauge.engine.suite.tables import score_cell, sort_rows
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.metrics import metrics
 from worldgauge.worlds import caption_of
@@ -66,6 +66,8 @@ class Suite:
         reference_settings: Settings of some references, such as {"drift": "step_m=0.003"}.
         floor_references: References that cannot do what `claim` says. A subject keeps the claim when it beats them all.
         claim: What a good subject does, as a verb in the third person ("redraws the place it has seen").
+        claims_memory: Whether `claim` is about what was shown. A report then makes it only beside the reference
+            `hedge`, and of a model that is better than itself shown less.
         vocabulary: Words of a report that the suite replaces (`report.wording.Vocabulary`).
         takes_videos: Whether finished videos can be scored: no question depends on the answer before.
         balanced_by: Key of the tasks' groups whose values have equal weight in the headline, whatever their numbers.
@@ -85,6 +87,7 @@ class Suite:
     reference_settings: ClassVar[Mapping[str, str]] = {}
     floor_references: ClassVar[tuple[str, ...]] = ()
     claim: ClassVar[str] = ""
+    claims_memory: ClassVar[bool] = False
     takes_videos: ClassVar[bool] = True
     balanced_by: ClassVar[str] = ""
     choosing_settings: ClassVar[frozenset[str]] = frozenset()
@@ -193,6 +196,21 @@ class Suite:
         """
         return ()
 
+    def cluster_of(self, task: str, group: Mapping[str, Any]) -> str:
+        """What a task shares with others, such as its scene, whose scores are therefore not independent.
+
+        Means are taken over tasks, but intervals and tests resample clusters. Used where `Task.cluster` is empty, and
+        for runs that are older than clusters.
+
+        Args:
+            task: Id of the task.
+            group: Group of the task.
+
+        Returns:
+            Name of the cluster. By default the task is alone in its own.
+        """
+        return task
+
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
         """Make what all workers need. Called once in the leading process before any of `tasks` is performed.
 
@@ -292,6 +310,23 @@ class Suite:
         """
         return [*self.score(record, task_context), *own_scores(self.own_metrics, record, self.compared_clips)]
 
+    def rates(self, task: Task) -> frozenset[float]:
+        """Frame rates that a model has to take to be asked a task without the rate bridge.
+
+        By default that of the recording that `episode` gives. Cheap: nothing is decoded.
+
+        Args:
+            task: The task.
+
+        Returns:
+            Frames a second. None where a frame is a step that takes no time, or a suite that asks in its own way does
+            not say.
+
+        Raises:
+            DataError: When the recording cannot be read.
+        """
+        return frozenset() if type(self).episode is Suite.episode else frozenset({self.episode(task)[0].clip.fps})
+
     # tables and pictures
 
     def summarize(
@@ -316,7 +351,7 @@ class Suite:
             rows = [
                 TableRow(
                     label,
-                    (make_cell([one.value for one in own if one.metric == metric], facts["bounds"]),),
+                    (score_cell([one for one in own if one.metric == metric], facts["bounds"]),),
                     "reference" if kinds[label] == "reference" else "subject",
                 )
                 for label, own in scores.items()

@@ -32,6 +32,8 @@ class Task:
         fingerprint: Digest of the data that the task is made of.
         group: Values that tables group by, such as {"type": "ABA", "range": 5}.
         skip: Why the task is not asked. None when it is asked.
+        cluster: Name of what it shares with other tasks, such as its scene: their scores are not independent. Empty
+            where `Suite.cluster_of` tells it from the id and the group.
     """
 
     suite: str
@@ -40,6 +42,7 @@ class Task:
     fingerprint: str
     group: Mapping[str, Any] = field(default_factory=dict)
     skip: str | None = None
+    cluster: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class Score:
         series: Values per frame for curves, pairs of frame index and value or None.
         group: Group of the task.
         facts: Plain JSON values needed for variants and aggregation.
+        cluster: Cluster of the task, which the engine fills in. Empty for a task that stands alone.
     """
 
     task: str
@@ -88,6 +92,7 @@ class Score:
     series: tuple[tuple[int, float | None], ...] = ()
     group: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    cluster: str = ""
 
     def __post_init__(self) -> None:
         if self.value is None and not self.reason:
@@ -117,11 +122,12 @@ class Cell:
 
     Attributes:
         mean: Mean of the values. None where `n` is 0.
-        std: Population standard deviation. None where `n` is 0.
+        std: Population standard deviation. None where `n` is 0 or 1.
         n: Number of values.
-        low: Lower end of the 95% interval, by bootstrap unless the suite has another.
+        low: Lower end of the 95% interval, by bootstrap of the clusters unless the suite has another.
         high: Upper end of the interval.
         expected: Number of values that there should be.
+        clusters: Number of clusters that the values are of. None where it is not known, as for published numbers.
     """
 
     mean: float | None
@@ -130,6 +136,7 @@ class Cell:
     low: float | None = None
     high: float | None = None
     expected: int | None = None
+    clusters: int | None = None
 
 
 @dataclass(frozen=True)

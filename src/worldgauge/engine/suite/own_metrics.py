@@ -19,7 +19,7 @@ from worldgauge.core.io import digest_of
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Better, Record, Score, Table, TableRow
 from worldgauge.engine.suite.scores import make_mean_score, make_score
-from worldgauge.engine.suite.tables import make_cell, sort_rows
+from worldgauge.engine.suite.tables import score_cell, sort_rows
 from worldgauge.engine.user_modules import import_file, import_module, module_digest
 from worldgauge.metrics import metrics
 
@@ -99,7 +99,7 @@ def own_tables(texts: Sequence[str], scores: Mapping[str, Sequence[Score]], kind
         if first is None:
             continue
         rows = [
-            TableRow(label, (make_cell([one.value for one in theirs], (-math.inf, math.inf)),), _kind(kinds[label]))
+            TableRow(label, (score_cell(theirs, (-math.inf, math.inf)),), _kind(kinds[label]))
             for label, theirs in found.items()
             if theirs
         ]

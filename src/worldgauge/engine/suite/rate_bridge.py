@@ -9,7 +9,7 @@ of them was never imagined.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -187,7 +187,12 @@ class RateBridge:
 
 def takes_rate(spec: ModelSpec, fps: float) -> bool:
     """Whether a model takes a rate as it is: it has none of its own, or this one."""
-    return spec.fps is None or math.isclose(spec.fps, fps, rel_tol=1e-9)
+    return spec.fps is None or is_rate(spec.fps, fps)
+
+
+def is_rate(fps: float, other: float) -> bool:
+    """Whether two rates are the same."""
+    return math.isclose(fps, other, rel_tol=1e-9)
 
 
 def at_rate(context: Context, fps: float) -> Context:
@@ -283,11 +288,12 @@ def shared_out(actions: Actions, at: ArrayLike, fps: float) -> Actions:
     return Actions(replace(actions.space, axes=axes, fps=float(fps)), values.astype(np.float32))
 
 
-def bridge_notes(bridges: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+def bridge_notes(bridges: Mapping[str, Sequence[Mapping[str, Any]]], truths: Collection[str] = ()) -> list[str]:
     """The lines below a table that tell which subjects were asked at another rate.
 
     Args:
         bridges: By subject the facts of its records' bridges; none for a subject that was asked as it is.
+        truths: Those subjects that are the truth.
 
     Returns:
         One line for each subject and pair of rates.
@@ -299,7 +305,8 @@ def bridge_notes(bridges: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str
             asked, never = (sum(one[name] for one in mine) for name in ("frames_asked", "never_imagined"))
             how = "judged at the times of its own frames" if drawn is None else f"drawn at {fps:g} ({drawn})"
             missing = f"; {never} of {asked} frames were never imagined" if never else ""
-            notes.append(f"{label} was asked at {own:g} frames/s, {how}{missing}.")
+            cost = " It is the truth: what its row lacks is what this alone costs." if label in truths else ""
+            notes.append(f"{label} was asked at {own:g} frames/s, {how}{missing}.{cost}")
     return notes
 
 

@@ -15,7 +15,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, Table, TableRow
 from worldgauge.engine.suite.scores import make_score, metric_facts
-from worldgauge.engine.suite.tables import make_cell, sort_rows
+from worldgauge.engine.suite.tables import cluster_of_score, make_cell, sort_rows
 from worldgauge.metrics.reobservation import EDGES_S, AwayBin, ReturnedPixels, SurfaceClock
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
@@ -94,8 +94,12 @@ def curve_table(
     name = RETURNED[metric.rpartition("/")[2]]
     rows = []
     for subject, own in scores.items():
-        curves = [score.facts[_CURVE] for score in own if score.metric == metric and _CURVE in score.facts]
-        cells = tuple(make_cell([curve[k][name] for curve in curves], bounds) for k in range(len(EDGES_S) - 1))
+        curves = [score for score in own if score.metric == metric and _CURVE in score.facts]
+        clusters = [cluster_of_score(score) for score in curves]
+        cells = tuple(
+            make_cell([score.facts[_CURVE][k][name] for score in curves], bounds, clusters=clusters)
+            for k in range(len(EDGES_S) - 1)
+        )
         kind: Literal["subject", "reference"] = "reference" if kinds[subject] == "reference" else "subject"
         rows.append(TableRow(subject, cells, kind))
     filled = [k for k in range(len(EDGES_S) - 1) if any(row.cells[k].n for row in rows)]

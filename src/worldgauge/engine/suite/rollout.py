@@ -178,7 +178,7 @@ def write_rollout(
         for chunk in answer() if bridge is None else bridge.draw(answer(), seen.clip[-1]):
             out.write(chunk)
     poses = _camera_path(subject, request)
-    made = (next_length(subject.spec.lengths, 1 + request.horizon) or 0) - 1
+    made = frames_made(subject.spec, request.horizon)
     longer = {"frames_made": made} if made > request.horizon else {}
     if bridge is None:
         return WrittenRollout(request.horizon, poses, longer)
@@ -187,6 +187,11 @@ def write_rollout(
     except ShapeError as error:
         raise SubjectError(f"model '{subject.spec.name}': camera_path: {error}") from None
     return WrittenRollout(bridge.frames, poses, {"bridge": bridge.facts, **longer})
+
+
+def frames_made(spec: ModelSpec, horizon: int) -> int:
+    """How many frames a model makes where it is asked for `horizon`: more where the lengths that it declares ask it."""
+    return (next_length(spec.lengths, 1 + horizon) or 1 + horizon) - 1
 
 
 def _camera_path(subject: WorldModel, request: RolloutRequest) -> FloatArray | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-from worldgauge.core.statistics import wilson
+from worldgauge.core.statistics import rate_interval
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Score, mean_of_known
-from worldgauge.engine.suite.tables import make_cell
+from worldgauge.engine.suite.tables import cluster_of_score, score_cell
 from worldgauge.metrics import metrics
 
 Series = Sequence[tuple[int, float | None]]
@@ -133,7 +134,7 @@ class SubjectScores:
         return len(self.of(self._headline, task)) + self.lost(task)
 
     def cell(self, metric: str, task: str | None = None, **group: object) -> Cell:
-        """Mean over tasks for a table. A rate gets Wilson's interval.
+        """Mean over tasks for a table, with the interval of their clusters. A rate gets Wilson's interval.
 
         Args:
             metric: Name of the metric.
@@ -143,13 +144,13 @@ class SubjectScores:
         Returns:
             The cell.
         """
-        values = [score.value for score in self.of(metric, task, **group)]
-        expected = len(values) + (0 if group else self.lost(task))
-        cell = make_cell(values, metric_facts(metric)[2], expected=expected)
+        scores = self.of(metric, task, **group)
+        cell = score_cell(scores, metric_facts(metric)[2], len(scores) + (0 if group else self.lost(task)))
         if cell.n and self.is_rate(metric, task):
-            interval = wilson(sum(value == 100.0 for value in values), cell.n)
+            ended = [None if score.value is None else score.value == 100.0 for score in scores]
+            interval = rate_interval(ended, map(cluster_of_score, scores))
             assert interval is not None
-            return Cell(cell.mean, cell.std, cell.n, 100 * interval.low, 100 * interval.high, expected)
+            return replace(cell, low=100 * interval.low, high=100 * interval.high)
         return cell
 
     def is_rate(self, metric: str, task: str | None) -> bool:

@@ -1,10 +1,10 @@
-"""How fast a model answers, and how much GPU memory that takes. No score and no identity depends on it."""
+"""How fast a model answers, with how much GPU memory, and what it tells. No score and no identity depends on it."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,7 +13,7 @@ from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch, checked_rollout
 from worldgauge.engine.suite.contract import Table, TableRow
 from worldgauge.engine.suite.tables import make_cell
-from worldgauge_serve import forget_gpu_peak, gpu_peak_bytes
+from worldgauge_serve import forget_gpu_peak, forget_notes, gpu_peak_bytes, notes
 
 METRIC = "speed"
 NOTES = (
@@ -25,17 +25,24 @@ NOTES = (
 
 
 @runtime_checkable
-class TellsGpuMemory(Protocol):
-    """A model in another process that may tell what its last answer took."""
+class TellsOfAnswer(Protocol):
+    """A model in another process that may tell of its last answer."""
 
     gpu_peak_bytes: int | None
     """Most GPU memory that tensors took, in bytes; None where it is not known."""
+    notes: tuple[str, ...]
+    """What the model has told with `worldgauge_serve.note`."""
 
 
 class Stopwatch:
-    """Measures all answers that a model gives to one task."""
+    """Measures all answers that a model gives to one task.
+
+    Attributes:
+        notes: What the model told about them, each text once.
+    """
 
     def __init__(self) -> None:
+        self.notes: list[str] = []
         self._questions = self._frames = 0
         self._first_s = self._seconds = 0.0
         self._gpu_peak_bytes: int | None = None
@@ -47,24 +54,46 @@ class Stopwatch:
             model: The model.
             request: The request.
 
-        Yields:
+        Returns:
             The chunks (n, H, W, 3) uint8.
 
         Raises:
             SubjectError: As in `checked_rollout`.
         """
+        return self.timed(model, checked_rollout(model, request))
+
+    def timed(
+        self, model: WorldModel, chunks: Iterable[Any], count: Callable[[Any], int] = len
+    ) -> Generator[Any, None, None]:
+        """Measure one answer of a model, whoever checks it. It counts when it has ended.
+
+        Args:
+            model: The model.
+            chunks: What it gives.
+            count: Number of frames of a chunk.
+
+        Yields:
+            The chunks as they are.
+        """
         forget_gpu_peak()
+        forget_notes()
         first_s, waited_s, frames = math.nan, 0.0, 0
-        chunks = iter(checked_rollout(model, request))
-        while True:
-            asked = time.perf_counter()
-            chunk = next(chunks, None)
-            waited_s += time.perf_counter() - asked
-            if chunk is None:
-                break
-            first_s = first_s if frames else waited_s
-            frames += len(chunk)
-            yield chunk
+        waiting = iter(chunks)
+        try:
+            while True:
+                asked = time.perf_counter()
+                try:
+                    chunk = next(waiting)
+                except StopIteration:
+                    waited_s += time.perf_counter() - asked
+                    break
+                waited_s += time.perf_counter() - asked
+                first_s = first_s if frames else waited_s
+                frames += count(chunk)
+                yield chunk
+        finally:
+            if isinstance(waiting, Generator):
+                waiting.close()
         self._add(model, first_s, waited_s, frames)
 
     def batch(self, model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
@@ -83,6 +112,7 @@ class Stopwatch:
         if len(requests) < 2 or not hasattr(model, "rollout_batch"):
             return [np.concatenate(list(self.rollout(model, request))) for request in requests]
         forget_gpu_peak()
+        forget_notes()
         asked = time.perf_counter()
         answers = checked_batch(model, requests)
         waited_s = time.perf_counter() - asked
@@ -112,7 +142,11 @@ class Stopwatch:
         self._seconds += waited_s
         self._frames += frames
         behind = getattr(model, "behind", model)  # of a calibrated model
-        peak = behind.gpu_peak_bytes if isinstance(behind, TellsGpuMemory) else gpu_peak_bytes()
+        if isinstance(behind, TellsOfAnswer):
+            peak, told = behind.gpu_peak_bytes, behind.notes
+        else:
+            peak, told = gpu_peak_bytes(), notes()
+        self.notes += [one for one in told if one not in self.notes]
         if peak is not None:
             self._gpu_peak_bytes = max(peak, self._gpu_peak_bytes or 0)
 

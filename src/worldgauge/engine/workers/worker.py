@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TextIO
 
-from worldgauge.core.errors import UsageError, WorldgaugeError
+from worldgauge.core.errors import UsageError, WorldgaugeError, without_controls
 from worldgauge.engine.workers.processes import end_session
 
 PREFIX = "worldgauge."
@@ -68,7 +68,7 @@ def resolve(call: str) -> Callable[..., Any]:
 
 def one_line(error: BaseException) -> str:
     """An error in one line. Our own errors give only their message, others also their type."""
-    text = " ".join(str(error).split())
+    text = " ".join(without_controls(str(error)).split())
     if isinstance(error, WorldgaugeError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

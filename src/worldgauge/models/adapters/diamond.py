@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_rows, motions
+from worldgauge_serve import ModelSpec, Request, key_rows, motions, note
 
 MAX_TURN_RAD, BIN_RAD, MU, BINS = 0.1, 0.02, 5.0, 11
 ACTIONS = 2 + 2 * BINS
@@ -111,7 +111,7 @@ def action_rows(past: Any, future: Any, late_camera: bool = False) -> NDArray[An
         rows[1:, 2:], rows[:1, 2:] = rows[:-1, 2:].copy(), 0
     beyond = int((np.abs(rows[:, 2:]) > MAX_TURN_RAD * (1 + 1e-6)).sum())
     if beyond:
-        print(f"diamond: {beyond} turns pass {MAX_TURN_RAD:g} rad a frame; clipped", file=sys.stderr)
+        note(f"diamond: {beyond} turns pass {MAX_TURN_RAD:g} rad a frame; clipped")
     return rows
 
 

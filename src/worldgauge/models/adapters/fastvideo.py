@@ -28,10 +28,14 @@ from worldgauge_serve import (
     NotApplicable,
     Request,
     camera_control,
+    continued,
     intrinsics_of,
     key_rows,
+    last_length,
     motions,
     mouse_deltas,
+    next_length,
+    note,
     pluecker_rays,
 )
 
@@ -48,6 +52,8 @@ STRAIGHT_DEG = 5.0
 WALKS = {"w": "forward", "s": "back", "a": "left", "d": "right", "-": ""}
 LEAST_M = 0.005
 """Slower moves in metres a frame press no key."""
+UNLIMITED = 10**9
+"""Frames that no model with a longest call makes."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class Known:
         takes: "keys", "segments", "pose-file", "camera-folder", "embedding", "rays", "trajectory" or "text".
         size: (width, height) in pixels.
         fps: Frames per second.
-        lengths: Frames of the shortest call, how many more at a time, frames of the longest call; 0 for any.
+        lengths: Frames of one call, the start image counted, as `ModelSpec.lengths` says it.
         keys: Key of each column of the keyboard, of w, s, a and d; "-" for one that is never pressed.
         turn_deg: Degrees that the mouse value 1 turns in a frame.
         mouse: Largest mouse value that its makers use; 0 for any.
@@ -70,7 +76,7 @@ class Known:
     takes: str
     size: tuple[int, int]
     fps: float
-    lengths: tuple[int, int, int]
+    lengths: str | tuple[int]
     keys: str = ""
     turn_deg: float = 0.0
     mouse: float = 0.0
@@ -79,26 +85,26 @@ class Known:
     call: Mapping[str, Any] = field(default_factory=dict)
 
 
-_MG2 = {"fps": 25.0, "lengths": (9, 12, 597), "turn_deg": 15.0, "mouse": 0.1, "caption": False}
+_MG2 = {"fps": 25.0, "lengths": "9+12n to 597", "turn_deg": 15.0, "mouse": 0.1, "caption": False}
 _DREAMX = {"override_pipeline_cls_name": "DreamXWorldPipeline"}
 _LINGBOT2 = {"override_pipeline_cls_name": "LingBotWorld2CausalFastPipeline"}
 MODELS: dict[str, Known] = {
     "Matrix-Game-2.0-Base": Known("keys", (640, 352), keys="wsad", **_MG2),  # type: ignore[arg-type]
     "Matrix-Game-2.0-GTA": Known("keys", (640, 352), keys="ws", **_MG2),  # type: ignore[arg-type]
-    "Matrix-Game-3.0": Known("keys", (1280, 704), 25.0, (57, 40, 0), keys="wsad--", turn_deg=15.0),
-    "HY-WorldPlay": Known("pose-file", (832, 480), 24.0, (13, 16, 125)),
-    "LingBot-World-Base-Cam": Known("embedding", (832, 480), 16.0, (5, 4, 81)),
-    "lingbot-world-v2": Known("camera-folder", (832, 480), 16.0, (13, 16, 0), loading=_LINGBOT2),
-    "HunyuanGameCraft": Known("rays", (1280, 704), 24.0, (33, 0, 33)),
-    "DreamX-World-5B-Cam": Known("segments", (832, 480), 16.0, (161, 0, 161), loading=_DREAMX),
-    "GEN3C-Cosmos": Known("trajectory", (1280, 704), 24.0, (121, 0, 121)),
-    "Cosmos-Predict2.5": Known("text", (1280, 704), 24.0, (77, 0, 77), call={"num_cond_frames": 1}),
-    "Wan2.1-I2V-14B-480P": Known("text", (832, 480), 16.0, (81, 0, 81)),
-    "Wan2.1-I2V-14B-720P": Known("text", (1280, 720), 16.0, (81, 0, 81)),
-    "Wan2.2-I2V-A14B": Known("text", (832, 480), 16.0, (81, 0, 81)),
-    "Wan2.2-TI2V-5B": Known("text", (832, 480), 24.0, (121, 0, 121)),
-    "LTX2": Known("text", (1536, 1024), 24.0, (121, 0, 121)),
-    "LTX-2": Known("text", (1536, 1024), 24.0, (121, 0, 121)),
+    "Matrix-Game-3.0": Known("keys", (1280, 704), 25.0, "57+40n", keys="wsad--", turn_deg=15.0),
+    "HY-WorldPlay": Known("pose-file", (832, 480), 24.0, "13+16n to 125"),
+    "LingBot-World-Base-Cam": Known("embedding", (832, 480), 16.0, "5+4n to 81"),
+    "lingbot-world-v2": Known("camera-folder", (832, 480), 16.0, "13+16n", loading=_LINGBOT2),
+    "HunyuanGameCraft": Known("rays", (1280, 704), 24.0, (33,)),
+    "DreamX-World-5B-Cam": Known("segments", (832, 480), 16.0, (161,), loading=_DREAMX),
+    "GEN3C-Cosmos": Known("trajectory", (1280, 704), 24.0, (121,)),
+    "Cosmos-Predict2.5": Known("text", (1280, 704), 24.0, (77,), call={"num_cond_frames": 1}),
+    "Wan2.1-I2V-14B-480P": Known("text", (832, 480), 16.0, (81,)),
+    "Wan2.1-I2V-14B-720P": Known("text", (1280, 720), 16.0, (81,)),
+    "Wan2.2-I2V-A14B": Known("text", (832, 480), 16.0, (81,)),
+    "Wan2.2-TI2V-5B": Known("text", (832, 480), 24.0, (121,)),
+    "LTX2": Known("text", (1536, 1024), 24.0, (121,)),
+    "LTX-2": Known("text", (1536, 1024), 24.0, (121,)),
 }
 """By a part of the id of the model hub; the first that fits counts."""
 
@@ -148,7 +154,8 @@ class FastVideo:
         if scale <= 0 or turn_deg < 0 or mouse < 0 or segment < 1:
             raise ValueError("fastvideo: scale and segment are above 0, turn_deg and mouse not below")
         self._size = _size(size) or known.size
-        self._longest = _longest(known, frames)
+        self._rule = _rule(known.lengths, frames)
+        self._longest = (last_length(self._rule, UNLIMITED) or 0) if next_length(self._rule, UNLIMITED) is None else 0
         self._scale, self._segment, self._prompt, self._stream = scale, segment, prompt, stream
         self._turn_deg, self._mouse = turn_deg or known.turn_deg, mouse or known.mouse
         self._call = {**known.call, **({"num_inference_steps": steps} if steps else {}), **dict(call or {})}
@@ -167,7 +174,9 @@ class FastVideo:
             frame_size=self._size,
             fps=known.fps,
             max_context=1,
-            chunk=self._longest - 1 if self._longest else max(known.lengths[0] - 1, known.lengths[1]),
+            chunk=(self._longest or next_length(self._rule, 2) or 1) - 1,
+            # Where one call is too short another goes on from its last frame, and the last one is padded once more.
+            lengths=f"{self._rule[0] - 1}n+1" if isinstance(self._rule, tuple) else self._rule.partition(" to ")[0],
             inputs=("caption",) if known.caption else (),
             settings={
                 **({"weights": _digest(Path(model))} if os.path.isdir(model) else {}),
@@ -185,107 +194,81 @@ class FastVideo:
             ValueError: The model draws another number or size of frames.
             NotApplicable: Its conditions cannot express the control.
         """
-        if self._stream:
-            yield from self._streamed(request)
-            return
-        picture, done, number = request.context.clip[-1], 0, 0
-        while done < request.horizon:
-            count = length_of(request.horizon - done + 1, self._known.lengths, self._longest)
-            with tempfile.TemporaryDirectory() as folder:
-                conditions = self._conditions(request, done, count, folder)
-                made = self._drawn(request, picture, count, folder, _seed(request.seed, number), conditions)
-            picture = made[-1]
-            yield made[1 : 1 + request.horizon - done]
-            done, number = done + count - 1, number + 1
+        yield from continued(request, self._rule, self._streamed if self._stream else self._drawn)
 
-    def _drawn(
-        self,
-        request: Request,
-        picture: NDArray[np.uint8],
-        count: int,
-        folder: str,
-        seed: int,
-        conditions: Mapping[str, Any],
-    ) -> NDArray[np.uint8]:
-        path = os.path.join(folder, "start.png")
-        _need("PIL.Image").fromarray(np.ascontiguousarray(picture)).save(path)
-        # LTX takes its pictures by another name: (path, frame, strength).
-        ltx = "ltx" in self.spec.name.lower()
-        image = {"ltx2_images": [(path, 0, 1.0)], "ltx2_image_crf": 0.0} if ltx else {"image_path": path}
-        made = self._generator.generate_video(
-            prompt=self._words(request),
-            num_frames=count,
-            width=self._size[0],
-            height=self._size[1],
-            fps=round(self._known.fps),
-            seed=seed,
-            save_video=False,
-            return_frames=True,
-            output_path=folder,
-            **{**image, **conditions, **self._call},
-        )
-        return self._checked(made["frames"] if isinstance(made, Mapping) else made, count)
+    def _drawn(self, part: Request) -> NDArray[np.uint8]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = self._picture(part, folder)
+            # LTX takes its pictures by another name: (path, frame, strength).
+            ltx = "ltx" in self.spec.name.lower()
+            image = {"ltx2_images": [(path, 0, 1.0)], "ltx2_image_crf": 0.0} if ltx else {"image_path": path}
+            made = self._generator.generate_video(
+                prompt=self._words(part),
+                num_frames=part.horizon + 1,
+                width=self._size[0],
+                height=self._size[1],
+                fps=round(self._known.fps),
+                seed=part.seed,
+                save_video=False,
+                return_frames=True,
+                output_path=folder,
+                **{**image, **self._conditions(part, folder), **self._call},
+            )
+        return self._checked(made["frames"] if isinstance(made, Mapping) else made, part.horizon + 1)[1:]
 
-    def _streamed(self, request: Request) -> Iterator[NDArray[np.uint8]]:
+    def _streamed(self, part: Request) -> Iterator[NDArray[np.uint8]]:
         """Blocks of 9 and then 12 frames; what is drawn stays in the model's memory between them."""
-        picture, done, number = request.context.clip[-1], 0, 0
-        while done < request.horizon:
-            count = length_of(request.horizon - done + 1, self._known.lengths, self._longest)
-            keys = self._keys(request, done, count)
-            blank = {name: array * 0 for name, array in keys.items()}
-            width, height = self._size
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "start.png")
-                _need("PIL.Image").fromarray(np.ascontiguousarray(picture)).save(path)
-                self._generator.reset(
-                    prompt=self._words(request),
-                    image_path=path,
-                    num_frames=count,
-                    height=height,
-                    width=width,
-                    seed=_seed(request.seed, number),
-                    **{**self._tensors(blank), "grid_sizes": self._grid(count), **self._call},
-                )
-            at = 0
-            while at < count and done + at < request.horizon + 1:
-                block = 9 if at == 0 else 12
-                rows = {name: array[:, at : at + block] for name, array in keys.items()}
-                frames, _ = self._generator.step(**self._tensors(rows))
-                made = self._checked(frames, block)
-                picture = made[-1]
-                kept = made[1 if at == 0 else 0 :][: request.horizon - done - max(at - 1, 0)]
-                if len(kept):
-                    yield kept
-                at += block
-            done, number = done + count - 1, number + 1
+        count, keys = part.horizon + 1, self._keys(part)
+        blank = {name: array * 0 for name, array in keys.items()}
+        width, height = self._size
+        with tempfile.TemporaryDirectory() as folder:
+            self._generator.reset(
+                prompt=self._words(part),
+                image_path=self._picture(part, folder),
+                num_frames=count,
+                height=height,
+                width=width,
+                seed=part.seed,
+                **{**self._tensors(blank), "grid_sizes": self._grid(count), **self._call},
+            )
+        for at in (0, *range(9, count, 12)):
+            block = 12 if at else 9
+            frames, _ = self._generator.step(
+                **self._tensors({name: array[:, at : at + block] for name, array in keys.items()})
+            )
+            made = self._checked(frames, block)
+            yield made if at else made[1:]
+
+    def _picture(self, part: Request, folder: str) -> str:
+        path = os.path.join(folder, "start.png")
+        _need("PIL.Image").fromarray(np.ascontiguousarray(part.context.clip[-1])).save(path)
+        return path
 
     def _words(self, request: Request) -> str:
         text = request.text if self._known.takes == "text" else None
         words = (self._prompt, request.caption if self._known.caption else None, text)
         return " ".join(each.strip() for each in words if each)
 
-    def _conditions(self, request: Request, done: int, count: int, folder: str) -> dict[str, Any]:
-        """Arguments for `count` frames, the first of them frame `done` of the future (0 is the start image)."""
+    def _conditions(self, part: Request, folder: str) -> dict[str, Any]:
+        """Arguments of a call for the start image and the frames of `part`."""
+        count = part.horizon + 1
         takes = self._known.takes
         if takes == "text":
             return {}
         if takes == "keys":
             grid = {} if self._known.caption else {"grid_sizes": self._grid(count)}
-            return {**self._tensors(self._keys(request, done, count)), **grid}
+            return {**self._tensors(self._keys(part)), **grid}
         if takes == "segments":
-            moves = motions(request.actions)[done : done + count - 1]
-            actions, speeds = segments(moves, count, self._segment, self._scale)
+            actions, speeds = segments(motions(part.actions), count, self._segment, self._scale)
             return {"action_list": actions, "action_speed_list": speeds}
-        whole = camera_control(request, relative=False, scale=self._scale).poses
-        taken = whole[np.minimum(np.arange(done, done + count), len(whole) - 1)]  # beyond the future it stands still
-        path = np.linalg.inv(taken[0]) @ taken
+        path = camera_control(part, scale=self._scale).poses
         if takes == "pose-file":
-            return {"pose": _pose_file(path, request.context.camera, folder)}
+            return {"pose": _pose_file(path, part.context.camera, folder)}
         if takes == "trajectory":
             return straight(path)
         if takes == "rays":
-            return {"camera_states": self._rays(path, request.context.camera)}
-        _camera_folder(path, request.context.camera, folder)
+            return {"camera_states": self._rays(path, part.context.camera)}
+        _camera_folder(path, part.context.camera, folder)
         if takes == "camera-folder":
             return {"action_path": folder}
         prepare = _need("fastvideo.models.dits.lingbotworld.cam_utils").prepare_camera_embedding
@@ -296,22 +279,21 @@ class FastVideo:
             raise ValueError(f"fastvideo: gave {count} poses, and its embedding holds {taken}")
         return {"c2ws_plucker_emb": embedding}
 
-    def _keys(self, request: Request, done: int, count: int) -> dict[str, NDArray[np.float32]]:
-        """Keyboard (1, count, K) and mouse (1, count, 2); row t drives frame t to frame t + 1, the last row nothing."""
+    def _keys(self, part: Request) -> dict[str, NDArray[np.float32]]:
+        """Keyboard (1, n + 1, K) and mouse (1, n + 1, 2); row t drives frame t to frame t + 1, the last row nothing."""
         names = [WALKS[key] for key in self._known.keys]
-        keyboard = key_rows(request.actions, names, least_m=LEAST_M)
-        lost = key_rows(request.actions, [key for key in WALKS.values() if key not in names], least_m=LEAST_M)
+        keyboard = key_rows(part.actions, names, least_m=LEAST_M)
+        lost = key_rows(part.actions, [key for key in WALKS.values() if key not in names], least_m=LEAST_M)
         if lost.any():
-            frames = int(lost.any(axis=1).sum())
-            print(f"fastvideo: no key for the move of {frames} of {len(lost)} frames; left out", file=sys.stderr)
-        mouse = mouse_deltas(request.actions, self._turn_deg, ("up", "right"))
+            note(f"fastvideo: no key for the move of {lost.any(axis=1).sum()} frames; left out")
+        mouse = mouse_deltas(part.actions, self._turn_deg, ("up", "right"))
         beyond = int((np.abs(mouse) > self._mouse * (1 + 1e-6)).any(axis=1).sum()) if self._mouse else 0
         if beyond:
             most = f"{self._mouse * self._turn_deg:g} degrees a frame"
-            print(f"fastvideo: {beyond} of {len(mouse)} turns pass {most}; clipped", file=sys.stderr)
+            note(f"fastvideo: {beyond} turns pass {most}; clipped")
             mouse = mouse.clip(-self._mouse, self._mouse)
-        keyboard, mouse = (_filled(rows[done : done + count], count) for rows in (keyboard, mouse))
-        return {"keyboard_cond": keyboard[None], "mouse_cond": mouse[None]}
+        rows = {"keyboard_cond": keyboard, "mouse_cond": mouse}
+        return {name: np.pad(each, ((0, 1), (0, 0))).astype(np.float32)[None] for name, each in rows.items()}
 
     def _tensors(self, arrays: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
         return {name: self._torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
@@ -337,13 +319,6 @@ class FastVideo:
                 "frames and size that it can draw"
             )
         return made
-
-
-def length_of(wanted: int, lengths: tuple[int, int, int], longest: int) -> int:
-    """Frames of a call that makes at least `wanted` frames, or as many as one call can make."""
-    first, step, _ = lengths
-    count = first if not step else first + -(-max(wanted - first, 0) // step) * step
-    return min(count, longest) if longest else count
 
 
 def segments(moves: NDArray[np.float64], count: int, length: int, scale: float) -> tuple[list[str], list[float]]:
@@ -397,11 +372,6 @@ def straight(path: NDArray[np.float64]) -> dict[str, Any]:
     }
 
 
-def _filled(rows: NDArray[Any], count: int) -> NDArray[np.float32]:
-    """Rows of `count` frames; where nothing is known nothing is held."""
-    return np.concatenate([rows, np.zeros((count - len(rows), rows.shape[1]))]).astype(np.float32)
-
-
 def _pose_file(path: NDArray[np.float64], camera: Any, folder: str) -> str:
     """A file of one pose for each latent frame, camera-to-world, with its intrinsics in pixels."""
     fx, fy, cx, cy = intrinsics_of(camera).tolist()
@@ -429,16 +399,14 @@ def _known(model: str) -> Known:
     )
 
 
-def _longest(known: Known, frames: int) -> int:
-    first, step, longest = known.lengths
+def _rule(known: str | tuple[int], frames: int) -> str | tuple[int]:
+    """Frames of one call, the longest of them `frames` where that is not 0."""
     if not frames:
-        return longest
-    fits = frames == first or (step > 0 and frames > first and (frames - first) % step == 0)
-    if not fits or frames > (longest or frames):
-        more = f" and {step} more at a time" if step else ""
-        most = f", at most {longest}" if longest else ""
-        raise ValueError(f"fastvideo: frames is {frames}; a call makes {first} frames{more}{most}")
-    return frames
+        return known
+    if frames < 2 or next_length(known, frames) != frames:
+        what = known if isinstance(known, str) else known[0]
+        raise ValueError(f"fastvideo: frames is {frames}; a call makes {what} frames, n from 0")
+    return known if isinstance(known, tuple) else f"{known.partition(' to ')[0]} to {frames}"
 
 
 def _size(given: str) -> tuple[int, int] | None:
@@ -450,11 +418,6 @@ def _size(given: str) -> tuple[int, int] | None:
     if int(width) % 16 or int(height) % 16:
         raise ValueError(f"fastvideo: size is {given!r}; both sides must be divisible by 16")
     return int(width), int(height)
-
-
-def _seed(seed: int, number: int) -> int:
-    """A seed of its own for each call: with the same one, every call would make the same move."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 
 def _digest(folder: Path) -> str:

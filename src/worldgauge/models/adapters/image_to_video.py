@@ -1,11 +1,14 @@
-"""Image-to-video pipelines of diffusers (Wan, LTX, CogVideoX, Stable Video Diffusion and others), driven by words.
+"""Pipelines of diffusers: image to video by words (Wan, LTX, SVD and others), and Cosmos 3 by a camera path or an arm.
 
     worldgauge run loopnav --data D --model "cmd:conda run -n video python -m worldgauge_serve
         image_to_video.py:ImageToVideo?pipeline=/weights/Wan2.2-TI2V-5B-Diffusers&frames=81&size=832x480"
+    worldgauge run mind --data D --model "cmd:conda run -n video python -m worldgauge_serve
+        image_to_video.py:Cosmos3?pipeline=/weights/Cosmos3-Nano"
 
 Needs numpy, torch, diffusers, transformers, and `worldgauge_serve` next to it, never worldgauge itself. A pipeline is a
-folder with a model_index.json. Its call must take image, height, width, num_frames, num_inference_steps, generator and
-output_type; the words are given to those that take a prompt, and Stable Video Diffusion does without.
+folder with a model_index.json. The call of one that words drive must take image, height, width, num_frames,
+num_inference_steps, generator and output_type; the words are given to those that take a prompt, and Stable Video
+Diffusion does without.
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request
+from worldgauge_serve import ModelSpec, Request, camera_control, continued
 
 DTYPES = ("bfloat16", "float16", "float32")
 KINDS = (".json", ".safetensors", ".txt", ".model")
@@ -78,8 +81,7 @@ class ImageToVideo:
             raise ValueError(f"image_to_video: frames is {frames}; a call makes the picture and at least 1 frame more")
         if size and not re.fullmatch(r"[1-9]\d*x[1-9]\d*", size):
             raise ValueError(f"image_to_video: size is {size!r}; give WIDTHxHEIGHT, such as 832x480")
-        if dtype not in DTYPES:
-            raise ValueError(f"image_to_video: dtype is {dtype!r}; give one of {', '.join(DTYPES)}")
+        _check_dtype(dtype)
         call = dict(call or {})
         self._backend = backend or _Diffusers(_folder(pipeline, download), steps, dtype, device, call)
         self._frames = frames
@@ -115,14 +117,9 @@ class ImageToVideo:
             seed = int(np.random.SeedSequence(request.seed).generate_state(1)[0])
             yield self._drawn(picture, prompt, seed)[spread_over(self._frames, request.horizon)]
             return
-        done = 0
-        for number in range(-(-request.horizon // (self._frames - 1))):
-            # A seed of its own: with the same one, every chunk would make the same move.
-            seed = int(np.random.SeedSequence([request.seed, number]).generate_state(1)[0])
-            made = self._drawn(picture, prompt, seed)
-            picture = made[-1]
-            yield made[1 : 1 + request.horizon - done]
-            done += self._frames - 1
+        yield from continued(
+            request, (self._frames,), lambda part: self._drawn(part.context.clip[-1], prompt, part.seed)[1:]
+        )
 
     def _drawn(self, picture: NDArray[np.uint8], prompt: str, seed: int) -> NDArray[np.uint8]:
         made: NDArray[np.uint8] = self._backend(picture, prompt, self._frames, seed)
@@ -133,6 +130,192 @@ class ImageToVideo:
                 f"{count} of {width}x{height}; give frames={count}&size={width}x{height}"
             )
         return made
+
+
+class Domain(NamedTuple):
+    """What Cosmos 3 is told in a domain of actions.
+
+    Attributes:
+        control: What drives it.
+        size: Width and height: of the shape of the recordings that ask in it.
+        fps: Frames a second of its makers' examples.
+        longest: Frames of one call in them, the picture counted.
+        view_point: How the camera stands to who acts.
+    """
+
+    control: str
+    size: str
+    fps: float
+    longest: int
+    view_point: str
+
+
+DOMAINS = {
+    "camera_pose": Domain("camera", "832x480", 30.0, 61, "ego_view"),
+    "droid_lerobot": Domain("actions", "640x640", 15.0, 17, "third_person_view"),
+    "robomind-franka": Domain("actions", "640x640", 10.0, 17, "third_person_view"),
+}
+CANVASES = {
+    (320, 192): 256, (320, 256): 256, (256, 256): 256, (832, 480): 480, (736, 544): 480, (640, 640): 480,
+    (1280, 704): 704, (1088, 832): 704, (1280, 720): 720, (1104, 832): 720, (960, 960): 720,
+}  # fmt: skip
+"""Its resolution tier by width and height: a picture of another size would be shrunk and filled up at its edges."""
+LATENT = 4
+"""Frames that share a latent, after the first one, which has its own."""
+HAND = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+"""Axes of a camera on the hand (x right, y down, z out) in those of the hand (y across the fingers, z out)."""
+
+
+class Cosmos3:
+    """Cosmos 3 (`Cosmos3OmniPipeline`), told every step of a camera or of a Franka arm: forward dynamics.
+
+    One call makes up to `longest` frames; a longer future goes on from the last frame. Only safetensors are read, no
+    code that comes with weights is run, and the guardrail of its makers is off: a frame that it blurs or withholds
+    would be measured as the model's own.
+
+    Args:
+        pipeline: Folder, or an id of the model hub that is in the local cache, such as nvidia/Cosmos3-Nano.
+        domain: "camera_pose" for navigation; "droid_lerobot" or "robomind-franka" for the arm of manipulation.
+        size: WIDTHxHEIGHT, one of `CANVASES`; empty for 832x480 of a camera, 640x640 of the arm.
+        fps: Frames a second; 0 for those of its makers' examples. They recommend 10 to 30.
+        longest: Frames of one call, 4n + 1, the picture counted; 0 for those of the examples.
+        steps: Denoising steps.
+        guidance: Scale of classifier-free guidance; 1 for none.
+        shift: Of the noise schedule.
+        scale: Units of its camera path in a metre, which its makers do not tell.
+        dtype: Floating point type of the weights.
+        download: Allow it to download the pipeline.
+        device: As torch names it.
+        backend: Replaces the pipeline, for tests.
+    """
+
+    needs: ClassVar[dict[str, float]] = {"gpus": 1}
+
+    def __init__(
+        self,
+        pipeline: str,
+        domain: str = "camera_pose",
+        size: str = "",
+        fps: float = 0.0,
+        longest: int = 0,
+        steps: int = 30,
+        guidance: float = 1.0,
+        shift: float = 5.0,
+        scale: float = 1.0,
+        dtype: str = "bfloat16",
+        device: str = "cuda",
+        download: bool = False,
+        backend: Any = None,
+    ) -> None:
+        _check_dtype(dtype)
+        sizes = {f"{width}x{height}": (width, height) for width, height in CANVASES}
+        if domain not in DOMAINS:
+            raise ValueError(f"cosmos3: domain is {domain!r}; give one of {', '.join(DOMAINS)}")
+        self._domain, known = domain, DOMAINS[domain]
+        if (size or known.size) not in sizes:
+            raise ValueError(f"cosmos3: size is {size!r}; give one of {', '.join(sizes)}")
+        self._longest, self._fps = longest or known.longest, fps or known.fps
+        if self._longest < 1 + LATENT or self._longest % LATENT != 1:
+            raise ValueError(f"cosmos3: longest is {longest}; give 5, 9, 13 and so on, 4 more at a time")
+        if self._fps < 0 or steps < 1 or scale <= 0:
+            raise ValueError("cosmos3: fps is not below 0, steps are at least 1, scale is above 0")
+        self._scale, self._size = scale, sizes[size or known.size]
+        self._backend = backend or _Cosmos(
+            _folder(pipeline, download), steps, guidance, shift, dtype, device, CANVASES[self._size]
+        )
+        is_camera = known.control == "camera"
+        self.spec = ModelSpec(
+            Path(pipeline).name,
+            control=known.control,
+            frame_size=self._size,
+            fps=self._fps,
+            # Where the hand is now stands in the action that led to it.
+            max_context=1 if is_camera else 2,
+            chunk=self._longest - 1,
+            lengths=f"{LATENT}n+1",
+            inputs=("caption",) if is_camera else ("text",),
+            crop=self._size,
+            action_spaces=None if is_camera else ("hand-poses",),
+            settings={
+                **self._backend.identity,
+                **{"domain": domain, "longest": self._longest, "steps": steps, "guidance": guidance, "shift": shift},
+                **({"scale": scale} if is_camera else {}),
+                "dtype": dtype,
+            },
+        )
+
+    def rollout(self, request: Request) -> Iterator[NDArray[np.uint8]]:
+        """Yield `horizon` frames, call after call.
+
+        Raises:
+            ValueError: The pipeline draws another number or size of frames, or values that are not finite.
+            NotApplicable: The camera path is not known.
+        """
+        yield from continued(request, f"{LATENT}n+1 to {self._longest}", self._drawn)
+
+    def _drawn(self, part: Request) -> NDArray[np.uint8]:
+        width, height = self._size
+        if DOMAINS[self._domain].control == "camera":
+            rows, words = camera_steps(camera_control(part, scale=self._scale).poses), part.caption
+        else:
+            rows, words = hand_steps(part), part.text
+        view_point = DOMAINS[self._domain].view_point
+        made = self._backend(part.context.clip[-1], words or "", rows, self._domain, view_point, self._fps, part.seed)
+        if made.shape != (len(rows) + 1, height, width, 3):
+            raise ValueError(f"cosmos3: drew frames of shape {made.shape}, not {(len(rows) + 1, height, width, 3)}")
+        frames: NDArray[np.uint8] = made[1:]
+        return frames
+
+
+def camera_steps(poses: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Steps of a path, each in the frame of the pose before it.
+
+    Args:
+        poses: (n + 1, 4, 4), camera-to-world or hand-to-world.
+
+    Returns:
+        (n, 9): the way, then the first and the second column of the turn.
+    """
+    steps = np.linalg.inv(poses[:-1]) @ poses[1:]
+    return np.concatenate([steps[:, :3, 3], steps[:, :3, 0], steps[:, :3, 1]], axis=1).astype(np.float32)
+
+
+def hand_steps(request: Request) -> NDArray[np.float32]:
+    """Steps of a hand, and how far its gripper is open, (horizon, 10).
+
+    Where nothing tells the pose that the hand is in, its first step is like its second.
+
+    Args:
+        request: The question, with actions of "hand-poses".
+
+    Returns:
+        (horizon, 10): as `camera_steps`, in the axes of a camera on the hand, then 0 closed to 1 open.
+    """
+    future = request.actions
+    assert future is not None
+    before = request.context.actions.values[-1:]
+    names = [axis.name for axis in future.space.axes]
+    columns = [names.index(name) for name in ("x", "y", "z", "roll", "pitch", "yaw", "gripper")]
+    rows = np.concatenate([before, future.values])[:, columns].astype(np.float64)
+    poses = np.tile(np.eye(4), (len(rows), 1, 1))
+    poses[:, :3, :3] = _turns(rows[:, 3:6]) @ HAND
+    poses[:, :3, 3] = rows[:, :3]
+    steps = camera_steps(poses)
+    if not len(before):
+        first = steps[:1] if len(steps) else camera_steps(np.tile(np.eye(4), (2, 1, 1)))
+        steps = np.concatenate([first, steps])
+    return np.concatenate([steps, rows[len(before) :, 6:]], axis=1).astype(np.float32)
+
+
+def _turns(angles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rotations (n, 3, 3) about the fixed axes x, then y, then z, by angles (n, 3) in radians."""
+    whole = np.tile(np.eye(3), (len(angles), 1, 1))
+    for axis in range(3):
+        one, c, s = np.tile(np.eye(3), (len(angles), 1, 1)), np.cos(angles[:, axis]), np.sin(angles[:, axis])
+        j, k = (axis + 1) % 3, (axis + 2) % 3
+        one[:, j, j], one[:, j, k], one[:, k, j], one[:, k, k] = c, -s, s, c
+        whole = one @ whole
+    return whole
 
 
 def spread_over(count: int, horizon: int) -> NDArray[np.int64]:
@@ -186,10 +369,77 @@ class _Diffusers:
             **({"prompt": prompt} if self._takes_prompt else {}),
             **self._call,
         ).frames[0]
-        values = np.asarray(made, np.float32)
-        if not np.isfinite(values).all():
-            raise ValueError("the pipeline drew values that are not finite; with float16, try bfloat16 or float32")
-        return (values.clip(0, 1) * 255).round().astype(np.uint8)
+        return _levels(made)
+
+
+class _Cosmos:
+    """Cosmos 3, loaded."""
+
+    def __init__(
+        self, folder: Path, steps: int, guidance: float, shift: float, dtype: str, device: str, tier: int
+    ) -> None:
+        self._torch, diffusers = _import("torch"), _import("diffusers")
+        if not hasattr(diffusers, "Cosmos3OmniPipeline"):
+            raise ImportError(f"Cosmos 3 needs diffusers 0.42 or newer, and this is {diffusers.__version__}")
+        _refuse_code(folder, diffusers.pipelines)
+        self.identity = {"weights": _digest(folder)}
+        self._condition = diffusers.CosmosActionCondition
+        self._image = _import("PIL.Image").fromarray
+        self._pipe = diffusers.Cosmos3OmniPipeline.from_pretrained(
+            str(folder),
+            torch_dtype=getattr(self._torch, dtype),
+            use_safetensors=True,
+            local_files_only=True,
+            enable_safety_checker=False,
+        ).to(device)
+        self._pipe.set_progress_bar_config(disable=True)
+        self._pipe.scheduler = type(self._pipe.scheduler).from_config(self._pipe.scheduler.config, flow_shift=shift)
+        self._tier = tier
+        self._call = {"num_inference_steps": steps, "guidance_scale": guidance, "output_type": "np"}
+
+    def __call__(
+        self,
+        picture: NDArray[np.uint8],
+        words: str,
+        rows: NDArray[np.float32],
+        domain: str,
+        view_point: str,
+        fps: float,
+        seed: int,
+    ) -> NDArray[np.uint8]:
+        """n + 1 frames (H, W, 3) that begin with `picture`, for n steps (n, D)."""
+        condition = self._condition(
+            mode="forward_dynamics",
+            chunk_size=len(rows),
+            domain_name=domain,
+            resolution_tier=self._tier,
+            raw_actions=self._torch.from_numpy(rows),
+            image=self._image(picture),
+            view_point=view_point,
+        )
+        made = self._pipe(
+            prompt=words,
+            action=condition,
+            fps=fps,
+            use_system_prompt=False,
+            # On the CPU: the same noise whatever the device.
+            generator=self._torch.Generator("cpu").manual_seed(seed),
+            **self._call,
+        )
+        return _levels(made.video)
+
+
+def _levels(made: Any) -> NDArray[np.uint8]:
+    """Frames in 0..1 as grey levels. Raises ValueError for values that are not finite."""
+    values = np.asarray(made, np.float32)
+    if not np.isfinite(values).all():
+        raise ValueError("the pipeline drew values that are not finite; with float16, try bfloat16 or float32")
+    return (values.clip(0, 1) * 255).round().astype(np.uint8)
+
+
+def _check_dtype(dtype: str) -> None:
+    if dtype not in DTYPES:
+        raise ValueError(f"image_to_video: dtype is {dtype!r}; give one of {', '.join(DTYPES)}")
 
 
 def _import(name: str) -> Any:

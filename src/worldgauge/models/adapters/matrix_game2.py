@@ -18,11 +18,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_rows, mouse_deltas
+from worldgauge_serve import ModelSpec, Request, continued, key_rows, mouse_deltas, next_length, note
 
 WIDTH, HEIGHT, FPS = 640, 352, 25.0
 LATENT, BLOCK = 4, 3
 """Frames that one latent frame stands for, after the first; latent frames that are drawn at once."""
+STEP = LATENT * BLOCK
+"""Frames of a block."""
+AFTER_PICTURE = f"{STEP - LATENT + 1}+{STEP}n"
+"""Frames that are drawn after a single picture, with it: the first block holds it."""
 KEYS = {"universal": ("forward", "back", "left", "right"), "gta_drive": ("forward", "back")}
 LEAST_M = 0.005
 """Slower moves in metres a frame press no key."""
@@ -61,10 +65,12 @@ class MatrixGame2:
         compiled: bool = False,
         device: str = "cuda",
     ) -> None:
-        if context != 1 and latents_of(context) % BLOCK:
+        if context != 1 and next_length(AFTER_PICTURE, context) != context:
             raise ValueError(f"matrix_game2: context is {context}; give 1, or 9, 21, 33 and so on, 12 more at a time")
-        if latents_of(frames) % BLOCK or (frames - 1) % LATENT:
+        if next_length(AFTER_PICTURE, frames) != frames:
             raise ValueError(f"matrix_game2: frames is {frames}; give 9, 21, 33 and so on, 12 more at a time")
+        if context > 1 and frames <= STEP:
+            raise ValueError(f"matrix_game2: frames is {frames}; after a context of several give at least 21")
         if turn_deg <= 0 or mouse < 0:
             raise ValueError("matrix_game2: turn_deg is above 0, mouse not below")
         self._upstream = _Upstream(root, weights, checkpoint, config, compiled, device)
@@ -74,7 +80,10 @@ class MatrixGame2:
             frame_size=(WIDTH, HEIGHT),
             fps=FPS,
             max_context=context,
-            chunk=LATENT * BLOCK,
+            chunk=STEP,
+            # After a context of several frames whole blocks are new, and whether there are several is seen when asked.
+            lengths=AFTER_PICTURE if context == 1 else None,
+            context_lengths=(1, *range(STEP - LATENT + 1, context + 1, STEP)),
             settings={
                 **{"mode": self._upstream.mode, "context": context, "turn_deg": turn_deg, "mouse": mouse},
                 **{"frames": frames, **self._upstream.identity},
@@ -87,26 +96,29 @@ class MatrixGame2:
         Raises:
             ValueError: The repository draws another number or size of frames.
         """
-        usable = usable_context(min(len(request.context), self._context))
-        context = request.context.last(usable)
+        rule, longest = AFTER_PICTURE, self._frames
+        if len(request.context) > 1:
+            rule, longest = f"{STEP}n+1", self._frames - (STEP - LATENT)
+
+        def drawn(part: Request) -> NDArray[np.uint8]:
+            return self._drawn(part.context if part.context is request.context else part.context.last(1), part)
+
+        yield from continued(request, f"{rule} to {longest}", drawn)
+
+    def _drawn(self, context: Any, part: Request) -> NDArray[np.uint8]:
         seen = context.clip.to_array()
-        before, ahead = self._rows(context.actions), self._rows(request.actions)
-        done, number = 0, 0
-        while done < request.horizon:
-            # What is known of the past leads from one frame that was seen to the next.
-            rows = [np.concatenate([past, future[done:]]) for past, future in zip(before, ahead)]
-            new = new_latents(len(seen), request.horizon - done, self._frames)
-            total = (latents_of(len(seen)) if len(seen) > 1 else 0) + new
-            seed = int(np.random.SeedSequence([request.seed, number]).generate_state(1)[0])
-            keyboard, mouse = (_filled(each, 1 + LATENT * (total - 1)) for each in rows)
-            made = self._upstream.drawn(seen, keyboard, mouse, new, seed)
-            count = LATENT * new - (LATENT - 1 if len(seen) == 1 else 0)
-            if made.shape != (count, HEIGHT, WIDTH, 3):
-                raise ValueError(f"matrix_game2: drew frames of shape {made.shape}, not {(count, HEIGHT, WIDTH, 3)}")
-            made = made[1:] if len(seen) == 1 else made
-            yield made[: request.horizon - done]
-            done, number = done + len(made), number + 1
-            seen, before = made[-1:], (before[0][:0], before[1][:0])
+        single = len(seen) == 1
+        # What is known of the past leads from one frame that was seen to the next.
+        rows = [np.concatenate(both) for both in zip(self._rows(context.actions), self._rows(part.actions))]
+        new = BLOCK * -(-(part.horizon + LATENT * single) // STEP)
+        total = (0 if single else latents_of(len(seen))) + new
+        keyboard, mouse = (_filled(each, 1 + LATENT * (total - 1)) for each in rows)
+        made = self._upstream.drawn(seen, keyboard, mouse, new, part.seed)
+        count = LATENT * new - (LATENT - 1 if single else 0)
+        if made.shape != (count, HEIGHT, WIDTH, 3):
+            raise ValueError(f"matrix_game2: drew frames of shape {made.shape}, not {(count, HEIGHT, WIDTH, 3)}")
+        frames: NDArray[np.uint8] = (made[1:] if single else made)[: part.horizon]
+        return frames
 
     def _rows(self, actions: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Keyboard (T, K) of 0 and 1, and mouse (T, 2): pitch, up positive, and yaw, right positive."""
@@ -115,12 +127,12 @@ class MatrixGame2:
         mouse = mouse_deltas(actions, self._turn_deg, ("up", "right"))
         lost = key_rows(actions, [key for key in KEYS["universal"] if key not in names], least_m=LEAST_M).any(axis=1)
         if lost.any():
-            print(f"matrix_game2: no key for the move of {lost.sum()} of {len(lost)} frames", file=sys.stderr)
+            note(f"matrix_game2: no key for the move of {lost.sum()} frames")
         if self._mouse:
             beyond = (np.abs(mouse) > self._mouse * (1 + 1e-6)).any(axis=1)
             if beyond.any():
                 most = f"{self._mouse * self._turn_deg:g} degrees a frame"
-                print(f"matrix_game2: {beyond.sum()} of {len(mouse)} turns pass {most}; clipped", file=sys.stderr)
+                note(f"matrix_game2: {beyond.sum()} turns pass {most}; clipped")
             mouse = mouse.clip(-self._mouse, self._mouse)
         return keyboard.astype(np.float32), mouse.astype(np.float32)
 
@@ -128,19 +140,6 @@ class MatrixGame2:
 def latents_of(frames: int) -> int:
     """Latent frames of a clip: one for the first frame, one for each four more."""
     return (frames - 1) // LATENT + 1
-
-
-def usable_context(frames: int) -> int:
-    """The longest context that the model takes: 9, 21, 33, ... frames, or 1."""
-    blocks = latents_of(frames) // BLOCK
-    return 1 + LATENT * (blocks * BLOCK - 1) if blocks else 1
-
-
-def new_latents(seen: int, horizon: int, frames: int) -> int:
-    """Latent frames to draw, in whole blocks: with one picture seen, the first of them is that picture."""
-    wanted = horizon + LATENT if seen == 1 else horizon
-    blocks = -(-wanted // (LATENT * BLOCK))
-    return BLOCK * min(blocks, latents_of(frames) // BLOCK)
 
 
 def to_signed(frames: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_rows, motions
+from worldgauge_serve import ModelSpec, Request, key_rows, motions, note
 
 IMAGE_TOKENS = 336
 ACTION_TOKENS = 11
@@ -166,10 +166,9 @@ def _tell_heading(yaw_rad: NDArray[Any], task: str) -> None:
     error = heading_error_deg(yaw_rad)
     beyond = int((np.abs(np.degrees(yaw_rad)) > MAX_TURN_DEG).sum())
     clipped = f"; {beyond} turns pass {MAX_TURN_DEG:g} degrees a frame and are clipped" if beyond else ""
-    print(
+    note(
         f"mineworld: {task or 'rollout'}: the tokens' heading ends {error[-1]:+.1f} degrees from the recorded one, "
-        f"{np.abs(error).max():.1f} at most{clipped}",
-        file=sys.stderr,
+        f"{np.abs(error).max():.1f} at most{clipped}"
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_rows, motions, mouse_deltas
+from worldgauge_serve import ModelSpec, Request, key_rows, motions, mouse_deltas, note
 
 MAX_TURN_DEG = 20.0
 """Turn of one frame that the model calls 1.0."""
@@ -145,7 +145,7 @@ def clipped(value: Any) -> NDArray[Any]:
     value = np.asarray(value, np.float64)
     beyond = int((np.abs(value) > 1).sum())
     if beyond:
-        print(f"oasis: {beyond} of {value.size} turns pass {MAX_TURN_DEG:g} degrees a frame; clipped", file=sys.stderr)
+        note(f"oasis: {beyond} of {value.size} turns pass {MAX_TURN_DEG:g} degrees a frame; clipped")
     return np.asarray(np.clip(value, -1, 1))
 
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_rows, mouse_deltas
+from worldgauge_serve import ModelSpec, Request, key_rows, mouse_deltas, note
 
 WIDTH, HEIGHT = 640, 360
 TURN_DEG = 15.0
@@ -107,7 +107,7 @@ def action_rows(past: Any, future: Any, turns: str = "share") -> NDArray[Any]:
         mouse = np.diff(np.rint(np.cumsum(mouse, axis=0)), axis=0, prepend=np.zeros((1, 2)))
     beyond = int((np.abs(mouse) > 1 + 1e-6).sum())
     if beyond:
-        print(f"worldmem: {beyond} of {mouse.size} turns pass {TURN_DEG:g} degrees a frame; clipped", file=sys.stderr)
+        note(f"worldmem: {beyond} of {mouse.size} turns pass {TURN_DEG:g} degrees a frame; clipped")
     rows[1:, [PITCH, YAW]] = np.clip(mouse, -1, 1)
     return rows
 

@@ -19,14 +19,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_sentences
+from worldgauge_serve import ModelSpec, Request, key_sentences, note
 
 FPS = 16.0
 SIZES = ((1280, 704), (960, 544))
 NEW, SEGMENT = 9, 33
 """Latent frames of a segment, and the frames that they are decoded to."""
-FEWEST = 13
-"""Frames of context below which the first one is repeated: the four latent frames of the published script."""
+CONTEXTS = "13+4n"
+"""Frames of context; a shorter one is filled up with its first, to the four latent frames of the published script."""
 VIEW = "First-person perspective."
 MOVES = {
     "forward": "The camera pushes forward (W).",
@@ -89,6 +89,8 @@ class Yume:
             fps=FPS,
             max_context=context,
             chunk=SEGMENT,
+            # No lengths: standing still at the end of a segment would outvote the keys that are held in it.
+            context_lengths=CONTEXTS,
             inputs=("caption",),
             settings={"steps": steps, "shift": shift, "context": context, **self._upstream.identity},
         )
@@ -101,12 +103,13 @@ class Yume:
             ValueError: The repository draws frames of another number or size.
         """
         said = key_sentences(request.actions, MOVES, TURNS, SEGMENT)
-        known = self._upstream.encode(to_signed(padded(request.context.last(self._context).clip.to_array())))
+        known = self._upstream.encode(to_signed(request.context.clip.to_array()))
         for number, sentence in enumerate(said):
             done = number * SEGMENT
             if sentence.share < 1:
                 last, share = min(done + SEGMENT, request.horizon) - 1, round(100 * sentence.share)
-                print(f"yume: '{sentence.text}' holds for {share} % of frames {done} to {last}", file=sys.stderr)
+                said_of = f"'{sentence.text}'" if sentence.text else "no sentence"
+                note(f"yume: {said_of} holds for {share} % of frames {done} to {last}")
             prompt = prompt_of(sentence.text, request.caption or "")
             seed = int(np.random.SeedSequence([request.seed, number]).generate_state(1)[0]) >> 1
             new = self._upstream.drawn(known, prompt, self._size, self._steps, self._shift, seed)
@@ -121,12 +124,6 @@ class Yume:
 def prompt_of(sentence: str, caption: str) -> str:
     """The words for a segment: the view, no space (as published), the sentence of its keys, the scene."""
     return VIEW + (sentence + " " if sentence else "") + caption.strip()
-
-
-def padded(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The last 4 k + 1 frames, at least 13 by repeating the first."""
-    kept = frames[-((len(frames) - 1) // 4 * 4 + 1) :]
-    return np.concatenate([kept[:1].repeat(max(0, FEWEST - len(kept)), axis=0), kept])
 
 
 def levels_of(steps: int, shift: float) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from worldgauge.core.image import Frames
 from worldgauge.core.model import Needs, RolloutRequest, TellsPath, WorldModel, checked_batch, checked_rollout, imagines
 from worldgauge.models.calibration.file import Calibration, check_owner, read_calibration
 from worldgauge.models.calibration.undo import undone_actions, undone_poses
+from worldgauge_serve import resting
 
 
 class Calibrated:
@@ -28,7 +29,8 @@ class Calibrated:
         file: Its calibration, or the folder of it.
 
     Attributes:
-        spec: That of the model, with the digest of the calibration in its settings.
+        spec: That of the model, with the digest of the calibration in its settings. It has no lengths: what is asked is
+            brought to those of the model when the frames that are waited for are with it.
         behind: The model itself, for code that waits for a served model or ends it.
 
     Raises:
@@ -41,7 +43,8 @@ class Calibrated:
         self._calibration = read_calibration(Path(file).expanduser())
         check_owner(self._calibration, model.spec, str(file))
         self.behind: WorldModel = getattr(model, "behind", model)
-        self.spec = replace(model.spec, settings={**model.spec.settings, "calibration": self._calibration.digest[:16]})
+        settings = {**model.spec.settings, "calibration": self._calibration.digest[:16]}
+        self.spec = replace(model.spec, settings=settings, lengths=None)
         self.needs = Needs.of(model)
         self.imagines = imagines(model)
 
@@ -96,10 +99,13 @@ def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
         The request, with as many frames more as the model is late.
 
     Raises:
-        NotApplicableError: The actions are of another space than the calibrated one, or faster than the model.
+        NotApplicableError: The actions are of another space than the calibrated one, or faster than the model; or a
+            model that words drive is told nothing else, and words cannot be divided.
     """
     late = calibration.delay or 0
     actions, poses, text = request.actions, request.poses, None
+    if actions is None and calibration.control == "text":
+        raise NotApplicableError("calibrated, and told in words alone, which no gain can change")
     if actions is not None:
         names = tuple(axis.name for axis in actions.space.axes)
         if calibration.control == "actions" and names != calibration.axes:
@@ -108,9 +114,8 @@ def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
                 "calibrate it for these with --space"
             )
         changed = undone_actions(actions, calibration)
-        text = None if request.text is None else describe(changed)
-        still = np.zeros((late, len(actions.space)), np.float32)
-        actions = replace(changed, values=np.concatenate([changed.values, still]))
+        actions = replace(changed, values=np.concatenate([changed.values, resting(changed, late)]))
+        text = None if request.text is None else describe(actions)
     if poses is not None:
         changed_poses = undone_poses(poses, request.context.poses[-1], calibration)
         poses = np.concatenate([changed_poses, np.repeat(changed_poses[-1:], late, axis=0)])

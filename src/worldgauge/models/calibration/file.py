@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from worldgauge.core.actions import Control
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import digest_of, dumps, parse_json, read_bytes
 from worldgauge.core.model import PRIVILEGED, ModelSpec
@@ -62,8 +63,8 @@ class Calibration:
     Attributes:
         model: Name of the model.
         spec: Digest of its spec (`digest_of_spec`).
-        control: Form of the future that it was driven by, "actions" or "camera".
-        axes: Names of the axes of its action space; empty for "camera".
+        control: Form of the future that it was driven by.
+        axes: Names of the axes of its action space; empty where others than actions drove it.
         delay: Frames from a control to its effect; None where that is not known.
         gains: What each control of `DIRECTIONS` does.
         moving: Whose speed it walks at.
@@ -171,7 +172,7 @@ def _checked(content: Mapping[str, Any], digest: str) -> Calibration:
         raise ValueError(f"a delay of {delay!r} frames")
     if unknown := sorted(set(controls) - set(DIRECTIONS)):
         raise ValueError(f"there is no control {unknown[0]!r}")
-    if content["control"] not in ("actions", "camera"):
+    if content["control"] not in get_args(Control):
         raise ValueError(f"control is {content['control']!r}")
     axes = content["space"]["axes"]
     if not isinstance(axes, list) or not all(isinstance(axis, str) for axis in axes):

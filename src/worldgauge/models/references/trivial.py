@@ -10,6 +10,7 @@ from worldgauge.core.errors import NotApplicableError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, View
+from worldgauge.core.video import Clip
 from worldgauge.models import models
 
 
@@ -58,12 +59,16 @@ class Mean:
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` copies of the per-pixel mean of the context."""
-        width, height = request.frame_size
-        total = np.zeros((height, width, 3), np.int64)
-        for frame in request.context.clip:
-            total += frame
-        mean = np.rint(total / len(request.context)).astype(np.uint8)[None]
+        mean = np.rint(mean_frame(request.context.clip)).astype(np.uint8)[None]
         return (mean for _ in range(request.horizon))
+
+
+def mean_frame(clip: Clip) -> FloatArray:
+    """Mean of all frames of a clip, (H, W, 3)."""
+    total = np.zeros((clip.height, clip.width, 3), np.int64)
+    for frame in clip:
+        total += frame
+    return np.asarray(total / len(clip), np.float64)
 
 
 @models.register("noise")

@@ -22,7 +22,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -36,6 +35,7 @@ from worldgauge.core import polyline
 from worldgauge.core.errors import DataError, ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.io import digest_of
+from worldgauge.core.npz import read_npz
 from worldgauge.perception.colmap import read_images_txt
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.frames import Indices, evenly_spaced
@@ -282,13 +282,10 @@ def _numbers(values: Any, what: str) -> FloatArray:
 
 
 def _read_npz(file: Path) -> dict[str, Any]:
-    with zipfile.ZipFile(file) as archive:
-        if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
-            raise ValueError(f"unpacks to more than {MAX_BYTES >> 20} MB")
-    with np.load(file, allow_pickle=False) as arrays:
-        if {"data", "inds"} <= set(arrays.files):  # as ViPE writes them
-            return {"poses": arrays["data"], "frames": arrays["inds"], "of_longer": True}
-        return {name: arrays[name] for name in ("poses", "frames", "anchor", "metric") if name in arrays.files}
+    arrays = read_npz(file, MAX_BYTES, ("data", "inds", "poses", "frames", "anchor", "metric"))
+    if {"data", "inds"} <= arrays.keys():  # as ViPE writes them
+        return {"poses": arrays["data"], "frames": arrays["inds"], "of_longer": True}
+    return {name: found for name, found in arrays.items() if name not in ("data", "inds")}
 
 
 def _read_json(file: Path) -> dict[str, Any]:

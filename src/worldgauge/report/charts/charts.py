@@ -86,9 +86,10 @@ def over_frames(
         drawn = []
         for run in evidence.runs:
             found = run.by_metric.get(metric, {})
-            series = [found[task].series for task in tasks if task in found and found[task].series]
-            if series:
-                drawn.append(Curve(styles[run.label], curves.mean_curve(series)))
+            lined = [task for task in tasks if task in found and found[task].series]
+            if lined:
+                series, clusters = [found[task].series for task in lined], [evidence.clusters[task] for task in lined]
+                drawn.append(Curve(styles[run.label], curves.mean_curve(series, clusters)))
         drawn = [curve for curve in drawn if curve.points]
         if drawn:
             spoken = "; ".join(

@@ -99,8 +99,9 @@ class Level:
 
 def mean_curve(
     series: Iterable[Sequence[tuple[int, float | None]]],
+    clusters: Iterable[str] | None = None,
 ) -> tuple[tuple[float, float, float | None, float | None], ...]:
-    """Mean over trajectories by frame, with its 95% interval where five or more trajectories remain.
+    """Mean over trajectories by frame, with its 95% interval where FEWEST_RESAMPLED clusters or more remain.
 
     Each trajectory is first averaged over stretches of frames, STRETCHES over the longest one, so that a line can be
     distinguished from others. Missing and infinite values are left out. The curve ends where fewer than half of the
@@ -108,30 +109,32 @@ def mean_curve(
 
     Args:
         series: Pairs of frame index and value, per trajectory.
+        clusters: Cluster of each trajectory. By default each is independent of the others.
 
     Returns:
         Points (frame, mean, low, high), in the middle of their stretch.
     """
     known = [[(i, v) for i, v in one if v is not None and math.isfinite(v)] for one in series]
-    known = [one for one in known if one]
-    width = max((one[-1][0] + 1 for one in known), default=1) / STRETCHES
-    at: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    for one in known:
+    names = map(str, range(len(known))) if clusters is None else clusters
+    told = [(one, name) for one, name in zip(known, names, strict=True) if one]
+    width = max((one[-1][0] + 1 for one, _ in told), default=1) / STRETCHES
+    at: dict[int, list[tuple[float, float, str]]] = defaultdict(list)
+    for one, name in told:
         stretches: dict[int, list[tuple[int, float]]] = defaultdict(list)
         for index, value in one:
             stretches[int(index / width)].append((index, value))
         for place, points in stretches.items():
-            at[place].append((_mean([i for i, _ in points]), _mean([v for _, v in points])))
+            at[place].append((_mean([i for i, _ in points]), _mean([v for _, v in points]), name))
     curve = []
     for place in sorted(at):
-        values = [value for _, value in at[place]]
-        if 2 * len(values) < len(known):
+        values, own = [value for _, value, _ in at[place]], [name for _, _, name in at[place]]
+        if 2 * len(values) < len(told):
             continue
-        middle, mean = _mean([index for index, _ in at[place]]), _mean(values)
+        middle, mean = _mean([index for index, _, _ in at[place]]), _mean(values)
         low = high = None
         # Of fewer, Student's interval would cover the whole panel.
-        if len(values) >= FEWEST_RESAMPLED:
-            low, high = bootstrap_interval(values, rng=np.random.default_rng(SEED), n=RESAMPLES) or (None, None)
+        if len(set(own)) >= FEWEST_RESAMPLED:
+            low, high = bootstrap_interval(values, own, rng=np.random.default_rng(SEED), n=RESAMPLES) or (None, None)
         curve.append((middle, mean, low, high))
     return tuple(curve)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from worldgauge.core.video import Clip
 from worldgauge.report.answer_cards import view_answer_card
+from worldgauge.report.evidence import Evidence
 from worldgauge.report.films.stills import contact_sheet
 from worldgauge.report.films.task_cards import gather_footage
 from worldgauge.report.loading import load_evidence, read_tasks
@@ -35,12 +36,15 @@ class Preview:
     encoded: str
 
 
-def preview_task(runs: Sequence[Path], order: Sequence[str] = ()) -> list[Preview]:
+def preview_task(runs: Sequence[Path], order: Sequence[str] = (), metric: str = "") -> list[Preview]:
     """Preview the first task of which at least two subjects have something to show.
+
+    Of films of agents it is the first of those in whose outcome the subjects differ most: elsewhere all look alike.
 
     Args:
         runs: Run folders, or folders of run folders, all of one suite.
         order: Labels of the subjects in the order wanted; others come before them.
+        metric: The outcome.
 
     Returns:
         One preview per subject. Empty where no task can be shown.
@@ -50,7 +54,10 @@ def preview_task(runs: Sequence[Path], order: Sequence[str] = ()) -> list[Previe
     """
     evidence, suite = load_evidence(runs)
     styles, words = assign_styles(evidence), Vocabulary.of(suite)
-    for name, task in read_tasks(evidence).items():
+    tasks = read_tasks(evidence)
+    names = sorted(tasks, key=lambda name: -_difference(evidence, metric, name)) if suite.shows_films else list(tasks)
+    for name in names:
+        task = tasks[name]
         if suite.shows_answers:
             card = view_answer_card(name, evidence, suite, task, styles)
             found = [Preview(one.style.label, one.picture.encoded) for one in card.answers if one.picture is not None]
@@ -67,6 +74,12 @@ def preview_task(runs: Sequence[Path], order: Sequence[str] = ()) -> list[Previe
         if len(found) > 1:
             return sorted(found, key=lambda one: order.index(one.label) if one.label in order else -1)
     return []
+
+
+def _difference(evidence: Evidence, metric: str, task: str) -> float:
+    """Between the best and the worst subject of a task."""
+    values = [known[task] for known in (run.values(metric) for run in evidence.runs) if task in known]
+    return max(values) - min(values) if values else 0.0
 
 
 def _spread(length: int) -> list[int]:

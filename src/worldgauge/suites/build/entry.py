@@ -9,6 +9,7 @@ import numpy as np
 from worldgauge.core.statistics import balanced_interval, mean_std
 from worldgauge.engine.suite.contract import Cell, mean_of_known
 from worldgauge.engine.suite.scores import SubjectScores
+from worldgauge.engine.suite.tables import cluster_of_score
 from worldgauge.suites.build.metrics.scores import overall
 from worldgauge.suites.build.scoring import HEADLINE
 
@@ -43,17 +44,17 @@ class BuildScores(SubjectScores):
     def overall(self, kinds: Sequence[str]) -> Cell:
         """Return the mean of the kinds' means, equally weighted (the paper's overall score)."""
         # In the order of the report's own comparison, so that one page shows one interval.
-        parts = [
-            [score.value for score in sorted(self.of(HEADLINE, kind), key=lambda one: one.task)]
-            for kind in sorted(kinds)
-        ]
+        scores = [sorted(self.of(HEADLINE, kind), key=lambda one: one.task) for kind in sorted(kinds)]
+        parts = [[score.value for score in own] for own in scores]
         means = [mean_of_known(part) for part in parts]
         known = sum(value is not None for part in parts for value in part)
+        clusters = [[cluster_of_score(score) for score in own] for own in scores]
+        count = len({cluster_of_score(score) for own in scores for score in own if score.value is not None})
         expected = sum(self.expected(kind) for kind in kinds)
         there = [mean for mean in means if mean is not None]
         if len(there) < len(means):
-            return Cell(None, None, known, expected=expected)
-        interval = balanced_interval(parts, rng=np.random.default_rng(SEED))
+            return Cell(None, None, known, expected=expected, clusters=count)
+        interval = balanced_interval(parts, clusters, rng=np.random.default_rng(SEED))
         low, high = (None, None) if interval is None else np.clip(interval, 0.0, 100.0).tolist()
         spread = mean_std([value for part in parts for value in part]).std
-        return Cell(overall(there), spread, known, low, high, expected)
+        return Cell(overall(there), spread, known, low, high, expected, count)

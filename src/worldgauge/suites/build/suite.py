@@ -70,6 +70,10 @@ class Build(Suite):
         """One task per row of the data set; rows that cannot be used fail with the reason."""
         return tasks.tasks(source, self.options)
 
+    def cluster_of(self, task: str, group: Mapping[str, Any]) -> str:
+        """The structure, by its number in the id of a task."""
+        return tasks.cluster_of(task)
+
     def perform(self, task: Task, subject: Agent, task_context: TaskContext) -> Record:
         """Ask the question and store the answer."""
         return protocol.perform(task, subject, task_context, self.options)

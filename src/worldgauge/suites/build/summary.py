@@ -10,7 +10,7 @@ import numpy as np
 from worldgauge.core.statistics import correlation
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow, mean_of_known
 from worldgauge.engine.suite.scores import metric_facts
-from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
+from worldgauge.engine.suite.tables import cluster_of_score, clusters_by_task, make_cell, resolution_note, sort_rows
 from worldgauge.suites.build.critics import DIMENSIONS
 from worldgauge.suites.build.entry import SEED, BuildScores
 from worldgauge.suites.build.kinds import BUILD_KINDS, KINDS
@@ -90,7 +90,8 @@ def _marks(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
     ]
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
-        notes.append(resolution_note(values, "tasks"))
+        clusters = clusters_by_task({entry.label: entry.of(HEADLINE) for entry in entries})
+        notes.append(resolution_note(values, "tasks", clusters))
     title = "Full marks by kind of task"
     return Table(
         HEADLINE, title, "%", "higher", tuple(columns), tuple(sort_rows(rows, "higher")), tuple(notes), bars=True
@@ -354,18 +355,25 @@ def _cost(entries: Sequence[BuildScores]) -> Table:
     for entry in entries:
         own = entry.of(HEADLINE)
         cells = [
-            make_cell([score.facts.get(name) for score in own], (0.0, np.inf), len(own) + entry.lost())
+            make_cell(
+                [score.facts.get(name) for score in own],
+                (0.0, np.inf),
+                len(own) + entry.lost(),
+                clusters=map(cluster_of_score, own),
+            )
             for name in names
         ]
-        placed = [
-            score.facts["output_tokens"] / score.facts["blocks"]
-            for score in own
-            if score.facts.get("output_tokens") and score.facts.get("blocks")
-        ]
-        cells.append(make_cell(placed, (0.0, np.inf)))
+        placed = [score for score in own if score.facts.get("output_tokens") and score.facts.get("blocks")]
+        a_block = [score.facts["output_tokens"] / score.facts["blocks"] for score in placed]
+        cells.append(make_cell(a_block, (0.0, np.inf), clusters=map(cluster_of_score, placed)))
         graded = [score for name in GRADED for score in entry.of(name)]
         cells.append(
-            make_cell([critic_tokens(score.facts) for score in graded], (0.0, np.inf), len(own) + entry.lost())
+            make_cell(
+                [critic_tokens(score.facts) for score in graded],
+                (0.0, np.inf),
+                len(own) + entry.lost(),
+                clusters=map(cluster_of_score, graded),
+            )
         )
         rows.append(TableRow(entry.label, tuple(cells), entry.kind))
     columns = (*names.values(), "tokens out a block placed", "critic's tokens")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -48,11 +49,26 @@ def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
                 sample={"source": folder, "kind": kind, "row": row.id},
                 fingerprint=build.fingerprint_of(row, data),
                 group={"task": kind, **_group(row, data)},
+                cluster=_cluster(row),
             )
     if not found:
         raise DataError(
             f"{source}: no tasks of {' or '.join(kinds)}; make some with: worldgauge collect build --out DIR"
         )
+
+
+def cluster_of(task: str) -> str:
+    """The structure that a task is about, as far as its id tells; the task itself for questions.
+
+    Args:
+        task: Id of the task.
+    """
+    found = _STRUCTURE.search(task)
+    return f"AR_{found[1]}" if found else task
+
+
+_STRUCTURE = re.compile(r"TSK_(?:SP|SU|CR)_(\d+)")
+_STIMULUS = re.compile(r"MR\d+(?=_)")
 
 
 def row_of(task: Task) -> BuildTask:
@@ -77,6 +93,12 @@ def truth_of(task: Task) -> Blueprint | None:
         return None
     known = _loaded(task.sample["source"]).architectures
     return known[row.architecture].blueprint if row.architecture in known else None
+
+
+def _cluster(row: BuildTask) -> str:
+    """The structure to be built, or the stimulus of a rotation question; empty where there is none."""
+    stimulus = _STIMULUS.match(row.metadata or "")
+    return row.architecture or (stimulus[0] if stimulus else "")
 
 
 @lru_cache(maxsize=2)

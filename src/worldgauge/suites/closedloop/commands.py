@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worldgauge.core.errors import UsageError
 from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import (
     Csv,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def study(
-    name: Annotated[str, typer.Argument(help="Analysis: quality, controllability, calls, revision or context.")],
+    name: Annotated[str, typer.Argument(help="Analysis: quality, controllability, noise, calls, revision or context.")],
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the page and the runs that it is made from.")],
     model: Models = None,
@@ -51,7 +50,8 @@ def study(
 ) -> None:
     """Repeat an analysis of the paper: what makes a world model useful to an agent?
 
-    Runs all models and settings that it compares, and writes a page with a table, a plot and conclusions. A stopped
+    Runs all models and settings that it compares, and writes a page with a table, a plot and conclusions, and the plot
+    as an SVG file. A stopped
     study continues where it stopped.
     """
     from worldgauge.suites.closedloop.report.study_page import write_study
@@ -85,27 +85,27 @@ def study(
 
 
 def train_recogniser(
+    out: Annotated[Path, typer.Option(help="File to write.")],
     homes: Annotated[int, typer.Option(help="Number of homes of the training split to train on.", min=1)] = 100,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write. By default in the cache, where runs look for it.")
-    ] = None,
     json: Json = False,
 ) -> None:
-    """Train the recogniser of the closed loop's agents. Takes one to two minutes.
+    """Train the recogniser of the closed loop's agents. Takes less than five minutes.
 
-    Runs that need it train it by themselves.
+    Runs take the one that comes with worldgauge, which this command made, unless WORLDGAUGE_RECOGNISER names another.
     """
-    from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, cached_file, save
-    from worldgauge.suites.closedloop.recognition.recogniser.train import train
-    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
+    from worldgauge.suites.closedloop.recognition.recogniser.train import HELD_OUT, train
 
-    path = out or cached_file(homes)
-    if path is None:
-        raise UsageError("nothing is cached (WORLDGAUGE_CACHE=off): say where to with --out")
-    with ProgressBar() as bar:
-        made = train(homes, progress=lambda done, of: bar.show("homes looked at", done, of))
-    save(made, path)
-    _print_recogniser(path, made.facts, "" if out is None else f"{FILE_VARIABLE}={path}", json)
+    made = _trained(train, homes, HELD_OUT)
+    save(made, out)
+    facts = made.facts
+    _tell_trained(
+        {"recogniser": str(out), **facts},
+        f"{out}: in {facts['validated_on']['homes']} validation homes {facts['clear_accuracy'] or 0:.0%} of "
+        f"{facts['clear_boxes']} clear views and {facts['accuracy']:.0%} of {facts['validated_on']['boxes']} boxes are "
+        f"named rightly, {facts['calibration_error']:.3f} off in confidence; to use it: {FILE_VARIABLE}={out}",
+        json,
+    )
 
 
 def train_nearness(
@@ -119,25 +119,58 @@ def train_nearness(
     """
     from worldgauge.suites.closedloop.navigation.nearness.network import save
     from worldgauge.suites.closedloop.navigation.nearness.train import HELD_OUT, train
-    from worldgauge.terminal.output import print_json
-    from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.terminal.tables import out as terminal
 
-    with ProgressBar() as bar:
-        made = train(
-            homes, held_out=min(homes, HELD_OUT), progress=lambda done, of: bar.show("homes looked at", done, of)
-        )
+    made = _trained(train, homes, HELD_OUT)
     save(made, out)
-    if json:
-        print_json(network=str(out), **made.facts)
-        return
-    terminal.print(
+    _tell_trained(
+        {"network": str(out), **made.facts},
         f"{out}: in {made.facts['validated_on']['homes']} validation homes its estimates have a rank correlation of "
         f"{made.facts['rank_correlation']:.2f} with the metres to walk, and of "
         f"{made.facts['rank_correlation_within_3_m']:.2f} within 3 m",
-        markup=False,
-        soft_wrap=True,
+        json,
     )
+
+
+def train_panorama_reader(
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    homes: Annotated[int, typer.Option(help="Number of homes of the training split to train on.", min=1)] = 120,
+    json: Json = False,
+) -> None:
+    """Train the network by which agents of the closed loop read panoramas. Takes less than five minutes.
+
+    Runs take the one that comes with worldgauge, which this command made.
+    """
+    from worldgauge.suites.closedloop.questions.panorama_reader.network import save
+    from worldgauge.suites.closedloop.questions.panorama_reader.train import HELD_OUT, train
+
+    made = _trained(train, homes, HELD_OUT)
+    save(made, out)
+    _tell_trained(
+        {"network": str(out), **made.facts},
+        f"{out}: in {made.facts['validated_on']['homes']} validation homes it names the room of "
+        f"{made.facts['room_accuracy']:.0%} of panoramas, and finds things with a mean precision of "
+        f"{made.facts['things_precision']:.2f}",
+        json,
+    )
+
+
+def _trained(train: Callable[..., Any], homes: int, held_out: int) -> Any:
+    from worldgauge.terminal.progress import ProgressBar
+
+    with ProgressBar() as bar:
+        return train(
+            homes, held_out=min(homes, held_out), progress=lambda done, of: bar.show("homes looked at", done, of)
+        )
+
+
+def _tell_trained(facts: Mapping[str, Any], sentence: str, json: bool) -> None:
+    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.tables import out as terminal
+
+    if json:
+        print_json(**facts)
+    else:
+        terminal.print(sentence, markup=False, soft_wrap=True)
 
 
 def _print_study(finding: StudyResult, page: Path, form: Form) -> None:
@@ -168,28 +201,16 @@ def _print_study(finding: StudyResult, page: Path, form: Form) -> None:
         written(page, json=False)
 
 
-def _print_recogniser(path: Path, facts: Mapping[str, Any], use: str, json: bool) -> None:
-    """How well it does, and where it is. use: what to set so that it is taken, where that is needed."""
-    from worldgauge.terminal.output import print_json
-    from worldgauge.terminal.tables import out
-
-    if json:
-        print_json(recogniser=str(path), **facts)
-        return
-    out.print(
-        f"{path}: {facts['accuracy']:.0%} of {facts['validated_on']['boxes']} boxes in validation homes are named "
-        f"rightly, {facts['calibration_error']:.3f} off in confidence",
-        markup=False,
-        soft_wrap=True,
-    )
-    if use:
-        out.print(f"runs take it with {use}", markup=False, soft_wrap=True)
-
-
 COMMANDS = (
     Command(study, "Tools", "worldgauge study quality --data data --out studies"),
-    Command(train_recogniser, "Tools", "worldgauge train-recogniser", name="train-recogniser"),
+    Command(train_recogniser, "Tools", "worldgauge train-recogniser --out recogniser.npz", name="train-recogniser"),
     Command(train_nearness, "Tools", "worldgauge train-nearness --out nearness.npz", name="train-nearness"),
+    Command(
+        train_panorama_reader,
+        "Tools",
+        "worldgauge train-panorama-reader --out reader.npz",
+        name="train-panorama-reader",
+    ),
 )
 """What the command line offers beside running the suite."""
 

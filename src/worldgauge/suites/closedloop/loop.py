@@ -72,10 +72,13 @@ class Rules(ABC, Generic[Action]):
         ratio: Share of decisions at which the world model is asked (TTS ratio).
         has_last_look: Whether one more decision is made after the budget is used up, of which nothing is carried out:
             in tasks that ask for an answer, the agent sees the result of its last step.
+        plans_at_last_look: Whether plans are proposed and imagined at that look too: where an answer is also read from
+            what was imagined.
         checks_every_step: Whether `terminated` is also asked between the actions of a decision.
     """
 
     has_last_look = False
+    plans_at_last_look = True
     checks_every_step = False
 
     def __init__(self, candidates: int, length: int, ratio: float) -> None:
@@ -146,9 +149,13 @@ class RemembersViews(Imagine, Protocol):
 
     Attributes:
         speed: Through it the model is asked; an episode sets its own.
+        asked: Frames that were asked of it so far.
+        made: Frames that it made for them; more where it declares lengths.
     """
 
     speed: Stopwatch
+    asked: int
+    made: int
 
     def remember(self) -> None:
         """Store what is seen now; called at the start and after every action."""
@@ -200,8 +207,10 @@ def run_episode(
         last = rules.truncated(history)
         number = len(history)
         observation = env.observe()
-        plans = proposals(observation, goal, proposer, rules, history, [*seed, number])
-        asked = imagine is not None and generator(seed, number, "draw").random() < rules.ratio
+        plans: list[ActionPlan] = []
+        if rules.plans_at_last_look or not last:
+            plans = proposals(observation, goal, proposer, rules, history, [*seed, number])
+        asked = imagine is not None and bool(plans) and generator(seed, number, "draw").random() < rules.ratio
         rollouts = imagine(observation, plans, number) if asked and imagine is not None else [None] * len(plans)
         candidates = tuple(
             Candidate(plan, rollout, _true_value_of(rules, plan)) for plan, rollout in zip(plans, rollouts, strict=True)

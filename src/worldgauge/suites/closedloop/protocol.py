@@ -58,6 +58,9 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
     noted = {name: getattr(settings, name) for name in noted_settings()}
     if settings.protocol == "published":
         del noted["protocol"]  # records say where they depart from the paper
+    padding = {}
+    if imagine is not None and imagine.made > imagine.asked:
+        padding = {"frames_asked": imagine.asked, "frames_made": imagine.made}
     facts: dict[str, Any] = {
         "end": end,
         "control": subject.spec.control,
@@ -71,6 +74,7 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
         "metres": round(polyline.length(way), 9),
         "xy": np.round(way[:, :2], 4).tolist(),
         "calls": 0 if imagine is None else imagine.calls,
+        **padding,
         "frames_generated": frames,
         **task.outcome(rules, env),
     }

@@ -115,10 +115,6 @@ class Settings:
         """The tasks in the run."""
         return task_names() if self.task is None else (self.task,)
 
-    def sees(self, task: str) -> bool:
-        """Whether a task's policies use the recogniser."""
-        return bool(revisers.entry(self.of_task(task).reviser).facts.get("recogniser"))
-
     @property
     def prices(self) -> tuple[float | None, float | None]:
         """Prices of a million tokens, in and out.
@@ -186,7 +182,7 @@ class Settings:
             decisions=self.decisions or own.decisions,
             candidates=self.candidates or own.candidates,
             length=length,
-            clip=kind.clip_frames(length),
+            clip=kind.clip_frames(length, own.clip),
             view_px=self.view_px or own.view_px,
             proposer=self.proposer or own.proposer,
             reviser=self.reviser or own.reviser,

@@ -13,7 +13,6 @@ from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task
 from worldgauge.engine.suite.demo_set import DemoSet
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.closedloop import protocol, published, scoring, summary, task_index
-from worldgauge.suites.closedloop.recognition.recogniser.recognition import ensure_trained
 from worldgauge.suites.closedloop.report import replay
 from worldgauge.suites.closedloop.report.view import task_details, task_view
 from worldgauge.suites.closedloop.settings import REACHING, SUITE, settings_type
@@ -82,7 +81,7 @@ class ClosedLoop(Suite):
             settings = {"view_px": 160, "panorama_px": 512}
             subjects = ("oracle", "warp", "freeze", "none")
             return DemoSet(place, question, {**options, "size": (512, 288)}, subjects, settings, core_seconds=400)
-        options = {"scenes": 4, "recognition": 0, "navigation": 48, "questions": 0, "manipulation": manipulation}
+        options = {"scenes": 12, "recognition": 0, "navigation": 48, "questions": 0, "manipulation": manipulation}
         settings = {"candidates": 8, "view_px": 64, "panorama_px": 256}
         return DemoSet(
             place,
@@ -103,16 +102,14 @@ class ClosedLoop(Suite):
         return task_index.unused_settings(source, self.options)
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
-        """Check that all that policies need is here; train the recogniser where it is needed and not in the cache.
+        """Check that all that policies need is here.
 
         Raises:
-            MissingExtraError: Without the extra of the recogniser, of the table, or of networks that policies use.
+            MissingExtraError: Without the extra of the table, or of networks that policies use.
             AbsentWeightsError: Without the weights of these networks.
         """
         for kind in sorted({task.sample["kind"] for task in tasks if task.skip is None}):
             closed_loop_tasks.get(kind).check_installed(self.options)
-        if any(self.options.sees(task.sample["kind"]) for task in tasks):
-            ensure_trained(lambda done, of: tell("training the recogniser", done, of))
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
         """Act out the episode and store its trace, what was seen and what was imagined."""

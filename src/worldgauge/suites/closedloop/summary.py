@@ -11,7 +11,7 @@ import numpy as np
 from worldgauge.core.statistics import holm, paired_difference
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.scores import SubjectScores, metric_facts
-from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
+from worldgauge.engine.suite.tables import cluster_of_score, clusters_by_task, make_cell, resolution_note, sort_rows
 from worldgauge.suites.closedloop.scoring import HEADLINE, NOTHING_IMAGINED
 from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks, task_names
 
@@ -95,12 +95,13 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
     }
     notes = [
         "Success in percent: 0 or 100 an episode, of questions the answer score of 0 to 100. "
-        "Intervals of rates are Wilson's.",
+        "Intervals of rates are Wilson's, for as many episodes as homes and tables make independent.",
         *([", ".join(sorted(ways)).capitalize() + "."] if ways else []),
     ]
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
-        notes.append(resolution_note(values, "episodes"))
+        clusters = clusters_by_task({entry.label: entry.of(HEADLINE) for entry in entries})
+        notes.append(resolution_note(values, "episodes", clusters))
     return Table(
         HEADLINE,
         "Task success",
@@ -129,15 +130,16 @@ def _gain_by(
     others = [entry for entry in entries if entry.label != BASE]
     if base is None or not others:
         return None
+    clusters = clusters_by_task({entry.label: entry.of(HEADLINE) for entry in entries})
     rows, found = [], {}
     for entry in others:
         cells = []
         for column, group in columns.items():
             ours, theirs = ({s.task: s.value for s in _grouped(one, group)} for one in (entry, base))
-            told = paired_difference(ours, theirs, rng=np.random.default_rng(_SEED))
+            told = paired_difference(ours, theirs, cluster=clusters, rng=np.random.default_rng(_SEED))
             low, high = (None, None) if told.interval is None else np.clip(told.interval, -100.0, 100.0).tolist()
             expected = entry.expected(group["task"]) if list(group) == ["task"] else None
-            cells.append(Cell(told.mean, None, told.n, low, high, expected))
+            cells.append(Cell(told.mean, None, told.n, low, high, expected, told.clusters))
             found[entry.label, column] = told.p
         rows.append(TableRow(entry.label, tuple(cells), entry.kind, entry.flag()))
     corrected = dict(zip(found, holm(list(found.values())), strict=True))
@@ -149,7 +151,8 @@ def _gain_by(
         tuple(columns),
         tuple(sort_rows(rows, "higher")),
         (
-            "Paired differences with bootstrap intervals. p by sign flips, corrected for all cells (Holm), of "
+            "Paired differences; intervals and sign flips take homes and tables whole. p, corrected for all cells "
+            "(Holm), of "
             + f"{', '.join(columns)}: "
             + "; ".join(
                 _said(label, tuple(columns), corrected) for label in dict.fromkeys(label for label, _ in corrected)
@@ -308,7 +311,8 @@ def _cost(entries: Sequence[_Entry]) -> Table:
         calls = entry.of("model_calls")
         own = {name: [score.facts.get(name) for score in calls] for name in fields}
         own["model_calls"] = [score.value for score in calls]
-        cells = tuple(make_cell(own[name], (0.0, np.inf), expected=len(calls) + entry.lost()) for name in fields)
+        clusters, expected = [cluster_of_score(score) for score in calls], len(calls) + entry.lost()
+        cells = tuple(make_cell(own[name], (0.0, np.inf), expected, clusters=clusters) for name in fields)
         rows.append(TableRow(entry.label, cells, entry.kind, entry.flag()))
     return Table(
         "cost",

@@ -65,6 +65,8 @@ class TaskParameters:
         aspect: Width of the views over their height.
         hfov_deg: Horizontal field of view of the views, degrees.
         view_px: Height of the views, pixels.
+        turns_around: Whether a model of single views is asked to turn around after a plan, so that its end is seen in
+            all directions.
         proposer: Registered policy that proposes plans; in `ClosedLoopTask.defaults`, the default one.
         reviser: Registered policy that chooses among them; in `ClosedLoopTask.defaults`, the default one.
     """
@@ -78,6 +80,7 @@ class TaskParameters:
     view_px: int
     proposer: str
     reviser: str
+    turns_around: bool = False
 
 
 class TaskSettings(Protocol):
@@ -149,6 +152,8 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
             those not named come first, by name.
         gain_parts: Those of them by which the gain over no world model has one too, with their words in the title.
         ends: Words for every reason why episodes end.
+        goal_words: What the picture of its goal is, in films.
+        noise_levels: Of `degraded`, between which success falls: those of the study `noise`.
         fps: Frames a second of videos of an episode.
         OwnSettings: Dataclass of the settings that only some tasks have, this one among them. Its `RELEASED` holds the
             values that parity=released stands for.
@@ -177,6 +182,8 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     gain_parts: ClassVar[Mapping[str, str]] = {}
     ends: ClassVar[Mapping[str, str]] = {}
+    goal_words: ClassVar[str] = "the goal"
+    noise_levels: ClassVar[tuple[float, ...]] = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
     fps: ClassVar[float] = FPS
     OwnSettings: ClassVar[type[TaskSettings]] = NoSettings
     noted_settings: ClassVar[tuple[str, ...]] = ()
@@ -202,9 +209,9 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
         return {}
 
     @classmethod
-    def clip_frames(cls, length: int) -> int:
-        """Frames of a clip after the first, for plans of `length`; it shows all steps of a walker."""
-        return max(cls.defaults.clip, length) if cls.defaults.clip else 0
+    def clip_frames(cls, length: int, clip: int) -> int:
+        """Frames of a clip after the first, for plans of `length` and the protocol's `clip`; it shows all steps."""
+        return max(clip, length) if clip else 0
 
     @classmethod
     def found_settings(cls, settings: Settings) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
-    """All episodes of a data folder, task by task.
+    """All episodes of a data folder, task by task and home by home, since few homes are kept at a time.
 
     Those whose scene is not available are skipped, with what is missing; faulty ones become tasks that fail with their
     reason.
@@ -28,7 +28,11 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
     """
     data = load(Path(source))
     kinds = settings.asked
-    found = [(kind, episode) for kind in kinds for episode in closed_loop_tasks.get(kind).episodes(data)]
+    found = [
+        (kind, episode)
+        for kind in kinds
+        for episode in sorted(closed_loop_tasks.get(kind).episodes(data), key=lambda episode: episode.scene)
+    ]
     if not found and not data.faults:
         raise DataError(
             f"{source}: no episodes of {' or '.join(kinds)}; "
@@ -48,6 +52,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             fingerprint=fingerprint_of(episode, world) + eyes[kind],
             group={"task": kind, **closed_loop_tasks.get(kind).group(episode)},
             skip=scene_missing(episode.scene) if world is None else None,
+            cluster=episode.scene,
         )
 
 

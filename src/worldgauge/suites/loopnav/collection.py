@@ -67,6 +67,13 @@ class LoopNavOptions:
         "Set out without looking to all sides as LoopNav does. Then an eighth to a half of the frames of short ways "
         "back are new, and memory can be told from invention; else nearly all has been seen.",
     )
+    laps: int = option(
+        1,
+        "How often each loop is walked, between the same places. With more than one, run with --set segment=first asks "
+        "for all that follows the first way out: a minute and more.",
+        low=1,
+        high=100,
+    )
     world: str = option(
         "voxel",
         'World to walk in: "voxel" (villages), "minecraft" (the real game), "indoor" (homes), or any '
@@ -142,13 +149,15 @@ class LoopNavCollection(Collection):
     def settings(self) -> dict[str, Any]:
         """Settings as the manifest has always stored them: those of the game in one object, null without it.
 
-        The world is named only where it is neither villages nor the game, the look-around only where there is none.
+        The world is named only where it is neither villages nor the game, the look-around only where there is none,
+        laps only where there are several.
         """
         options, game = self.options, self.options.game
         world = {} if options.world in ("voxel", "minecraft") else {"world": options.world}
         return {
             **world,
             **({"no_look_around": True} if options.no_look_around else {}),
+            **({"laps": options.laps} if options.laps > 1 else {}),
             "settlements": options.settlements,
             "ranges": list(options.ranges),
             "types": list(options.types),
@@ -223,6 +232,7 @@ class LoopNavCollection(Collection):
                 rng=rng,
                 rule=self.options.sampling,
                 look_around=not self.options.no_look_around,
+                laps=self.options.laps,
             )
         except LoopFailedError as error:
             return Made(world=place.facts, discards=error.reasons, failure=str(error))

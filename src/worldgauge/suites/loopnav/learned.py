@@ -16,6 +16,7 @@ from worldgauge.core.statistics import jackknife_interval
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Cell, Record, Score
 from worldgauge.engine.suite.scores import make_mean_score, make_score
+from worldgauge.engine.suite.tables import cluster_of_score
 from worldgauge.metrics.fvd import fvd, fvd_pair
 from worldgauge.perception.loading import BATCH, AskedLpips, LocalLpips, Unavailable, VideoFeatures, load_network
 from worldgauge.suites.loopnav.settings import LoopNavSettings
@@ -54,7 +55,8 @@ def fvd_cell(scores: Sequence[Score]) -> Cell:
     Returns:
         The cell; empty for fewer than two pairs.
     """
-    both = [score.facts["features"] for score in scores if "features" in score.facts]
+    known = [score for score in scores if "features" in score.facts]
+    both, clusters = [score.facts["features"] for score in known], [cluster_of_score(score) for score in known]
     if len(both) < 2:
         return Cell(None, None, 0, expected=len(scores))
     ours, theirs = (np.array([one[side] for one in both]) for side in ("rollout", "recording"))
@@ -62,9 +64,9 @@ def fvd_cell(scores: Sequence[Score]) -> Cell:
     def distance(kept: NDArray[np.int64]) -> float:
         return float(fvd(ours[kept], theirs[kept]))
 
-    interval = jackknife_interval(len(both), distance)
+    interval = jackknife_interval(len(both), distance, clusters)
     low, high = (None, None) if interval is None else (max(0.0, interval.low), interval.high)
-    return Cell(distance(np.arange(len(both))), None, len(both), low, high, expected=len(scores))
+    return Cell(distance(np.arange(len(both))), None, len(both), low, high, len(scores), len(set(clusters)))
 
 
 def _lpips(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:

@@ -8,9 +8,11 @@ from worldgauge.core.episode import Episode
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
+from worldgauge.engine.suite.drift import ColourMeter
 from worldgauge.engine.suite.returned import returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score
+from worldgauge.metrics.detail import detail_correlation
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_table
 from worldgauge.suites.loopnav.learned import learned_scores
 from worldgauge.suites.loopnav.scenes import scene_scores
@@ -76,21 +78,24 @@ def _drawable(clip: Clip, record: Record) -> Clip:
 def _pixel_scores(
     record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings, task_context: TaskContext
 ) -> Iterator[Score]:
-    """SSIM, PSNR and MSE of every frame at the rollout's own size, SSIM at the common one; its sharpness."""
+    """SSIM, PSNR, MSE and detail of every frame at the rollout's own size, SSIM at the common one; its sharpness."""
     series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in _PIXEL}
-    fitted = truth.resized(rollout.width, rollout.height)
+    fitted, colours = truth.resized(rollout.width, rollout.height), ColourMeter()
     for index, (want, got) in enumerate(zip(fitted, rollout, strict=True)):
         for name, function in _PIXEL.items():
             series[name].append((index, function(got, want)))
+        colours.see(index, got, want)
         task_context.progress(index + 1, len(rollout))
     for name, values in series.items():
         yield make_mean_score(record, name, values, alignment=settings.alignment)
+    yield from colours.scores(record, truth.fps)
 
 
-_PIXEL: dict[str, Callable[[Image, Image], float]] = {
+_PIXEL: dict[str, Callable[[Image, Image], float | None]] = {
     "ssim_table": ssim_table,
     "ssim_320x180": ssim_320x180,
     "psnr": psnr,
     "mse": mse,
+    "detail": detail_correlation,
     "sharpness": lambda got, want: sharpness(got),
 }

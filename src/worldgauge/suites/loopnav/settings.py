@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from worldgauge.core.errors import UnknownNameError
+from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.engine.options import option, options_of
+from worldgauge.engine.suite.drift import HorizonSettings
 from worldgauge.engine.suite.network_settings import networks_digest
 from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.engine.suite.settings import naming_setting, with_parity
 from worldgauge.perception import estimators
 from worldgauge.perception.naming import What
 from worldgauge.perception.networks import networks
+from worldgauge.suites.loopnav.format.write import FPS
 
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "fvd": "video"}
 """Settings that name a network -> what it looks for."""
@@ -23,7 +25,7 @@ RELEASED: dict[str, Any] = {"empty": "zero", "matching": "padded_cost", "alignme
 
 
 @dataclass(frozen=True)
-class LoopNavSettings(BridgeSettings):
+class LoopNavSettings(HorizonSettings, BridgeSettings):
     """Settings of the suite, as `--set` takes them."""
 
     context: int | None = option(
@@ -37,8 +39,10 @@ class LoopNavSettings(BridgeSettings):
         "Which loops are used: all, or the paper's (the first three of each village with index 20). By default all of "
         "your own data, and the paper's of the published set.",
     )
-    segment: Literal["released", "exact"] = option(
-        "released", "Where the way back begins: by the released rule, or exactly where the goal changes."
+    segment: Literal["released", "exact", "first"] = option(
+        "released",
+        "Where the way back begins: by the released rule, or exactly where the goal changes for the last time; of "
+        "walks of several laps, at the end of the first way out (first).",
     )
     stride: int = option(5, "Score every Nth frame with SGCS.", low=1)
     tau: float = option(0.1, "Distance limit of SGCS, as a fraction of the diagonal.", above=0, high=1)
@@ -73,12 +77,21 @@ class LoopNavSettings(BridgeSettings):
             UsageError: For a value that is not allowed; names the setting.
         """
         settings = options_of(cls, "loopnav", options)
+        if settings.frames_asked == 0:
+            raise UsageError(
+                f"loopnav setting 'horizon_s' must be at least one frame, {1 / FPS:g}, got {settings.horizon_s}"
+            )
         if settings.segmenter is not None:
             with naming_setting("loopnav", "segmenter"):
                 _check_segmenter(settings.segmenter)
         segmenting = [name for name in (settings.segmenter,) if name is not None and name in networks]
         digest = networks_digest("loopnav", settings, LEARNED, segmenting)
         return with_parity(replace(settings, networks_digest=digest), options, RELEASED)
+
+    @property
+    def frames_asked(self) -> int | None:
+        """Frames to imagine; None for all that were recorded."""
+        return None if self.horizon_s is None else round(self.horizon_s * FPS)
 
 
 def _check_segmenter(name: str) -> None:

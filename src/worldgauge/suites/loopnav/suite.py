@@ -26,6 +26,7 @@ class LoopNav(Suite):
     Settings = LoopNavSettings
     references = (
         "truth",
+        "hedge",
         "freeze",
         "noise",
         "mean",
@@ -35,7 +36,8 @@ class LoopNav(Suite):
         "memory-plane",
         "drift",
     )
-    floor_references = ("freeze", "noise", "mean", "replay", "forgetful")
+    floor_references = ("hedge", "freeze", "noise", "mean", "replay", "forgetful")
+    claims_memory = True
     claim = "redraws the place it has seen"
     vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "trajectory",
@@ -61,14 +63,14 @@ class LoopNav(Suite):
 
     @classmethod
     def probe_options(cls, tasks: int) -> Mapping[str, Any]:
-        """Short loops, of both forms in each village."""
-        return {"settlements": -(-tasks // 2), "ranges": (5,), "per_combination": 1, "size": (256, 144)}
+        """Short loops, each in a village of its own, so that none tells of another."""
+        return {"settlements": tasks, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (256, 144)}
 
     @classmethod
     def demo_set(cls, *, full: bool = False) -> DemoSet:
         """See `Suite.demo_set`."""
         place, question = 1, "Does the model redraw the same place on the way back?"
-        options = {"settlements": 2, "ranges": (5,), "per_combination": 2, "size": (192, 108)}
+        options = {"settlements": 8, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (192, 108)}
         if full:
             options = {"settlements": 2, "ranges": (5, 15), "per_combination": 1, "size": (256, 144)}
             return DemoSet(place, question, options, cls.references, core_seconds=300, megabytes=300)
@@ -77,6 +79,10 @@ class LoopNav(Suite):
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per recorded loop; invalid recordings become skipped tasks with the reason."""
         return tasks.tasks(source, self.options)
+
+    def cluster_of(self, task: str, group: Mapping[str, Any]) -> str:
+        """The village: its loops show the same houses."""
+        return str(group.get("location", task))
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
         """Show the way out, ask for the way back, and store the rollout lossless.
@@ -100,6 +106,10 @@ class LoopNav(Suite):
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
         """The frames of the recording and of the rollout that stand for the same moments."""
         return scoring.compared_clips(record, self.options)
+
+    def rates(self, task: Task) -> frozenset[float]:
+        """The rate of the recording."""
+        return frozenset({tasks.episode_of(task)[0].clip.fps})
 
     def summarize(
         self,

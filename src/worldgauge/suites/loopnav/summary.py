@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from worldgauge.engine.suite import returned
+from worldgauge.engine.suite import drift, returned
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
-from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
+from worldgauge.engine.suite.tables import clusters_by_task, resolution_note, score_cell, sort_rows
 from worldgauge.metrics import metric_bounds
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 
@@ -34,13 +34,18 @@ TITLES = {
     "ssim_320x180": "SSIM at 320x180",
     "psnr": "PSNR",
     "mse": "Mean squared error",
+    "detail": "Detail (correlation of what is finer than 1.5 px)",
     "sharpness": "Sharpness (variance of the Laplacian)",
+    **drift.TITLES,
     "lpips": "LPIPS",
     "lpips_320x180": "LPIPS at 320x180",
     "fvd_pair": "FVD per pair",
     "fvd": "FVD",
 }
 """Every metric in the order of the report, headline first."""
+
+OVER_TIME = ("sgcs", "ssim_320x180", "mse", "detail", "lpips_320x180", "sharpness", *drift.TITLES)
+"""Metrics that also have a table by time after the way out."""
 
 _PUBLISHED_NAMES = {"SGCS": "sgcs", "SSIM": "ssim_table", "LPIPS": "lpips", "FVD": "fvd_pair"}
 
@@ -60,7 +65,8 @@ def summarize(scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -
         tables.append(_table(metric, scores, kinds, columns))
         if metric in returned.TITLES:
             tables += filter(None, [returned.curve_table(metric, TITLES[metric], scores, kinds)])
-    return tables
+    occurring = {metric: TITLES[metric] for metric in OVER_TIME if _occurs(metric, scores)}
+    return [*tables, *drift.time_tables(occurring, scores, kinds)]
 
 
 def published() -> list[Table]:
@@ -116,7 +122,7 @@ def _cell(metric: str, scores: Sequence[Score]) -> Cell:
     """Over trajectories; missing ones are counted, not zero. FVD is one number of all of them."""
     if metric == "fvd":
         return fvd_cell(scores)
-    return make_cell([score.value for score in scores], metric_bounds(metric))
+    return score_cell(scores, metric_bounds(metric))
 
 
 def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
@@ -135,15 +141,16 @@ def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
         yield "The colour segmenter was made for the embedded worlds; on these recordings it guesses."
     if any(score.reason == SET_LEVEL for own in mine.values() for score in own):
         yield (
-            "FVD of few videos is biased upwards: compare cells of equal n only. Intervals are of the jackknife; a "
-            "cell takes two videos, an interval three."
+            "FVD of few videos is biased upwards: compare cells of equal n only. Intervals are of the jackknife over "
+            "villages; a cell takes two videos, an interval three villages."
         )
     for reason, count in sorted(reasons.items()):
         yield f"{count} {'score is' if count == 1 else 'scores are'} missing: {reason}."
     if infinite:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
     if len(mine) > 1 and any(score.value is not None for own in mine.values() for score in own):
-        yield resolution_note({name: {s.task: s.value for s in own} for name, own in mine.items()}, "trajectories")
+        values = {name: {s.task: s.value for s in own} for name, own in mine.items()}
+        yield resolution_note(values, "trajectories", clusters_by_task(mine))
 
 
 def _kind(kind: str) -> Literal["subject", "reference"]:

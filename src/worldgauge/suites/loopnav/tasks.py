@@ -10,10 +10,11 @@ from typing import Any
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task, TaskView
+from worldgauge.engine.suite.drift import too_short
 from worldgauge.suites.loopnav.format import trajectories as loopnav
 from worldgauge.suites.loopnav.format.trajectories import Trajectory
 from worldgauge.suites.loopnav.format.validity import FILE_FAULTS
-from worldgauge.suites.loopnav.format.write import pictures_of, worlds_of
+from worldgauge.suites.loopnav.format.write import FPS, pictures_of, worlds_of
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 MIN_CONTEXT = 32
@@ -28,7 +29,7 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
         settings: Settings of the suite.
 
     Raises:
-        DataError: It holds no recording, or none that the selection takes.
+        DataError: It holds no recording, none that the selection takes, or none that lasts as long as horizon_s.
     """
     found = loopnav.discover(source)
     if not found:
@@ -43,6 +44,7 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
             f"{source}: of {len(found)} recordings none is of a village with index 20, which selection=paper takes; "
             "take them all with: --set selection=all"
         )
+    _demand_horizon(source, chosen, settings)
     known = worlds_of(source)
     for trajectory in chosen:
         split = generated_from(trajectory, settings)
@@ -56,10 +58,11 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
                 "generated_from": split,
                 "flags": list(trajectory.flags),
                 "broken": broken,
-            },
+            }
+            | ({} if settings.frames_asked is None else {"frames_asked": settings.frames_asked}),
             fingerprint=loopnav.fingerprint_of(trajectory, known.get(trajectory.location)),
             group={"type": trajectory.type, "range": trajectory.radius, "location": trajectory.location},
-            skip=None if broken else trajectory.invalid or _too_short(split),
+            skip=None if broken else trajectory.invalid or _too_short(trajectory, split, settings),
         )
 
 
@@ -70,18 +73,22 @@ def generated_from(trajectory: Trajectory, settings: LoopNavSettings) -> int | N
         trajectory: The recording.
         settings: Settings of the suite, which choose the rule.
     """
+    if settings.segment == "first":
+        return trajectory.first_return_index
     return trajectory.exact_return_index if settings.segment == "exact" else trajectory.return_index
 
 
 def episode_of(task: Task) -> tuple[Episode, int]:
-    """The recording of a task and the index of its first hidden frame.
+    """The recording of a task, up to the last frame that is asked for, and the index of its first hidden frame.
 
     Raises:
         DataError: When the recording cannot be read.
     """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
-    return _episode(task.sample["source"], task.id), int(task.sample["generated_from"])
+    episode, start = _episode(task.sample["source"], task.id), int(task.sample["generated_from"])
+    asked = task.sample.get("frames_asked")
+    return episode if asked is None else episode.first(start + asked), start
 
 
 def picture(task: Task) -> TaskView:
@@ -107,12 +114,26 @@ def _second_corner(episode: Episode, start: int) -> int:
     return int((((xy - xy[0]) ** 2).sum(1) + ((xy - xy[-1]) ** 2).sum(1)).argmax())
 
 
-def _too_short(split: int | None) -> str | None:
+def _too_short(trajectory: Trajectory, split: int | None, settings: LoopNavSettings) -> str | None:
     if split is None:
         return "never left its start: there is no way back"
     if split < MIN_CONTEXT:
         return f"only {split} frames of exploration, {MIN_CONTEXT} are needed"
-    return None
+    if settings.frames_asked is None:
+        return None
+    return too_short(trajectory.n_frames - split, settings.frames_asked, FPS)
+
+
+def _demand_horizon(source: Path, chosen: list[Trajectory], settings: LoopNavSettings) -> None:
+    """Raises DataError where no way back lasts as long as horizon_s."""
+    splits = {one.id: generated_from(one, settings) for one in chosen if one.invalid is None}
+    lasting = [one.n_frames - split for one in chosen if (split := splits.get(one.id)) is not None]
+    if settings.horizon_s is not None and lasting and max(lasting) < (settings.frames_asked or 0):
+        raise DataError(
+            f"{source}: no way back lasts horizon_s={settings.horizon_s:g}; the longest {max(lasting) / FPS:.3g} s. "
+            "Collect longer ones: worldgauge collect loopnav --laps 5 --ranges 50 --out ..., and ask for all laps with "
+            "--set segment=first"
+        )
 
 
 @lru_cache(maxsize=8)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.geometry import FloatArray
@@ -12,12 +16,14 @@ from worldgauge.core.io import digest_of_file
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.rollout import crop_camera, read_poses
-from worldgauge.engine.suite.scores import make_score
+from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.perception.pose_track import PoseTrack, recover_poses
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.format.layout import IMAGES
 from worldgauge.suites.mind.metrics.action_accuracy import ActionAccuracy, action_accuracy, labels_of
+from worldgauge.suites.mind.metrics.key_latency import answered, key_answers, median_s
+from worldgauge.suites.mind.metrics.step_cosines import step_cosines
 from worldgauge.suites.mind.protocol import ClipQuestion
 from worldgauge.suites.mind.settings import Settings
 
@@ -40,7 +46,9 @@ class Truth(NamedTuple):
 def action_scores(
     record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, *, prefix: str
 ) -> Iterator[Score]:
-    """Errors per frame of the first `action_frames` frames, in the truth's unit and in degrees.
+    """Errors, directions and answers of the camera in the first `action_frames` frames.
+
+    Errors are in the truth's unit and in degrees.
 
     Args:
         record: What the model gave.
@@ -52,7 +60,53 @@ def action_scores(
     """
     facts: dict[str, Any] = {"source": settings.poses, "frames": settings.action_frames}
     try:
-        judged = _judged(record, clip, question, rollout, settings, facts)
+        paths = _paths(record, clip, question, rollout, settings, facts)
+    except (DataError, ShapeError) as error:
+        paths = str(error).split("\n")[0]
+    yield from _relative_errors(record, paths, settings, facts, prefix)
+    yield from _cosines(record, paths, prefix)
+    yield from _answers(record, paths, question.episode.clip.fps, prefix)
+
+
+class _Paths(NamedTuple):
+    """Two paths (n, 4, 4), NaN where the generated one is unknown, which may be shorter; and key codes (n, 4).
+
+    Row i of `keys` leads to frame i; `labels` name the steps, by the rule in force.
+    """
+
+    truth: FloatArray
+    generated: FloatArray
+    keys: NDArray[np.uint8]
+    labels: list[str]
+
+
+def _paths(
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, facts: dict[str, Any]
+) -> _Paths | str:
+    """The paths, or why there are none. Raises DataError or ShapeError likewise."""
+    frames = min(settings.action_frames, len(question))
+    truth = _true_poses(record, clip, question, frames, settings)
+    facts["truth_poses"] = truth.source
+    shown = rollout[:frames]
+    known = read_poses(record)
+    content = digest_of_file(record.directory / str(record.rollout))
+    name = f"{record.subject}/{record.task.id}"
+    track = _track(shown, content, name, None if known is None else known[: len(shown)], question, settings)
+    facts |= {"status": track.status, "diagnostics": dict(track.diagnostics)}
+    if track.poses is None:
+        return f"no camera path in the video: {track.reason}"
+    # Row t of our actions leads from frame t - 1 of the question to frame t: it is the file's row mark_time + t.
+    keys = mind.keys_of(clip)[clip.mark_time : clip.mark_time + frames]
+    labels = labels_of(keys[1 if settings.action_rows == "after" else 0 :])
+    return _Paths(truth.poses[:frames], track.filled(len(shown)), keys, labels)
+
+
+def _relative_errors(
+    record: Record, paths: _Paths | str, settings: Settings, facts: dict[str, Any], prefix: str
+) -> Iterator[Score]:
+    """Relative pose errors, as the release defines them."""
+    try:
+        judged = _judged(paths, settings)
     except (DataError, ShapeError) as error:
         judged = ActionAccuracy(None, str(error).split("\n")[0])
     overall = judged.overall
@@ -76,30 +130,41 @@ def action_scores(
         )
 
 
-def _judged(
-    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, facts: dict[str, Any]
-) -> ActionAccuracy:
-    frames = min(settings.action_frames, len(question))
-    truth = _true_poses(record, clip, question, frames, settings)
-    facts["truth_poses"] = truth.source
-    shown = rollout[:frames]
-    known = read_poses(record)
-    content = digest_of_file(record.directory / str(record.rollout))
-    name = f"{record.subject}/{record.task.id}"
-    track = _track(shown, content, name, None if known is None else known[: len(shown)], question, settings)
-    facts |= {"status": track.status, "diagnostics": dict(track.diagnostics)}
-    if track.poses is None:
-        return ActionAccuracy(None, f"no camera path in the video: {track.reason}")
-    # Row t of our actions leads from frame t - 1 of the question to frame t: it is the file's row mark_time + t.
-    first = clip.mark_time + (1 if settings.action_rows == "after" else 0)
-    labels = labels_of(mind.keys_of(clip)[first : clip.mark_time + frames])
+def _judged(paths: _Paths | str, settings: Settings) -> ActionAccuracy:
+    if isinstance(paths, str):
+        return ActionAccuracy(None, paths)
     return action_accuracy(
-        truth.poses[:frames],
-        track.filled(len(shown)),
-        labels,
-        groups=settings.action_groups,
-        nan=settings.nan_poses,
+        paths.truth, paths.generated, paths.labels, groups=settings.action_groups, nan=settings.nan_poses
     )
+
+
+def _cosines(record: Record, paths: _Paths | str, prefix: str) -> Iterator[Score]:
+    """The direction of every step, whatever its size."""
+    found = None if isinstance(paths, str) else step_cosines(*_common(paths))
+    for metric in ("move_cosine", "turn_cosine"):
+        values = [] if found is None else (found.move if metric == "move_cosine" else found.turn).tolist()
+        series = [(step + 1, value) for step, value in enumerate(values) if not math.isnan(value)]
+        reason = paths if isinstance(paths, str) else "no step in which the true camera moves this way"
+        yield make_mean_score(record, metric, series, reason=reason, prefix=prefix)
+
+
+def _answers(record: Record, paths: _Paths | str, fps: float, prefix: str) -> Iterator[Score]:
+    """The answer to every change of keys."""
+    answers = [] if isinstance(paths, str) else key_answers(*_common(paths), paths.keys[: len(paths.generated)])
+    reason = paths if isinstance(paths, str) else "no change of keys that can be judged"
+    facts = {"answers": [one._asdict() for one in answers], "fps": fps}
+    share, latency = answered(answers), median_s(answers, fps)
+    known = sum(one.frames is not None for one in answers)
+    none = None if latency is not None else reason if share is None else "no change of keys is answered"
+    yield make_score(record, "key_latency", latency, n=known, reason=none, facts=facts, prefix=prefix)
+    why = reason if share is None else None
+    yield make_score(record, "keys_answered", share, n=len(answers), reason=why, prefix=prefix)
+
+
+def _common(paths: _Paths) -> tuple[FloatArray, FloatArray]:
+    """Both paths over the frames that both have."""
+    m = min(len(paths.truth), len(paths.generated))
+    return paths.truth[:m], paths.generated[:m]
 
 
 def _true_poses(record: Record, clip: MindClip, question: ClipQuestion, frames: int, settings: Settings) -> Truth:

@@ -14,7 +14,13 @@ from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.format.layout import FPS
 from worldgauge.suites.mind.learned_scores import SceneLpips, scene_lpips
 from worldgauge.suites.mind.metrics.out_leg_motion import moves, out_leg_motion
-from worldgauge.suites.mind.metrics.scene_consistency import SceneErrors, scene_errors, turn_frame
+from worldgauge.suites.mind.metrics.scene_consistency import (
+    SceneDetails,
+    SceneErrors,
+    scene_details,
+    scene_errors,
+    turn_frame,
+)
 from worldgauge.suites.mind.motion import leg_motion, real_motion
 from worldgauge.suites.mind.protocol import ClipQuestion, reachable
 from worldgauge.suites.mind.settings import Settings
@@ -108,6 +114,13 @@ def _scores(
     if lone:
         uneven = f"lone_frame=error: the last batch of {len(found.released)} pairs holds a single one"
     yield from _means(record, "gsc_", () if lone else found.released, uneven, facts)
+    details = scene_details(rollout, shown) if even else SceneDetails((), ())
+    for prefix, likeness, why in (
+        ("gsc_aligned_", details.aligned, unaligned),
+        ("gsc_", () if lone else details.released, uneven),
+    ):
+        reason = why or "no pair of frames with detail"
+        yield make_mean_score(record, f"{prefix}detail", list(enumerate(likeness)), reason=reason, **facts)
     looked = scene_lpips(rollout, shown, settings) if even else SceneLpips()
     released = () if lone else looked.distances.released
     for prefix, values, why in (("gsc_aligned_", looked.distances.aligned, unaligned), ("gsc_", released, uneven)):

@@ -72,7 +72,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         "mark_time": clip.mark_time,
         "total_time": clip.frames,
         "frames_asked": len(question),
-        "horizon": settings.horizon,
+        "horizon": settings.frames_asked,
         "warnings": list(clip.warnings),
     }
     if isinstance(subject, HoldsVideos) and subject.spec.fps is None:
@@ -135,8 +135,8 @@ def question_of(clip: MindClip, settings: Settings) -> ClipQuestion:
         truth = None if episode.world is None else _rendered(episode.world, poses, episode.camera, episode.clip.fps)
         return ClipQuestion(episode, 1, actions, poses, truth)
     start, stop = clip.mark_time, len(episode)
-    if settings.horizon is not None:
-        stop = min(stop, start + settings.horizon)
+    if settings.frames_asked is not None:
+        stop = min(stop, start + settings.frames_asked)
     # Row start - 1 leads from the last context frame to the first frame that is asked for.
     return ClipQuestion(
         episode, start, episode.actions[start - 1 : stop - 1], episode.poses[start:stop], episode.clip[start:stop]

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from worldgauge.core.errors import NotApplicableError
-from worldgauge.core.video import Clip, header_frames
+from worldgauge.core.video import Clip, header_frames, resize
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
+from worldgauge.engine.suite.drift import ColourMeter
 from worldgauge.engine.suite.returned import returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score, make_score
+from worldgauge.metrics.detail import detail_correlation
 from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
 from worldgauge.suites.mind.action_scores import action_scores
 from worldgauge.suites.mind.format import MindClip
@@ -25,6 +27,8 @@ PREFIX = {"mem": "lcm/", "action_space": "asg/"}
 """Test -> beginning of the names of its scores: long context memory, action space generalisation."""
 PIXEL = {"mse": "mse_720p", "psnr": "psnr_720p", "ssim": "ssim_720p"}
 """Field of `PairError` -> metric."""
+DETAIL = "detail"
+"""Metric that stands beside them: of frames as large as the model draws them, since larger ones have no more detail."""
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
@@ -143,7 +147,7 @@ def _frame_scores(
         "frames_scored": count,
         "frames_asked": scored_frames(reachable(record, asked), settings.window),
         "is_longer": len(rollout) > clip.frames - clip.mark_time,
-        "horizon": settings.horizon,
+        "horizon": settings.frames_asked,
         "mark_time": clip.mark_time,
         "total_time": clip.total_time,
         "control": record.facts["control"],
@@ -155,26 +159,31 @@ def _frame_scores(
         why = f"window=released scores 100 * floor(({present} - 1) / 100) = 0 frames"
         if not present:
             why = "frame_count=header: the file does not say how many frames it has"
-        for metric in PIXEL.values():
+        for metric in (*PIXEL.values(), DETAIL):
             yield make_score(record, metric, None, reason=why, prefix=prefix, facts=facts)
         yield from missing_learned(record, prefix, why)
         return
     crop = record.facts["crop"]
     truth = question.truth.cropped(*crop) if crop else question.truth
-    series: dict[str, list[tuple[int, float | None]]] = {field: [] for field in PIXEL}
+    series: dict[str, list[tuple[int, float | None]]] = {field: [] for field in (*PIXEL, DETAIL)}
     learned = LearnedScores(record, settings, prefix)
-    ours, real = MotionMeter(), MotionMeter()
+    ours, real, colours = MotionMeter(), MotionMeter(), ColourMeter()
     for index, (got, want) in enumerate(zip(rollout[:count], truth[:count], strict=True)):
         x, y = prepared(got), prepared(want)
         error = pair_error(x, y)
         for field in PIXEL:
             series[field].append((index, getattr(error, field)))
+        series[DETAIL].append((index, detail_correlation(got, resize(want, rollout.width, rollout.height))))
         learned.see(index, x, y)
+        if prefix == PREFIX["mem"]:
+            colours.see(index, got, want)
         if index % PERIOD == 0 or index == count - 1:
             ours.see(got)
             real.see(want)
         task_context.progress(index + 1, count)
     facts |= {"motion": ours.mean, "real_motion": real.mean}
-    for field, metric in PIXEL.items():
+    for field, metric in (PIXEL | {DETAIL: DETAIL}).items():
         yield make_mean_score(record, metric, series[field], prefix=prefix, **facts)
     yield from learned.scores()
+    if prefix == PREFIX["mem"]:
+        yield from colours.scores(record, question.episode.clip.fps, prefix=prefix)

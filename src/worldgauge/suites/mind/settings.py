@@ -9,12 +9,14 @@ from typing import Any, Literal
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import check_name
 from worldgauge.engine.options import option, options_of
+from worldgauge.engine.suite.drift import HorizonSettings
 from worldgauge.engine.suite.network_settings import networks_digest
 from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.engine.suite.settings import naming_setting, with_parity
 from worldgauge.perception.decoders.opening import digest_of
 from worldgauge.perception.naming import What
 from worldgauge.suites.mind.format import PERSPECTIVES, Perspective
+from worldgauge.suites.mind.format.layout import FPS
 
 TESTS = ("mem", "action_space", "mirror")
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "dino": "dino", "aesthetic": "aesthetic", "imaging": "imaging"}
@@ -42,7 +44,7 @@ def _parts_rule(known: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class Settings(BridgeSettings):
+class Settings(HorizonSettings, BridgeSettings):
     """Options of MIND; those from `window` on switch between known behaviour of the released scorer and ours."""
 
     tests: str = option(",".join(TESTS), "Tests to run, separated by commas.", rule=_parts_rule(TESTS))
@@ -64,7 +66,12 @@ class Settings(BridgeSettings):
         'address of a served one. "exact" is for embedded worlds, and models that know their path.',
         rule="a name, a file or an address",
     )
-    action_frames: int = option(97, "Number of frames for action accuracy. The released scorer uses 97.", low=3)
+    action_frames: int = option(
+        97,
+        "Number of frames for action accuracy. The released scorer uses 97; with horizon_s it is all of them, unless "
+        "given.",
+        low=3,
+    )
     truth_poses: Literal["engine", "images_txt", "decoded", "released"] = option(
         "engine",
         'Source of the true camera path: the engine, images.txt, the decoded real video, or "released" (images.txt '
@@ -140,6 +147,8 @@ class Settings(BridgeSettings):
         _check_folders(settings.mirror_folders)
         if not settings.poses:
             raise UsageError("mind setting 'poses' must be a name, a file or an address, got ''")
+        if settings.horizon_s is not None:
+            settings = _with_horizon(settings, options)
         with naming_setting("mind", "poses"):
             poses_digest = digest_of(settings.poses)
         networks = networks_digest("mind", settings, LEARNED)
@@ -156,9 +165,27 @@ class Settings(BridgeSettings):
         """The selected perspectives."""
         return tuple(one for one in PERSPECTIVES if one in self.perspectives.split(","))
 
+    @property
+    def frames_asked(self) -> int | None:
+        """Most frames to imagine, whichever way they were given; None for all that were recorded."""
+        return self.horizon if self.horizon_s is None else round(self.horizon_s * FPS)
+
     def as_dict(self) -> dict[str, Any]:
         """All options, plain JSON values."""
         return asdict(self)
+
+
+def _with_horizon(settings: Settings, options: Mapping[str, Any]) -> Settings:
+    """Check a horizon in seconds, and judge the camera over all of it."""
+    if settings.horizon is not None:
+        raise UsageError(f"mind settings 'horizon' ({settings.horizon} frames) and 'horizon_s': give one of them")
+    frames = settings.frames_asked
+    assert frames is not None
+    if frames < 2:
+        raise UsageError(
+            f"mind setting 'horizon_s' must be at least two frames, {2 / FPS:.3g}, got {settings.horizon_s}"
+        )
+    return settings if "action_frames" in options else replace(settings, action_frames=max(3, frames))
 
 
 def _check_folders(value: str | None) -> None:

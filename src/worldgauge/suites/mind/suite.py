@@ -35,14 +35,17 @@ class Mind(Suite):
         "memory-plane",
         "render",
         "drift",
+        "hedge",
         "forgetful",
         "freeze",
         "mean",
         "noise",
     )
-    default_references = ("reencoded", "late", "freeze", "mean")
-    """A file of the truth, the truth a frame late, a still picture and an average: what every row is compared with."""
-    floor_references = ("forgetful", "freeze", "mean", "noise")
+    default_references = ("reencoded", "late", "hedge", "freeze", "mean")
+    """A file of the truth, the truth a frame late, the last picture turned, the same still, and an average: what every
+    row is compared with."""
+    floor_references = ("hedge", "forgetful", "freeze", "mean", "noise")
+    claims_memory = True
     claim = "keeps what it has seen"
     vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "clip",
@@ -53,10 +56,11 @@ class Mind(Suite):
         "asked": "to be imagined",
     }
     metrics = frozenset(
-        {line.metric.rpartition("/")[2] for line in summary.LINES} | {"gsc_psnr", "gsc_ssim", "out_leg_motion"}
+        {line.metric.rpartition("/")[2] for line in summary.LINES}
+        | {"gsc_psnr", "gsc_ssim", "gsc_detail", "out_leg_motion"}
     )
     choosing_settings = frozenset({"tests", "perspectives", "mirror_set", "mirror_folders"})
-    asking_settings = frozenset({"horizon", "context", "drawn"})
+    asking_settings = frozenset({"horizon", "horizon_s", "context", "drawn"})
     scoring_settings = frozenset(field.name for field in fields(Settings)) - choosing_settings - asking_settings
 
     @classmethod
@@ -84,9 +88,9 @@ class Mind(Suite):
             subjects = ("truth", "reencoded", "late", "memory", "mean", "freeze", "noise")
             return DemoSet(place, question, options, subjects, {"poses": "exact"}, core_seconds=250, megabytes=300)
         others = {"action_space": 0, "mirror": 0, "train": 0}
-        options = {**others, "mem": 12, "perspectives": ("1st",), "frames": 48, "size": (192, 108)}
+        options = {**others, "mem": 8, "perspectives": ("1st",), "frames": 48, "size": (192, 108)}
         settings = {"tests": "mem", "poses": "exact"}
-        return DemoSet(place, question, options, ("truth", "memory", "freeze"), settings, core_seconds=60)
+        return DemoSet(place, question, options, ("truth", "memory", "forgetful"), settings, core_seconds=50)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per clip or mirrored path; faulty ones become tasks that fail with the reason.
@@ -95,6 +99,10 @@ class Mind(Suite):
         """
         tasks.forget()
         return tasks.tasks(source, self.options)
+
+    def cluster_of(self, task: str, group: Mapping[str, Any]) -> str:
+        """The picture of mirrored paths, the walk that several action spaces share; see `tasks.cluster_of`."""
+        return tasks.cluster_of(task)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
         """Show the context, give the keys, store the video lossless; finished videos are copied.
@@ -118,6 +126,10 @@ class Mind(Suite):
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
         """The frames of the recording and of the rollout that stand for the same moments."""
         return scoring.compared_clips(record, self.options)
+
+    def rates(self, task: Task) -> frozenset[float]:
+        """The rate of the clip's video; that of the format for a path from a single image."""
+        return frozenset({tasks.rate_of(tasks.clip_of(task))})
 
     def summarize(
         self,
@@ -172,4 +184,4 @@ class Mind(Suite):
             failed: Its failed tasks.
             path: The file.
         """
-        write_results(path, results_of(scores, failed, self.options.horizon))
+        write_results(path, results_of(scores, failed, self.options.frames_asked))

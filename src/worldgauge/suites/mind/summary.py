@@ -8,9 +8,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from worldgauge.engine.suite import returned
+from worldgauge.engine.suite import drift, returned
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
-from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
+from worldgauge.engine.suite.tables import (
+    cluster_of_score,
+    clusters_by_task,
+    make_cell,
+    resolution_note,
+    score_cell,
+    sort_rows,
+)
 from worldgauge.metrics import metric_bounds, metrics
 from worldgauge.suites.mind.metrics.out_leg_motion import MOTION_SHARE, moves
 from worldgauge.suites.mind.settings import Settings
@@ -40,19 +47,32 @@ class MetricLine(NamedTuple):
     title: str
 
 
+_COLOURS = {name: title[0].lower() + title[1:] for name, title in drift.TITLES.items()}
+_CAMERA = {
+    "move_cosine": "cosine of the directions of motion",
+    "turn_cosine": "cosine of the directions of turning",
+    "key_latency": "time until a change of keys is answered",
+    "keys_answered": "share of the changes of keys that are answered",
+}
 LINES = (
     MetricLine(HEADLINE, "Long context memory: mean squared error"),
     MetricLine("lcm/psnr_720p", "Long context memory: PSNR"),
     MetricLine("lcm/ssim_720p", "Long context memory: SSIM"),
+    MetricLine("lcm/detail", "Long context memory: detail"),
     MetricLine("lcm/lpips_720p", "Long context memory: LPIPS"),
     *(MetricLine(f"lcm/{name}", title) for name, title in returned.TITLES.items()),
+    *(MetricLine(f"lcm/{name}", f"Long context memory: {title}") for name, title in _COLOURS.items()),
     MetricLine("gsc_aligned_mse", "Generated scene consistency, states paired exactly: mean squared error"),
+    MetricLine("gsc_aligned_detail", "Generated scene consistency, states paired exactly: detail"),
     MetricLine("gsc_mse", "Generated scene consistency as released, one action apart: mean squared error"),
     MetricLine("asg/mse_720p", "Action space generalisation: mean squared error"),
+    MetricLine("asg/detail", "Action space generalisation: detail"),
     MetricLine("lcm/rpe_trans", "Action accuracy, memory test: translation error a frame"),
     MetricLine("lcm/rpe_rot_deg", "Action accuracy, memory test: rotation error a frame"),
+    *(MetricLine(f"lcm/{name}", f"Action accuracy, memory test: {title}") for name, title in _CAMERA.items()),
     MetricLine("asg/rpe_trans", "Action accuracy, other action spaces: translation error a frame"),
     MetricLine("asg/rpe_rot_deg", "Action accuracy, other action spaces: rotation error a frame"),
+    *(MetricLine(f"asg/{name}", f"Action accuracy, other action spaces: {title}") for name, title in _CAMERA.items()),
     MetricLine("lcm/dino_mse", "DINO feature distance, memory test"),
     MetricLine("lcm/aesthetic", "Aesthetic quality, memory test"),
     MetricLine("lcm/imaging", "Imaging quality, memory test"),
@@ -69,6 +89,16 @@ LINES = (
     MetricLine("out_leg_motion", "Motion between the start image and the turn"),
 )
 """Tables by perspective, headline first."""
+OVER_TIME = (
+    "lcm/mse_720p",
+    "lcm/ssim_720p",
+    "lcm/detail",
+    "lcm/lpips_720p",
+    *(f"lcm/{name}" for name in _COLOURS),
+    "lcm/move_cosine",
+    "lcm/turn_cosine",
+)
+"""Scores that also have a table by time after the context."""
 
 
 def summarize(
@@ -89,13 +119,17 @@ def summarize(
     seen = {_place(task)[1] for e in entries for task in (*(s.task for s in e.scores), *(f.task for f in e.failed))}
     views = [view for view in VIEWS.values() if view in seen]
     tables = {line.metric: _by_view(line, entries, views) for line in LINES if _occurs(line.metric, entries)}
-    found = [tables.pop(HEADLINE)] if HEADLINE in tables else []
+    over_time = drift.time_tables(
+        {metric: tables[metric].title for metric in OVER_TIME if metric in tables}, scores, kinds
+    )
+    found = [tables.pop(metric) for metric in (HEADLINE, "lcm/detail") if metric in tables]
     found += [_as_in_paper(view, entries, settings) for view in views]
     for metric, table in tables.items():
         found.append(table)
         found += _finer(metric, entries, views)
         if metric.rpartition("/")[2] in returned.TITLES:
             found += filter(None, [returned.curve_table(metric, table.title, scores, kinds)])
+    found += over_time
     return found if settings.truth_poses == "engine" else [_unitless(table) for table in found]
 
 
@@ -270,11 +304,12 @@ def _by_fact(
         return
     rows = []
     for entry in entries:
-        all_facts = [s.facts.get(key, {}) for s in entry.of(metric, view)]
+        own = entry.of(metric, view)
         cells = tuple(
-            make_cell([facts[label][name] for facts in all_facts if label in facts], (0.0, np.inf)) for label in labels
+            _fact_cell([(score, stats[label][name]) for score in own if label in (stats := score.facts.get(key, {}))])
+            for label in labels
         )
-        if all_facts:
+        if own:
             rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
     unit, better = _declared(metric)
     yield Table(
@@ -300,9 +335,9 @@ def _yardsticks(entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]
     }
     rows = []
     for entry in entries:
-        all_facts = [s.facts for s in entry.of(metric, view)]
-        if all_facts:
-            cells = tuple(make_cell([facts.get(name) for facts in all_facts], (0.0, np.inf)) for name in fields)
+        own = entry.of(metric, view)
+        if own:
+            cells = tuple(_fact_cell([(score, score.facts.get(name)) for score in own]) for name in fields)
             rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
     if rows:
         yield Table(
@@ -323,21 +358,25 @@ def _yardsticks(entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]
 def _frozen_rows(metric: str, entries: Sequence[_SubjectScores], columns: Sequence[str | None]) -> list[TableRow]:
     """The floor of motion: what a camera that never moves would be given on the same clips."""
     name = "frozen_trans_m" if metric.endswith("rpe_trans") else "frozen_rot_deg"
-    by_task: dict[str, tuple[str, float]] = {}
+    by_task: dict[str, Score] = {}
     for entry in entries:
         for score in entry.of(metric):
             if score.facts.get(name) is not None:
-                by_task.setdefault(score.task, (score.group["perspective"], float(score.facts[name])))
+                by_task.setdefault(score.task, score)
     cells = tuple(
-        make_cell([value for where, value in by_task.values() if view in (None, where)], (0.0, np.inf))
+        _fact_cell([(s, s.facts[name]) for s in by_task.values() if view in (None, s.group["perspective"])])
         for view in columns
     )
     return [TableRow("a still camera", cells, "reference", STILL)] if by_task else []
 
 
 def _cell(metric: str, scores: Sequence[Score], lost: int = 0) -> Cell:
-    values = [score.value for score in scores]
-    return make_cell(values, metric_bounds(metric), expected=len(values) + lost)
+    return score_cell(scores, metric_bounds(metric), len(scores) + lost)
+
+
+def _fact_cell(told: Sequence[tuple[Score, float | None]]) -> Cell:
+    """Mean of something that scores say beside their value."""
+    return make_cell([value for _, value in told], (0.0, np.inf), clusters=[cluster_of_score(s) for s, _ in told])
 
 
 def _notes(metric: str, entries: Sequence[_SubjectScores]) -> Iterator[str]:
@@ -365,7 +404,8 @@ def _notes(metric: str, entries: Sequence[_SubjectScores]) -> Iterator[str]:
     if any(STILL in flag for flag in flags):
         yield f"{STILL!r}: less than {MOTION_SHARE:.0%} of the motion of real clips in at least half of the videos."
     if len(entries) > 1:
-        yield resolution_note({e.label: {s.task: s.value for s in e.of(metric)} for e in entries}, "clips")
+        clusters = clusters_by_task({e.label: e.of(metric) for e in entries})
+        yield resolution_note({e.label: {s.task: s.value for s in e.of(metric)} for e in entries}, "clips", clusters)
 
 
 def _occurs(metric: str, entries: Sequence[_SubjectScores]) -> bool:

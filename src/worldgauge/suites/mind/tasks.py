@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, NotApplicableError
-from worldgauge.core.video import problems
+from worldgauge.core.io import digest_of, dumps
+from worldgauge.core.video import Clip, problems
 from worldgauge.engine.suite.contract import Task, TaskView
+from worldgauge.engine.suite.drift import too_short
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format import PERSPECTIVES, MindClip, Part
+from worldgauge.suites.mind.format.layout import FPS
 from worldgauge.suites.mind.motion import real_motion
 from worldgauge.suites.mind.settings import Settings
 
@@ -31,7 +35,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
         settings: Settings of the suite.
 
     Raises:
-        DataError: It has none of the clips that are asked for.
+        DataError: It has none of the clips that are asked for, or none that lasts as long as horizon_s.
     """
     parts = tuple(PARTS[test] for test in settings.parts)
     found = mind.discover(Path(source), parts=parts, perspectives=settings.views)
@@ -44,6 +48,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             "or name others with --set tests=... and --set perspectives=..."
         )
     test_of = {part: test for test, part in PARTS.items()}
+    _demand_horizon(source, found, settings)
     for clip in found:
         group = {"test": test_of[clip.part], "perspective": VIEWS[clip.perspective], "family": clip.family}
         if clip.part == "mirror_test":
@@ -57,7 +62,28 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             | ({"submitted": True} if clip.is_submitted else {}),
             fingerprint=mind.fingerprint_of(clip),
             group=group,
+            cluster="" if clip.world is None else f"{clip.family}-{digest_of(dumps(clip.world.params))[:12]}",
+            skip=_too_short(clip, settings),
         )
+
+
+def _demand_horizon(source: Path, found: list[MindClip], settings: Settings) -> None:
+    """Raises DataError where no walk lasts as long as horizon_s; paths out and back have their own length."""
+    walks = [clip for clip in found if clip.part != "mirror_test" and clip.fault is None]
+    if walks and all(_too_short(clip, settings) for clip in walks):
+        longest = max(clip.frames - clip.mark_time for clip in walks) / FPS
+        frames = -(-3 * (settings.frames_asked or 0) // 2)
+        raise DataError(
+            f"{source}: no walk goes on for horizon_s={settings.horizon_s:g}; the longest ends {longest:.3g} s after "
+            f"its context. Collect longer ones: worldgauge collect mind --frames {frames} --out ..."
+        )
+
+
+def _too_short(clip: MindClip, settings: Settings) -> str | None:
+    if settings.horizon_s is None or clip.part == "mirror_test" or clip.fault is not None:
+        return None
+    assert settings.frames_asked is not None
+    return too_short(clip.frames - clip.mark_time, settings.frames_asked, FPS)
 
 
 def _with_submitted(found: list[MindClip], settings: Settings) -> list[MindClip]:
@@ -77,6 +103,23 @@ def _with_submitted(found: list[MindClip], settings: Settings) -> list[MindClip]
     return sorted(kept + added, key=lambda clip: (PERSPECTIVES.index(clip.perspective), parts.index(clip.part)))
 
 
+def cluster_of(task: str) -> str:
+    """What a clip shares with others as far as its id tells: its start image or its walk.
+
+    Where the world is known, as in data collected here, the world is the cluster instead: all that is recorded in it
+    looks alike.
+
+    Args:
+        task: Id of the task.
+    """
+    place = task.split("/")[:3]  # without the path
+    return _SPACE.sub("", "/".join(place))
+
+
+_SPACE = re.compile(r"-[0-9.]+x-[0-9.]+$")
+"""The action space in the name of a clip."""
+
+
 def clip_of(task: Task) -> MindClip:
     """The clip of a task.
 
@@ -93,6 +136,15 @@ def clip_of(task: Task) -> MindClip:
     if clip.fault:
         raise DataError(clip.fault)
     return clip
+
+
+def rate_of(clip: MindClip) -> float:
+    """Frames a second of a clip.
+
+    Raises:
+        DataError: When its video cannot be opened.
+    """
+    return mind.FPS if clip.video is None else Clip.open(clip.video).fps
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,7 @@ from worldgauge.core import polyline
 from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.core.statistics import paired_difference
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Score, Table, TableRow
-from worldgauge.engine.suite.tables import make_cell
+from worldgauge.engine.suite.tables import cluster_of_score, make_cell
 from worldgauge.perception.decoders import N_POINTS, DecodedPath
 from worldgauge.suites.target.decoding import decoder_of
 from worldgauge.suites.target.format.coordinates import rebase
@@ -158,6 +158,7 @@ def _cells(scores: Mapping[str, Sequence[Score]], lost: int, *, again: bool) -> 
             [score.value if again else score.facts["once"] for score in scores[metric]],
             (0.0, most),
             expected=len(scores[metric]) + lost,
+            clusters=map(cluster_of_score, scores[metric]),
         )
         for metric, (_, _, _, most) in COLUMNS.items()
     )
@@ -166,7 +167,8 @@ def _cells(scores: Mapping[str, Sequence[Score]], lost: int, *, again: bool) -> 
 def _compared(subject: str, scores: Sequence[Score]) -> Iterator[str]:
     """By how much re-planning ends nearer to the end of the true path, over the scenarios."""
     again, alone = {s.task: s.value for s in scores}, {s.task: s.facts["once"] for s in scores}
-    found = paired_difference(again, alone, rng=np.random.default_rng(_SEED))
+    clusters = {score.task: cluster_of_score(score) for score in scores}
+    found = paired_difference(again, alone, cluster=clusters, rng=np.random.default_rng(_SEED))
     if found.mean is not None and found.p is not None and found.n > 1:
         nearer = "nearer to" if found.mean < 0 else "farther from"
         yield (

@@ -165,6 +165,12 @@ def common_facts(spec: ModelSpec, scenario: Scenario, task_context: TaskContext)
     }
 
 
+def rates_of(scenario: Scenario, settings: Settings) -> frozenset[float]:
+    """Frames a second of the recording, and of what is asked where settings name another rate."""
+    recorded = _recorded_rate(scenario)
+    return frozenset({recorded, float(settings.fps or recorded)})
+
+
 def _rate(scenario: Scenario, spec: ModelSpec, settings: Settings) -> float:
     """Frames a second: asked for, the model's own, or the recording's."""
     return float(settings.fps or spec.fps or _recorded_rate(scenario))

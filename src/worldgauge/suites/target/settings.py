@@ -14,7 +14,7 @@ from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.engine.suite.settings import naming_setting
 from worldgauge.perception.decoders import digest_of, settings_taken
 from worldgauge.suites.target.format.scenario import HORIZONS_S
-from worldgauge.suites.target.metrics.profiles import PROFILES, profile_of
+from worldgauge.suites.target.metrics.profiles import PROFILES, RELEASED, profile_of
 from worldgauge.suites.target.planners import PLANNERS
 from worldgauge.suites.target.prompts import DEFAULT, template_of
 
@@ -26,8 +26,9 @@ class Settings(BridgeSettings):
     """Options of Target-Bench."""
 
     profile: str = option(
-        "released",
-        "Constants of the headline. Scores are computed for all profiles.",
+        "aligned",
+        "Constants of the headline; released compares with the published tables, and is meant by parity=released. "
+        "Scores are computed for all profiles.",
         rule="one of " + ", ".join(PROFILES),
     )
     decoder: str = option(
@@ -91,6 +92,8 @@ class Settings(BridgeSettings):
             UsageError: For a value that is not allowed, naming the setting, or settings that do not go together.
         """
         settings = options_of(cls, "target", {name: value for name, value in options.items() if name not in _FORMER})
+        if settings.parity == "released" and "profile" not in options:
+            settings = replace(settings, profile=RELEASED.name)
         with naming_setting("target", "profile"):
             profile_of(settings.profile)
         with naming_setting("target", "decoder"):

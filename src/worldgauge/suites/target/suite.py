@@ -71,13 +71,17 @@ class Target(Suite):
             options = {"scenes": 2, "per_scene": 1, "size": (480, 270)}
             subjects = ("truth", "render", "ahead", "freeze")
             return DemoSet(place, question, options, subjects, {"fps": 12}, core_seconds=150, megabytes=300)
-        options = {"scenes": 6, "per_scene": 1, "size": (256, 144)}
-        settings = {"fps": 6, "planner": "recorded", "decoder": "exact", "profile": "aligned"}
+        options = {"scenes": 8, "per_scene": 1, "size": (256, 144)}
+        settings = {"fps": 6, "planner": "recorded", "decoder": "exact"}
         return DemoSet(place, question, options, ("truth", "drift?step_m=0.01", "freeze"), settings, core_seconds=45)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per scenario; faulty ones become tasks that fail with the reason."""
         return tasks.tasks(source, self.options)
+
+    def cluster_of(self, task: str, group: Mapping[str, Any]) -> str:
+        """The recording that a scenario was cut from."""
+        return tasks.scene_of(task)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
         """Show the current frame, name the target, store the video lossless; finished videos are copied.
@@ -102,6 +106,10 @@ class Target(Suite):
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
         """The frames of the recording and of the rollout that stand for the same moments."""
         return scoring.compared_clips(record, self.options)
+
+    def rates(self, task: Task) -> frozenset[float]:
+        """The rate of the recording, and that which settings ask for."""
+        return protocol.rates_of(tasks.scenario_of(task, self.options), self.options)
 
     def summarize(
         self,

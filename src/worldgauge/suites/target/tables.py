@@ -12,8 +12,9 @@ from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.metrics import metric_bounds, metrics
 from worldgauge.perception.decoders.crosscheck import DOUBTED
 from worldgauge.suites.target.drive_scores import comparison
-from worldgauge.suites.target.metrics.profiles import PROFILES
+from worldgauge.suites.target.metrics.profiles import PROFILES, RELEASED
 from worldgauge.suites.target.scoring import HEADLINE, METRICS, NAMES, SHOWN_PROFILES
+from worldgauge.suites.target.tasks import scene_of
 
 COLUMNS = {
     "overall": "overall",
@@ -24,6 +25,11 @@ COLUMNS = {
     "miss_rate": "MR (%)",
 }
 """Field of `PathScores` -> column."""
+RELEASED_COLUMN = "as released"
+"""Column of the leaderboard: the overall score under the profile that the published tables were made with."""
+_RELEASED_NOTE = (
+    f"{RELEASED_COLUMN!r}: the overall score under the profile released, to compare with the published tables."
+)
 WORST = {"overall": 0.0, "soft_endpoint": 0.0, "approach_consistency": 0.0, "miss_rate": 100.0}
 """What a failure counts as in the average over `all`; it has no distances."""
 STATUSES = ("ok", "stationary", "partial", "no_scale", "failed")
@@ -51,6 +57,7 @@ def summarize(
     profiles = sorted({fact["profile"] for fact in all_facts})
     decoders = listed(fact["decoder"] for fact in all_facts)
     chosen = outcomes_of(heads, kinds, failed)
+    released = outcomes_of(heads, kinds, failed, RELEASED.name) if set(profiles) - {RELEASED.name} else None
     weights = tuple(weights_notes(profiles))
     horizons = sorted({float(fact["horizon_s"]) for fact in all_facts})
     asked = "".join(f", {horizon:g} s" for horizon in horizons)
@@ -58,7 +65,10 @@ def summarize(
     title = f"{{}}profile {listed(profiles)}, decoder {decoders}{asked}"
     tables = [
         _leaderboard(
-            title.format("Paths to named targets, "), chosen, notes=(*notes_of(heads, chosen, kinds), *weights)
+            title.format("Paths to named targets, "),
+            chosen,
+            released=released,
+            notes=(*notes_of(heads, chosen, kinds), *weights, *([_RELEASED_NOTE] if released else [])),
         ),
         _leaderboard(
             title.format("A failure counts as the worst, "),
@@ -94,21 +104,25 @@ def _leaderboard(
     entries: Sequence[SubjectOutcomes],
     *,
     counting: Literal["scored", "all"] = "scored",
+    released: Sequence[SubjectOutcomes] | None = None,
     notes: tuple[str, ...],
 ) -> Table:
-    rows = [
-        TableRow(entry.label, tuple(_cell(entry, field, counting) for field in COLUMNS), entry.kind)
-        for entry in entries
-    ]
+    """A row an entry; with `released`, the same entries under that profile, a column more for comparison."""
+    rows = []
+    for place, entry in enumerate(entries):
+        first, *others = (_cell(entry, field, counting) for field in COLUMNS)
+        beside = [] if released is None else [_cell(released[place], "overall", counting)]
+        rows.append(TableRow(entry.label, (first, *beside, *others), entry.kind))
+    overall, *terms = COLUMNS
     return Table(
         metric=HEADLINE,
         title=title,
         unit="1",
         better="higher",
-        columns=tuple(COLUMNS.values()),
+        columns=(COLUMNS[overall], *([RELEASED_COLUMN] if released else []), *(COLUMNS[field] for field in terms)),
         rows=tuple(sort_rows(rows, "higher", 0)),
         notes=notes,
-        betters=tuple(_better(field) for field in COLUMNS),
+        betters=tuple(_better(field) for field in (overall, *([overall] if released else []), *terms)),
     )
 
 
@@ -119,7 +133,7 @@ def _cell(entry: SubjectOutcomes, field: str, counting: Literal["scored", "all"]
             values.append(WORST[field])
         else:
             values.append(None if line.values is None else line.values[field])
-    return make_cell(values, metric_bounds(METRICS[field]), expected=len(entry.lines))
+    return make_cell(values, metric_bounds(METRICS[field]), clusters=[line.cluster for line in entry.lines])
 
 
 def _by_group(title: str, entries: Sequence[SubjectOutcomes], notes: tuple[str, ...]) -> Iterator[Table]:
@@ -167,7 +181,8 @@ def _by_profile(decoders: str, by_profile: Mapping[str, Sequence[SubjectOutcomes
         tuple(sort_rows(rows, "higher", 0)),
         (
             "The constants printed in the paper are not those of its tables (inferred): released fits the tables, "
-            "aligned leaves the history out of the true path, paper_text is as printed.",
+            "aligned leaves the history out of the true path and divides the weights by their sum, paper_text is as "
+            "printed.",
         ),
     )
 
@@ -223,6 +238,11 @@ class ScenarioOutcome(NamedTuple):
     values: Values
     failed: bool
     why: str = ""
+
+    @property
+    def cluster(self) -> str:
+        """The recording that it was cut from."""
+        return scene_of(self.task)
 
 
 class SubjectOutcomes(NamedTuple):
@@ -313,7 +333,8 @@ def notes_of(
             entry.label: {line.task: line.values["overall"] for line in entry.lines if line.values}
             for entry in subjects
         }
-        yield resolution_note(values, "scenarios")
+        clusters = {line.task: line.cluster for entry in subjects for line in entry.lines}
+        yield resolution_note(values, "scenarios", clusters)
 
 
 def weights_notes(profiles: Iterable[str]) -> Iterator[str]:

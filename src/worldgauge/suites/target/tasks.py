@@ -9,6 +9,7 @@ from pathlib import Path
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.suites.target import format as target
+from worldgauge.suites.target.format.read import SEGMENT
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.planners import path_poses
 from worldgauge.suites.target.settings import Settings
@@ -81,6 +82,16 @@ def task_view(task: Task, settings: Settings) -> TaskView:
         marks[scenario.target.category] = (float(x), float(y))
     poses = path_poses(scenario)
     return TaskView(target.truth_clip(scenario), poses, scenario.history_rows, scenario.world, marks)
+
+
+def scene_of(task: str) -> str:
+    """The recording that a scenario was cut from, by the scenario's name; that name where it tells none.
+
+    Args:
+        task: Id of the task.
+    """
+    segment = SEGMENT.fullmatch(task)
+    return segment["scene"] if segment else task
 
 
 def _place(scenario: Scenario) -> str:

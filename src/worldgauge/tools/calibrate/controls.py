@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from worldgauge.core.actions import LOOP_WALK, Actions, ActionSpace, Axis, Motion, camera_path, motions
-from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.errors import UnknownNameError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.model import ModelSpec
 from worldgauge.models.calibration.file import DIRECTIONS
@@ -71,7 +71,7 @@ def space_for(spec: ModelSpec, name: str) -> ActionSpace:
     """The space of the controls of a model.
 
     Args:
-        spec: What it declares. A model that is driven by poses is asked for the same moves.
+        spec: What it declares. A model that is driven by poses or words is asked for the same moves.
         name: Name in `SPACES`.
 
     Returns:
@@ -79,19 +79,21 @@ def space_for(spec: ModelSpec, name: str) -> ActionSpace:
 
     Raises:
         UnknownNameError: There is no such space.
-        UsageError: The model is driven by words.
     """
-    if spec.control == "text":
-        raise UsageError(f"model '{spec.name}' is driven by words, which have no unit; nothing to calibrate")
     if name not in SPACES:
         raise UnknownNameError("action space", name, SPACES)
     return SPACES[name] if spec.fps is None else replace(SPACES[name], fps=float(spec.fps))
 
 
-def controls_of(space: ActionSpace) -> list[Asked]:
-    """Everything that is asked from one start image in a space: what its axes can express."""
+def controls_of(space: ActionSpace, *, diagonals: bool = True) -> list[Asked]:
+    """Everything that is asked from one start image in a space.
+
+    Args:
+        space: The space; its axes say what can be asked.
+        diagonals: Whether two moves at once are asked, which no sentence says.
+    """
     names = [name for name in DIRECTIONS if _column(space, name) is not None]
-    names += [name for name, parts in DIAGONALS.items() if set(parts) <= set(names)]
+    names += [name for name, parts in DIAGONALS.items() if diagonals and set(parts) <= set(names)]
     asked = [Asked(STILL, 0.0, _actions(space, (), 1.0))]
     asked += [
         Asked(name, speed, _actions(space, DIAGONALS.get(name, (name,)), speed)) for name in names for speed in SPEEDS

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from worldgauge.core.actions import ActionSpace, describe
+from worldgauge.core.actions import Actions, ActionSpace, describe
 from worldgauge.core.episode import Context
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray
@@ -32,6 +32,7 @@ from worldgauge.tools.calibrate.estimate import (
 )
 from worldgauge.tools.calibrate.starts import Start, find_start, start_names
 from worldgauge.worlds import caption_of
+from worldgauge_serve import next_length, resting
 
 STARTS = 4
 SIZE = 320, 180
@@ -222,7 +223,7 @@ def _prepared(
         raise UsageError(f"{starts} start images with seed {seed}; give at least one, and a seed of 0 or more")
     model = cast("WorldModel", resolve_subject(what).model)
     try:
-        controls = controls_of(_checked_space(model, space))
+        controls = controls_of(_checked_space(model, space), diagonals=model.spec.control != "text")
         width, height = model.spec.frame_size or SIZE
         plan = Plan(
             model.spec.name,
@@ -286,6 +287,9 @@ def question(spec: ModelSpec, start: Start, asked: Asked, seed: int) -> RolloutR
     """
     fps = asked.actions.space.fps
     none = asked.actions[:0]
+    # Words tell of the whole clip that a model makes of them, beyond the frames that are looked at too.
+    rest = resting(asked.actions, (next_length(spec.lengths, 1 + HORIZON) or 1 + HORIZON) - 1 - HORIZON)
+    told = Actions(asked.actions.space, np.concatenate([asked.actions.values, rest]))
     depth = (lambda index: start.depth) if "depth" in spec.inputs else None
     context = Context(Clip.from_array(start.image[None], fps), start.pose[None], none, start.camera, depth)
     return RolloutRequest(
@@ -294,7 +298,7 @@ def question(spec: ModelSpec, start: Start, asked: Asked, seed: int) -> RolloutR
         task_seed(seed, f"{start.name}/{asked.name}"),
         actions=asked.actions,
         poses=asked.poses(start.pose),
-        text=describe(asked.actions),
+        text=describe(told),
         caption=caption_of(start.world),
         world=start.world if "world" in spec.inputs else None,
         task=f"calibrate/{start.name}/{asked.name}",

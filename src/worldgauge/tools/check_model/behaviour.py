@@ -214,12 +214,16 @@ def batch(trial: Trial) -> Iterator[CheckFinding]:
 def speed(trial: Trial) -> Iterator[CheckFinding]:
     """Measure the speed with one worker and one question at a time. It is reported and not judged."""
     long = trial.long()
-    rate = long.count / max(long.seconds, 1e-6)
+    told = long.speed.plain()
+    if told is None:
+        return
+    rate, peak = told["frames"] / max(told["seconds"], 1e-6), told["gpu_peak_bytes"]
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     trial.measured |= {
         "frames a second, at {}x{}".format(*long.request.frame_size): round(rate, 2),
-        "first chunk after": f"{long.first_s or 0:.2f} s",
+        "first chunk after": f"{told['first_s']:.2f} s",
+        **({} if peak is None else {"peak GPU memory": f"{peak / 1e9:.2f} GB"}),
         "memory of the process that asked": f"{memory / 1e9:.2f} GB",
     }
     workload = trial.questions.workload

@@ -17,6 +17,7 @@ import worldgauge
 from worldgauge.core.errors import NotApplicableError, SubjectError, WorldgaugeError
 from worldgauge.core.model import RolloutRequest, WorldModel, fitted
 from worldgauge.engine.suite.base import suites
+from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.worker import Progress, one_line
 
@@ -34,8 +35,7 @@ class ModelAnswer:
     Attributes:
         error: The model's exception in one line that begins with a verb.
         went_on: Whether more came after the last frame that was asked for.
-        seconds: Time that the model has taken so far.
-        first_s: Time for its first chunk.
+        speed: Measures the answer as a run does; it counts when the answer has ended.
     """
 
     def __init__(self, model: WorldModel, request: RolloutRequest, report: Progress, *, keep: bool = True) -> None:
@@ -52,17 +52,15 @@ class ModelAnswer:
         self.copies: list[NDArray[Any] | None] = []
         self.error: str | None = None
         self.went_on = False
-        self.seconds = 0.0
-        self.first_s: float | None = None
+        self.speed = Stopwatch()
         self._report = report
         self._control = model.spec.control
         self._keep = keep
         self._before = _contents(request)
-        self._chunks = self._answers(model)
+        self._chunks = self.speed.timed(model, self._answers(model), _frames_in)
 
     def step(self) -> bool:
         """Take one chunk. Returns False when there is nothing more to take."""
-        began = time.monotonic()
         try:
             chunk = next(self._chunks)
             self._report(self.count, self.request.horizon)
@@ -74,13 +72,10 @@ class ModelAnswer:
             verb = "failed:" if isinstance(error, WorldgaugeError) else "raised"
             self.error = f"{verb} {one_line(error)} (after {frames_in_words(self.count)}{_place(error)})"
             return False
-        finally:
-            self.seconds += time.monotonic() - began
         array = array_of(chunk)
         if self.count >= self.request.horizon and not (array is not None and array.size == 0):
             self.went_on = True
             return False
-        self.first_s = self.seconds if self.first_s is None else self.first_s
         if self._keep:
             self.chunks.append(chunk)
             self.copies.append(None if array is None else array.copy())
@@ -100,7 +95,7 @@ class ModelAnswer:
     @property
     def count(self) -> int:
         """Number of frames so far. A chunk without four axes counts as one."""
-        return sum(len(copy) if copy is not None and copy.ndim == 4 else 1 for copy in self.copies)
+        return sum(map(_frames_in, self.copies))
 
     @property
     def touched(self) -> list[str]:
@@ -210,7 +205,8 @@ class Trial:
         small, standard = self.questions.sizes[self.spec.view]
         size = None if self.spec.frame_size else standard
         larger = 1.0 if size is None else math.prod(standard) / math.prod(small)
-        affordable = int(LONG_S * plain.count / max(plain.seconds * larger, 1e-6))
+        seconds = (plain.speed.plain() or {"seconds": 0.0})["seconds"]
+        affordable = int(LONG_S * plain.count / max(seconds * larger, 1e-6))
         horizon = max(2 * HORIZON, min(LONG_HORIZON, affordable))
         return self._once("long", horizon=horizon, size=size, keep=False)
 
@@ -262,6 +258,12 @@ def array_of(chunk: Any) -> NDArray[Any] | None:
 def frames_in_words(frames: int) -> str:
     """A number of frames in words."""
     return "1 frame" if frames == 1 else f"{frames} frames"
+
+
+def _frames_in(chunk: Any) -> int:
+    """Number of frames of a chunk: 1 where it has not four axes."""
+    array = array_of(chunk)
+    return len(array) if array is not None and array.ndim == 4 else 1
 
 
 def _contents(request: RolloutRequest) -> dict[str, NDArray[Any]]:

@@ -171,7 +171,7 @@ def _card(suite: str, shown: DemoSet, result: RunResult, folder: Path) -> dict[s
         "counts": asdict(result.counts),
         "subject_kind": suites.get(suite).subject_kind,
         "settings": dict(shown.settings),
-        "previews": [asdict(one) for one in preview_task([folder / "runs"], labels)],
+        "previews": [asdict(one) for one in preview_task([folder / "runs"], labels, table.metric)],
     }
 
 

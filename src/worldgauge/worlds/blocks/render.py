@@ -34,6 +34,11 @@ LINE_STRENGTH = 0.22
 FAINT_PX, CLEAR_PX = 5.0, 20.0
 """Sizes of faces in the picture between which lines come in; on smaller ones they would be all there is to see."""
 
+# Not Python's own, of which compiled code makes a function for each value.
+_NEAREST = np.int64(0)
+_NO: np.bool_ = np.bool_(False)
+_YES: np.bool_ = np.bool_(True)
+
 
 def render(
     mesh: Mesh, pose: ArrayLike, camera: Camera, background: tuple[int, int, int] = BACKGROUND
@@ -123,7 +128,8 @@ def face_planes(corners, two_sided, lens, width, height, near_m):  # type: ignor
     fx, fy, cx, cy = lens[0], lens[1], lens[2], lens[3]
     m = np.empty(3)
     for k in range(n):
-        boxes[k] = (0.0, 0.0, -1.0, -1.0)
+        boxes[k, 0] = boxes[k, 1] = 0.0
+        boxes[k, 2] = boxes[k, 3] = -1.0
         p = corners[k]
         left, top, right, bottom = np.inf, np.inf, -np.inf, -np.inf
         for i in range(4):
@@ -146,7 +152,8 @@ def face_planes(corners, two_sided, lens, width, height, near_m):  # type: ignor
         # The normal is longer than 1e-3 for any face of whole sixteenths: this close to edge-on nothing is seen.
         if abs(away) < 1e-9 or (away > 0.0 and not two_sided[k]):
             continue
-        out[k, 4] = (nx / away / fx, ny / away / fy, (nz - nx * cx / fx - ny * cy / fy) / away)
+        out[k, 4, 0], out[k, 4, 1] = nx / away / fx, ny / away / fy
+        out[k, 4, 2] = (nz - nx * cx / fx - ny * cy / fy) / away
         sign = -1.0 if away < 0.0 else 1.0
         for i in range(4):
             a, b = p[i], p[(i + 1) % 4]
@@ -157,8 +164,8 @@ def face_planes(corners, two_sided, lens, width, height, near_m):  # type: ignor
             rest = m[2] - slope_u * cx - slope_v * cy
             long = np.hypot(slope_u, slope_v)
             scale = sign / long if long > 0.0 else sign
-            out[k, i] = (slope_u * scale, slope_v * scale, rest * scale)
-        boxes[k] = (left, top, right, bottom)
+            out[k, i, 0], out[k, i, 1], out[k, i, 2] = slope_u * scale, slope_v * scale, rest * scale
+        boxes[k, 0], boxes[k, 1], boxes[k, 2], boxes[k, 3] = left, top, right, bottom
     return out, boxes
 
 
@@ -182,20 +189,24 @@ def rasterise(planes, boxes, colours, opacity, lines, ground, most, top, samples
     inverse = np.zeros((rows, width))
     shown = np.full((rows, width), -1, np.int32)
     ends, depths, faces = np.zeros(1, np.int64), np.empty(0, np.float64), np.empty(0, np.int32)
-    clear = False
+    clear = _NO
     for k in range(len(planes)):
         if boxes[k, 1] < top + picture.shape[0] and boxes[k, 3] > top:
             if opacity[k] < 1.0:
-                clear = True
+                clear = _YES
             else:
-                _cover(0, k, planes[k], boxes[k], most, top, samples, inverse, shown, ends, ends, depths, faces)
+                _cover(_NEAREST, k, planes[k], boxes[k], most, top, samples, inverse, shown, ends, ends, depths, faces)
     if clear:
         # Count the translucent faces in front of the opaque one at each point, then list them, farthest first.
         ends = np.zeros(rows * width, np.int64)
+        starts = np.zeros(rows * width, np.int64)
         for turn in (1, 2):
-            starts = np.cumsum(ends) - ends
             if turn == 2:
-                depths, faces = np.empty(starts[-1] + ends[-1], np.float64), np.empty(starts[-1] + ends[-1], np.int32)
+                total = 0
+                for i in range(len(ends)):
+                    starts[i] = total
+                    total += ends[i]
+                depths, faces = np.empty(total, np.float64), np.empty(total, np.int32)
                 ends = starts.copy()
             for k in range(len(planes)):
                 if opacity[k] < 1.0 and boxes[k, 1] < top + picture.shape[0] and boxes[k, 3] > top:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,12 @@ class Room:
             x, y, z = box_offset
             boxes = boxes.moved(len(boxes) - 1, (x, y, z))
         self.boxes = boxes
+
+    @classmethod
+    def describe(cls, walk: str = "curve", seed: int = 0, contrast: float = 1.0, **later: Any) -> str:
+        """Describe the room of these arguments in a sentence."""
+        faint = "faint" if contrast < 1 else "coloured"
+        return f"A walk through a large room with boxes on its floor and {faint} patterns on every surface."
 
     @property
     def facts(self) -> WorldFacts:

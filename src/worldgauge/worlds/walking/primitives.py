@@ -27,6 +27,8 @@ STEP_M = 0.2
 """Metres of one forward step (task setup of the paper)."""
 TURN_DEG = 22.5
 """Degrees of one turn."""
+QUARTER_TURN = round(90 / TURN_DEG)
+"""Turns by which the view goes to the next side."""
 PLACEHOLDER_ID = 0
 """On the wire: nothing is in this slot."""
 
@@ -66,7 +68,7 @@ class NavControl:
     Attributes:
         turn_left_rad: Radians turned exactly before the clip.
         leading: Number of steps of the plan that this turn stands for.
-        steps: Steps of the clip, padded with FORWARD.
+        steps: Steps of the clip, padded.
         wire_ids: (frames,), with a null in front.
         valid_len: Number of frames that belong to the plan, with the first one.
         frame_to_action: (frames,), the step of the plan that a frame follows, counted from 1 with the leading ones.
@@ -86,13 +88,16 @@ class NavControl:
         return self.leading + self.valid_len
 
 
-def nav_control(steps: Sequence[Primitive], frames: int, *, leading: Leading = "exact") -> NavControl:
+def nav_control(
+    steps: Sequence[Primitive], frames: int, *, leading: Leading = "exact", padding: Primitive = Primitive.FORWARD
+) -> NavControl:
     """Turn a plan into a clip.
 
     Args:
         steps: The plan.
         frames: Number of frames of the clip.
         leading: "exact" takes the first turns out of the clip, "model" leaves them in.
+        padding: What the clip is filled up with.
 
     Returns:
         What a model is sent.
@@ -103,11 +108,11 @@ def nav_control(steps: Sequence[Primitive], frames: int, *, leading: Leading = "
     if leading not in ("exact", "model"):
         raise UsageError(f"leading_turns is '{leading}'; take 'exact' or 'model'")
     turn, rest = leading_turns(steps) if leading == "exact" else (0.0, tuple(steps))
-    taken, padding = len(steps) - len(rest), frames - 1 - len(rest)
-    if padding < 0:
+    taken, missing = len(steps) - len(rest), frames - 1 - len(rest)
+    if missing < 0:
         raise UsageError(f"a clip of {frames} frames holds {frames - 1} steps, the plan has {len(rest)}")
-    padded = rest + (Primitive.FORWARD,) * padding
-    follows = np.concatenate([np.arange(taken, len(steps) + 1), np.full(padding, -1)])
+    padded = rest + (padding,) * missing
+    follows = np.concatenate([np.arange(taken, len(steps) + 1), np.full(missing, -1)])
     ids = np.concatenate([[int(Primitive.STOP)], wire_ids(padded)])
     return NavControl(turn, taken, padded, ids, len(rest) + 1, follows)
 

@@ -45,6 +45,7 @@ def test_good_data(original: Path, decode: bool) -> None:
         1,
         1,
     )
+    assert {row.resolves for row in report.rows} == {None}, "one home cannot tell models apart"
     assert navigation.means["steps"] is not None
     assert (navigation.means["steps"].n, navigation.means["steps"].mean) == (3, 61.0)
     assert questions.means["reference_m"] is not None
@@ -53,6 +54,21 @@ def test_good_data(original: Path, decode: bool) -> None:
     facts = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert not {"tallies", "means"} & {*facts, *facts["rows"][0]}, "names of before stand at the top"
     assert (facts["labels"], facts["rows"][1]["steps"]["mean"]) == ({"chair": 3}, 61.0)
+
+
+def test_what_a_run_of_them_can_tell_apart_is_told(data: Path) -> None:
+    _, navigation, _ = home_episodes(12)
+    spread = [replace(one, scene=f"home-{n % 4}") for n, one in enumerate(navigation)]
+    write_navigation(data, spread, {one.id: np.zeros((36, 64, 3), np.uint8) for one in spread})
+    report = check(data)
+    found = next(row.resolves for row in report.rows if row.kind == "navigation")
+    assert found is not None
+    table = report.report().table
+    assert table is not None
+    (told,) = [note for note in table.notes if "told apart" in note]
+    assert told.startswith(
+        f"two models can be told apart that differ by: navigation {found:.0f} points (episodes: 12, "
+    )
 
 
 def test_published_data_can_be_read_and_not_be_run(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_plan_of_one_turn_asks_nothing(simulator: HomeEnv) -> None:
 
 def test_padding_is_never_taken_for_plan(simulator: HomeEnv) -> None:
     model = Asked()
-    (rollout,) = imagined(model, simulator, ["RFFL"], "recognition")
+    (rollout,) = imagined(model, simulator, ["RFFL"], "recognition", protocol="published")
     assert model.requests[0].horizon == 13
     assert rollout.valid_len == 5
     assert rollout.frame_to_action.tolist() == [0, 1, 2, 3, 4, *[-1] * 10]
@@ -191,3 +191,20 @@ def test_the_same_again_is_the_same(simulator: HomeEnv) -> None:
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.frames, b.frames)
     assert not np.array_equal(one[0].frames[1], one[1].frames[1])
+
+
+def test_of_a_question_a_model_of_single_views_turns_around_at_the_end(simulator: HomeEnv) -> None:
+    model = Asked()
+    (found,) = imagined(model, simulator, ["LFF"], "questions")
+    asked = model.requests[0].actions
+    assert asked is not None
+    ahead, left = [1, 0, 0], [0, 1, 0]
+    np.testing.assert_array_equal(asked.values, [ahead] * 2 + [left] * 12)
+    assert (found.valid_len, found.exact, len(found.frames)) == (4, 2, 16)
+    np.testing.assert_array_equal(found.frame_to_action, [0, 1, 2, 3] + [-1] * 12)
+    around = Asked(view="panorama")
+    imagined(around, simulator, ["LFF"], "questions")
+    assert around.requests[0].horizon == 2, "a panorama shows the end at once"
+    paper = Asked(view="panorama")
+    imagined(paper, simulator, ["LFF"], "questions", protocol="published")
+    assert paper.requests[0].horizon == 13, "filled up with steps ahead"

@@ -1,6 +1,7 @@
 """How far a table is on the way to a goal, from pictures: by hand, by a plain loop, and in degenerate cases."""
 
 import math
+import statistics
 from itertools import pairwise
 from typing import Any
 
@@ -8,7 +9,16 @@ import numpy as np
 import pytest
 
 from worldgauge.core.video import resize
-from worldgauge.suites.closedloop.manipulation.goal_similarity import DIFFERS, FULLY, NEITHER, SPREAD, GoalSimilarity
+from worldgauge.suites.closedloop.manipulation.goal_similarity import (
+    CARRIED,
+    DIFFERS,
+    FULLY,
+    NEITHER,
+    SHADED,
+    SHADOW,
+    SPREAD,
+    GoalSimilarity,
+)
 
 WOOD, RED, ARM = (180, 155, 125), (220, 30, 30), (40, 45, 50)
 
@@ -34,8 +44,28 @@ def test_by_hand() -> None:
     assert LIKENESS.reached(table()) == pytest.approx(0.5, abs=2e-3), "taken away, not yet put down"
     assert LIKENESS.reached(table(HERE, THERE)) == pytest.approx(0.5, abs=2e-3)
     assert LIKENESS.reached(table((40, 28), (0, 0))) == pytest.approx(0.25, abs=2e-3), "half of its place is left"
-    half_there = table((90, 108))
-    assert LIKENESS.reached(half_there) == pytest.approx(0.75, abs=2e-3)
+    nearness = 1 - 8 / math.dist(HERE, THERE)
+    assert LIKENESS.reached(table((90, 108))) == pytest.approx((1 + CARRIED * nearness) / 2, abs=2e-3), "half there"
+
+
+def test_a_thing_above_its_place_is_nearly_there_and_one_behind_the_hand_counts_by_what_is_left() -> None:
+    above = table((70, 100))
+    assert LIKENESS.reached(above) == pytest.approx((1 + CARRIED) / 2, abs=2e-3)
+    assert LIKENESS.reached(table((90, 40))) < LIKENESS.reached(table((70, 84))) < LIKENESS.reached(above)
+    too_high = LIKENESS.reached(table((50, 100)))
+    assert LIKENESS.reached(table()) < too_high < LIKENESS.reached(above)
+    held = table((70, 100), arm=(slice(50, 72), slice(90, 126)))
+    assert LIKENESS.reached(held) == pytest.approx(LIKENESS.reached(above), abs=0.02)
+
+
+def test_the_shadow_of_the_arm_changes_nothing() -> None:
+    def shaded(picture: Any) -> Any:
+        picture = picture.copy()
+        picture[30:120, 10:130] = np.rint(picture[30:120, 10:130] * SHADOW)
+        return picture
+
+    for view in (table(HERE), table(THERE), table((70, 100))):
+        assert LIKENESS.reached(shaded(view)) == pytest.approx(LIKENESS.reached(view), abs=0.03)
 
 
 def test_what_the_arm_covers_is_neither() -> None:
@@ -56,31 +86,44 @@ def test_by_a_plain_loop() -> None:
     goal[:, ::3] = before[:, ::3] + 9  # off by 16 at most: does not count
     view[:, 1::2] = goal[:, 1::2]
 
-    total = weight = 0.0
-    for row in range(4):
-        for column in range(160):
-            b, g, v = (picture[row, column].astype(float).tolist() for picture in (before, goal, view))
-            apart = math.dist(b, g)
-            if apart < DIFFERS:
+    def likeness(seen: list[float], known: list[float]) -> float:
+        lit, shaded = (math.exp(-((math.dist(seen, [k * c for c in known]) / SPREAD) ** 2) / 2) for k in (1, SHADOW))
+        return max(lit, SHADED * shaded)
+
+    pixels = [
+        tuple(picture[row, column].astype(float).tolist() for picture in (before, goal, view))
+        for row in range(4)
+        for column in range(160)
+    ]
+    differing = [n for n, (b, g, _) in enumerate(pixels) if math.dist(b, g) >= DIFFERS]
+    columns = range(min(n % 160 for n in differing), max(n % 160 for n in differing) + 1)
+    box = [pixels[160 * row + column][which] for row in range(4) for column in columns for which in (0, 1)]
+    background = [statistics.median(colour[c] for colour in box) for c in range(3)]
+    shares = []
+    for left in (True, False):
+        total = weight = 0.0
+        for n in differing:
+            b, g, v = pixels[n]
+            if (math.dist(g, background) < math.dist(b, background)) is not left:
                 continue
-            like = [math.exp(-((math.dist(v, one) / SPREAD) ** 2) / 2) for one in (b, g)]
+            one, other = likeness(v, b), likeness(v, g)
             neither = math.exp(-((NEITHER / SPREAD) ** 2) / 2)
-            weight += min(apart, FULLY)
-            total += min(apart, FULLY) * (like[1] - like[0]) / (sum(like) + neither)
-    assert weight > 0
-    assert GoalSimilarity(before, goal).reached(view) == pytest.approx((1 + total / weight) / 2, rel=1e-9)
+            weight += min(math.dist(b, g), FULLY)
+            total += min(math.dist(b, g), FULLY) * (1 + (other - one) / (one + other + neither)) / 2
+        shares.append(total / weight)
+    assert GoalSimilarity(before, goal).reached(view) == pytest.approx(sum(shares) / 2, rel=1e-9)
 
 
-def test_turning_all_pictures_over_or_exchanging_colours_changes_nothing() -> None:
+def test_a_mirrored_table_and_exchanged_colours_change_nothing() -> None:
     pictures = table(HERE), table(THERE), table((90, 108), arm=(slice(0, 60), slice(60, 90)))
     plain = GoalSimilarity(*pictures[:2]).reached(pictures[2])
-    for change in (np.flipud, np.fliplr, lambda one: one[..., ::-1], lambda one: 255 - one):
+    for change in (np.fliplr, lambda one: one[..., ::-1]):
         before, goal, view = (np.ascontiguousarray(change(one)) for one in pictures)
         assert GoalSimilarity(before, goal).reached(view) == pytest.approx(plain, abs=1e-9)
 
 
 def test_exchanging_before_and_goal_turns_the_score_round() -> None:
-    view = table((90, 108), arm=(slice(0, 60), slice(15, 30)))
+    view = table(arm=(slice(0, 95), slice(15, 110)))
     back = GoalSimilarity(table(THERE), table(HERE))
     assert back.reached(view) == pytest.approx(1 - LIKENESS.reached(view), abs=1e-12)
 

@@ -70,6 +70,19 @@ def test_answers_of_the_reference(case: dict[str, Any]) -> None:
         marks = [e["score"] if e["answered"] else e["blind_score"] if blind else 1 for e in episodes]
         return s.released_answers([(mark, *length) for mark, length in zip(marks, lengths, strict=True)])
 
+    # The scores themselves reach the released means, with judge_failure=released.
+    if case["id"] == "aeqa_judge_failure":
+        failed = {"failed": s.FAILED_RELEASED}
+        alone = [s.answer_score(e["answered"], e["score"], **failed) for e in episodes]
+        answers = [s.answer_score(e["answered"], e["score"], e["blind_score"], **failed) for e in episodes]
+        weighted = [
+            answer_spl(e["answered"], e["score"], *length, **failed)
+            for e, length in zip(episodes, lengths, strict=True)
+        ]
+        same(mean([term.value for term in alone]), case["released"]["without_blind"]["answer_score"])
+        same(mean([term.value for term in answers]), case["released"]["with_blind"]["answer_score"])
+        same(mean([term.value for term in weighted]), case["released"]["without_blind"]["spl"])
+
     for blind, name in ((False, "without_blind"), (True, "with_blind")):
         outcome = case["released"][name]
         if outcome == "ZeroDivisionError":

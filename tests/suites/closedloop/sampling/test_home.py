@@ -15,7 +15,7 @@ def test_published_counts_spread_evenly_over_sixty_homes() -> None:
     found = list(home_shares(PUBLISHED))
     assert [one.scene for one in found[:2]] == ["home-test-0000", "home-test-0001"]
     assert len({one.scene for one in found}) == 60
-    for kind, least in (("recognition", 9), ("navigation", 2), ("questions", 3)):
+    for kind, least in (("recognition", 9), ("navigation", 2)):
         numbers = sorted(number for one in found for number in one.numbers(kind))
         assert numbers == list(range(PUBLISHED[kind]))
         assert {len(one.numbers(kind)) for one in found} == {least, least + 1}
@@ -49,9 +49,7 @@ def test_more_episodes_do_not_change_those_that_are_there() -> None:
 
 def test_few_episodes_need_few_homes() -> None:
     few = list(home_shares({**PUBLISHED, "recognition": 4, "navigation": 1, "questions": 0}))
-    assert [dict(one.counts) for one in few] == [
-        {"recognition": 1, "navigation": int(home == 0), "questions": 0} for home in range(4)
-    ]
+    assert [dict(one.counts) for one in few] == [{"recognition": 1, "navigation": int(home == 0)} for home in range(4)]
 
 
 def test_seed_split_home_and_kind_all_change_the_dice() -> None:

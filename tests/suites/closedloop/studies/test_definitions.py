@@ -8,6 +8,8 @@ import pytest
 from worldgauge.core.errors import UsageError
 from worldgauge.core.statistics import holm, paired_difference
 from worldgauge.engine.suite.contract import Score
+from worldgauge.suites.closedloop.navigation.task import NavigationTask
+from worldgauge.suites.closedloop.report.study_page import render_drawing
 from worldgauge.suites.closedloop.studies.definitions import STUDIES, Study, StudyRequest, conclude
 
 N = 30
@@ -70,6 +72,26 @@ def test_a_tie_that_is_there_is_found_and_one_that_is_not_is_not_claimed() -> No
     mixed = dict(zip(labels, np.random.default_rng(1).permutation(len(labels)), strict=True))
     loose = found("controllability", {**order, "none": 0.0}, {label: float(v) for label, v in mixed.items()})
     assert "neither be concluded nor ruled out" in loose.words[0]
+
+
+def test_success_over_noise_tells_where_half_of_the_gain_is_lost_and_what_a_model_is_worth() -> None:
+    study = STUDIES["noise"]
+    arms = study.arms(StudyRequest(models=("warp", "oracle"), settings={"task": "navigation"}))
+    assert [arm.noise for arm in arms if arm.noise is not None] == [0.0, *NavigationTask.noise_levels]
+    everywhere = {arm.noise for arm in study.arms(StudyRequest())}
+    assert everywhere > {arm.noise for arm in arms}, "levels of all tasks"
+    assert [arm.label for arm in arms].count("oracle") == 1
+    share = {"none": 0.1, "oracle": 0.9, "warp": 0.75, "degraded 0.05": 0.7, "degraded 0.1": 0.3}
+    own = {arm.label: scores(rate(share.get(arm.label, 0.1)), None, None) for arm in arms}
+    told = conclude(study, arms, own, {})
+    half, worth = told.words[:2]
+    assert half == "Navigation: half of the oracle's gain is left between the noise levels 0.05 and 0.1."
+    assert worth == "warp does as well as the oracle between the noise levels 0 and 0.05."
+    assert {point.arm.label: point.by_task["navigation"].mean for point in told.points}["oracle"] == pytest.approx(90.0)
+    drawn = render_drawing(told)
+    assert drawn.startswith("<svg xmlns")
+    assert drawn.count('class="band"') == 3, "of the sweep, of warp and of none"
+    assert len(drawn) < 150_000
 
 
 def test_gains_are_paired_tests_against_the_base_corrected_together() -> None:

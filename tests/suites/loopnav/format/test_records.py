@@ -14,7 +14,7 @@ from support.vectors import cases
 from worldgauge.core.errors import DataError
 from worldgauge.suites.loopnav.format import records as loopnav_records
 from worldgauge.suites.loopnav.format.records import Goal, Record, parse_records, read_records, walk_of
-from worldgauge.suites.loopnav.format.validity import exact_return_index, return_index
+from worldgauge.suites.loopnav.format.validity import exact_return_index, first_return_index, return_index
 
 RECORD: dict[str, Any] = {
     "x": 10.5,
@@ -65,6 +65,16 @@ def test_the_exact_rule_is_not_fooled_by_a_near_c() -> None:
     # A goal of the same block but another form is another leg: C on A's own column.
     legs = [Goal(0, 0, 64), Goal(9, 9, 64), Goal(0, 0, 64), Goal(0, 0, None, 1)]
     assert exact_return_index(legs) == 2
+
+
+def test_the_first_way_back_of_several_laps() -> None:
+    a, b, c, home = Goal(0, -8, 64), Goal(12, -1, 64), Goal(20, 10, 64), Goal(0, -8, None, 1)
+    out = [a] * 4 + [b] * 5 + [c] * 6
+    assert first_return_index([*out, *[home] * 7]) == exact_return_index([*out, *[home] * 7]) == 14
+    laps = [*out, *[home] * 7, None, *[b] * 5, *[c] * 6, *[home] * 7]
+    assert (first_return_index(laps), exact_return_index(laps)) == (14, 33)
+    assert first_return_index([a] * 4) is None
+    assert first_return_index([]) is None
 
 
 # Reading records

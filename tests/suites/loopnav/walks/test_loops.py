@@ -46,6 +46,20 @@ def test_without_a_look_around_parts_of_the_way_back_are_new(world):
     np.testing.assert_allclose(pair[0].positions[-1], pair[1].positions[-1], err_msg="else the same walk")
 
 
+def test_several_laps_go_on_where_one_ends_between_the_same_places(world):
+    walker = EmbeddedWalker(world)
+    one, three = (
+        record_loop(VoxelSite(world, walker), kind="ABCA", radius=5, rng=np.random.default_rng(3), laps=laps)
+        for laps in (1, 3)
+    )
+    before = len(one) - 5  # a lap ends with some idle frames, where another goes on
+    np.testing.assert_array_equal(one.positions[:before], three.positions[:before])
+    goals = [goal for goal, _ in itertools.groupby(three.goals) if goal is not None]
+    lap = [goal for goal, _ in itertools.groupby(one.goals) if goal is not None]
+    assert goals == [*lap, *lap[1:], *lap[1:]]
+    assert len(three) > 2 * len(one)
+
+
 def test_the_camera_excludes_motion_and_jump_comes_with_forward(loops):
     for loop in loops:
         turning = np.abs(loop.camera).max(1) >= TURN_DONE

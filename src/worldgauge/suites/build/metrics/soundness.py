@@ -283,17 +283,17 @@ def _flood(mask, steps):  # type: ignore[no-untyped-def]
                     continue
                 count += 1
                 labels[y, z, x] = count
-                stack[0] = y, z, x
+                stack[0, 0], stack[0, 1], stack[0, 2] = y, z, x
                 waiting = 1
                 while waiting:
                     waiting -= 1
-                    a, b, c = stack[waiting]
+                    a, b, c = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
                     for step in range(len(steps)):
                         i, j, k = a + steps[step, 0], b + steps[step, 1], c + steps[step, 2]
                         if not (0 <= i < height and 0 <= j < depth and 0 <= k < width):
                             continue
                         if mask[i, j, k] and not labels[i, j, k]:
                             labels[i, j, k] = count
-                            stack[waiting] = i, j, k
+                            stack[waiting, 0], stack[waiting, 1], stack[waiting, 2] = i, j, k
                             waiting += 1
     return labels, count

@@ -12,6 +12,7 @@ from worldgauge.engine.collection.findings import Finding, Spread, grouped
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.closedloop.format.episode import ClosedLoop
 from worldgauge.suites.closedloop.format.load import episode_formats, load, scene_missing
+from worldgauge.suites.closedloop.format.resolution import resolvable_points
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -27,6 +28,8 @@ class KindStatistics:
         usable: Number without a fault.
         scenes: Scenes of the usable ones.
         known: Scenes of those that have a world.
+        resolves: Smallest difference in success between two models that a run of them can show (80 % power, 5 % level),
+            percentage points; None where that is not known.
         means: By name; None where this task has none, or no value.
     """
 
@@ -36,6 +39,7 @@ class KindStatistics:
     usable: int
     scenes: int
     known: int
+    resolves: float | None
     means: Mapping[str, Spread | None]
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,6 +95,15 @@ class EpisodeStatistics:
         for name, words in ((name, words) for one in formats for name, words in one.tallied.items() if words):
             if counts := self.tallies[name]:
                 notes.append(f"by {words}: {', '.join(f'{one} {count}' for one, count in counts.items())}")
+        if told := [
+            f"{row.kind} {row.resolves:.0f} points (episodes: {row.usable}, scenes: {row.scenes})"
+            for row in self.rows
+            if row.resolves is not None
+        ]:
+            notes.append(
+                f"two models can be told apart that differ by: {', '.join(told)}; with 80 % power at the 5 % level, "
+                "the default policies, and episodes that end differently as often as measured"
+            )
         table = DataTable("means over usable episodes", columns, rows, tuple(notes))
         return DataReport(
             "episodes", self.n_valid, self.n_episodes, self.n_frames, self.findings, table, self.to_dict()
@@ -136,6 +149,9 @@ def check(root: Path, *, decode: bool = False) -> EpisodeStatistics:
                 usable=len(usable),
                 scenes=len(scenes),
                 known=sum(data.scenes[scene] is not None for scene in scenes),
+                resolves=None
+                if one.discordance is None
+                else resolvable_points([episode.scene for episode in usable], one.discordance),
                 means={name: own[kind].means.get(name) for name in measures},
             )
         )

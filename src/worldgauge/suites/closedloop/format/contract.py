@@ -64,6 +64,8 @@ class EpisodeFormat(ABC, Generic[EpisodeT]):
         measures: Titles of columns in the table of a check, by name of the mean.
         measures_note: What these are, for the line below the table.
         tallied: Words for the line of each tally below the table; empty for none.
+        discordance: Share of episodes that two world models about ten points of success apart end differently, measured
+            in runs with the default policies; None where that is not known.
     """
 
     kind: ClassVar[str]
@@ -74,6 +76,7 @@ class EpisodeFormat(ABC, Generic[EpisodeT]):
     measures: ClassVar[Mapping[str, str]] = {}
     measures_note: ClassVar[str] = ""
     tallied: ClassVar[Mapping[str, str]] = {}
+    discordance: ClassVar[float | None] = None
 
     # reading
 

@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import Box, Image
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, ActionPlan, Depth, Side, letters
+from worldgauge.suites.closedloop.policies.contract import (
+    YAW_RIGHT_DEG,
+    ActionPlan,
+    Depth,
+    PlannedRoom,
+    Side,
+    letters,
+)
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds import View, World
 from worldgauge.worlds.walking.floor import FloorPlan, Walkable
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
+from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, walked
 
 _SMALL = Panorama(256, 128)
@@ -80,6 +87,16 @@ class HomeSight:
         """Facts of all objects, by object number."""
         return self._simulator.things
 
+    @property
+    def rooms(self) -> Sequence[PlannedRoom]:
+        """All rooms, without their names."""
+        return self._simulator.rooms
+
+    def way_to(self, xy: FloatArray, within_m: float) -> Steps | None:
+        """Return steps along the shortest way from here to within so many metres of a place (2,); None without one."""
+        geodesic = self._simulator.geodesic
+        return geodesic.steps_to(self.stance, geodesic.nearest(xy), within_m)
+
     @cached_property
     def _around(self) -> View:
         return self._simulator.view(self.stance, self._simulator.panorama)
@@ -115,6 +132,8 @@ class HomeEnv:
         self.target = target
         self._views: OrderedDict[tuple[Stance, Camera | Panorama], View] = OrderedDict()
         self.things: Mapping[int, Any] = {thing.instance: thing for thing in getattr(world, "objects", ())}
+        planned = getattr(getattr(world, "plan", None), "rooms", ())
+        self.rooms: Sequence[PlannedRoom] = [PlannedRoom(room.low, room.high) for room in planned]
 
     @cached_property
     def geodesic(self) -> Geodesic:
@@ -204,11 +223,6 @@ class HomeEnv:
         """Return what `camera` sees from each of `stances`; frames are rendered when they are read."""
         size = camera.width, camera.height
         return Clip.rendered(lambda index: self.view(stances[index], camera).rgb, len(stances), NAV_STEPS.fps, size)
-
-    def target_share(self, stance: Stance) -> float:
-        """Return the share of the front view from `stance` that shows the target, in [0, 1]."""
-        small = self.camera.resized(96, round(96 * self.camera.height / self.camera.width))
-        return float((self.world.view(self.pose(stance), small).instance == self.target).mean())
 
     def target_around(self) -> bool:
         """Whether the target is in view in any direction."""

@@ -16,7 +16,7 @@ from worldgauge.core.model import RolloutRequest, View, WorldModel, require
 from worldgauge.core.panorama import Rule, rolled
 from worldgauge.core.video import Clip
 from worldgauge.engine.options import part_of
-from worldgauge.engine.suite.rollout import fit_context, fit_truth
+from worldgauge.engine.suite.rollout import fit_context, fit_truth, frames_made
 from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.suites.closedloop.home.env import HomeEnv, HomeSight
 from worldgauge.suites.closedloop.home.settings import HomeSettings
@@ -26,8 +26,10 @@ from worldgauge.suites.closedloop.task import TaskParameters
 from worldgauge.worlds import caption_of
 from worldgauge.worlds.walking.primitives import (
     NAV_STEPS,
+    QUARTER_TURN,
     Leading,
     NavControl,
+    Primitive,
     as_actions,
     leading_turns,
     nav_control,
@@ -36,12 +38,17 @@ from worldgauge.worlds.walking.primitives import (
 )
 from worldgauge.worlds.walking.stance import Stance
 
+FULL_TURN = 3 * QUARTER_TURN
+"""Turns after a plan that show its end in all four directions."""
+
 
 class HomeImagination:
     """Asks a world model for rollouts of all plans of a decision.
 
     Attributes:
         calls: Rollouts asked for so far.
+        asked: Frames asked for so far.
+        made: Frames that the model made for them: more where it declares lengths.
         speed: Measures the answers.
     """
 
@@ -60,13 +67,14 @@ class HomeImagination:
         own = part_of(settings, HomeSettings)
         self._leading: Leading = own.leading_turns
         self._clip = parameters.clip
+        self._turns = FULL_TURN if parameters.turns_around and subject.spec.view == "perspective" else 0
         self._rule: Rule = own.panorama_rule
         self._world = world
         self._seed = seed
         self._task = task
         self._caption = caption_of(world)
         require(subject.spec, {"actions", "poses", "text", *(["caption"] if self._caption else [])}, NAV_STEPS.name)
-        self.calls = 0
+        self.calls = self.asked = self.made = 0
         self.speed = Stopwatch()
 
     def remember(self) -> None:
@@ -82,13 +90,20 @@ class HomeImagination:
         requests = [ask.request for ask in asks if ask.request is not None]
         answers = iter(self.speed.batch(self._subject, requests))
         self.calls += len(requests)
+        self.asked += sum(request.horizon for request in requests)
+        self.made += sum(frames_made(self._subject.spec, request.horizon) for request in requests)
         return [ask.rollout(None if ask.request is None else next(answers), self._subject, self._rule) for ask in asks]
 
     def _prepared(self, observation: HomeObservation, plan: ActionPlan, number: int, candidate: int) -> _Ask:
         spec, simulator = self._subject.spec, self._simulator
         start = simulator.stance.turned(plan.turn_left_rad)
         rest = leading_turns(plan.steps)[1] if self._leading == "exact" else plan.steps
-        control = nav_control(plan.steps, 1 + max(len(rest), self._clip), leading=self._leading)
+        if self._turns:
+            control = nav_control(
+                plan.steps, 1 + len(rest) + self._turns, leading=self._leading, padding=Primitive.TURN_LEFT
+            )
+        else:
+            control = nav_control(plan.steps, 1 + max(len(rest), self._clip), leading=self._leading)
         lead = control.leading
         turns = simulator.replayed(start, plan.steps[:lead])
         here = turns[-1] if turns else start

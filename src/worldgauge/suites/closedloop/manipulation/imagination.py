@@ -15,7 +15,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
 from worldgauge.core.model import RolloutRequest, WorldModel, require
 from worldgauge.core.video import Clip
-from worldgauge.engine.suite.rollout import fit_context, fit_truth
+from worldgauge.engine.suite.rollout import fit_context, fit_truth, frames_made
 from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.suites.closedloop.manipulation.env import FPS, TableEnv, TableSight, plan_fault
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, Rollout
@@ -33,6 +33,8 @@ class TableImagination:
 
     Attributes:
         calls: Rollouts asked for so far.
+        asked: Frames asked for so far.
+        made: Frames that the model made for them: more where it declares lengths.
         speed: Measures the answers.
     """
 
@@ -61,7 +63,7 @@ class TableImagination:
         require(spec, {"actions", "poses", "text", *(["caption"] if self._caption else [])}, HAND_POSES.name)
         self._frames: list[Image] = []
         self._hands: list[Any] = []
-        self.calls = 0
+        self.calls = self.asked = self.made = 0
         self.speed = Stopwatch()
 
     def remember(self) -> None:
@@ -91,6 +93,8 @@ class TableImagination:
         ]
         answers = self.speed.batch(self._subject, [request for *_, request in asks])
         self.calls += len(asks)
+        self.asked += sum(request.horizon for *_, request in asks)
+        self.made += sum(frames_made(self._subject.spec, request.horizon) for *_, request in asks)
         rollouts: list[Rollout | None] = [None] * len(plans)
         for (n, _, each, request), frames in zip(asks, answers, strict=True):
             rollouts[n] = self._rollout(each, request, frames)

@@ -12,6 +12,7 @@ import numpy as np
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera
+from worldgauge.core.image import Image
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.options import option, part_of
@@ -30,6 +31,7 @@ from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskParameters, closed_loop_tasks, walked_facts
 from worldgauge.suites.closedloop.training_data.demonstrations.index import read_index
 from worldgauge.worlds import open_world
+from worldgauge.worlds.tabletop.canvas import can_draw
 from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan, random_pose
 from worldgauge.worlds.tabletop.simulation import State
@@ -94,6 +96,8 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         SOLVED: "solved: the simulator says so",
         UNSTABLE: "the physics became unstable",
     }
+    goal_words = "the table when all is done"
+    noise_levels = (0.1, 0.25, 0.4, 0.6, 0.8)
     fps = 6.0  # several frames lead to a pose
     policy_options: ClassVar[Mapping[str, str]] = {
         "noise_m": "expert_noise_m",
@@ -113,9 +117,9 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         return {"table_task": episode.table_task.replace("_", " ")}
 
     @classmethod
-    def clip_frames(cls, length: int) -> int:
+    def clip_frames(cls, length: int, clip: int) -> int:
         """Return the same for any plan: poses are spread over the frames, or thinned."""
-        return cls.defaults.clip
+        return clip
 
     @classmethod
     def found_settings(cls, settings: Settings) -> dict[str, Any]:
@@ -159,6 +163,10 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         """Return the instruction, and views of the table at the start and when solved."""
         before, after = env.goal_picture()
         return Goal(image=after, text=self.episode.instruction, before=before)
+
+    def goal_picture(self) -> Image | None:
+        """Return the table when solved, for films; None where nothing can be drawn."""
+        return self.make_env().goal_picture()[1] if can_draw() else None
 
     def rules(self, env: TableEnv, seed: int) -> ManipulationRules:
         """Return the rules of the episode."""

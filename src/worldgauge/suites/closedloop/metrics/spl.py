@@ -27,7 +27,9 @@ def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
 @metrics.register(
     "answer_spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
 )
-def answer_spl(answered: bool, mark: int | None, shortest_m: float | None, travelled_m: float | None) -> Term:
+def answer_spl(
+    answered: bool, mark: int | None, shortest_m: float | None, travelled_m: float | None, *, failed: float = 0.0
+) -> Term:
     """A judge's mark weighted as in `spl`, in percent; 0 without an answer, whatever a blind one is worth.
 
     Args:
@@ -35,8 +37,9 @@ def answer_spl(answered: bool, mark: int | None, shortest_m: float | None, trave
         mark: Mark of the answer, 1 to 5.
         shortest_m: Length of the reference, metres.
         travelled_m: Length of the agent's path, metres.
+        failed: Share that a judge's failure counts as, see `answer_score`.
     """
-    share, flags = share_of_mark(mark) if answered else (0.0, ("no_answer",))
+    share, flags = share_of_mark(mark, failed) if answered else (0.0, ("no_answer",))
     term = _weighted(share, shortest_m, travelled_m)
     return Term(term.value, flags + term.flags)
 

@@ -19,6 +19,8 @@ from worldgauge.metrics import metrics
 
 MARKS = range(1, 6)
 """What a judge may give."""
+FAILED_RELEASED = -0.25
+"""Share of a judge's failure in the release, which stores it as mark 0."""
 
 
 class Term(NamedTuple):
@@ -102,7 +104,7 @@ def model_calls(rollouts: int) -> float:
 @metrics.register(
     "answer_score", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
 )
-def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None) -> Term:
+def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None, *, failed: float = 0.0) -> Term:
     """A judge's mark of 1 to 5 as 0 to 100.
 
     Args:
@@ -110,11 +112,12 @@ def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None
         mark: Mark of the answer.
         blind_mark: Mark of an answer given without pictures. It counts where there is no answer; the lowest mark where
             it is missing too.
+        failed: Share that a judge's failure counts as; FAILED_RELEASED in the release.
     """
     if answered:
-        share, flags = share_of_mark(mark)
+        share, flags = share_of_mark(mark, failed)
         return Term(100 * share, flags)
-    share, flags = (0.0, ()) if blind_mark is None else share_of_mark(blind_mark)
+    share, flags = (0.0, ()) if blind_mark is None else share_of_mark(blind_mark, failed)
     return Term(100 * share, ("no_answer", *flags))
 
 
@@ -157,8 +160,8 @@ def released_answers(episodes: Sequence[tuple[int, float, float | None]]) -> tup
     )
 
 
-def share_of_mark(mark: int | None) -> tuple[float, tuple[str, ...]]:
-    """A mark as 0 to 1; anything that is no mark, such as a judge's failure, is the lowest."""
+def share_of_mark(mark: int | None, failed: float = 0.0) -> tuple[float, tuple[str, ...]]:
+    """A mark as 0 to 1; anything that is no mark, such as a judge's failure, is the lowest, or `failed`."""
     if mark is not None and mark in MARKS:
         return (mark - 1) / 4, ()
-    return 0.0, ("judge_error",)
+    return failed, ("judge_error",)

@@ -10,8 +10,8 @@ import numpy as np
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
+from worldgauge.suites.closedloop.home.strips import panorama_strip, view_strip
 from worldgauge.suites.closedloop.navigation.nearness.network import Encoded, identity, shipped
-from worldgauge.suites.closedloop.navigation.nearness.strips import panorama_strip, view_strip
 from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity
 from worldgauge.suites.closedloop.policies.contract import (
     Candidate,

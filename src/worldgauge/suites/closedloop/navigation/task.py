@@ -77,6 +77,8 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
         "decision_regret": "regret, steps",
     }
     regret_unit = "steps left to the goal"
+    goal_words = "the goal image, all around"
+    noise_levels = (0.05, 0.1, 0.15, 0.25)
     ends: ClassVar[Mapping[str, str]] = {
         "arrived": "arrived: the oracle says so",
         "declared": "says that it has arrived",

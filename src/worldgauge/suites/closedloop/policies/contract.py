@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,28 @@ CONFIDENT = 0.95
 """Probability of an answer from which recognition stops (released code: at least; the paper: "exceeds")."""
 REFUSED = "refused"
 """Flag of a plan that cannot be begun, with the reason as the text of its aim; carried out, it is one failed step."""
+
+
+class PlannedRoom(NamedTuple):
+    """A room on a floor plan without names.
+
+    Attributes:
+        low: Least x and y, metres.
+        high: Greatest x and y, metres.
+    """
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+
+    @property
+    def middle(self) -> FloatArray:
+        """(2,) metres."""
+        found: FloatArray = (np.array(self.low) + np.array(self.high)) / 2
+        return found
+
+    def away_m(self, xy: FloatArray) -> float:
+        """Metres from a place (2,) to the room; 0 inside."""
+        return float(np.hypot(*np.maximum(np.maximum(np.array(self.low) - xy, xy - np.array(self.high)), 0.0)))
 
 
 class HomeObservation(Protocol):
@@ -80,6 +102,23 @@ class HomeObservation(Protocol):
     @property
     def things(self) -> Mapping[int, Any]:
         """Facts of all objects in the scene (category, name, colour, room, state, ...) by object number."""
+        ...
+
+    @property
+    def rooms(self) -> Sequence[PlannedRoom]:
+        """All rooms, as a floor plan without names shows them; for policies that are given one."""
+        ...
+
+    def way_to(self, xy: FloatArray, within_m: float) -> Steps | None:
+        """Steps along the shortest way to a place on that floor plan.
+
+        Args:
+            xy: (2,) metres; of a place where nobody can stand, the nearest one.
+            within_m: Distance from it at which the way ends.
+
+        Returns:
+            The steps; None where no way leads there.
+        """
         ...
 
 
@@ -145,8 +184,9 @@ class ActionPlan:
         steps: Primitives of a walker, after the turn.
         source: Who made it.
         turn_left_rad: A turn at the start, exact and of any angle, in radians.
-        aim: Further content, plain JSON values. Questions: {"view": side, "landmark": number or None, "text": words}.
-            Manipulation: {"text": words}, if any.
+        aim: Further content, plain JSON values. Questions: {"view": side, "landmark": number or None, "text": words};
+            and "room": number, for a way to a room, which is walked to its end. Manipulation:
+            {"text": words}, if any.
         flags: Such as "fallback".
         poses: Of a robot's hand, in order.
     """
@@ -306,8 +346,8 @@ class Reviser(Protocol[O]):
         """Make the decision.
 
         Args:
-            candidates: At least one. Where nothing was imagined, the decision follows from the observation, and takes
-                the first plan.
+            candidates: At least one, but for a last look after which nothing is carried out. Where nothing was
+                imagined, the decision follows from the observation, and takes the first plan.
             observation: What is sensed now.
             goal: What the agent is asked to do.
             history: Earlier decisions, the first one first.

@@ -32,8 +32,9 @@ from worldgauge.suites.closedloop.policies.prompt_images import all_around_at_en
 from worldgauge.suites.closedloop.policies.reading import HighLevelDecision, neutral_views, read_high_level
 from worldgauge.suites.closedloop.questions.detecting import finder
 from worldgauge.suites.closedloop.questions.landmarks import Landmarks, Mask
-from worldgauge.suites.closedloop.questions.marks import draw_marks
-from worldgauge.suites.closedloop.questions.open_heading import OPEN_M, open_heading
+from worldgauge.suites.closedloop.questions.scene.marks import draw_marks
+from worldgauge.suites.closedloop.questions.scene.open_heading import OPEN_M, open_heading
+from worldgauge.suites.closedloop.questions.travel import WORDS_STEPS
 from worldgauge.worlds.walking.primitives import Primitive
 
 ASKS = 30
@@ -51,7 +52,7 @@ class QuestionPrompter:
         if kit.task != "questions":
             raise UsageError(f"this policy answers questions, but the task is '{kit.task}'; choose another policy")
         self.asker = asker_of(kit)
-        self.length = kit.length
+        self.length = min(kit.length, WORDS_STEPS)
         self.asks = int(kit.options.get("asks", ASKS))
         self.rule: Any = kit.options.get("open_heading", "pinhole")
         self._find = finder(kit)

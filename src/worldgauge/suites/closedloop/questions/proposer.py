@@ -20,11 +20,12 @@ from worldgauge.suites.closedloop.policies.contract import (
     proposers,
 )
 from worldgauge.suites.closedloop.questions.detecting import finder
-from worldgauge.suites.closedloop.questions.explored import ExploredFloor, Frontier
 from worldgauge.suites.closedloop.questions.generate.habits import rooms_of
 from worldgauge.suites.closedloop.questions.landmarks import Landmark, Landmarks, Mask
-from worldgauge.suites.closedloop.questions.open_heading import HeadingRule, open_heading
 from worldgauge.suites.closedloop.questions.parsed import ParsedQuestion, parse_question
+from worldgauge.suites.closedloop.questions.scene.explored import ExploredFloor, Frontier
+from worldgauge.suites.closedloop.questions.scene.open_heading import HeadingRule, open_heading
+from worldgauge.suites.closedloop.questions.travel import WORDS_STEPS
 from worldgauge.worlds.walking.primitives import STEP_M, Primitive
 
 SOURCE = "landmarks"
@@ -58,7 +59,7 @@ class LandmarkProposer:
     """
 
     def __init__(self, kit: PolicyKit) -> None:
-        self._steps = (Primitive.FORWARD,) * kit.length
+        self._steps = (Primitive.FORWARD,) * min(kit.length, WORDS_STEPS)
         self._rule: HeadingRule = kit.options.get("open_heading", "pinhole")
         self._find = finder(kit)
         self._landmarks = Landmarks(self._find)

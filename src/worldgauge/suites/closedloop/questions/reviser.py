@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -23,10 +22,10 @@ from worldgauge.suites.closedloop.policies.contract import (
     Rollout,
     revisers,
 )
-from worldgauge.suites.closedloop.questions.generate.episodes import SEEN_SHARE
+from worldgauge.suites.closedloop.questions.answering import SeenThings
 from worldgauge.suites.closedloop.questions.generate.habits import share_of_category
 from worldgauge.suites.closedloop.questions.generate.words import category_of
-from worldgauge.suites.closedloop.questions.parsed import ParsedQuestion, parse_question, room_evidence
+from worldgauge.suites.closedloop.questions.parsed import room_evidence
 from worldgauge.suites.closedloop.questions.proposer import WANTED
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.primitives import STEP_M
@@ -61,8 +60,7 @@ class ScriptedAnswerer:
 
     def __init__(self, kit: PolicyKit, presence: Presence | None = None) -> None:
         self._presence = presence
-        self._seen: dict[int, Any] = {}
-        self._wanted: ParsedQuestion | None = None
+        self._seen: SeenThings | None = None
 
     def revise(
         self,
@@ -73,25 +71,21 @@ class ScriptedAnswerer:
         rng: np.random.Generator,
     ) -> Decision:
         """Return the answer if it is known, else the most promising plan; see `Reviser.revise`."""
-        if not history or self._wanted is None:
-            self._seen, self._wanted = {}, parse_question(goal.text or "")
-        enough = SEEN_SHARE * observation.camera.width * observation.camera.height
-        for side in SIDES:
-            numbers, counts = np.unique(observation.instances(side), return_counts=True)
-            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-                if number in observation.things and count >= enough:
-                    self._seen[number] = observation.things[number]
-        asked = self._wanted
-        answer = None if asked.form is None else asked.form.answer(asked.slots, list(self._seen.values()))
-        if answer is not None:
-            return Decision(None, answer=answer.text, confidence=1.0, stop=True, notes={"seen": list(answer.evidence)})
+        if not history or self._seen is None:
+            self._seen = SeenThings(goal.text or "")
+        self._seen.look(observation)
+        answered = self._seen.answer()
+        if answered is not None:
+            return answered
         first = candidates[0].plan
         imagined = [candidate.rollout for candidate in candidates]
         if all(rollout is None for rollout in imagined) or (first.aim or {}).get("text") == WANTED:
             return Decision(first, 0)
         now = self._held(observation.view(side) for side in SIDES)
         values = tuple(
-            None if each.rollout is None else self._worth(each.rollout, now, _been(each.plan, observation, history))
+            None
+            if each.rollout is None
+            else self._worth(self._seen, each.rollout, now, _been(each.plan, observation, history))
             for each in candidates
         )
         best = max(range(len(values)), key=lambda n: (-np.inf if values[n] is None else values[n], -n))
@@ -99,7 +93,7 @@ class ScriptedAnswerer:
         chosen = best if base is None or (top is not None and top - base > MARGIN) else 0
         return Decision(candidates[chosen].plan, chosen, scores=values)
 
-    def _worth(self, rollout: Rollout, now: FloatArray, been: bool) -> float:
+    def _worth(self, seen: SeenThings, rollout: Rollout, now: FloatArray, been: bool) -> float:
         """Return the worth of the views at the end of a rollout, compared with the real views `now`, (27,).
 
         Nothing where the agent has been: what is there was really seen.
@@ -110,35 +104,34 @@ class ScriptedAnswerer:
         # The real part of the clip goes through the same recogniser: errors cancel, and a still clip gains nothing.
         before = self._held(rollout.seen(rollout.exact - 1, side) for side in sides)
         then = self._held(rollout.seen(rollout.valid_len - 1, side) for side in sides)
-        return self._promise(then, np.maximum(before, now))
+        return self._promise(seen, then, np.maximum(before, now))
 
-    def _promise(self, then: FloatArray, before: FloatArray) -> float:
+    def _promise(self, known: SeenThings, then: FloatArray, before: FloatArray) -> float:
         """Return the worth of what is likely in view `then` and was not `before`, (27,) each."""
-        asked = self._wanted
-        assert asked is not None
         gains = np.maximum(then - before, 0.0)
-        rooms = self._open_rooms(asked.rooms)
+        rooms = self._open_rooms(known)
         room = sum(belief * float((gains * room_evidence(kind)).max()) for kind, belief in rooms.items())
-        return round(room + NAMED_WORTH * self._named(asked, gains), 9)
+        return round(room + NAMED_WORTH * self._named(known, gains), 9)
 
-    def _named(self, asked: ParsedQuestion, gains: FloatArray) -> float:
+    def _named(self, known: SeenThings, gains: FloatArray) -> float:
         """Return how surely something that is asked for came into view.
 
         It is the share of its category that has such a name, less where things of that category were seen already and
         were not the right ones.
         """
-        seen = Counter(thing.category for thing in self._seen.values())
+        asked, seen = known.asked, Counter(thing.category for thing in known.things.values())
         gained = []
         for category in sorted({category_of(name) for name in asked.names} & set(LABELS)):
             share = sum(share_of_category(name) for name in sorted(asked.names) if category_of(name) == category)
             gained.append(share * float(gains[LABELS.index(category)]) / (1 + seen[category]))
         return max(gained, default=0.0)
 
-    def _open_rooms(self, rooms: Mapping[str, float]) -> dict[str, float]:
+    def _open_rooms(self, known: SeenThings) -> dict[str, float]:
         """Return the probability of rooms, less where enough has been seen."""
-        seen = [thing.room for thing in self._seen.values()]
+        seen = [thing.room for thing in known.things.values()]
         return {
-            room: share * (SEARCHED_WORTH if seen.count(room) >= SEARCHED else 1.0) for room, share in rooms.items()
+            room: share * (SEARCHED_WORTH if seen.count(room) >= SEARCHED else 1.0)
+            for room, share in known.asked.rooms.items()
         }
 
     def _held(self, views: Iterable[Image]) -> FloatArray:

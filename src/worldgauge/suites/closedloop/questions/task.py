@@ -19,7 +19,7 @@ from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.settings import HomeSettings
 from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
 from worldgauge.suites.closedloop.metrics.spl import answer_spl
-from worldgauge.suites.closedloop.metrics.success import answer_score, trajectory_m
+from worldgauge.suites.closedloop.metrics.success import FAILED_RELEASED, answer_score, trajectory_m
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, queries_of
 from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel
 from worldgauge.suites.closedloop.questions.chat_judge import JudgeError
@@ -45,9 +45,16 @@ _NO_LENGTH = "the reference length is not known"
 class QuestionSettings(HomeSettings):
     """Settings of questions."""
 
-    RELEASED: ClassVar[Mapping[str, str]] = {**HomeSettings.RELEASED, "open_heading": "linear"}
+    RELEASED: ClassVar[Mapping[str, str]] = {
+        **HomeSettings.RELEASED,
+        "open_heading": "linear",
+        "judge_failure": "released",
+    }
 
     judge: str = option("rules", "What marks answers to questions: a registered name.")
+    judge_failure: Literal["lowest", "released"] = option(
+        "lowest", "What an answer counts that the judge gives no mark: the lowest mark, or as released -25 points."
+    )
     landmarks: Literal["exact", "detected"] = option(
         "exact", "Landmarks for questions: the exact things in sight, or those that networks detect."
     )
@@ -63,16 +70,26 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
     name, order = "questions", 3
     format, sampler = QuestionFormat(), QuestionSampler()
     defaults = TaskParameters(
-        decisions=250,
-        candidates=3,
-        length=13,
-        clip=13,
+        decisions=80,
+        candidates=6,
+        length=60,
+        clip=0,
         aspect=448 / 384,
         hfov_deg=105.0,
         view_px=384,
-        proposer="landmarks",
-        reviser="scripted-answerer",
+        turns_around=True,
+        proposer="rooms",
+        reviser="panorama-answerer",
     )
+    published: ClassVar[Mapping[str, Any]] = {
+        "decisions": 250,
+        "candidates": 3,
+        "length": 13,
+        "clip": 13,
+        "turns_around": False,
+        "proposer": "landmarks",
+        "reviser": "scripted-answerer",
+    }
     columns: ClassVar[Mapping[str, str]] = {
         "questions/answer_score": "answer score",
         "questions/trajectory_m": "metres",
@@ -86,7 +103,8 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
     ends: ClassVar[Mapping[str, str]] = {STUCK: "its plans have led nowhere", "answered": "has given its answer"}
     policy_options: ClassVar[Mapping[str, str]] = {"open_heading": "open_heading", "landmarks": "landmarks"}
     OwnSettings = QuestionSettings
-    scoring_settings = frozenset({"judge"})
+    noted_settings = (*HomeTask.noted_settings, "protocol")
+    scoring_settings = frozenset({"judge", "judge_failure"})
     shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": QuestionProposer}
     shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": QuestionReviser}
 
@@ -108,6 +126,20 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
         if facts["chat"] and settings.chat is None:
             raise UsageError(f"the judge '{judge}' asks a language model: say which with --set chat=MODEL@URL")
         return {}
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> None:
+        """Check that landmarks are looked for only where a policy names some.
+
+        Raises:
+            UsageError: If they are to be detected for one that does not.
+        """
+        detected = part_of(settings, QuestionSettings).landmarks == "detected"
+        if detected and settings.of_task(cls.name).proposer == "rooms":
+            raise UsageError(
+                "landmarks=detected: the proposer 'rooms' names no landmarks; set proposer=landmarks, or "
+                "protocol=published"
+            )
 
     @classmethod
     def networks(cls, settings: Settings) -> tuple[str, ...]:
@@ -154,16 +186,23 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
             "blind_mark": blind_sigma,
         }
         answered = answer is not None
-        fallback = answer_score(answered, sigma, blind_sigma)
+        failed = FAILED_RELEASED if part_of(self.settings, QuestionSettings).judge_failure == "released" else 0.0
+        fallback = answer_score(answered, sigma, blind_sigma, failed=failed)
         head_facts["flags"] = fallback.flags
         yield make_score(record, "success", fallback.value, facts=head_facts, prefix="task/")
         yield score_of_term(record, "answer_score", fallback, prefix="questions/")
-        yield score_of_term(record, "answer_score", answer_score(answered, sigma), prefix="questions/seen_only/")
+        yield score_of_term(
+            record, "answer_score", answer_score(answered, sigma, failed=failed), prefix="questions/seen_only/"
+        )
         yield make_score(record, "trajectory_m", trajectory_m(facts["metres"]), prefix="questions/")
         lengths = episode.reference_m, facts["metres"]
-        alone = answer_spl(answered, sigma, *lengths)
+        alone = answer_spl(answered, sigma, *lengths, failed=failed)
         yield score_of_term(record, "answer_spl", alone, _NO_LENGTH, prefix="questions/")
-        blindly = answer_spl(True, blind_sigma, *lengths) if not answered and blind_sigma is not None else alone
+        blindly = (
+            answer_spl(True, blind_sigma, *lengths, failed=failed)
+            if not answered and blind_sigma is not None
+            else alone
+        )
         yield score_of_term(record, "answer_spl", blindly, _NO_LENGTH, prefix="questions/with_blind/")
 
     @property
@@ -208,6 +247,7 @@ class QuestionRules(HomeRules):
         low_level: LowLevel = ahead,
     ) -> None:
         super().__init__(parameters.candidates, parameters.length, settings.tts_ratio)
+        self.has_last_look = settings.protocol != "published"
         self.answer: str | None = None
         self._turned = 0
         self._actions = parameters.decisions

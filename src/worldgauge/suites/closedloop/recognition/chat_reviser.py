@@ -44,10 +44,14 @@ MOVES: Mapping[str, Primitive] = {
 
 
 class RecognitionReviser:
-    """A language model that is asked twice per decision: for the label, then for the plan; see `chat_reviser`."""
+    """A language model that is asked twice per decision: for the label, then for the plan; see `chat_reviser`.
+
+    Option: imagined_answers, whether the label is asked for with imagined frames beside the real one, as in the paper.
+    """
 
     def __init__(self, kit: PolicyKit) -> None:
         self._kind = kind_of(kit)
+        self._imagined_answers = bool(kit.options.get("imagined_answers", True))
         self._top = int(kit.options.get("top_logprobs", TOP_TOKENS))
         self._asker = asker_of(kit)
         self._follow = follower(kit)
@@ -76,8 +80,8 @@ class RecognitionReviser:
         notes: dict[str, Any] = {"kind": self._kind}
         followed = TrackedCandidate.of(candidates, observation, self._follow)
         label, confidence = self._answer(candidates, followed, observation, goal, answer_seed, notes)
-        plan, chosen = candidates[0].plan, 0 if candidates else None
-        if confidence < CONFIDENT:
+        plan, chosen = (candidates[0].plan, 0) if candidates else (None, None)
+        if candidates and confidence < CONFIDENT:
             plan, chosen = self._plan(candidates, followed, observation, history, seed, notes)
         notes["asks"] = self._asker.taken()
         return Decision(plan, chosen, label, confidence, notes=notes)
@@ -92,6 +96,8 @@ class RecognitionReviser:
         notes: dict[str, Any],
     ) -> tuple[str, float]:
         pairs = [(one, each) for one, each in zip(candidates, followed, strict=True) if each and each.close]
+        if not self._imagined_answers:
+            pairs = []
         name = "recognition-answer-imagined" if pairs else "recognition-answer"
 
         def fields(squeeze: int) -> dict[str, Field]:

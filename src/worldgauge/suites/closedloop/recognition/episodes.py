@@ -1,4 +1,4 @@
-"""Starts of active recognition: the target is seen badly, and well from a few primitives away."""
+"""Starts of active recognition: the target is seen badly, and well at the end of few of the ways around it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from worldgauge.core.errors import UnknownNameError
 from worldgauge.core.geometry import FloatArray, wrap_angle
-from worldgauge.suites.closedloop.recognition.visibility import TargetVisibility, VisibilityMeter
+from worldgauge.suites.closedloop.recognition.visibility import ROUGH, TargetVisibility, VisibilityMeter
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.floor import distance_from_box
@@ -19,23 +19,31 @@ from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import TURN_DEG, Primitive, Steps
 from worldgauge.worlds.walking.stance import Stance, walked
 
-CLARITY = ((0.30, 0.50), (0.15, 0.30), (0.03, 0.15))
+CLARITY = ((0.10, 0.15), (0.06, 0.10), (0.03, 0.06))
 """Clarity of the target at the start, lower bound included, by difficulty 0, 1, 2."""
+POOR = 0.25
+"""Clarity below which a view is poor, as those at starts are: so many of the ways end that `POOR_SHARE` says."""
+POOR_SHARE = 0.5
+"""Least share of the ways around the target that end in a poor view: where most end well, nothing need be foreseen."""
 CLEAR = 0.70
 """Clarity of a good view: what was hidden is in the open."""
 LEAST_SIZE = 0.0015
 """Least share of the view that the target's largest piece covers: its red box can be drawn at 128 pixels."""
-MOST_STEPS = 10
-"""Most primitives to a good view: the budget of the task."""
+MOST_STEPS = 8
+"""Most primitives to a good view: the length of a plan."""
 WAY_M = (0.5, 4.5)
 """Least straight distance from the target's box, and most walking distance."""
 
 _TRIES = 80
 _SEARCHES = 12
 _VIEWS = 16
-_OFF_RAD = math.radians(60)
+_OFF_RAD = math.radians(30)
+"""Most that a start looks past the target: what the border hides, a turn would show."""
+_LEAST_CLEAR = 2
 _ROOM_M = 0.2
 _MOST_NEAR = 0.3
+_ROUGHLY = 1.5
+"""How much more than its bound a rough clarity may be to be looked at again."""
 
 
 class Wish(NamedTuple):
@@ -75,9 +83,6 @@ def find_recognition(
 ) -> list[RecognitionStart]:
     """Return the first n of `recognitions` in a home; fewer if no more are found.
 
-    Of 551 in 60 homes 195, 191 and 165 have difficulty 0, 1 and 2; 82 % show less than half of their target, 22 % a
-    small one, 8 % one from an extreme angle; a good view is 5.3 primitives away on average, 1 to 10.
-
     Args:
         home: The home.
         geodesic: Distances on its floor.
@@ -96,7 +101,7 @@ def recognitions(
 ) -> Iterator[RecognitionStart]:
     """Yield an episode per wish, each with another target while there are others; stop if none is found.
 
-    An episode has the wanted label if any such object is usable, and then the wanted difficulty if possible.
+    An episode has the wanted label if a start is found for it, and then the wanted difficulty if possible.
 
     Args:
         home: The home.
@@ -160,8 +165,12 @@ class _Search:
                 discards.append("no room for a start around the target")
                 continue
             start = self._draw(looker, places)
-            if not looker.glimpses(start):
+            glimpse = looker.see(start, ROUGH)
+            if not glimpse.visible:
                 discards.append("target not in view")
+                continue
+            if glimpse.clarity > _ROUGHLY * CLARITY[0][1]:
+                discards.append(_why(glimpse))
                 continue
             sight = looker.see(start)
             level = difficulty_of(sight)
@@ -201,39 +210,44 @@ class _Search:
     def _good_view(
         self, looker: VisibilityMeter, start: Stance, sight: TargetVisibility
     ) -> tuple[Steps, TargetVisibility] | None:
-        """Return the shortest of some tried ways to a stance that sees the target well."""
-        ways = list(_ways(self.home, start, looker))
-        chosen = self.rng.permutation(len(ways))[:_VIEWS]
-        for steps, stance in sorted((ways[k] for k in chosen), key=lambda way: len(way[0])):
+        """Return the shortest of some tried ways to a stance that sees the target well; None where most ways do."""
+        found = list(ways(self.home, start, looker))
+        tried = [found[k] for k in self.rng.permutation(len(found))[:_VIEWS]]
+        most = (1 - POOR_SHARE) * len(tried)
+        clear: list[tuple[Steps, Stance]] = []
+        better = 0
+        for steps, stance in tried:
+            clarity = looker.see(stance, ROUGH).clarity
+            better += clarity >= POOR
+            if clarity >= CLEAR:
+                clear.append((steps, stance))
+            if better > most:
+                return None
+        if len(clear) < _LEAST_CLEAR:
+            return None
+        for steps, stance in sorted(clear, key=lambda way: len(way[0])):
             good = looker.see(stance)
             if good.clarity >= CLEAR and good.size >= sight.size:
                 return steps, good
         return None
 
 
-def _ways(home: Home, start: Stance, looker: VisibilityMeter) -> Iterator[tuple[Steps, Stance]]:
-    """Yield primitives of one or two straight legs that end facing the target, and their end; one per 20 cm."""
+def ways(home: Home, start: Stance, looker: VisibilityMeter) -> Iterator[tuple[Steps, Stance]]:
+    """Yield primitives of up to one straight leg that end facing the target, and their end; one per 20 cm."""
     seen: set[tuple[int, int]] = set()
-    legs: list[tuple[Steps, Stance]] = [((), start)]
-    for depth in range(3):
-        fresh: list[tuple[Steps, Stance]] = []
-        for steps, stance in legs:
-            place = round(stance.x / 0.2), round(stance.y / 0.2)
-            if place in seen:
-                continue
-            facing = _turns(_off(looker, stance))
-            fresh.append((steps, stance))
-            if len(steps) + len(facing) <= MOST_STEPS:
-                seen.add(place)
-                yield (*steps, *facing), _after(home, stance, facing)
-        legs = [leg for steps, stance in fresh for leg in _legs(home, steps, stance)] if depth < 2 else []
+    for steps, stance in [((), start), *_legs(home, start)]:
+        place = round(stance.x / 0.2), round(stance.y / 0.2)
+        facing = _turns(_off(looker, stance))
+        if place not in seen and 0 < len(steps) + len(facing) <= MOST_STEPS:
+            seen.add(place)
+            yield (*steps, *facing), _after(home, stance, facing)
 
 
-def _legs(home: Home, steps: Steps, stance: Stance) -> Iterator[tuple[Steps, Stance]]:
+def _legs(home: Home, start: Stance) -> Iterator[tuple[Steps, Stance]]:
     """Yield all turns that are followed by at least one free step forward."""
     for count in range(-6, 7):
-        turns = _turns(count)
-        there, taken = _after(home, stance, turns), (*steps, *turns)
+        taken = _turns(count)
+        there = _after(home, start, taken)
         while len(taken) < MOST_STEPS:
             there, met = walked(home.floor, there, Primitive.FORWARD)
             if met:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Box, Image
 from worldgauge.suites.closedloop.policies.contract import (
     Candidate,
     Decision,
@@ -21,7 +21,7 @@ from worldgauge.suites.closedloop.policies.contract import (
     revisers,
 )
 from worldgauge.suites.closedloop.recognition.box_tracking import follower
-from worldgauge.suites.closedloop.recognition.recogniser import Recogniser, recogniser
+from worldgauge.suites.closedloop.recognition.recogniser import recogniser
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import identity
 from worldgauge.suites.closedloop.recognition.tracking import Target, TrackedView
@@ -31,22 +31,17 @@ ANSWER_FRAMES = (3, 5, 7, 9, 11, 13)
 """Frames of a clip of 14 for the answer, padding included (released code); the plan's own ones also score the plan."""
 
 
-@revisers.register("recogniser", recogniser=True, identity=identity, tasks=("recognition",), chat=False, imagines=True)
+@revisers.register("recogniser", identity=identity, tasks=("recognition",), chat=False, imagines=True)
 class RecogniserReviser:
     """Answers with the small recogniser and takes the plan in whose frames it is most confident.
 
-    Without rollouts the first plan is taken. Options: homes, train scenes of the recogniser (100); tracker, "geometry"
-    or "sam2". Source: joint action-answer decisions, section 3 of the paper; how views are combined
-    (`combine_views`) is our rule, chosen on validation scenes.
+    Without rollouts the first plan is taken. The reviser of protocol=published. Option: tracker, "geometry" or "sam2".
+    Source: joint action-answer decisions, section 3 of the paper; how views are combined (`combine_views`) is our rule,
+    chosen on validation scenes.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
-        self._options = kit.options
         self._follow = follower(kit)
-
-    @cached_property
-    def _eyes(self) -> Recogniser:
-        return recogniser(*([int(self._options["homes"])] if "homes" in self._options else []))
 
     def revise(
         self,
@@ -66,8 +61,8 @@ class RecogniserReviser:
         if box is None:
             return Decision(first, chosen, notes={"box": None})
         labels = [label for label in LABELS if not goal.choices or label in goal.choices]
-        now = self._logs(observation.front, box, labels)
         target = Target(box, observation.front, observation.depth("front"), observation.camera)
+        now = _logs(observation.front, box, labels)
         shown = [self._imagined(target, candidate, labels) for candidate in candidates]
         views = [glimpse.logs for own in shown if own is not None for glimpse in own if glimpse.for_answer]
         shares = combine_views(now, views)
@@ -95,14 +90,9 @@ class RecogniserReviser:
             return None
         wanted = sorted({*range(1, rollout.valid_len), *ANSWER_FRAMES})
         return [
-            Glimpse(seen, self._logs(seen.image, seen.box, labels), seen.frame in ANSWER_FRAMES or seen.action > 0)
+            Glimpse(seen, _logs(seen.image, seen.box, labels), seen.frame in ANSWER_FRAMES or seen.action > 0)
             for seen in self._follow(target, candidate.plan, rollout, wanted)
         ]
-
-    def _logs(self, image: Any, box: Any, labels: Sequence[str]) -> FloatArray:
-        shares = self._eyes.probabilities(image, box)[[LABELS.index(label) for label in labels]]
-        logs: FloatArray = np.log(np.maximum(shares, 1e-9))
-        return logs
 
 
 @dataclass(frozen=True)
@@ -150,6 +140,12 @@ def mean_confidence(own: Sequence[Glimpse], steps: int) -> float:
     """
     sure = sum(float(np.exp(glimpse.logs.max())) for glimpse in own if glimpse.seen.action > 0)
     return sure / max(steps, 1)
+
+
+def _logs(image: Image, box: Box, labels: Sequence[str]) -> FloatArray:
+    shares = recogniser().probabilities(image, box)[[LABELS.index(label) for label in labels]]
+    logs: FloatArray = np.log(np.maximum(shares, 1e-9))
+    return logs
 
 
 def _top(shares: FloatArray, labels: Sequence[str]) -> dict[str, float]:

@@ -24,9 +24,11 @@ from worldgauge.suites.closedloop.recognition.chat_proposer import RecognitionPr
 from worldgauge.suites.closedloop.recognition.chat_reviser import RecognitionReviser
 from worldgauge.suites.closedloop.recognition.format import RecognitionEpisode, RecognitionFormat
 from worldgauge.suites.closedloop.recognition.sampler import RecognitionSampler
+from worldgauge.suites.closedloop.recognition.visibility import VisibilityMeter
 from worldgauge.suites.closedloop.report import drawing
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import Size, TaskParameters, closed_loop_tasks, walked_facts
+from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.primitives import Primitive, from_letters
@@ -53,21 +55,30 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
     name, order = "recognition", 1
     format, sampler = RecognitionFormat(), RecognitionSampler()
     defaults = TaskParameters(
-        decisions=10,
-        candidates=2,
-        length=4,
-        clip=13,
+        decisions=1,
+        candidates=12,
+        length=8,
+        clip=0,
         aspect=1.0,
         hfov_deg=90.0,
         view_px=384,
-        proposer="heuristic",
-        reviser="recogniser",
+        proposer="around",
+        reviser="clearest",
     )
+    published: ClassVar[Mapping[str, Any]] = {
+        "decisions": 10,
+        "candidates": 2,
+        "length": 4,
+        "clip": 13,
+        "proposer": "heuristic",
+        "reviser": "recogniser",
+    }
     columns: ClassVar[Mapping[str, str]] = {
         "recognition/success": "success rate, %",
         "recognition/trajectory_steps": "steps",
+        "decision_regret": "regret, clarity",
     }
-    regret_unit = "share of the view that the target covers"
+    regret_unit = "clarity of the target"
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {"difficulty": DIFFICULTIES, "category": ()}
     ends: ClassVar[Mapping[str, str]] = {
         "confident": "is sure of its answer",
@@ -75,6 +86,7 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
         UNSEEN: "the target is not seen at the start",
     }
     OwnSettings = RecognitionSettings
+    noted_settings = (*HomeTask.noted_settings, "protocol")
     shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": RecognitionProposer}
     shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": RecognitionReviser}
     policy_options: ClassVar[Mapping[str, str]] = {"seeds": "heuristic_seeds", "tracker": "tracker"}
@@ -88,6 +100,11 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
     def networks(cls, settings: Settings) -> tuple[str, ...]:
         """The tracker, where it is one, or those of the reviser."""
         return (TRACKER,) if part_of(settings, RecognitionSettings).tracker == "sam2" else super().networks(settings)
+
+    @classmethod
+    def policy_options_of(cls, settings: Settings) -> dict[str, Any]:
+        """Whether imagined frames join the answer, as in the paper."""
+        return {**super().policy_options_of(settings), "imagined_answers": settings.protocol == "published"}
 
     @property
     def target(self) -> int | None:
@@ -183,8 +200,9 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
 class RecognitionRules(HomeRules):
     """Rules of an episode: name the object in the red box; look on until the confidence suffices.
 
-    There are `decisions` steps and one more query after the last. The answer is the label of highest confidence over
-    the whole episode, the first of equals.
+    `decisions` plans are carried out whole, and the answer is that of the last look at which the target is in view.
+    With protocol=published `decisions` steps are taken, one of each plan, and the answer is the label of highest
+    confidence over the whole episode, the first of equals. Either way there is one more look after the last step.
     """
 
     has_last_look = True
@@ -195,21 +213,26 @@ class RecognitionRules(HomeRules):
         self.confidence = float("-inf")
         self._decisions = parameters.decisions
         self._released = part_of(settings, RecognitionSettings).budget == "inclusive"
+        self._published = self.plans_at_last_look = settings.protocol == "published"
         self._env = env
 
     def truncated(self, history: History) -> bool:
-        """Whether K steps, one per decision, are taken."""
+        """Whether K decisions are carried out."""
         return len(history) >= self._decisions
 
     def terminated_by(self, decision: Decision) -> str | None:
-        """Stop when an answer is confident enough; keeps the best answer so far."""
-        if decision.answer is not None and decision.confidence is not None and decision.confidence > self.confidence:
+        """Stop when an answer is confident enough; keeps the answer that counts so far."""
+        if decision.answer is None or decision.confidence is None:
+            return None
+        counts = decision.confidence > self.confidence if self._published else self._env.observe().box is not None
+        if counts:
             self.label, self.confidence = decision.answer, decision.confidence
         return "confident" if self.confidence >= CONFIDENT else None
 
     def actions(self, decision: Decision) -> Iterator[Primitive]:
-        """Yield one primitive."""
-        return iter(() if decision.plan is None else decision.plan.steps[:1])
+        """Yield the whole plan; with protocol=published its first primitive."""
+        steps = () if decision.plan is None else decision.plan.steps
+        return iter(steps[:1] if self._published else steps)
 
     def terminated_after_actions(self) -> str | None:
         """Stop when the target has left every view."""
@@ -220,5 +243,12 @@ class RecognitionRules(HomeRules):
         return steps - (self._released and end == LOST)
 
     def true_value(self, plan: ActionPlan) -> float | None:
-        """Return the share of the front view that the target covers after the plan, in [0, 1]."""
-        return self._env.target_share(self._env.led_to(plan.turn_left_rad, plan.steps))
+        """Return the clarity of the target after the plan, see `TargetVisibility`; None outside of embedded homes."""
+        return (
+            None if self._meter is None else self._meter.see(self._env.led_to(plan.turn_left_rad, plan.steps)).clarity
+        )
+
+    @cached_property
+    def _meter(self) -> VisibilityMeter | None:
+        home, target = self._env.world, self._env.target
+        return VisibilityMeter(home, target) if isinstance(home, Home) and target is not None else None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,7 @@ class TrackedView(NamedTuple):
         box: The target's box.
         inside: Share of the target's points in view, 1 if unknown.
         off_rad: Bearing of its centre, to the right of straight ahead, before any turning.
+        differs: Mean difference of colour between the frame and what was really seen, 0 to 60 levels; 0 if unknown.
     """
 
     frame: int
@@ -55,6 +57,7 @@ class TrackedView(NamedTuple):
     box: Box
     inside: float
     off_rad: float
+    differs: float = 0.0
 
 
 class Target:
@@ -94,6 +97,12 @@ class Target:
     def known(self) -> bool:
         """Whether the real depth shows anything in the box."""
         return len(self._own) > 0
+
+    @cached_property
+    def middle_m(self) -> FloatArray:
+        """(3,) metres right, down and ahead: the middle of what the real depth shows of it, which must be `known`."""
+        middle: FloatArray = np.median(self._own, axis=0)
+        return middle
 
     @property
     def box_bearing(self) -> float:
@@ -158,12 +167,7 @@ class Target:
         Returns:
             (4, 4) pose; None if the frame shows too little of the real view.
         """
-        aspect = frame.shape[1] / frame.shape[0]
-        small = _shrunk(frame, round(GRID_PX * aspect * (2 if isinstance(camera, Panorama) else 1)))
-        if isinstance(camera, Panorama):
-            eye: Camera | Panorama = Panorama(small.shape[1], small.shape[0])
-        else:
-            eye = camera.resized(small.shape[1], small.shape[0])
+        small, eye = _small(frame, camera)
         taken = pose @ _motion(step, 1.0)
         error, overlap = self._error(small, eye, taken)
         others = [pose @ _motion(step, part) for part in ((0.0, 0.5) if step is Primitive.FORWARD else (0.0,))]
@@ -172,6 +176,10 @@ class Target:
             if theirs < _STILL * error:
                 taken, error, overlap = other, theirs, shared
         return taken if overlap >= _LEAST_OVERLAP else None
+
+    def differs(self, frame: Image, camera: Camera | Panorama, pose: FloatArray) -> float:
+        """Return the mean difference of colour between a frame from `pose` and what was really seen, 0 to 60 levels."""
+        return self._error(*_small(frame, camera), pose)[0]
 
     def _error(self, small: Image, camera: Camera | Panorama, pose: FloatArray) -> tuple[float, float]:
         """Return the mean colour difference of the points in view, and their share."""
@@ -203,6 +211,17 @@ def track_by_geometry(
         rollout: What was imagined for it.
         frames: Rising indices from 1.
     """
+    yield from _tracked(target, plan, rollout, frames, through=False)
+
+
+def track_through(target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]) -> Iterator[TrackedView]:
+    """Track like `track_by_geometry`, also past frames in which the target is out of view; leading turns are known."""
+    yield from _tracked(target, plan, rollout, frames, through=True)
+
+
+def _tracked(
+    target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int], *, through: bool
+) -> Iterator[TrackedView]:
     wanted = set(frames)
     pose: FloatArray | None = _turned(plan.turn_left_rad) if target.known else None
     for frame in range(1, max(wanted, default=0) + 1):
@@ -211,19 +230,26 @@ def track_by_geometry(
         step = plan.steps[frame - 1] if frame <= len(plan.steps) else Primitive.FORWARD
         pixels = rollout.frames[frame]
         whole = Panorama(pixels.shape[1], pixels.shape[0]) if rollout.view == "panorama" else rollout.camera
-        pose = target.moved(pose, step, pixels, whole)
+        real = through and frame < rollout.exact
+        pose = pose @ _motion(step, 1.0) if real else target.moved(pose, step, pixels, whole)
         if pose is None:
             return
+        if through and frame not in wanted:
+            continue
         off = target.bearing(pose)
         aim = off if rollout.view == "panorama" else 0.0
         image = rollout.seen(frame)
         if aim:
             image = perspective(pixels, rollout.camera, yaw_right_deg=math.degrees(aim), rule=rollout.rule)
-        found = target.box_in(image, rollout.camera, pose @ _turned(-aim))
+        aimed = pose @ _turned(-aim)
+        found = target.box_in(image, rollout.camera, aimed)
         if found is None:
+            if through:
+                continue
             return
         if frame in wanted:
-            yield TrackedView(frame, int(rollout.frame_to_action[frame]), image, found[0], found[1], off)
+            differs = target.differs(pixels, whole, pose)
+            yield TrackedView(frame, int(rollout.frame_to_action[frame]), image, *found, off, differs)
 
 
 def _seen_from(pose: FloatArray, points: FloatArray) -> FloatArray:
@@ -246,6 +272,16 @@ def _motion(step: Primitive, part: float) -> FloatArray:
         return ahead
     sign = {Primitive.TURN_LEFT: 1.0, Primitive.TURN_RIGHT: -1.0}.get(step, 0.0)
     return _turned(sign * part * math.radians(TURN_DEG))
+
+
+def _small(frame: Image, camera: Camera | Panorama) -> tuple[Image, Camera | Panorama]:
+    """Return a frame on the grid of the target's points, with its camera."""
+    aspect = frame.shape[1] / frame.shape[0]
+    if isinstance(camera, Panorama):
+        small = _shrunk(frame, round(2 * GRID_PX * aspect))
+        return small, Panorama(small.shape[1], small.shape[0])
+    small = _shrunk(frame, round(GRID_PX * aspect))
+    return small, camera.resized(small.shape[1], small.shape[0])
 
 
 def _shrunk(image: Image, width: int) -> Image:

@@ -21,8 +21,10 @@ LARGE = 0.01
 FRONTAL = 0.6
 """Share of the largest silhouette below which an angle is extreme: a picture at 53 degrees."""
 
-_COARSE = VIEW.resized(48, 48)
-_ALONE_PX = 96
+ROUGH = VIEW.resized(48, 48)
+"""For a first look at many stances."""
+_ALONE_SHARE = 0.75
+"""Pixels across a camera that is aimed at the object alone, of those of the view."""
 _AROUND_M = 2.5
 _HALF_ANGLES_DEG = (8.0, 16.0, 30.0, 50.0, 75.0)
 
@@ -66,25 +68,26 @@ class VisibilityMeter:
         # Not the area of its box: an exercise bike fills a third of that.
         self._largest_m2 = max(self._silhouette_m2(Stance(x, y, 0.0)) for x, y in self._around().tolist())
 
-    def see(self, stance: Stance) -> TargetVisibility:
-        """Measure from the eye at `stance`, level, with a field of view of 90 degrees."""
-        view = self._home.view(stance.eye(), VIEW)
+    def see(self, stance: Stance, grid: Camera = VIEW) -> TargetVisibility:
+        """Measure from the eye at `stance`, level, with a field of view of 90 degrees.
+
+        Args:
+            stance: Where to look from.
+            grid: `VIEW`, or `ROUGH`: four times faster, and within 0.1 of the clarity for most.
+        """
+        view = self._home.view(stance.eye(), grid)
         mask = view.instance == self._instance
         near = float((view.depth < 0.35).mean())
         if not mask.any():
             return TargetVisibility(0.0, 0.0, 0.0, near)
-        whole, distance_m = self._whole(stance)
-        seen = float(_solid_angles(VIEW)[mask].sum())
+        whole, distance_m = self._whole(stance, round(_ALONE_SHARE * grid.width))
+        seen = float(_solid_angles(grid)[mask].sum())
         return TargetVisibility(
             visible=min(1.0, seen / whole) if whole > 0 else 0.0,
             frontal=min(1.0, whole * distance_m**2 / self._largest_m2) if self._largest_m2 > 0 else 0.0,
             size=_largest_piece(mask) / mask.size,
             near=near,
         )
-
-    def glimpses(self, stance: Stance) -> bool:
-        """Whether any of it is seen from there, on a coarse grid: five times faster than `see`."""
-        return bool((self._home.view(stance.eye(), _COARSE).instance == self._instance).any())
 
     def bearing(self, xy: FloatArray) -> float:
         """Return the yaw in radians that faces the object's centre from (2,) metres."""
@@ -96,16 +99,16 @@ class VisibilityMeter:
         return self.centre[:2] + (self._reach_m + _AROUND_M) * np.stack([np.cos(angles), np.sin(angles)], -1)
 
     def _silhouette_m2(self, stance: Stance) -> float:
-        whole, distance_m = self._whole(stance)
+        whole, distance_m = self._whole(stance, round(_ALONE_SHARE * VIEW.width))
         return whole * distance_m**2
 
-    def _whole(self, stance: Stance) -> tuple[float, float]:
+    def _whole(self, stance: Stance, px: int) -> tuple[float, float]:
         """Return the solid angle of the whole object without occlusion or border, and metres to its centre."""
         eye = np.array([stance.x, stance.y, EYE_HEIGHT_M])
         way = self.centre - eye
         distance_m = float(np.linalg.norm(way))
         half = math.degrees(math.asin(min(1.0, self._reach_m / max(distance_m, 1e-6))))
-        camera = _aimed(next((angle for angle in _HALF_ANGLES_DEG if angle >= half), _HALF_ANGLES_DEG[-1]))
+        camera = _aimed(next((angle for angle in _HALF_ANGLES_DEG if angle >= half), _HALF_ANGLES_DEG[-1]), px)
         pose = pose_from_yaw_pitch(eye, math.atan2(way[1], way[0]), math.asin(way[2] / max(distance_m, 1e-6)))
         mask = render(self._alone, pose, camera).instance == self._instance
         return float(_solid_angles(camera)[mask].sum()), distance_m
@@ -119,13 +122,13 @@ def _largest_piece(mask: NDArray[np.bool_]) -> int:
     return int(stats[1:, cv2.CC_STAT_AREA].max())
 
 
-@lru_cache(maxsize=len(_HALF_ANGLES_DEG))
-def _aimed(half_deg: float) -> Camera:
+@lru_cache(maxsize=2 * len(_HALF_ANGLES_DEG))
+def _aimed(half_deg: float, px: int) -> Camera:
     """Return one of few cameras, as the ray caster caches their rays."""
-    return Camera.from_horizontal_fov(_ALONE_PX, _ALONE_PX, 2 * half_deg)
+    return Camera.from_horizontal_fov(px, px, 2 * half_deg)
 
 
-@lru_cache(maxsize=len(_HALF_ANGLES_DEG) + 1)
+@lru_cache(maxsize=2 * len(_HALF_ANGLES_DEG) + 2)
 def _solid_angles(camera: Camera) -> FloatArray:
     """Return steradians (H, W) of every pixel."""
     rays = camera.rays()

@@ -30,7 +30,8 @@ from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace
 WIDTH, MARGIN, GAP = 448, 8, 8
 PANEL = (WIDTH - 2 * MARGIN - GAP) // 2
 THUMB_PX = 62
-GOAL_PX = 112
+GOAL_PX, GOAL_SHARE = 112, 3
+"""Largest width of the goal's picture beside what was imagined, and the share of the height that it has at most."""
 SHOWN = 3
 """Candidates; more are counted."""
 WORDS = 2
@@ -124,7 +125,7 @@ class _EpisodeFilm:
         if line is self._trace[0] and step == 0 and self._goal is not None:
             goal = _across(self._goal, self._panel[0])
             sheet.picture(goal, x, y + (self._panel[1] - goal.shape[0]) // 2)
-            sheet.note("the goal image, all around", x, y)
+            sheet.note(self.task.goal_words, x, y)
             return
         if not dreamt or step > len(dreamt):
             sheet.empty(x, y, *self._panel)
@@ -135,8 +136,10 @@ class _EpisodeFilm:
             said = "the real view, turned" if real else f"imagined by {self._record.subject}"
             sheet.note(said if step else f"{said}: the end of the plan", x, y)
         if self._goal is not None:
-            small = _across(self._goal, GOAL_PX)
-            sheet.picture(small, x + self._panel[0] - GOAL_PX, y + self._panel[1] - small.shape[0], INK)
+            # Above, where a view shows the wall and a table nothing: what is imagined happens below.
+            width, height = self._goal.shape[1], self._goal.shape[0]
+            small = _across(self._goal, min(GOAL_PX, self._panel[1] * width // (GOAL_SHARE * height)))
+            sheet.picture(small, x + self._panel[0] - small.shape[1], y + drawing.LINE_PX, INK)
 
     def _candidates(self, sheet: Sheet, line: Mapping[str, Any], ends: Sequence[Image | None], y: int) -> None:
         wide = (WIDTH - 2 * MARGIN - (SHOWN - 1) * GAP) // SHOWN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,17 +11,18 @@ from markupsafe import Markup
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.contract import Cell
 from worldgauge.report import tables
-from worldgauge.report.charts import curves
+from worldgauge.report.charts import curves, svg
 from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle
 from worldgauge.report.page import COLOURS, asset, environment
 from worldgauge.report.wording import number
 from worldgauge.suites.closedloop.studies.definitions import MEASURES, ArmResult, StudyResult
 
 SUCCESS = "success (%)"
+NOISE = "noise (0: the simulator itself)"
 
 
 def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
-    """Write the page of `finding` to `out`, whole or not at all.
+    """Write the page of `finding` to `out`, and its drawing beside it as .svg; each whole or not at all.
 
     The page names the `command` that made it.
 
@@ -36,16 +37,33 @@ def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
     except OSError as error:
         raise write_error(error, out.parent) from error
     atomic_write(out, render_study(finding, command))
+    atomic_write(out.with_suffix(".svg"), render_drawing(finding))
     return out
+
+
+def render_drawing(finding: StudyResult) -> str:
+    """The drawing alone, as one self-contained SVG file."""
+    drawn = draw(finding, _styles(finding))
+    width, height = (float(side) for side in drawn.split('viewBox="', 1)[1].split('"', 1)[0].split()[2:])
+    style = svg.tag("style", Markup(asset("page.css")) + Markup("svg { background: var(--paper) }"))
+    return str(
+        svg.tag(
+            "svg",
+            style,
+            # Names of curves stand to the right of the drawing, which a page does not cut.
+            svg.tag("svg", drawn, x=8, y=8, width=width, height=height, overflow="visible"),
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {width + 48:g} {height + 16:g}",
+            width=f"{2 * (width + 48):g}",
+            height=f"{2 * (height + 16):g}",
+            class_="chart day",
+        )
+    )
 
 
 def render_study(finding: StudyResult, command: str = "") -> str:
     """The page as text."""
-    arms = [point.arm for point in finding.points]
-    styles = {
-        arm.label: SeriesStyle(f"s{place}", f"k{1 + place % COLOURS}", arm.label, arm.base is None)
-        for place, arm in enumerate(arms)
-    }
+    styles = _styles(finding)
     measure = finding.study.measure
     return (
         environment(__package__)
@@ -70,11 +88,21 @@ def render_study(finding: StudyResult, command: str = "") -> str:
     )
 
 
+def _styles(finding: StudyResult) -> dict[str, SeriesStyle]:
+    return {
+        arm.label: SeriesStyle(f"s{place}", f"k{1 + place % COLOURS}", arm.label, arm.base is None)
+        for place, arm in enumerate(point.arm for point in finding.points)
+    }
+
+
 def draw(finding: StudyResult, styles: Mapping[str, SeriesStyle]) -> Markup:
-    """Points in the plane of the measure and success, lines of a sweep, or a list."""
+    """Points in the plane of the measure and success, lines of a sweep or over levels of noise, or a list."""
     study = finding.study
     title = study.question
     told = "; ".join(f"{p.arm.label}: {SUCCESS} {number(p.success.mean)}" for p in finding.points)
+    if study.drawn == "levels":
+        lines = list(_levels(finding))
+        return curves.line_chart("study", title, told, lines, x_label=NOISE, y_label=SUCCESS, unit=False, whole=True)
     if study.drawn == "list" or study.measure is None:
         rows = [
             Level(styles[p.arm.label], p.arm.label, p.success.mean, p.success.low, p.success.high)
@@ -100,6 +128,23 @@ def draw(finding: StudyResult, styles: Mapping[str, SeriesStyle]) -> Markup:
         for place, (family, own) in enumerate(families.items())
     ]
     return curves.line_chart("study", title, told, lines, x_label=name, y_label=SUCCESS, unit=False, whole=True)
+
+
+def _levels(finding: StudyResult) -> Iterator[Curve]:
+    """For each task success over noise, and as level lines what no model and further ones come to."""
+    swept = [point for point in finding.points if point.arm.noise is not None]
+    level = [point for point in finding.points if point.arm.noise is None]
+    end = max(point.arm.noise or 0.0 for point in swept)
+    for place, task in enumerate(finding.points[0].by_task):
+        known = [(point.arm.noise or 0.0, point.by_task[task]) for point in swept]
+        line = tuple((at, cell.mean, cell.low, cell.high) for at, cell in known if cell.mean is not None)
+        yield Curve(SeriesStyle(f"t{place}", f"k{1 + place}", task), line)
+        for other, point in enumerate(level):
+            cell = point.by_task[task]
+            colour = 1 + place if point.arm.base is None else 1 + (len(finding.points[0].by_task) + other) % COLOURS
+            style = SeriesStyle(f"l{place}-{other}", f"k{colour}", point.arm.label, reference=True)
+            flat = tuple((at, cell.mean, cell.low, cell.high) for at in (0.0, end) if cell.mean is not None)
+            yield Curve(style, flat)
 
 
 def _line(points: list[ArmResult]) -> tuple[tuple[float, float, float | None, float | None], ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -14,12 +15,12 @@ import numpy as np
 from worldgauge.core.errors import UsageError
 from worldgauge.core.statistics import Correlation, PairedDifference, correlation, holm, paired_difference
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
-from worldgauge.engine.suite.tables import make_cell, smallest_difference
+from worldgauge.engine.suite.tables import clusters_by_task, score_cell, smallest_difference
 from worldgauge.metrics import metric_bounds, metrics
 from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.scoring import HEADLINE
 from worldgauge.suites.closedloop.summary import summarize
-from worldgauge.suites.closedloop.task import serves, task_names
+from worldgauge.suites.closedloop.task import closed_loop_tasks, serves, task_names
 
 MODELS = ("oracle", "warp", "forgetful", "roll", "freeze", "noise")
 """References that imagine something, from right to wrong."""
@@ -41,6 +42,7 @@ class Arm:
         settings: Of the suite, beyond those of the user.
         family: Arms of one family are joined by a line.
         base: Label of the arm that it is compared with; None for an arm that others are compared with.
+        noise: Level of noise over the truth, where that is what differs.
     """
 
     label: str
@@ -48,6 +50,7 @@ class Arm:
     settings: Mapping[str, Any] = field(default_factory=dict)
     family: str = ""
     base: str | None = None
+    noise: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Study:
     Attributes:
         name, question: What it is called, and what it asks.
         arms: Makes its rows from what the user asks.
-        drawn: As points in a plane, lines of a sweep, or a list.
+        drawn: As points in a plane, lines of a sweep, a line over levels of noise for each task, or a list.
         measure: Metric on the horizontal axis; None where the arms themselves are what differs.
         caveat: What its readers must know.
     """
@@ -80,18 +83,26 @@ class Study:
     name: str
     question: str
     arms: Callable[[StudyRequest], list[Arm]]
-    drawn: Literal["plane", "lines", "list"]
+    drawn: Literal["plane", "lines", "levels", "list"]
     measure: str | None = None
     caveat: str = ""
 
 
 @dataclass(frozen=True)
 class ArmResult:
-    """Success of an arm in percent over all episodes, and its measure where the study has one."""
+    """What came of an arm.
+
+    Attributes:
+        arm: Which.
+        success: In percent, over all episodes.
+        measure: Where the study has one.
+        by_task: Success by task.
+    """
 
     arm: Arm
     success: Cell
     measure: Cell | None
+    by_task: Mapping[str, Cell]
 
 
 @dataclass(frozen=True)
@@ -147,9 +158,19 @@ def conclude(
         raise UsageError(f"study '{study.name}': no episode was scored, so there is nothing to compare")
     by_task = made[0]
     row_of = {row.label: row for row in by_task.rows}
-    points = tuple(ArmResult(arm, row_of[arm.label].cells[-1], _measure(study, scores[arm.label])) for arm in arms)
+    asked = [task for task in by_task.columns if task in task_names()]
+    points = tuple(
+        ArmResult(
+            arm,
+            row_of[arm.label].cells[-1],
+            _measure(study, scores[arm.label]),
+            dict(zip(asked, row_of[arm.label].cells, strict=False)),
+        )
+        for arm in arms
+    )
     values = {arm.label: {s.task: s.value for s in scores[arm.label] if s.metric == HEADLINE} for arm in arms}
-    gains = _gains(arms, values)
+    clusters = clusters_by_task(scores)
+    gains = _gains(arms, values, clusters)
     tied = None
     if study.drawn == "plane":
         known = [(p.measure.mean, p.success.mean) for p in points if p.measure is not None and p.measure.n]
@@ -157,25 +178,33 @@ def conclude(
     shown = [_rows(study, points, gains, {row.label: row.flag for row in by_task.rows})]
     if len(by_task.columns) > 1:
         shown.append(by_task)
-    words = [*_correlation_words(study, tied), *filter(None, [study.caveat]), *_gain_words(gains, values)]
+    words = [
+        *_correlation_words(study, tied),
+        *_level_words(points),
+        *filter(None, [study.caveat]),
+        *_gain_words(gains, values, clusters),
+    ]
     return StudyResult(study, points, gains, tied, tuple(shown), tuple(words))
 
 
 def _measure(study: Study, scores: Sequence[Score]) -> Cell | None:
     if study.measure is None:
         return None
-    values = [score.value for score in scores if score.metric == study.measure]
-    return make_cell(values, metric_bounds(study.measure))
+    return score_cell([score for score in scores if score.metric == study.measure], metric_bounds(study.measure))
 
 
-def _gains(arms: Sequence[Arm], values: Mapping[str, Mapping[str, float | None]]) -> tuple[Gain, ...]:
-    found = [
-        (arm, paired_difference(values[arm.label], values[arm.base], rng=np.random.default_rng(_SEED)))
-        for arm in arms
-        if arm.base is not None
-    ]
+def _gains(
+    arms: Sequence[Arm], values: Mapping[str, Mapping[str, float | None]], clusters: Mapping[str, str]
+) -> tuple[Gain, ...]:
+    found = [(arm, _compared(values[arm.label], values[arm.base], clusters)) for arm in arms if arm.base is not None]
     corrected = holm([told.p for _, told in found])
     return tuple(Gain(arm.label, arm.base or "", told, p) for (arm, told), p in zip(found, corrected, strict=True))
+
+
+def _compared(
+    ours: Mapping[str, float | None], base: Mapping[str, float | None], clusters: Mapping[str, str]
+) -> PairedDifference:
+    return paired_difference(ours, base, cluster=clusters, rng=np.random.default_rng(_SEED))
 
 
 def _rows(study: Study, points: Sequence[ArmResult], gains: Sequence[Gain], flags: Mapping[str, str]) -> Table:
@@ -188,7 +217,7 @@ def _rows(study: Study, points: Sequence[ArmResult], gains: Sequence[Gain], flag
         told = None if gain is None else gain.difference
         low, high = (None, None) if told is None or told.interval is None else told.interval
         cells = [point.success, *([point.measure or none] if study.measure else [])]
-        cells.append(none if told is None else Cell(told.mean, None, told.n, low, high))
+        cells.append(none if told is None else Cell(told.mean, None, told.n, low, high, clusters=told.clusters))
         rows.append(TableRow(point.arm.label, tuple(cells), flag=flags.get(point.arm.label, "")))
     measured = (MEASURES[study.measure],) if study.measure else ()
     better = metrics.entry(study.measure).facts["better"] if study.measure else "neither"
@@ -230,7 +259,37 @@ def _correlation_words(study: Study, tied: Correlation | None) -> list[str]:
     ]
 
 
-def _gain_words(gains: Sequence[Gain], values: Mapping[str, Mapping[str, float | None]]) -> list[str]:
+def _level_words(points: Sequence[ArmResult]) -> list[str]:
+    """At which level of noise half of the oracle's gain is left, and which level each further model is worth."""
+    said = []
+    for task in points[0].by_task:
+        means = [(p.arm.noise, p.by_task[task].mean) for p in points]
+        curve = [(level, mean) for level, mean in means if level is not None and mean is not None]
+        base = next((p.by_task[task].mean for p in points if p.arm.base is None), None)
+        if len(curve) < 2 or base is None:
+            continue
+        half = (curve[0][1] + base) / 2
+        said.append(f"{task.capitalize()}: half of the oracle's gain is left {_between(curve, half)}.")
+        for point in points:
+            mean = point.by_task[task].mean
+            if point.arm.noise is None and point.arm.base is not None and mean is not None:
+                said.append(f"{point.arm.label} does as well as the oracle {_between(curve, mean)}.")
+    return said
+
+
+def _between(curve: Sequence[tuple[float, float]], success: float) -> str:
+    """Where a falling curve of (level, success) passes a success, in words."""
+    if success > curve[0][1]:
+        return "at no level of noise, but better"
+    for (level, _), (next_level, lower) in pairwise(curve):
+        if success >= lower:
+            return f"between the noise levels {level:g} and {next_level:g}"
+    return f"beyond the noise level {curve[-1][0]:g}"
+
+
+def _gain_words(
+    gains: Sequence[Gain], values: Mapping[str, Mapping[str, float | None]], clusters: Mapping[str, str]
+) -> list[str]:
     said = []
     for text, sign in (("better", 1), ("worse", -1)):
         told = [
@@ -243,7 +302,7 @@ def _gain_words(gains: Sequence[Gain], values: Mapping[str, Mapping[str, float |
             said.append(f"Told apart as {text}, p corrected: {', '.join(told)}.")
     left = [gain.label for gain in gains if gain.p is None or gain.p > ALPHA]
     if left:
-        smallest = smallest_difference(values)
+        smallest = smallest_difference(values, clusters)
         seen = "too few episodes" if smallest is None else f"nothing below about {smallest:.3g} points would be seen"
         said.append(f"Not told apart from the base: {', '.join(left)}; that is no proof of equality ({seen}).")
     return said
@@ -258,6 +317,16 @@ def _models_by_fidelity(asked: StudyRequest) -> list[Arm]:
     texts = [*asked.models, *MODELS, *(f"degraded?level={level:g}" for level in LEVELS)]
     arms = [Arm(_said(text), text, base="none") for text in dict.fromkeys(texts) if text != "none"]
     return [*arms, Arm("none", "none")]
+
+
+def _noise(asked: StudyRequest) -> list[Arm]:
+    """The truth under more and more noise, and models of the user, against no world model."""
+    task = asked.settings.get("task")
+    tasks = task_names() if task is None else (task,)
+    wanted = sorted({level for name in tasks for level in closed_loop_tasks.get(name).noise_levels})
+    levels = [Arm(f"degraded {level:g}", f"degraded?level={level:g}", base="none", noise=level) for level in wanted]
+    others = [Arm(_said(text), text, base="none") for text in asked.models if text not in ("oracle", "none")]
+    return [Arm("oracle", "oracle", base="none", noise=0.0), *levels, *others, Arm("none", "none")]
 
 
 def _calls(asked: StudyRequest) -> list[Arm]:
@@ -335,9 +404,17 @@ STUDIES: Mapping[str, Study] = {
         Study(
             "controllability", "Do models that obey help more?", _models_by_fidelity, "plane", "controllability_ssim"
         ),
+        Study(
+            "noise",
+            "How good must a world model be to help?",
+            _noise,
+            "levels",
+            caveat="Noise stands for error here: it hides what is imagined and moves nothing. A model that draws sharp "
+            "pictures of the wrong place can be worth less than its pictures look.",
+        ),
         Study("calls", "Does asking the world model more often help?", _calls, "lines", "model_calls"),
         Study("revision", "Whose choice among the same plans is best?", _revision, "list"),
         Study("context", "Is it better to imagine what is all around, or ahead?", _context, "list"),
     )
 }
-"""By name, in the order of the paper."""
+"""By name: the paper's in its order, `noise` among them, which is ours."""

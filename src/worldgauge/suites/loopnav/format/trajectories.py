@@ -40,14 +40,23 @@ from worldgauge.worlds.walking.walk import LoopKind, Walk
 
 TYPES: tuple[LoopKind, ...] = ("ABA", "ABCA")
 INDEX_FILE = ".worldgauge-index.json"
-INDEX_VERSION = 2
+INDEX_VERSION = 3
 """Grows whenever a rule or a measure changes: older index files are then read as empty."""
 
 MAX_INDEX_BYTES = 256 * 2**20
 Split = Literal["train", "validation", "test"]
 
 _VILLAGE = re.compile(r".+_village_(\d{1,6})")
-_EXAMINED = ("n_frames", "return_index", "exact_return_index", "flags", "fault", "invalid", "fingerprint")
+_EXAMINED = (
+    "n_frames",
+    "return_index",
+    "exact_return_index",
+    "first_return_index",
+    "flags",
+    "fault",
+    "invalid",
+    "fingerprint",
+)
 
 Selection = Literal["all", "paper"]
 TEST_VILLAGE = 20
@@ -68,6 +77,7 @@ class Trajectory:
         n_frames: Number of records.
         return_index: First frame of the way back by the released rule.
         exact_return_index: First frame of the way back by changes of the goal.
+        first_return_index: First frame of the first way back, of walks of several laps.
         flags: Noteworthy facts that do not make it invalid.
         fault: Why it is left out, as a code; else None.
         invalid: Why it is left out, as a line; else None.
@@ -84,6 +94,7 @@ class Trajectory:
     n_frames: int
     return_index: int | None
     exact_return_index: int | None
+    first_return_index: int | None
     flags: tuple[str, ...]
     fault: Fault | None
     invalid: str | None
@@ -327,7 +338,7 @@ def _pairs(folder: Path, key: str, kind: LoopKind, location: str, radius: int) -
 def _examine(pair: _Pair) -> Trajectory:
     """Read both files once: the records, the number of frames (without decoding), the hashes."""
     seen = hashlib.sha256()
-    n_frames, split, exact = 0, None, None
+    n_frames, split, exact, first = 0, None, None, None
     flags: tuple[str, ...] = ()
     measures: Measures | None = None
     invalid: str | None = None
@@ -349,7 +360,7 @@ def _examine(pair: _Pair) -> Trajectory:
             raise DataError("holds no record")
         goals = [record.goal for record in records]
         split = rules.return_index((records[0].x, records[0].z), goals)
-        exact = rules.exact_return_index(goals)
+        exact, first = rules.exact_return_index(goals), rules.first_return_index(goals)
         measures = rules.measure(walk_of(records, pair.type, pair.radius), split)
         verdict = rules.judge(records, measures, kind=pair.type, location=pair.location, radius=pair.radius)
         flags = verdict.flags
@@ -362,7 +373,7 @@ def _examine(pair: _Pair) -> Trajectory:
         invalid = str(error).replace(f"{pair.folder}{os.sep}", "")
     return Trajectory(
         pair.id, pair.video, pair.records, pair.type, pair.location, pair.radius,
-        n_frames, split, exact, flags, fault, invalid, seen.hexdigest(), measures,
+        n_frames, split, exact, first, flags, fault, invalid, seen.hexdigest(), measures,
     )  # fmt: skip
 
 

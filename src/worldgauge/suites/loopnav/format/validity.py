@@ -55,6 +55,16 @@ def exact_return_index(goals: Sequence[Goal | None]) -> int | None:
     return max(i for i in range(legs[-1]) if goals[i] is not None)
 
 
+def first_return_index(goals: Sequence[Goal | None]) -> int | None:
+    """Index of the last record before the last goal is gone to for the first time; None when the goal never changes.
+
+    Of one lap it is `exact_return_index`; of several the end of the first way out.
+    """
+    legs = goal_changes(goals)
+    home = next((leg for leg in legs[1:] if goals[leg] == goals[legs[-1]]), None)
+    return None if home is None else max(i for i in range(home) if goals[i] is not None)
+
+
 def goal_changes(goals: Sequence[Goal | None]) -> list[int]:
     """Indices at which a new goal begins, the first goal included; gaps without a goal do not count."""
     changes: list[int] = []

@@ -54,8 +54,9 @@ def record_loop(
     rng: np.random.Generator,
     rule: Rule = "released",
     look_around: bool = True,
+    laps: int = 1,
 ) -> Walk:
-    """Walk one closed loop at `site`; nothing is rendered.
+    """Walk one closed loop at `site`, once or several times; nothing is rendered.
 
     Args:
         site: Where to walk.
@@ -65,6 +66,7 @@ def record_loop(
         rule: How goals are drawn.
         look_around: Whether the walker looks to all sides at A, as LoopNav's does. Without it parts of the way back
             were never seen.
+        laps: How often the loop is walked, between the same places.
 
     Raises:
         LoopFailedError: After MAX_RETRIES + 1 tries, with the reasons.
@@ -74,9 +76,9 @@ def record_loop(
         raise UsageError(f"no loop kind '{kind}'. Known: ABA, ABCA")
     reasons: list[str] = []
     for _ in range(MAX_RETRIES + 1):
-        recording = _Recording(site)
+        recording = _Recording(site, MAX_FRAMES * laps)
         try:
-            recording.run(kind, radius, rng, rule, look_around)
+            recording.run(kind, radius, rng, rule, look_around, laps)
         except WalkFailedError as discarded:
             reasons.append(str(discarded))
             continue
@@ -90,8 +92,8 @@ def record_loop(
 class _Recording:
     """One try: where the walker begins, and what has been recorded of it."""
 
-    def __init__(self, site: LoopSite) -> None:
-        self._site = site
+    def __init__(self, site: LoopSite, longest: int) -> None:
+        self._site, self._longest = site, longest
         self._walker = site.walker
         self._recording = False
         self._yaw = self._whole_turns = 0.0
@@ -101,7 +103,9 @@ class _Recording:
         self._controls: list[Control] = []
         self._goals: list[WalkGoal | None] = []
 
-    def run(self, kind: LoopKind, radius: int, rng: np.random.Generator, rule: Rule, look_around: bool) -> None:
+    def run(
+        self, kind: LoopKind, radius: int, rng: np.random.Generator, rule: Rule, look_around: bool, laps: int
+    ) -> None:
         site = self._site
         begin = site.begin()
         if begin is not None:
@@ -118,11 +122,14 @@ class _Recording:
         self._turn(0.0, site.goal(place_a))
         if look_around:
             self._look_around(site.goal(place_a))
-        place = place_a
+        place, stops, home = place_a, [], WalkGoal(place_a[0], place_a[1], range_sq=1)
         for _ in kind[1:-1]:
             place = site.next_place(place, radius, rng, rule)
-            self._walk_to(site.goal(place))
-        self._walk_to(WalkGoal(place_a[0], place_a[1], range_sq=1))
+            stops.append(site.goal(place))
+            self._walk_to(stops[-1])
+        self._walk_to(home)
+        for goal in (laps - 1) * [*stops, home]:
+            self._walk_to(goal)
         until = self._idle_records + IDLE_RECORDS
         while self._idle_records < until:
             self._turn(0.0)
@@ -177,7 +184,7 @@ class _Recording:
             if self._ticks_silent < TICKS_PER_SECOND:
                 return
             self._idle_records += 1
-        if len(self._rows) >= MAX_FRAMES:
+        if len(self._rows) >= self._longest:
             raise WalkFailedError("too long")
         self._ticks_silent = 0
         self._rows.append(row)

@@ -14,6 +14,7 @@ from worldgauge.suites.mind.actions import space_of, steps_of
 from worldgauge.suites.mind.format.check import ClipStatistics, PartStatistics, check
 from worldgauge.suites.mind.format.coordinates import our_pose, ue_pose
 from worldgauge.suites.mind.format.layout import (
+    FPS,
     MIRROR_NUMBERS,
     PARTS,
     PERSPECTIVES,
@@ -36,6 +37,7 @@ from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_
 from worldgauge.suites.mind.walks.mirror import Perspective
 
 __all__ = [
+    "FPS",
     "MIRROR_NUMBERS",
     "PARTS",
     "PERSPECTIVES",

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,12 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.metrics import metrics
+from worldgauge.metrics.detail import detail_correlation
 from worldgauge.metrics.frame_pairs import PairError, Prepared, in_order, mean_error, pair_error, prepared
 
 _SOURCE = "MIND, released scorer"
 _OURS = "MIND's pairs, put at the same place of the path"
+_DETAIL = "own: correlation of fine detail"
 _HELD = 64
 """Frames of the way out that are in memory at a time."""
 
@@ -48,6 +50,18 @@ class SceneErrors(NamedTuple):
 
     released: tuple[PairError, ...]
     aligned: tuple[PairError, ...]
+
+
+class SceneDetails(NamedTuple):
+    """Correlation of detail of the pairs; None where the way out shows none.
+
+    Attributes:
+        released: In the order of `SceneErrors.released`.
+        aligned: In the order of `SceneErrors.aligned`.
+    """
+
+    released: tuple[float | None, ...]
+    aligned: tuple[float | None, ...]
 
 
 class SceneDistances(NamedTuple):
@@ -105,7 +119,7 @@ def scene_errors(video: Clip, start: Image | None = None, *, threads: int = 1) -
     """
     _check(len(video))
     # Pairs come from the turn outwards, so that the way back is decoded once, forwards.
-    pairs = list(in_order(_errors_of, _triples(video, start), threads))[::-1]
+    pairs = list(in_order(_errors_of, _triples(video, start, prepared), threads))[::-1]
     return SceneErrors(tuple(one for one, _ in pairs), tuple(other for _, other in pairs if other is not None))
 
 
@@ -126,13 +140,31 @@ def scene_distances(
     _check(len(video))
     released: list[float] = []
     aligned: list[float] = []
-    triples = _triples(video, start)
+    triples = _triples(video, start, prepared)
     while part := list(islice(triples, batch)):
         back = np.stack([triple[0] for triple in part])
         released += distances(back, np.stack([triple[1] for triple in part])).tolist()
         if start is not None:
             aligned += distances(back, np.stack([before for _, _, before in part if before is not None])).tolist()
     return SceneDistances(tuple(released[::-1]), tuple(aligned[::-1]))
+
+
+def scene_details(video: Clip, start: Image | None = None) -> SceneDetails:
+    """Correlation of detail of all pairs of both pairings, otherwise like `scene_errors`.
+
+    Args:
+        video: N frames.
+        start: The image that it starts from, as large as the frames; without it nothing is aligned.
+
+    Raises:
+        ShapeError: For an odd or empty video, and for a start image of another size.
+    """
+    _check(len(video))
+    pairs = [
+        (detail_correlation(back, there), None if before is None else detail_correlation(back, before))
+        for back, there, before in _triples(video, start, np.asarray)
+    ][::-1]
+    return SceneDetails(tuple(one for one, _ in pairs), () if start is None else tuple(other for _, other in pairs))
 
 
 @metrics.register("gsc_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_SOURCE)
@@ -151,6 +183,12 @@ def gsc_psnr(video: Clip) -> float:
 def gsc_ssim(video: Clip) -> float:
     """Mean structural similarity of the way out and the way back reversed, released pairing."""
     return mean_error(scene_errors(video).released).ssim
+
+
+@metrics.register("gsc_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_DETAIL)
+def gsc_detail(video: Clip) -> float | None:
+    """Mean correlation of detail of the way out and the way back reversed, released pairing; see `scene_details`."""
+    return _mean_of_known(scene_details(video).released)
 
 
 @metrics.register("gsc_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_SOURCE)
@@ -206,6 +244,20 @@ def gsc_aligned_ssim(video: Clip, start: Image) -> float:
     return mean_error(scene_errors(video, start).aligned).ssim
 
 
+@metrics.register("gsc_aligned_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_DETAIL)
+def gsc_aligned_detail(video: Clip, start: Image) -> float | None:
+    """Compute the mean correlation of detail of frames seen from one place on the way out and back.
+
+    Args:
+        video: The path out and back.
+        start: The start image, as large as the frames.
+
+    Returns:
+        1 for a perfect renderer; None where the way out shows no detail.
+    """
+    return _mean_of_known(scene_details(video, start).aligned)
+
+
 @metrics.register("gsc_aligned_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_OURS)
 def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
     """Compute the mean learned distance of frames seen from one place on the way out and back.
@@ -222,29 +274,32 @@ def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
 
 
 Triple = tuple[Prepared, Prepared, Prepared | None]
+Kept = TypeVar("Kept")
 
 
-def _triples(video: Clip, start: Image | None) -> Iterator[Triple]:
+def _triples(
+    video: Clip, start: Image | None, prepare: Callable[[Image], Kept]
+) -> Iterator[tuple[Kept, Kept, Kept | None]]:
     """Frame N - 1 - k of the way back, frames k and k - 1 of the way out, k from N/2 - 1 down to 0.
 
     Frame -1 is the start image; without one, frames k - 1 are left out.
     """
     half = len(video) // 2
-    out = _backwards(video[:half], start)
+    out = _backwards(video[:half], start, prepare)
     there = next(out)
     for frame in video[half:]:
         before = next(out, None)
-        yield prepared(frame), there, before if start is not None else None
+        yield prepare(frame), there, before if start is not None else None
         there = there if before is None else before
 
 
-def _backwards(video: Clip, start: Image | None) -> Iterator[Prepared]:
+def _backwards(video: Clip, start: Image | None, prepare: Callable[[Image], Kept]) -> Iterator[Kept]:
     """Frames from the last to the first, then the start image. A video is decoded forwards, a block at a time."""
     for end in range(len(video), 0, -_HELD):
         for frame in reversed(list(video[max(0, end - _HELD) : end])):
-            yield prepared(frame)
+            yield prepare(frame)
     if start is not None:
-        yield prepared(start)
+        yield prepare(start)
 
 
 def _errors_of(triple: Triple) -> tuple[PairError, PairError | None]:
@@ -255,6 +310,11 @@ def _errors_of(triple: Triple) -> tuple[PairError, PairError | None]:
 
 def _mean(values: tuple[float, ...]) -> float:
     return math.fsum(values) / len(values)
+
+
+def _mean_of_known(values: tuple[float | None, ...]) -> float | None:
+    known = tuple(value for value in values if value is not None)
+    return _mean(known) if known else None
 
 
 def _check(n: int) -> None:

@@ -323,10 +323,12 @@ def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-d
         steep = keys[2] > 0 and abs(state[PITCH]) >= STEEPEST - 1e-9
         if held or steep or not _stands_well(terrain, state):
             break
-        out[n] = state
+        for part in range(7):
+            out[n, part] = state[part]
         n += 1
     while n > 0:
-        state[:] = out[n - 1]
+        for part in range(7):
+            state[part] = out[n - 1, part]
         fine = True
         for _ in range(_STOP):
             held = advance(state, none, terrain, step, turn)

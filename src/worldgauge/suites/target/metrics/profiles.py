@@ -65,8 +65,10 @@ class Profile:
 RELEASED = Profile("released")
 """Constants of `vggt_config.yaml`, which fit the published tables, with the history they were scored with."""
 
-ALIGNED = replace(RELEASED, name="aligned", cut_history=True)
-"""The same constants on the rows that a decoded path can match; recommended for new results."""
+ALIGNED = replace(
+    RELEASED, name="aligned", cut_history=True, weights=Weights(*(one / sum(_YAML_WEIGHTS) for one in _YAML_WEIGHTS))
+)
+"""The same constants on the rows that a decoded path can match, weights divided by their sum: the truth scores 1."""
 
 PAPER_TEXT = Profile(
     "paper_text",

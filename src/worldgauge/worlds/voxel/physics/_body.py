@@ -3,6 +3,9 @@
 A body is a row of ten numbers: x, y, z, velocity x, y, z (metres a tick), yaw, on ground, in water, ticks
 until a held jump key jumps again. The block tables (`_collisions.Tables`) come in as arguments, and all compiled code
 is in this file: what is kept between runs would not notice that they, or another file, have changed.
+
+Compiled code here passes constants on as numpy scalars, since each Python constant would get a copy of the function
+of its own, and copies arrays in loops, since `a[:] = b` also compiles the words of its error, with all of `str`.
 """
 
 from __future__ import annotations
@@ -53,6 +56,9 @@ _MAX_BOXES = 384
 # Bits of a state's traits. HAS_ARMS: a thin wall, with arms to the sides where a state that JOINS stands.
 IS_SOLID, IS_LIQUID, IS_ICE, IS_WEB, HAS_ARMS, JOINS = 1, 2, 4, 8, 16, 32
 
+_X, _Y, _Z = np.int64(0), np.int64(1), np.int64(2)
+_RELEASED = np.bool_(False)
+
 
 @njit(cache=True, nogil=True)
 def joined(states, tables, i, j, k, side):  # type: ignore[no-untyped-def]
@@ -85,7 +91,9 @@ def _gather(states, tables, lo, hi, out):  # type: ignore[no-untyped-def]
                 if n + tables.boxes.shape[1] > out.shape[0]:
                     return n
                 if i < 0 or j < 0 or i >= sx or j >= sy or k < 0:
-                    out[n] = (i, j, k, i + 1, j + 1, k + 1)
+                    for axis in range(3):
+                        out[n, axis] = (i, j, k)[axis]
+                        out[n, axis + 3] = out[n, axis] + 1.0
                     n += 1
                 elif k < sz:
                     state = states[i, j, k]
@@ -120,16 +128,25 @@ def _slide(box, found, n, axis, move):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shift(box, axis, move):  # type: ignore[no-untyped-def]
-    box[axis] += move
-    box[axis + 3] += move
+def _copy(box, out):  # type: ignore[no-untyped-def]
+    for side in range(6):
+        out[side] = box[side]
+
+
+@njit(cache=True, nogil=True)
+def _shift(box, dx, dy, dz):  # type: ignore[no-untyped-def]
+    move = (dx, dy, dz)
+    for axis in range(3):
+        box[axis] += move[axis]
+        box[axis + 3] += move[axis]
 
 
 @njit(cache=True, nogil=True)
 def _push(box, found, n, axis, move):  # type: ignore[no-untyped-def]
     """Slide `box` along `axis` by `move`, or as far as it goes; returns how far that was."""
     gone = _slide(box, found, n, axis, move)
-    _shift(box, axis, gone)
+    box[axis] += gone
+    box[axis + 3] += gone
     return gone
 
 
@@ -166,14 +183,16 @@ def _overlaps(states, tables, box, found, lo, hi):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def _cells(box, axis):  # type: ignore[no-untyped-def]
-    """First and last cell along `axis` that `box` is in.
+def _cells(box):  # type: ignore[no-untyped-def]
+    """First and last cell along x, y and z that `box` is in.
 
     The game gives a border to the cell in which its own coordinates go on, and they run against our y.
     """
-    if axis == 1:
-        return math.ceil(box[1]) - 1, math.ceil(box[4]) - 1
-    return math.floor(box[axis]), math.floor(box[axis + 3])
+    return (
+        (math.floor(box[0]), math.floor(box[3])),
+        (math.ceil(box[1]) - 1, math.ceil(box[4]) - 1),
+        (math.floor(box[2]), math.floor(box[5])),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -201,7 +220,7 @@ def _surroundings(states, tables, box, margin, push):  # type: ignore[no-untyped
     sx, sy, sz = states.shape
     webbed, wet = False, False
     push[:] = 0.0
-    (i0, i1), (j0, j1), (k0, k1) = _cells(box, 0), _cells(box, 1), _cells(box, 2)
+    (i0, i1), (j0, j1), (k0, k1) = _cells(box)
     low, high = math.floor(box[2] + margin), math.floor(box[5] - margin)
     for i in range(max(i0, 0), min(i1 + 1, sx)):
         for j in range(max(j0, 0), min(j1 + 1, sy)):
@@ -221,7 +240,7 @@ def _surroundings(states, tables, box, margin, push):  # type: ignore[no-untyped
 def _holds(states, tables, box):  # type: ignore[no-untyped-def]
     """Whether a sneaking body may go where `box` is: anything that stops bodies is in its cells or those below."""
     sx, sy, sz = states.shape
-    (i0, i1), (j0, j1), (k0, k1) = _cells(box, 0), _cells(box, 1), _cells(box, 2)
+    (i0, i1), (j0, j1), (k0, k1) = _cells(box)
     if i0 < 0 or j0 < 0 or k0 < 1 or i1 >= sx or j1 >= sy:
         return True
     for k in range(k0 - 1, min(k1 + 1, sz)):
@@ -240,9 +259,8 @@ def _hold_edge(states, tables, box, dx, dy):  # type: ignore[no-untyped-def]
         while (turn != 1 and dx != 0.0) or (turn != 0 and dy != 0.0):
             if turn == 2 and (dx == 0.0 or dy == 0.0):
                 break
-            probe[:] = box
-            _shift(probe, 0, dx if turn != 1 else 0.0)
-            _shift(probe, 1, dy if turn != 0 else 0.0)
+            _copy(box, probe)
+            _shift(probe, dx if turn != 1 else 0.0, dy if turn != 0 else 0.0, 0.0)
             if _holds(states, tables, probe):
                 break
             if turn != 1:
@@ -255,10 +273,10 @@ def _hold_edge(states, tables, box, dx, dy):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _step(found, n, start, rise, vx, vy, box):  # type: ignore[no-untyped-def]
     """`box` becomes `start`, raised by `rise`, then moved in the plane as far as it goes; returns the planar move."""
-    box[:] = start
-    _shift(box, 2, rise)
-    gone_x = _push(box, found, n, 0, vx)
-    return gone_x, _push(box, found, n, 1, vy)
+    _copy(start, box)
+    _shift(box, 0.0, 0.0, rise)
+    gone_x = _push(box, found, n, _X, vx)
+    return gone_x, _push(box, found, n, _Y, vy)
 
 
 @njit(cache=True, nogil=True)
@@ -270,15 +288,16 @@ def _step_up(states, tables, found, lo, hi, start, wide, vx, vy, box):  # type: 
     """
     _swept(start, vx, vy, STEP_HEIGHT_M, lo, hi)
     n = _gather(states, tables, lo, hi, found)
-    rise = _slide(start, found, n, 2, STEP_HEIGHT_M)
+    rise = _slide(start, found, n, _Z, STEP_HEIGHT_M)
     dx, dy = _step(found, n, start, rise, vx, vy, box)
-    wide_rise = _slide(wide, found, n, 2, STEP_HEIGHT_M)
+    wide_rise = _slide(wide, found, n, _Z, STEP_HEIGHT_M)
     if wide_rise != rise:
         other = np.empty(6)
         wide_dx, wide_dy = _step(found, n, start, wide_rise, vx, vy, other)
         if wide_dx * wide_dx + wide_dy * wide_dy > dx * dx + dy * dy:
-            box[:], rise, dx, dy = other, wide_rise, wide_dx, wide_dy
-    return dx, dy, _push(box, found, n, 2, -rise)
+            _copy(other, box)
+            rise, dx, dy = wide_rise, wide_dx, wide_dy
+    return dx, dy, _push(box, found, n, _Z, -rise)
 
 
 @njit(cache=True, nogil=True)
@@ -296,10 +315,10 @@ def _move(states, tables, body, sneak, webbed):  # type: ignore[no-untyped-def]
 
     _swept(start, vx, vy, vz, lo, hi)
     n = _gather(states, tables, lo, hi, found)
-    box[:] = start
-    dz = _push(box, found, n, 2, vz)
-    dx = _push(box, found, n, 0, vx)
-    dy = _push(box, found, n, 1, vy)
+    _copy(start, box)
+    dz = _push(box, found, n, _Z, vz)
+    dx = _push(box, found, n, _X, vx)
+    dy = _push(box, found, n, _Y, vy)
 
     grounded = body[7] > 0 or (dz != vz and vz < 0.0)
     if grounded and (dx != vx or dy != vy):
@@ -338,8 +357,9 @@ def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: igno
     """
     box, flow = np.empty(6), np.empty(2)
     _body_box(body, box)
-    box[:3] += _EDGE
-    box[3:] -= _EDGE
+    for axis in range(3):
+        box[axis] += _EDGE
+        box[axis + 3] -= _EDGE
     webbed, in_water = _surroundings(states, tables, box, _LIQUID_MARGIN, flow)
     flowing = math.sqrt(flow[0] * flow[0] + flow[1] * flow[1])
     if flowing > 0.0:
@@ -394,9 +414,7 @@ def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: igno
         body[5] = body[5] * LIQUID_DRAG - LIQUID_GRAVITY
         if hit_wall:
             _body_box(body, box)
-            _shift(box, 0, body[3])
-            _shift(box, 1, body[4])
-            _shift(box, 2, body[5] + STEP_HEIGHT_M - body[2] + before)
+            _shift(box, body[3], body[4], body[5] + STEP_HEIGHT_M - body[2] + before)
             if not _surroundings(states, tables, box, 0.0, flow)[1] and not _overlaps(
                 states, tables, box, np.empty((_MAX_BOXES, 6)), np.empty(3), np.empty(3)
             ):
@@ -438,7 +456,7 @@ def would_reach(states, tables, body, target, planar, height, jump_after, ticks)
     x, y, z = np.inf, np.inf, np.inf
     for now in range(ticks):
         ghost[6] = math.atan2(target[1] - ghost[1], target[0] - ghost[0])
-        tick(states, tables, ghost, 1.0, 0.0, now >= jump_after, False, False)
+        tick(states, tables, ghost, 1.0, 0.0, now >= jump_after, _RELEASED, _RELEASED)
         if reached(ghost, target, planar, height):
             return True
         if ghost[0] == x and ghost[1] == y and ghost[2] == z and now < jump_after:

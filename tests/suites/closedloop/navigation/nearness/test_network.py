@@ -12,10 +12,10 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.io import digest_of_file
 from worldgauge.core.panorama import rolled
+from worldgauge.suites.closedloop.home.strips import panorama_strip, view_strip
 from worldgauge.suites.closedloop.navigation.nearness import network, train
 from worldgauge.suites.closedloop.navigation.nearness.network import GROUP, GROUPS, Nearness, encode, match, read
 from worldgauge.suites.closedloop.navigation.nearness.samples import Sample, sample
-from worldgauge.suites.closedloop.navigation.nearness.strips import panorama_strip, view_strip
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import scene_seed
 from worldgauge.worlds.walking.stance import Stance

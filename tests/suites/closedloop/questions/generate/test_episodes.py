@@ -35,6 +35,11 @@ def test_one_of_each_category(questions):
     assert len({one.question for one in questions}) == 7
 
 
+def test_none_can_be_guessed_without_looking(questions):
+    for one in questions:
+        assert one.blind not in (one.answer, *one.extra)
+
+
 def test_each_is_read_back_and_answered_the_same_from_the_whole_home(home, questions):
     for one in questions:
         form, slots = read_question(one.question)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.suites.closedloop.recognition.recogniser.features import box_features, scene_features
+from worldgauge.suites.closedloop.recognition.recogniser.features import box_features, in_mirror, scene_features
 
 
 def picture(seed: int = 0, size: int = 192) -> np.ndarray:
@@ -46,3 +46,12 @@ def test_other_images_are_refused() -> None:
     with pytest.raises(ShapeError, match="expected an image"):
         scene_features(picture().astype(np.float32))  # type: ignore[arg-type]
     assert np.isfinite(scene_features(np.zeros((1, 3, 3), np.uint8))).all()
+
+
+def test_the_mirror_of_a_mirror_is_the_same() -> None:
+    image, box = picture(), (20, 30, 80, 90)
+    mirrored, there = in_mirror(image, box)
+    assert there == (112, 30, 172, 90)
+    assert np.array_equal(mirrored[:, 112:172], image[:, 20:80][:, ::-1])
+    assert np.array_equal(in_mirror(mirrored, there)[0], image)
+    assert in_mirror(mirrored, there)[1] == box

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from worldgauge.suites.closedloop.recognition.recogniser.samples import labelled_views
+from worldgauge.suites.closedloop.recognition.recogniser.samples import clear_views, labelled_views
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.splits import scene_seed
@@ -26,3 +26,11 @@ def test_same_generator_same_views() -> None:
     home = Home(scene_seed("train", 3))
     one, other = (list(labelled_views(home, 4, np.random.default_rng(5))) for _ in range(2))
     assert all(np.array_equal(a.image, b.image) and a.boxes == b.boxes for a, b in zip(one, other, strict=True))
+
+
+def test_clear_views_show_one_thing() -> None:
+    home = Home(scene_seed("train", 3))
+    views = list(clear_views(home, 12, np.random.default_rng(2)))
+    assert 2 < len(views) <= 12
+    for view in views:
+        assert len(view.boxes) == len(view.labels) == 1

@@ -12,6 +12,7 @@ import pytest
 
 from suites.closedloop.closedloop_data import make_published_data
 from support.folders import contents
+from worldgauge.core import fields
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.suites.closedloop.training_data.coverage.check import check
@@ -264,7 +265,7 @@ def test_broken_pictures_and_depth(folder: Path) -> None:
     assert walk.depth is not None
     with zipfile.ZipFile(folder / "depth.npz", "w") as packed, packed.open("000000.npy", "w") as file:
         np.lib.format.write_array(file, np.zeros((10**4, 10), np.uint16))
-    with pytest.raises(DataError, match="frame 0 is"):
+    with pytest.raises(DataError, match=r"cannot be read \(.*(frame 0 is|has 200128 bytes, more than)"):
         walk.depth(0)
     with pytest.raises(DataError, match="frame 1 is missing"):
         walk.depth(1)
@@ -272,6 +273,12 @@ def test_broken_pictures_and_depth(folder: Path) -> None:
         np.lib.format.write_array(file, np.array([{"a": 1}]), allow_pickle=True)
     with pytest.raises(DataError, match="cannot be read"):
         walk.depth(0)
+    claim = b"{'descr': '<u2', 'fortran_order': False, 'shape': (40000, 40000), }"
+    for hostile in (b"\x93NUMPY\x01\x00" + bytes([len(claim), 0]) + claim, b"\x93NUMPY\x02\x00\xff\xff\xff\x7f"):
+        with zipfile.ZipFile(folder / "depth.npz", "w") as packed:
+            packed.writestr("000000.npy", hostile)
+        with pytest.raises(DataError, match="cannot be read"):
+            walk.depth(0)
     assert "was changed since it was written" in check(folder.parents[1], decode=True).findings[0].text
     (folder / "frames.mp4").unlink()
     with pytest.raises(DataError, match=r"frames\.mp4"):
@@ -335,3 +342,14 @@ def test_broken_releases(folder: Path, tmp_path: Path) -> None:
         clip.depth(1)
     with pytest.raises(DataError, match="not a PNG picture"):
         clip.frames[1]
+
+
+def test_a_link_to_itself_and_a_number_of_400_digits_are_one_line(folder: Path) -> None:
+    (folder / "loop").symlink_to("loop")
+    assert "loop: is a link to no file" in check(folder.parents[1], decode=True).findings[0].text
+    (folder / "loop").unlink()
+    (folder / "round").symlink_to(".")
+    assert "round: is a link to no file" in check(folder.parents[1], decode=True).findings[0].text
+    (folder / "round").unlink()
+    with pytest.raises(ValueError, match="row 0 holds a number that is too large"):
+        fields.poses_of([[10**400, *range(11)]])

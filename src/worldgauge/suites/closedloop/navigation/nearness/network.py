@@ -7,9 +7,6 @@ not depend on the heading of the panorama. Numpy only.
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from worldgauge.core.errors import DataError
-from worldgauge.core.io import write_file
-from worldgauge.suites.closedloop.navigation.nearness.strips import COLUMNS, ROWS, VIEW_COLUMNS, Strip
+from worldgauge.suites.closedloop.home.layers import Array, Weights, padded, patches_of, read_network, save_network
+from worldgauge.suites.closedloop.home.strips import COLUMNS, ROWS, VIEW_COLUMNS, Strip
 
 VERSION = 1
 FILE = "nearness.npz"
@@ -38,10 +33,6 @@ ASIDE = (-1, 0, 1)
 FAR_M = 6.0
 """Places farther away count as so far."""
 _SOFT = 0.1
-_MAX_BYTES = 2**20
-
-Array = NDArray[np.float32]
-Weights = Mapping[str, Array]
 
 _MATCHED = (
     np.arange(SEEN)[:, None, None] + np.arange(AROUND)[None, :, None] + np.array(ASIDE)[None, None]
@@ -142,23 +133,6 @@ def match(weights: Weights, views: Encoded, panoramas: Encoded) -> Matched:
     return Matched(estimates, kept)
 
 
-def padded(values: Array, wraps: bool) -> Array:
-    """One more row at the top and column to the left, so that every second pixel is the middle of a patch."""
-    tall = np.concatenate([values[:, :1], values], axis=1)
-    return np.concatenate([tall[:, :, -1:] if wraps else tall[:, :, :1], tall], axis=2)
-
-
-def patches_of(values: Array) -> Array:
-    """Patches (n, h, w, 9c) of 3 x 3, two pixels apart, of (n, 2h + 1, 2w + 1, c)."""
-    n, height, width, units = values.shape
-    down, across = (height - 1) // 2, (width - 1) // 2
-    found = np.empty((n, down, across, 9, units), values.dtype)
-    for row in range(3):
-        for column in range(3):
-            found[:, :, :, 3 * row + column] = values[:, row : row + 2 * down : 2, column : column + 2 * across : 2]
-    return found.reshape(n, down, across, 9 * units)
-
-
 @dataclass(frozen=True)
 class Nearness:
     """A trained network.
@@ -194,12 +168,8 @@ def identity() -> str:
 
 
 def save(made: Nearness, path: Path) -> None:
-    """Write it as npz in half precision, atomically."""
-    content = io.BytesIO()
-    facts = np.frombuffer(json.dumps(made.facts, sort_keys=True, allow_nan=False).encode(), np.uint8)
-    np.savez_compressed(content, facts=facts, **{name: made.weights[name].astype(np.float16) for name in shapes()})  # type: ignore[arg-type]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, content.getvalue())
+    """Write it as npz, atomically."""
+    save_network(made.weights, made.facts, path)
 
 
 def read(content: bytes, name: str) -> Nearness:
@@ -212,19 +182,4 @@ def read(content: bytes, name: str) -> Nearness:
     Raises:
         DataError: If they are damaged or of another version.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > _MAX_BYTES:
-                raise ValueError(f"more than {_MAX_BYTES} bytes")
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            facts = json.loads(bytes(arrays["facts"]))
-            weights = {one: arrays[one].astype(np.float32) for one in shapes()}
-        if facts["version"] != VERSION:
-            raise ValueError(f"version {facts['version']}, not {VERSION}")
-        wrong = [one for one, shape in shapes().items() if weights[one].shape != shape]
-        if wrong or not all(np.isfinite(one).all() for one in weights.values()):
-            raise ValueError(f"not the arrays of this network: {', '.join(wrong) or 'not all are finite'}")
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        why = " ".join(str(error).split())[:200]
-        raise DataError(f"{name}: no network of nearness ({why or type(error).__name__}); train it again") from error
-    return Nearness(weights, facts)
+    return Nearness(*read_network(content, name, "network of nearness", VERSION, shapes()))

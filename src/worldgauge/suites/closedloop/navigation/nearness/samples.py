@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
-from worldgauge.suites.closedloop.navigation.nearness.strips import Strip, panorama_strip, view_strip
+from worldgauge.suites.closedloop.home.strips import Strip, panorama_strip, view_strip
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.stance import Stance

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
+from worldgauge.suites.closedloop.home.layers import (
+    Adam,
+    Array,
+    Weights,
+    initial_weights,
+    through_dense,
+    through_patches,
+)
 from worldgauge.suites.closedloop.navigation.nearness.network import (
     AROUND,
     ASIDE,
@@ -17,11 +24,9 @@ from worldgauge.suites.closedloop.navigation.nearness.network import (
     GROUPS,
     SEEN,
     VERSION,
-    Array,
     Encoded,
     Matched,
     Nearness,
-    Weights,
     encode,
     match,
     shapes,
@@ -31,7 +36,6 @@ from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import scene_seed
 
 HOMES, HELD_OUT, EPOCHS = 120, 12, 25
-_RATE, _WARM_UP, _DECAY = 2e-3, 50, 1e-4
 _FAR_WEIGHT = 0.3
 """Of pairs beyond FAR_M, which are most: that they are far is all that can be learned of them."""
 _NEAR_M = 3.0
@@ -107,30 +111,18 @@ def _drawn(split: str, number: int, progress: Callable[[int, int], None], total:
 
 def _fitted(samples: Sequence[Sample], epochs: int, progress: Callable[[int], None]) -> Weights:
     rng = np.random.default_rng(0)
-    weights = initial(rng)
-    mean = {name: np.zeros_like(array) for name, array in weights.items()}
-    square = {name: np.zeros_like(array) for name, array in weights.items()}
     total = epochs * len(samples)
+    fit = Adam(initial(rng), total)
     order = (int(index) for _ in range(epochs) for index in rng.permutation(len(samples)))
     for step, index in enumerate(order, 1):
-        _, gradients = loss_and_gradients(weights, _varied(samples[index], rng))
-        rate = _RATE * min(1, step / _WARM_UP) * (1 + math.cos(math.pi * step / total)) / 2
-        for name, array in weights.items():
-            slope = gradients[name] + _DECAY * array if array.ndim > 1 else gradients[name]
-            mean[name] = 0.9 * mean[name] + 0.1 * slope
-            square[name] = 0.99 * square[name] + 0.01 * slope**2
-            size = np.sqrt(square[name] / (1 - 0.99**step)) + 1e-7
-            weights[name] = (array - rate * mean[name] / (1 - 0.9**step) / size).astype(np.float32)
+        fit.step(loss_and_gradients(fit.weights, _varied(samples[index], rng))[1])
         progress(step)
-    return weights
+    return fit.weights
 
 
 def initial(rng: np.random.Generator) -> dict[str, Array]:
     """Weights before training."""
-    made = {}
-    for name, shape in shapes().items():
-        spread = math.sqrt(2 / shape[0]) if len(shape) > 1 else 0.0
-        made[name] = (rng.standard_normal(shape) * spread).astype(np.float32)
+    made = initial_weights(shapes(), rng)
     made["b6"] += 1.5  # most places are about so far
     return made
 
@@ -152,14 +144,14 @@ def _through_match(
     v, p = found.estimates.shape
     hidden = kept["hidden"]
     units = hidden.shape[-1]
-    by_last = _through_dense("6", weights, kept["last"], by_estimates[..., None], gradients) * (kept["last"] > 0)
-    by_pooled = _through_dense("5", weights, kept["pooled"], by_last, gradients)
+    by_last = through_dense("6", weights, kept["last"], by_estimates[..., None], gradients) * (kept["last"] > 0)
+    by_pooled = through_dense("5", weights, kept["pooled"], by_last, gradients)
     by_hidden: Array = np.array(np.broadcast_to(by_pooled[:, :, None, units:], hidden.shape))
     by_hidden /= AROUND
     largest = hidden.argmax(axis=2)[:, :, None]
     more = np.take_along_axis(by_hidden, largest, 2) + by_pooled[:, :, None, :units]
     np.put_along_axis(by_hidden, largest, more, 2)
-    flat = _through_dense("4", weights, kept["matches"], by_hidden * (hidden > 0), gradients)
+    flat = through_dense("4", weights, kept["matches"], by_hidden * (hidden > 0), gradients)
     by_matches = flat.reshape(v, p, AROUND, SEEN, len(ASIDE), GROUPS)
     by_alike: Array = np.zeros((v, p, SEEN, AROUND, GROUPS), by_matches.dtype)
     seen, around = np.arange(SEEN)[:, None], np.arange(AROUND)[None]
@@ -177,7 +169,7 @@ def _through_encode(weights: Weights, found: Encoded, by_descriptors: Array, gra
     along = (by_descriptors * unit).sum(-1, keepdims=True)
     by_raw = (by_descriptors - unit * along) / kept["length"]
     n, columns = by_raw.shape[:2]
-    by_threes = _through_dense("3", weights, kept["threes"], by_raw.reshape(n, columns, -1), gradients)
+    by_threes = through_dense("3", weights, kept["threes"], by_raw.reshape(n, columns, -1), gradients)
     width = by_threes.shape[-1] // 3
     by_wide = np.zeros((n, columns + 2, width), by_threes.dtype)
     for place in range(3):
@@ -187,32 +179,9 @@ def _through_encode(weights: Weights, found: Encoded, by_descriptors: Array, gra
     by_wide[:, after] += by_wide[:, -1]
     second, first = kept["second"], kept["first"]
     by_second = by_wide[:, 1:-1].reshape(n, columns, second.shape[1], -1).transpose(0, 2, 1, 3) * (second > 0)
-    by_patches = _through_dense("2", weights, kept["patches2"], by_second, gradients)
-    by_first = _through_patches(by_patches, first, found.wraps) * (first > 0)
-    _through_dense("1", weights, kept["patches1"], by_first, gradients)
-
-
-def _through_dense(
-    layer: str, weights: Weights, inputs: Array, by_outputs: Array, gradients: dict[str, Array]
-) -> Array:
-    """Add to the gradients of a dense layer, and return that of its inputs."""
-    flat = by_outputs.reshape(-1, by_outputs.shape[-1])
-    gradients[f"w{layer}"] += inputs.reshape(-1, inputs.shape[-1]).T @ flat
-    gradients[f"b{layer}"] += flat.sum(axis=0)
-    return np.asarray(by_outputs @ weights[f"w{layer}"].T)
-
-
-def _through_patches(by_patches: Array, values: Array, wraps: bool) -> Array:
-    """Return the gradient of values (n, h, w, c) whose padded patches were taken."""
-    n, height, width, units = values.shape
-    by_padded = np.zeros((n, height + 1, width + 1, units), by_patches.dtype)
-    by_patches = by_patches.reshape(n, height // 2, width // 2, 9, units)
-    for row in range(3):
-        for column in range(3):
-            by_padded[:, row : row + height : 2, column : column + width : 2] += by_patches[:, :, :, 3 * row + column]
-    by_padded[:, :, -1 if wraps else 1] += by_padded[:, :, 0]
-    by_padded[:, 1] += by_padded[:, 0]
-    return by_padded[:, 1:, 1:]
+    by_patches = through_dense("2", weights, kept["patches2"], by_second, gradients)
+    by_first = through_patches(by_patches, first, found.wraps) * (first > 0)
+    through_dense("1", weights, kept["patches1"], by_first, gradients)
 
 
 def _rank_correlation(one: FloatArray, other: FloatArray) -> float:

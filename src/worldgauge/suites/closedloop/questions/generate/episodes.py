@@ -4,8 +4,8 @@
     questions[0].question, questions[0].answer, questions[0].start, questions[0].reference_m
 
 Made from the home's list of objects, in the seven categories of World-in-World, section 5.3. A question is kept if it
-has one right answer in this home, its evidence is out of sight at the start, and the evidence can be walked to and
-seen.
+has one right answer in this home, other than the guess without looking, its evidence is out of sight at the start, and
+the evidence can be walked to and seen.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ class HomeQuestion:
     evidence: tuple[int, ...]
 
 
-def ask_questions(home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int) -> list[HomeQuestion]:
+def ask_questions(
+    home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int, *, guessed: bool = False
+) -> list[HomeQuestion]:
     """Draw questions about a home, no two alike, from its categories in turn.
 
     Args:
@@ -84,6 +86,7 @@ def ask_questions(home: Home, geodesic: Geodesic, rng: np.random.Generator, n: i
         geodesic: Path lengths in it.
         rng: Same home, same generator, same questions.
         n: Most questions.
+        guessed: Whether questions are kept that a guess without looking answers.
 
     Returns:
         Up to n questions; fewer if the home does not give more.
@@ -97,7 +100,8 @@ def ask_questions(home: Home, geodesic: Geodesic, rng: np.random.Generator, n: i
         passes += 1
         for form, slots, answer in _drafts(home, category, rng):
             key = form.name, tuple(sorted(slots.items()))
-            question = None if key in asked else _posed(home, geodesic, rng, form, slots, answer)
+            known = key in asked or (not guessed and blind_answer(form, slots) in (answer.text, *answer.extra))
+            question = None if known else _posed(home, geodesic, rng, form, slots, answer)
             asked.add(key)
             if question is not None:
                 found.append(question)

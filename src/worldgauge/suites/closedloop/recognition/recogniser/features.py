@@ -11,10 +11,11 @@ from worldgauge.core.image import Box, Image
 SIZE_PX = 128
 """Height to which every image is resized first, so that its resolution does not matter."""
 _BINS = 9
-_AROUND, _FAR_AROUND = 2.2, 5.0
-"""Scales of two surroundings relative to the box, which may hold only a part of the thing."""
+_INSIDE_PX, _AROUND_PX = 48, 32
+_AROUND = 2.2
+"""Scale of the surroundings relative to the box, which may hold only a part of the thing."""
 _LEAST_PX = 10.0
-"""Least side of surroundings, in pixels of the resized image, divided by those scales."""
+"""Least side of the surroundings, in pixels of the resized image, divided by that scale."""
 
 
 def box_features(image: Image, box: Box) -> NDArray[np.float32]:
@@ -38,20 +39,25 @@ def box_features(image: Image, box: Box) -> NDArray[np.float32]:
     whole = _resized(image)
     scale = SIZE_PX / image.shape[0]
     x0, y0, x1, y1 = (side * scale for side in box)
-    inside = _cut(whole, (x0, y0, x1, y1), 32)
-    around, far = (_cut(whole, _widened((x0, y0, x1, y1), times), 32) for times in (_AROUND, _FAR_AROUND))
+    inside = _cut(whole, (x0, y0, x1, y1), _INSIDE_PX)
+    around = _cut(whole, _widened((x0, y0, x1, y1), _AROUND), _AROUND_PX)
     parts = [
         _pixels(inside, 12),
         _pixels(around, 12),
-        _pixels(far, 8),
-        _edges(inside, 4),
+        _edges(inside, 6),
+        _edges(inside, 2),
         _edges(around, 4),
-        _edges(far, 4),
         _colours(inside),
         _pixels(whole, 6),
         _place((x0, y0, x1, y1), whole.shape[1] / SIZE_PX),
     ]
     return np.concatenate(parts).astype(np.float32)
+
+
+def in_mirror(image: Image, box: Box) -> tuple[Image, Box]:
+    """The same seen in a mirror: image (H, W, 3) and box."""
+    width = image.shape[1]
+    return np.ascontiguousarray(image[:, ::-1]), (width - box[2], box[1], width - box[0], box[3])
 
 
 def scene_features(image: Image) -> NDArray[np.float32]:

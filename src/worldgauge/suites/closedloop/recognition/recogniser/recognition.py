@@ -1,16 +1,16 @@
-"""A small classifier of things in homes: numpy only, stored as npz, trained on first use."""
+"""A small classifier of things in homes: numpy only, stored as npz, shipped."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
-import uuid
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,18 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Box, Image
-from worldgauge.core.io import digest_of_file
-from worldgauge.perception.cache import cache_folder
+from worldgauge.core.io import write_file
+from worldgauge.core.npz import read_npz
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
-from worldgauge.suites.closedloop.recognition.recogniser.features import box_features, scene_features
+from worldgauge.suites.closedloop.recognition.recogniser.features import box_features, in_mirror, scene_features
 from worldgauge.worlds.indoor.homes import LABELS
 
-VERSION = 1
-HOMES = 100
-"""Train scenes that it is trained on, from scene_seed("train", 0)."""
+VERSION = 2
+FILE = "recogniser.npz"
+"""The shipped one, beside this module."""
 FILE_VARIABLE = "WORLDGAUGE_RECOGNISER"
-"""Environment variable that names a file to use instead of the cached one."""
+"""Environment variable that names a file to use instead."""
+_BLANK = np.zeros((8, 8, 3), np.uint8)
 _MAX_BYTES = 16 * 2**20
 
 
@@ -78,7 +79,7 @@ class Recogniser:
     facts: Mapping[str, Any]
 
     def probabilities(self, image: Image, box: Box) -> FloatArray:
-        """Classify what is in a box.
+        """Classify what is in a box, by the mean of what the network makes of it as it is and in a mirror.
 
         Args:
             image: (H, W, 3) uint8.
@@ -90,7 +91,8 @@ class Recogniser:
         Raises:
             ShapeError: If the box holds no pixel of the image.
         """
-        return softmax(self.boxes.logits(box_features(image, box)))
+        looks = ((image, box), in_mirror(image, box))
+        return softmax(np.mean([self.boxes.logits(box_features(*look)) for look in looks], axis=0))
 
     def presence(self, image: Image) -> FloatArray:
         """Return (27,), for each of LABELS the probability that such a thing is in an image (H, W, 3) uint8."""
@@ -103,101 +105,74 @@ class Recogniser:
         return _digest(_arrays(self))
 
 
-def recogniser(homes: int = HOMES) -> Recogniser:
-    """Return the recogniser from the user's cache, or train it now, which takes one to two minutes.
-
-    A cached file that is damaged, or of another version of homes or features, is made again; one named by
-    WORLDGAUGE_RECOGNISER must be valid.
-
-    Args:
-        homes: Train scenes; few make a poor one quickly.
+def recogniser() -> Recogniser:
+    """Return the recogniser that comes with worldgauge, or the one of the file that WORLDGAUGE_RECOGNISER names.
 
     Raises:
         DataError: If the named file is not valid.
-        MissingExtraError: If scikit-learn is needed and missing.
     """
-    return _recogniser(homes, os.environ.get(FILE_VARIABLE, ""), os.environ.get("WORLDGAUGE_CACHE", ""))
-
-
-def ensure_trained(progress: Callable[[int, int], None] = lambda done, of: None) -> None:
-    """Train it now unless it is cached, so that workers find it.
-
-    Args:
-        progress: Called with scenes done and scenes in all.
-
-    Raises:
-        MissingExtraError: Without scikit-learn.
-    """
-    from worldgauge.suites.closedloop.recognition.recogniser.train import train
-
-    file = cached_file()
-    if file is not None and not file.exists() and not os.environ.get(FILE_VARIABLE):
-        save(train(progress=progress), file)
+    return _recogniser(os.environ.get(FILE_VARIABLE, ""))
 
 
 def identity() -> str:
-    """Return what its answers depend on without making it: the named file, else the sources it is made from."""
-    given = os.environ.get(FILE_VARIABLE)
-    if given:
-        return digest_of_file(Path(given)) if Path(given).is_file() else given
-    return f"{_source_digest()[:16]}-{HOMES}"
+    """Return what its answers depend on: the digest of its numbers."""
+    return f"recogniser-{recogniser().digest[:16]}"
 
 
 @lru_cache(maxsize=4)
-def _recogniser(homes: int, given: str, _cache: str) -> Recogniser:
-    from worldgauge.suites.closedloop.recognition.recogniser.train import train
-
+def _recogniser(given: str) -> Recogniser:
     if given:
         return load(Path(given))
-    file = cached_file(homes)
-    if file is not None:
-        with suppress(DataError):
-            return load(file)
-    made = train(homes)
-    if file is not None:
-        with suppress(OSError):  # a full disk: it works without a cache
-            save(made, file)
-    return made
-
-
-def cached_file(homes: int = HOMES) -> Path | None:
-    """Return the cache file for so many train scenes; None if nothing is cached (WORLDGAUGE_CACHE=off)."""
-    folder = cache_folder()
-    return None if folder is None else folder / "recogniser" / f"{_source_digest()[:16]}-{homes}.npz"
+    return read(files(__package__).joinpath(FILE).read_bytes(), FILE)
 
 
 def save(made: Recogniser, path: Path) -> None:
     """Write it as npz, atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    content = io.BytesIO()
     facts = json.dumps({**made.facts, "digest": made.digest}, sort_keys=True, allow_nan=False)
-    try:
-        with open(part, "wb") as file:
-            np.savez(file, facts=np.frombuffer(facts.encode(), np.uint8), **_arrays(made))  # type: ignore[arg-type]
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    np.savez_compressed(content, facts=np.frombuffer(facts.encode(), np.uint8), **_arrays(made))  # type: ignore[arg-type]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, content.getvalue())
 
 
 def load(path: Path) -> Recogniser:
-    """Read what `save` wrote.
+    """Read a file that `save` wrote.
 
     Raises:
         DataError: If it is missing, damaged or of another version.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(member.file_size for member in archive.infolist()) > _MAX_BYTES:
-                raise DataError(f"{path}: more than {_MAX_BYTES} bytes for a recogniser; train it again")
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: no recogniser ({error.strerror}); train it again") from error
+    return read(content, str(path))
+
+
+def read(content: bytes, name: str) -> Recogniser:
+    """Read the bytes that `save` wrote.
+
+    Args:
+        content: The bytes.
+        name: Of the file, for errors.
+
+    Raises:
+        DataError: If they are damaged or of another version.
+    """
+    try:
+        arrays = read_npz(io.BytesIO(content), _MAX_BYTES)
         facts = json.loads(bytes(arrays.pop("facts")))
-        if facts.get("version") != VERSION or facts.pop("digest") != _digest(arrays):
-            raise DataError(f"{path}: a recogniser that was changed, or of another version; train it again")
-        return Recogniser(_network(arrays, "boxes"), _network(arrays, "scenes"), facts)
-    except (OSError, ValueError, KeyError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        if facts["version"] != VERSION:
+            raise ValueError(f"version {facts['version']}, not {VERSION}")
+        if facts.pop("digest") != _digest(arrays):
+            raise ValueError("its numbers were changed")
+        return Recogniser(
+            _network(arrays, "boxes", box_features(_BLANK, (0, 0, 1, 1))),
+            _network(arrays, "scenes", scene_features(_BLANK)),
+            facts,
+        )
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, EOFError, zipfile.BadZipFile) as error:
         why = " ".join(str(error).split())[:200]
-        raise DataError(f"{path}: no recogniser ({why or type(error).__name__}); train it again") from error
+        raise DataError(f"{name}: no recogniser ({why or type(error).__name__}); train it again") from error
 
 
 def _arrays(made: Recogniser) -> dict[str, NDArray[Any]]:
@@ -210,7 +185,7 @@ def _arrays(made: Recogniser) -> dict[str, NDArray[Any]]:
     return found
 
 
-def _network(arrays: Mapping[str, NDArray[Any]], name: str) -> Network:
+def _network(arrays: Mapping[str, NDArray[Any]], name: str, inputs: NDArray[np.float32]) -> Network:
     depth = sum(key.startswith(f"{name}.weights.") for key in arrays)
     weights = tuple(arrays[f"{name}.weights.{k}"] for k in range(depth))
     network = Network(
@@ -219,7 +194,7 @@ def _network(arrays: Mapping[str, NDArray[Any]], name: str) -> Network:
         weights,
         tuple(arrays[f"{name}.biases.{k}"] for k in range(depth)),
     )
-    if not depth or network.logits(network.mean).shape != (len(LABELS),):
+    if not depth or network.logits(inputs).shape != (len(LABELS),) or not np.isfinite(network.logits(inputs)).all():
         raise ValueError(f"'{name}' does not end in {len(LABELS)} labels")
     return network
 
@@ -230,17 +205,4 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
         array = np.ascontiguousarray(arrays[name])
         found.update(f"{name} {array.dtype.str} {array.shape} ".encode())
         found.update(array.tobytes())
-    return found.hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _source_digest() -> str:
-    """Return the digest of the code that decides what it learns: homes, rendering, and the files next to this one."""
-    from worldgauge.suites.closedloop.recognition import boxes
-    from worldgauge.worlds import indoor
-
-    folders = (Path(indoor.__file__).parent, Path(__file__).parent)
-    found = hashlib.sha256()
-    for file in (*sorted(path for folder in folders for path in folder.rglob("*.py")), Path(boxes.__file__)):
-        found.update(f"{file.name} {digest_of_file(file)}\n".encode())
     return found.hexdigest()

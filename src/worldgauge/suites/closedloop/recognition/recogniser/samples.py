@@ -8,15 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.geometry import Camera
+from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Box, Image
 from worldgauge.suites.closedloop.recognition.boxes import target_box
+from worldgauge.suites.closedloop.recognition.episodes import CLEAR
+from worldgauge.suites.closedloop.recognition.visibility import VisibilityMeter
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.stance import RADIUS_M, Stance
 
 HFOV_DEG = 90.0
-_SIZES_PX = (128, 192, 256)
+_SIZES_PX = (96, 128, 128, 256)
+_CLEAR_PX = 128
+_WORSENED = 2 / 5
 _LEAST_SHARE = 0.0015
 """Least share of the image for a thing to get a box."""
 _PRESENT_SHARE = 0.002
@@ -43,7 +47,7 @@ class LabelledView:
 def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[LabelledView]:
     """Yield n views from where a walker can stand, most towards a thing whose label is drawn uniformly.
 
-    Boxes are those that a target gets; two of three are degraded as tracked ones are: shifted, or of a part.
+    Boxes are those that a target gets; two of five are worsened as tracked ones are: shifted, or of a part.
 
     Args:
         home: The home.
@@ -55,8 +59,10 @@ def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[Lab
     places = floor.points_of(np.argwhere(floor.clearance_m > RADIUS_M))
     for _ in range(n):
         size = int(rng.choice(_SIZES_PX))
-        view = home.view(_stance(home, places, things, rng).eye(), Camera.from_horizontal_fov(size, size, HFOV_DEG))
-        boxes, labels = [], []
+        camera = Camera.from_horizontal_fov(size, size, HFOV_DEG)
+        view = home.view(_stance(home, places, things, rng).eye(), camera)
+        boxes: list[Box] = []
+        labels: list[int] = []
         present = np.zeros(len(LABELS), np.int64)
         for number, pixels in zip(*np.unique(view.instance, return_counts=True), strict=True):
             label = things.get(int(number))
@@ -64,26 +70,67 @@ def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[Lab
                 continue
             present[label] += pixels
             box = target_box(view.instance == number) if pixels > _LEAST_SHARE * size**2 else None
-            if box is not None:
-                boxes.append(_worsened(box, size, rng) if rng.random() < 2 / 3 else box)
-                labels.append(label)
-        yield LabelledView(view.rgb, tuple(boxes), tuple(labels), present > _PRESENT_SHARE * size**2)
+            if box is None:
+                continue
+            if rng.random() < _WORSENED:
+                box = _worsened(box, size, rng)
+            boxes.append(box)
+            labels.append(label)
+        seen = present > _PRESENT_SHARE * size**2
+        yield LabelledView(view.rgb, tuple(boxes), tuple(labels), seen)
+
+
+def clear_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[LabelledView]:
+    """Yield up to n views with the one box of a thing that is seen clearly, of labels drawn uniformly.
+
+    Args:
+        home: The home.
+        n: Most of them.
+        rng: Source of all randomness.
+    """
+    things = {thing.instance: LABELS.index(thing.category) for thing in home.objects if thing.category in LABELS}
+    floor = home.floor
+    places = floor.points_of(np.argwhere(floor.clearance_m > RADIUS_M))
+    meters: dict[int, VisibilityMeter] = {}
+    camera = Camera.from_horizontal_fov(_CLEAR_PX, _CLEAR_PX, HFOV_DEG)
+    for _ in range(n):
+        number = _drawn(things, rng)
+        meter = meters.setdefault(number, VisibilityMeter(home, number))
+        stance = _towards(meter.centre, places, rng)
+        if stance is None or meter.see(stance).clarity < CLEAR:
+            continue
+        view = home.view(stance.eye(), camera)
+        box = target_box(view.instance == number)
+        if box is not None:
+            yield LabelledView(view.rgb, (box,), (things[number],), np.zeros(len(LABELS), bool))
 
 
 def _stance(home: Home, places: NDArray[np.float64], things: dict[int, int], rng: np.random.Generator) -> Stance:
-    """Draw a stance; three of four look towards a thing, up to 50 degrees off, from 0.4 to 4 m."""
+    """Draw a stance; three of four look towards a thing."""
     if rng.random() > 0.25:
-        label = int(rng.choice(sorted(set(things.values()))))
-        number = int(rng.choice([thing for thing, of in things.items() if of == label]))
-        x, y, _ = home.landmarks[number - 1].centre
-        away = np.hypot(places[:, 0] - x, places[:, 1] - y)
-        near = places[(away > 0.4) & (away < rng.uniform(1.0, 4.0))]
-        if len(near):
-            at = near[int(rng.integers(len(near)))]
-            yaw = np.arctan2(y - at[1], x - at[0]) + np.radians(rng.uniform(-50, 50))
-            return Stance(float(at[0]), float(at[1]), float(yaw))
+        found = _towards(home.landmarks[_drawn(things, rng) - 1].centre, places, rng)
+        if found is not None:
+            return found
     at = places[int(rng.integers(len(places)))]
     return Stance(float(at[0]), float(at[1]), float(rng.uniform(-np.pi, np.pi)))
+
+
+def _drawn(things: dict[int, int], rng: np.random.Generator) -> int:
+    """Draw a thing of a label that is drawn uniformly."""
+    label = int(rng.choice(sorted(set(things.values()))))
+    return int(rng.choice([thing for thing, of in things.items() if of == label]))
+
+
+def _towards(centre: FloatArray, places: NDArray[np.float64], rng: np.random.Generator) -> Stance | None:
+    """Draw a stance 0.4 to 4 m from a place, up to 50 degrees off; None where there is none."""
+    x, y = centre[:2]
+    away = np.hypot(places[:, 0] - x, places[:, 1] - y)
+    near = places[(away > 0.4) & (away < rng.uniform(1.0, 4.0))]
+    if not len(near):
+        return None
+    at = near[int(rng.integers(len(near)))]
+    yaw = np.arctan2(y - at[1], x - at[0]) + np.radians(rng.uniform(-50, 50))
+    return Stance(float(at[0]), float(at[1]), float(yaw))
 
 
 def _worsened(box: Box, size: int, rng: np.random.Generator) -> Box:

@@ -36,6 +36,7 @@ from worldgauge.core.io import (
     list_folder,
     parse_json,
 )
+from worldgauge.core.npz import read_npy
 from worldgauge.core.video import Clip, Writer
 from worldgauge.suites.closedloop.format.coordinates import habitat_camera, habitat_stance
 from worldgauge.suites.closedloop.format.files import read_json
@@ -48,6 +49,8 @@ View = tuple[Image, Depth]
 nothing is hit."""
 
 FORMAT, VERSION = "worldgauge-coverage", 1
+_NPY_HEADER = 2**16
+"""Most bytes of the header of an array in a file."""
 VIDEO, IMAGES, DEPTH, STEPS, MANIFEST = "frames.mp4", "frames", "depth.npz", "steps.jsonl", "manifest.json"
 FARTHEST_MM = 2**16 - 1
 """Depth is whole millimetres in 16 bits; 0 is what is farther, or nothing."""
@@ -305,9 +308,18 @@ def millimetres(depth: Depth) -> np.ndarray[Any, np.dtype[np.uint16]]:
 
 
 def digest_of_entry(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the files of a folder by name."""
-    if path.is_file():
-        return digest_of_file(path)
+    """Return the SHA-256 of a file, or of the files of a folder by name.
+
+    Raises:
+        DataError: It cannot be read, or is a link to a folder, which may lead round in circles.
+    """
+    if path.is_symlink() and not path.is_file():
+        raise DataError(f"{path}: is a link to no file; put what it stands for in its place")
+    try:
+        if path.is_file():
+            return digest_of_file(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
     return digest_of("".join(f"{inner.name}\0{digest_of_entry(inner)}\n" for inner in sorted(path.iterdir())))
 
 
@@ -402,14 +414,10 @@ def read_depth(folder: Path, k: int, size: tuple[int, int]) -> Depth:
     """
     path = folder / DEPTH
     try:
-        with zipfile.ZipFile(path) as packed, packed.open(f"{k:06d}.npy") as file:
-            version = np.lib.format.read_magic(file)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = read(file)
-            if shape != (size[1], size[0]) or dtype != np.uint16:
-                raise ValueError(f"frame {k} is {short(shape)} {dtype}, not {(size[1], size[0])} uint16")
-            data = file.read(2 * size[0] * size[1])
-            values = np.frombuffer(data, np.uint16).reshape(shape)
+        with zipfile.ZipFile(path) as packed:
+            values = read_npy(packed, f"{k:06d}.npy", 2 * size[0] * size[1] + _NPY_HEADER)
+        if values.shape != (size[1], size[0]) or values.dtype != np.uint16:
+            raise ValueError(f"frame {k} is {short(values.shape)} {values.dtype}, not {(size[1], size[0])} uint16")
     except KeyError as error:
         raise DataError(f"{path}: frame {k} is missing; collect it again") from error
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:

@@ -20,34 +20,43 @@ _SIDE_PX = 64
 Strip = NDArray[np.float32]
 
 
-def panorama_strip(panorama: Image) -> Strip:
-    """The strip (24, 128, 3) in [-1, 1] of a panorama (H, W, 3) uint8; its centre column stays the centre."""
-    small = resize(panorama, COLUMNS, COLUMNS // 2)
-    top = (COLUMNS // 2 - ROWS) // 2
-    return _values(small[top : top + ROWS])
+def panorama_strip(panorama: Image, finer: int = 1) -> Strip:
+    """The strip (24, 128, 3) in [-1, 1] of a panorama (H, W, 3) uint8; its centre column stays the centre.
+
+    Args:
+        panorama: (H, W, 3) uint8.
+        finer: How many times as many rows and columns the strip has.
+    """
+    columns, height = COLUMNS * finer, ROWS * finer
+    small = resize(panorama, columns, columns // 2)
+    top = (columns // 2 - height) // 2
+    return _values(small[top : top + height])
 
 
-def view_strip(view: Image, camera: Camera) -> Strip:
+def view_strip(view: Image, camera: Camera, finer: int = 1) -> Strip:
     """The strip (24, 32, 3) in [-1, 1] of a view.
 
     Args:
         view: (H, W, 3) uint8.
         camera: Its camera. What it does not see repeats the nearest pixel.
+        finer: How many times as many rows and columns the strip has.
     """
     import cv2
 
-    columns, rows = _places(camera.resized(_SIDE_PX, _SIDE_PX))
-    square = resize(view, _SIDE_PX, _SIDE_PX)
+    side = _SIDE_PX * finer
+    columns, rows = _places(camera.resized(side, side), finer)
+    square = resize(view, side, side)
     return _values(np.asarray(cv2.remap(square, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)))
 
 
 @lru_cache(maxsize=8)
-def _places(camera: Camera) -> tuple[Strip, Strip]:
-    """Return column and row (24, 32) in the view of each pixel of the strip."""
-    step = 2 * np.pi / COLUMNS
-    right = (np.arange(VIEW_COLUMNS) + 0.5 - VIEW_COLUMNS / 2) * step
-    up = (ROWS / 2 - np.arange(ROWS) - 0.5) * step
-    columns = np.broadcast_to(camera.cx + camera.fx * np.tan(right) - 0.5, (ROWS, VIEW_COLUMNS))
+def _places(camera: Camera, finer: int) -> tuple[Strip, Strip]:
+    """Return column and row (24, 32), or finer, in the view of each pixel of the strip."""
+    step = 2 * np.pi / (COLUMNS * finer)
+    width, height = VIEW_COLUMNS * finer, ROWS * finer
+    right = (np.arange(width) + 0.5 - width / 2) * step
+    up = (height / 2 - np.arange(height) - 0.5) * step
+    columns = np.broadcast_to(camera.cx + camera.fx * np.tan(right) - 0.5, (height, width))
     rows = camera.cy - camera.fy * np.tan(up)[:, None] / np.cos(right) - 0.5
     return columns.astype(np.float32).copy(), rows.astype(np.float32)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.suites.closedloop.questions.marks import draw_marks
+from worldgauge.suites.closedloop.questions.scene.marks import draw_marks
 
 GREY = np.full((120, 160, 3), 128, np.uint8)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.geometry import Panorama, pose_from_yaw_pitch
-from worldgauge.suites.closedloop.questions.explored import ExploredFloor
+from worldgauge.suites.closedloop.questions.scene.explored import ExploredFloor
 from worldgauge.worlds.indoor.boxes import Box, Boxes, Paint
 from worldgauge.worlds.indoor.camera import BoxScene, render
 

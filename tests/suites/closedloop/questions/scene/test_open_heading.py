@@ -7,7 +7,7 @@ import pytest
 
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UsageError
-from worldgauge.suites.closedloop.questions.open_heading import open_heading
+from worldgauge.suites.closedloop.questions.scene.open_heading import open_heading
 
 HEADINGS = [case for case in cases("wiw_loop", "cases") if case.values[0]["kind"] == "open_heading"]
 

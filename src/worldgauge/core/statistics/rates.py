@@ -1,0 +1,84 @@
+"""Intervals of rates: shares of tasks that succeeded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from statistics import NormalDist
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.statistics.means import LEVEL
+from worldgauge.core.statistics.sample import Interval, Sample
+from worldgauge.core.statistics.student import student_quantile
+
+
+def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
+    """Interval of a proportion; also right for proportions of 0 and 1.
+
+    Source: Wilson 1927, without correction for continuity.
+
+    Args:
+        successes: Number of successes.
+        n: Number of trials.
+        level: Confidence level.
+
+    Returns:
+        The interval, within [0, 1]; None when `n` is 0.
+
+    Raises:
+        ShapeError: `successes` is not from 0 to `n`.
+    """
+    if not 0 <= successes <= n:
+        raise ShapeError(f"{successes} successes among {n} cannot be")
+    if n == 0:
+        return None
+    return _score_interval(successes / n, n, level)
+
+
+def rate_interval(
+    successes: Iterable[bool | None], clusters: Iterable[Hashable] | None = None, *, level: float = LEVEL
+) -> Interval | None:
+    """Interval of a proportion of which those of one cluster are not independent.
+
+    Wilson's interval for the number of independent trials that would be as uncertain: p (1 - p) / V, with V the squared
+    standard error of clusters, at most the number of trials; times (z / t)^2, since V itself is an estimate (Korn and
+    Graubard 1998; Dean and Pagano 2015). Where all trials end alike nothing can be told of how alike a cluster is, and
+    each cluster counts as one trial.
+
+    Args:
+        successes: Whether each trial succeeded; None is missing.
+        clusters: Cluster of each trial. By default every one is independent of the others.
+        level: Confidence level.
+
+    Returns:
+        The interval, within [0, 1]; None without a trial.
+
+    Raises:
+        ShapeError: There is not one cluster for each trial.
+    """
+    sample = Sample.of(
+        [(None if one is None else float(one) for one in successes)], None if clusters is None else [clusters]
+    )
+    if not sample.n:
+        return None
+    share, trials = sample.mean, float(sample.n)
+    if not sample.is_flat:
+        trials = _effective_trials(sample, level)
+    return _score_interval(share, trials, level)
+
+
+def _effective_trials(sample: Sample, level: float) -> float:
+    share, error = sample.mean, sample.standard_error()
+    if error is None or share in (0.0, 1.0):
+        return sample.effective_clusters()
+    known = min(float(sample.n), share * (1 - share) / error.value**2) if error.value else float(sample.n)
+    t = student_quantile((1 + level) / 2, error.degrees)
+    return known * (NormalDist().inv_cdf((1 + level) / 2) / t) ** 2
+
+
+def _score_interval(share: float, trials: float, level: float) -> Interval:
+    """Wilson's interval of a share of any number of trials."""
+    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    reach = math.sqrt(z2 * (share * (1 - share) / trials + z2 / (4 * trials * trials))) / (1 + z2 / trials)
+    return Interval(0.0 if share == 0 else centre - reach, 1.0 if share == 1 else centre + reach)

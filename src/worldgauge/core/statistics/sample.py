@@ -1,0 +1,196 @@
+"""Values grouped by what is independent: sums and counts of each cluster in each stratum, and their standard error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.statistics.student import student_quantile
+
+FloatArray = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """Two-sided confidence interval.
+
+    Attributes:
+        low: Lower end.
+        high: Upper end.
+    """
+
+    low: float
+    high: float
+
+
+class StandardError(NamedTuple):
+    """Standard error of a mean of clusters.
+
+    Attributes:
+        value: The standard error.
+        degrees: Degrees of freedom of Student's distribution that belongs to it.
+    """
+
+    value: float
+    degrees: float
+
+    def interval(self, centre: float, level: float) -> Interval:
+        """Student's interval around a centre.
+
+        Args:
+            centre: The mean.
+            level: Confidence level.
+        """
+        reach = student_quantile((1 + level) / 2, self.degrees) * self.value
+        return Interval(centre - reach, centre + reach)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """G clusters of values in K strata. A value counts alike within its stratum, and strata count alike.
+
+    Rows are sorted, so that nothing depends on the order of the values.
+
+    Attributes:
+        totals: Sum of the values of each cluster in each stratum, (G, K) float64.
+        counts: Their numbers, (G, K) float64; 0 where a cluster has none in a stratum.
+    """
+
+    totals: FloatArray
+    counts: FloatArray
+
+    @classmethod
+    def of(
+        cls, strata: Iterable[Iterable[float | None]], clusters: Iterable[Iterable[Hashable]] | None = None
+    ) -> Sample:
+        """Group values.
+
+        Args:
+            strata: Values of each stratum; None is missing, and a stratum without a value is left out.
+            clusters: Cluster of each value, in the same form. By default each value is a cluster of its own.
+
+        Returns:
+            The sample.
+
+        Raises:
+            ShapeError: A value is NaN, or there is not one cluster for each value.
+        """
+        values = [list(own) for own in strata]
+        if clusters is None:
+            labels: list[list[Hashable]] = [[(k, i) for i in range(len(own))] for k, own in enumerate(values)]
+        else:
+            labels = [list(own) for own in clusters]
+            if [len(own) for own in labels] != [len(own) for own in values]:
+                raise ShapeError("there must be one cluster for each value")
+        cells: dict[Hashable, dict[int, list[float]]] = {}
+        filled: dict[int, int] = {}
+        for k, (numbers, names) in enumerate(zip(values, labels, strict=True)):
+            for number, name in zip(numbers, names, strict=True):
+                if number is not None:
+                    if math.isnan(number):
+                        raise ShapeError("values hold NaN; give None for what is missing")
+                    column = filled.setdefault(k, len(filled))
+                    cells.setdefault(name, {}).setdefault(column, []).append(float(number))
+        totals, counts = np.zeros((2, len(cells), len(filled)))
+        for row, own in enumerate(cells.values()):
+            for column, members in own.items():
+                totals[row, column] = _total(members)
+                counts[row, column] = len(members)
+        order = np.lexsort((*counts.T, *totals.T)) if len(cells) else np.zeros(0, np.int64)
+        return cls(totals[order], counts[order])
+
+    @property
+    def n(self) -> int:
+        """Number of values."""
+        return int(self.counts.sum())
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no value is infinite."""
+        return bool(np.isfinite(self.totals).all())
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether each value is a cluster of its own."""
+        return bool((self.counts.sum(1) == 1).all())
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Mean of each stratum, (K,)."""
+        found: FloatArray = self.totals.sum(0) / self.counts.sum(0)
+        return found
+
+    @property
+    def mean(self) -> float:
+        """Mean of the strata's means."""
+        return float(self.means.mean())
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Share of each value of a stratum in the mean, (K,)."""
+        found: FloatArray = 1 / (self.counts.sum(0) * self.counts.shape[1])
+        return found
+
+    @property
+    def shares(self) -> FloatArray:
+        """What each cluster adds to the mean, (G,)."""
+        found: FloatArray = self.totals @ self.weights
+        return found
+
+    @property
+    def patterns(self) -> list[NDArray[np.int64]]:
+        """Rows of the clusters that lie in the same strata, as one array for each choice of strata."""
+        _, kind = np.unique(self.counts > 0, axis=0, return_inverse=True)
+        return [np.flatnonzero(kind == one) for one in range(kind.max(initial=-1) + 1)]
+
+    def effective_clusters(self, rows: Sequence[int] | NDArray[np.int64] | slice = slice(None)) -> float:
+        """Number of clusters of equal weight that would vary as much in weight: (sum w)^2 / sum w^2.
+
+        Source: Kish 1965, section 11.7.
+
+        Args:
+            rows: The clusters to count.
+        """
+        weight = self.counts[rows] @ self.weights
+        return effective_number(weight)
+
+    def standard_error(self) -> StandardError | None:
+        """Standard error of the mean from the spread of the clusters.
+
+        A cluster's residual is the sum of its values' distances from the mean of their stratum. It is divided by
+        sqrt(1 - h), with h the cluster's share in the stratum, which makes the squares unbiased where values are
+        independent (CR2: Bell and McCaffrey 2002), whatever the sizes of the clusters. A cluster's parts in several
+        strata are added before squaring. Degrees of freedom of a stratum are its effective number of clusters less
+        one; several strata are joined by Welch and Satterthwaite.
+
+        Returns:
+            The error; None where a stratum has a single cluster, whose spread is unknown, or no value.
+        """
+        if not self.counts.size or (np.count_nonzero(self.counts, axis=0) < 2).any():
+            return None
+        leverage = self.counts / self.counts.sum(0)
+        residuals = (self.totals - self.means * self.counts) * self.weights / np.sqrt(1 - leverage)
+        variance = float((residuals.sum(1) ** 2).sum())
+        own = (residuals**2).sum(0)
+        degrees = np.array([max(1.0, effective_number(column) - 1) for column in self.counts.T])
+        spread = float((own**2 / degrees).sum())
+        joined = variance**2 / spread if spread > 0 else float(degrees.sum())
+        return StandardError(math.sqrt(variance), min(max(1.0, joined), float(degrees.sum())))
+
+
+def effective_number(weights: FloatArray) -> float:
+    """Number of equal weights that vary as much in sum as these: (sum w)^2 / sum w^2 (Kish 1965)."""
+    squares = float((weights**2).sum())
+    # Rounding must not make 8 equal weights less than 8.
+    return round(float(weights.sum()) ** 2 / squares, 9) if squares else 0.0
+
+
+def _total(numbers: Sequence[float]) -> float:
+    """Sum that does not depend on the order of the numbers; infinite with any of them."""
+    return math.fsum(numbers) if all(map(math.isfinite, numbers)) else math.inf

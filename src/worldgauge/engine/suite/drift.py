@@ -1,0 +1,170 @@
+"""What becomes of a rollout over minutes: how long it is asked to be, colours frame by frame, tables over time."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from worldgauge.core.image import Image
+from worldgauge.engine.options import option
+from worldgauge.engine.suite.contract import Record, Score, Table, TableRow, mean_of_known
+from worldgauge.engine.suite.scores import Series, make_mean_score, metric_facts
+from worldgauge.engine.suite.tables import cluster_of_score, make_cell, sort_rows
+from worldgauge.metrics.colour import ColourMoments, colour_distance, colour_moments
+
+EDGES_S = (0.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, math.inf)
+"""Limits of the stretches of time in tables: seconds after the last frame that was shown."""
+TITLES = {
+    "colour_drift": "Colours against the recording",
+    "colour_change": "Colours against the first imagined frame",
+}
+RECORDING = "the recording"
+"""Row of what colours do by themselves."""
+_EPS_S = 1e-6
+
+
+@dataclass(frozen=True)
+class HorizonSettings:
+    """Settings of suites whose recordings may be long."""
+
+    horizon_s: float | None = option(
+        None,
+        "Seconds to imagine, all of them: recordings that end sooner are skipped with the reason. By default all that "
+        "was recorded. Runs of different horizons are never compared.",
+        above=0,
+        high=3600,
+    )
+
+
+def too_short(have: int, asked: int, fps: float) -> str | None:
+    """Why a recording cannot supply a horizon; None where it can.
+
+    Args:
+        have: Frames after those that are shown.
+        asked: Frames that are asked for.
+        fps: Frames per second of the recording.
+    """
+    if have >= asked:
+        return None
+    return f"the recording ends {have / fps:.3g} s after what is shown, horizon_s asks for {asked / fps:.3g} s"
+
+
+class ColourMeter:
+    """Colours of a rollout and of its recording, frame by frame; no frame is kept."""
+
+    def __init__(self) -> None:
+        self._first: tuple[ColourMoments, ColourMoments] | None = None
+        self._series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in (*TITLES, RECORDING)}
+
+    def see(self, index: int, got: Image, want: Image) -> None:
+        """Add a frame.
+
+        Args:
+            index: Number of the frame; the first one seen is the start.
+            got: Imagined frame (H, W, 3) uint8.
+            want: True frame of the same moment.
+        """
+        ours, real = colour_moments(got), colour_moments(want)
+        if self._first is None:
+            self._first = ours, real
+        first, first_real = self._first
+        distances = (colour_distance(ours, real), colour_distance(ours, first), colour_distance(real, first_real))
+        for name, value in zip(self._series, distances, strict=True):
+            self._series[name].append((index, value))
+
+    def scores(self, record: Record, fps: float, *, prefix: str = "") -> Iterator[Score]:
+        """Scores of `TITLES`, after all frames have been seen.
+
+        Args:
+            record: The record.
+            fps: Frames per second of the recording.
+            prefix: Prefix of the names of the scores.
+        """
+        real = self._series[RECORDING]
+        for metric in TITLES:
+            facts: dict[str, Any] = {"fps": fps}
+            if metric == "colour_change":
+                facts[RECORDING] = {str(place): value for place, value in _by_stretch(real, fps).items()}
+            yield make_mean_score(record, metric, self._series[metric], prefix=prefix, **facts)
+
+
+def time_tables(
+    titles: Mapping[str, str], scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]
+) -> Iterator[Table]:
+    """Tables of metrics over time: means over the tasks that last so long, one column a stretch of `EDGES_S`.
+
+    Args:
+        titles: Name of the scores, with their prefix -> title of the metric. Scores need values of single frames.
+        scores: Scores by subject. Those of colour tell the rates.
+        kinds: "subject" or "reference", by subject.
+
+    Yields:
+        A table for each metric with values in two stretches or more.
+    """
+    rates = {one.task: float(one.facts["fps"]) for own in scores.values() for one in own if _tells_rate(one)}
+    for metric, title in titles.items():
+        rows = []
+        unit, better, bounds = metric_facts(metric)
+        real: dict[str, tuple[str, Mapping[int, float | None]]] = {}
+        for subject, own in scores.items():
+            mine = [one for one in own if one.metric == metric and one.task in rates]
+            found = [(cluster_of_score(one), _by_stretch(one.series, rates[one.task])) for one in mine]
+            real |= {one.task: (cluster_of_score(one), _recorded(one)) for one in mine if RECORDING in one.facts}
+            rows.append(_row(subject, kinds[subject], found, bounds))
+        if real:
+            rows.append(_row(RECORDING, "reference", list(real.values()), bounds))
+        filled = [place for place in range(len(EDGES_S) - 1) if any(row.cells[place].n for row in rows)]
+        if len(filled) < 2:
+            continue
+        shown = [TableRow(row.label, tuple(row.cells[place] for place in filled), row.kind) for row in rows]
+        yield Table(
+            metric=f"{metric}/over_time",
+            title=f"{title}, over time",
+            unit=unit,
+            better=better,
+            columns=tuple(_span(*list(pairwise(EDGES_S))[place]) for place in filled),
+            rows=tuple(sort_rows(shown, better)),
+            notes=("Seconds after the last frame that was shown. n counts the tasks that last so long.",),
+        )
+
+
+def _row(
+    label: str, kind: str, found: Sequence[tuple[str, Mapping[int, float | None]]], bounds: tuple[float, float]
+) -> TableRow:
+    """Means over tasks, each with its cluster; a task that ends before a stretch is not expected there."""
+    cells = []
+    for place in range(len(EDGES_S) - 1):
+        here = [(cluster, one[place]) for cluster, one in found if place in one]
+        cells.append(make_cell([value for _, value in here], bounds, clusters=[cluster for cluster, _ in here]))
+    of: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
+    return TableRow(label, tuple(cells), of)
+
+
+def _recorded(score: Score) -> dict[int, float | None]:
+    """What the recording's own colours do, by place of the stretch."""
+    return {int(place): value for place, value in score.facts[RECORDING].items()}
+
+
+def _by_stretch(series: Series, fps: float) -> dict[int, float | None]:
+    """Mean of finite values in each stretch of time that has frames, by its place in `EDGES_S`.
+
+    Frame k is at (k + 1) / fps seconds, since frame -1 is the last one that was shown; a stretch ends with its limit.
+    """
+    values: dict[int, list[float | None]] = defaultdict(list)
+    for index, value in series:
+        at = (index + 1) / fps - _EPS_S
+        place = next(place for place, high in enumerate(EDGES_S[1:]) if at <= high)
+        values[place].append(value if value is not None and math.isfinite(value) else None)
+    return {place: mean_of_known([one for one in some if one is not None]) for place, some in values.items()}
+
+
+def _tells_rate(score: Score) -> bool:
+    return score.metric.rpartition("/")[2] in TITLES and "fps" in score.facts
+
+
+def _span(low_s: float, high_s: float) -> str:
+    return f"{low_s:g} s and more" if math.isinf(high_s) else f"{low_s:g} to {high_s:g} s"

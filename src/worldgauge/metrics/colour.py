@@ -1,0 +1,122 @@
+"""How far the colours of imagined frames wander: from the truth of the same moment, and from their own start.
+
+A frame's colours are told by their mean and spread in CIELAB, where equal distances look about equally large: 1 is just
+visible side by side, 2.3 the usual figure for a noticeable difference. Where things are in the picture does not count,
+nor does fine detail, since the colours are those of a small picture.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.image import Image
+from worldgauge.core.video import resize
+from worldgauge.metrics import metrics
+
+WIDTH_PX = 160
+"""Width at which colours are taken, so that sharpness and frame size do not count."""
+
+_KNEE = np.float32(6 / 29)
+_LEVELS = np.arange(256) / 255
+_LINEAR = np.where(_LEVELS <= 0.04045, _LEVELS / 12.92, ((_LEVELS + 0.055) / 1.055) ** 2.4).astype(np.float32)
+"""Linear light of each level of sRGB (IEC 61966-2-1)."""
+_PRIMARIES = [[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]]
+_WHITE = [0.950456, 1.0, 1.088754]
+_TO_XYZ = (np.array(_PRIMARIES) / np.array(_WHITE)[:, None]).T.astype(np.float32)
+"""From linear RGB to X, Y, Z as parts of white (D65)."""
+
+
+class ColourMoments(NamedTuple):
+    """The colours of a frame.
+
+    Attributes:
+        mean: (3,) mean of L*, a* and b*.
+        spread: (3,) population standard deviation of each.
+    """
+
+    mean: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+def colour_moments(frame: Image) -> ColourMoments:
+    """Mean and spread of a frame's colours in CIELAB (sRGB, white D65), at `WIDTH_PX`.
+
+    Args:
+        frame: (H, W, 3) uint8.
+
+    Returns:
+        The moments.
+
+    Raises:
+        ShapeError: The frame is not (H, W, 3) uint8.
+    """
+    if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
+        raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
+    small = resize(frame, WIDTH_PX, max(1, round(WIDTH_PX * frame.shape[0] / frame.shape[1])))
+    # OpenCV's own CIELAB is a table, and off by up to 0.1 in L*.
+    xyz = _LINEAR[small].reshape(-1, 3) @ _TO_XYZ
+    roots = np.where(xyz > _KNEE**3, np.cbrt(xyz), xyz / (3 * _KNEE**2) + np.float32(4 / 29))
+    x, y, z = roots.T
+    lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+    return ColourMoments(lab.mean(1, dtype=np.float64), lab.std(1, dtype=np.float64))
+
+
+def colour_distance(one: ColourMoments, other: ColourMoments) -> float:
+    """Distance of two frames' colours: the root of the squared differences of means and spreads.
+
+    It is the 2-Wasserstein distance of two normal distributions with independent axes.
+
+    Args:
+        one: Colours of a frame.
+        other: Colours of the other.
+
+    Returns:
+        The distance in units of CIELAB (delta E of 1976), 0 or more.
+    """
+    shift, widening = one.mean - other.mean, one.spread - other.spread
+    return math.sqrt(float(shift @ shift + widening @ widening))
+
+
+@metrics.register(
+    "colour_drift", unit="dE", better="lower", bounds=(0.0, math.inf), version=1, source="own: colours against truth"
+)
+def colour_drift(got: Image, want: Image) -> float:
+    """How far the colours of an imagined frame are from those of the true one (`colour_distance`).
+
+    Args:
+        got: Imagined frame (H, W, 3) uint8.
+        want: True frame of the same moment, of any size.
+
+    Returns:
+        The distance, 0 or more; 0 for the truth.
+
+    Raises:
+        ShapeError: A frame is not (H, W, 3) uint8.
+    """
+    return colour_distance(colour_moments(got), colour_moments(want))
+
+
+@metrics.register(
+    "colour_change", unit="dE", better="neither", bounds=(0.0, math.inf), version=1, source="own: colours against start"
+)
+def colour_change(got: Image, first: Image) -> float:
+    """How far the colours of an imagined frame are from those of the first one that was imagined (`colour_distance`).
+
+    It needs no truth. A walk through a place changes colours too, so compare it with the recording's own change.
+
+    Args:
+        got: Imagined frame (H, W, 3) uint8.
+        first: The first imagined frame, of any size.
+
+    Returns:
+        The distance, 0 or more; 0 for a still picture.
+
+    Raises:
+        ShapeError: A frame is not (H, W, 3) uint8.
+    """
+    return colour_distance(colour_moments(got), colour_moments(first))

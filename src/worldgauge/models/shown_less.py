@@ -1,0 +1,81 @@
+"""A model that is shown less than it could hold: what a claim of memory is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Frames
+from worldgauge.core.model import (
+    HoldsVideos,
+    Needs,
+    RolloutRequest,
+    TellsPath,
+    WorldModel,
+    checked_batch,
+    checked_rollout,
+    imagines,
+)
+
+SHOWN = "shown"
+"""Setting of any model that wraps it in `ShownLess`, and name among the settings of the wrapped one."""
+
+
+class ShownLess:
+    """A model that is shown only the last frames of what it could be shown.
+
+    A model whose contexts have declared lengths gets the frames that are missing as it always does: its first one,
+    repeated.
+
+    Args:
+        model: The model.
+        frames: Number of frames that it is shown.
+
+    Attributes:
+        spec: That of the model, with `frames` as its longest context and among its settings.
+        behind: The model itself, for code that waits for a served model or ends it.
+
+    Raises:
+        UsageError: The number is no whole number of at least 1, the model cannot hold more frames anyway, or its videos
+            are finished.
+    """
+
+    def __init__(self, model: WorldModel, frames: int) -> None:
+        held, name = model.spec.max_context, model.spec.name
+        if isinstance(frames, bool) or not isinstance(frames, int) or frames < 1:
+            raise UsageError(f"model '{name}': {SHOWN} must be a number of frames, at least 1, got {frames!r}")
+        if held is not None and held <= frames:
+            raise UsageError(f"model '{name}' is shown no more than {held} as it is: {SHOWN}={frames} changes nothing")
+        if isinstance(model, HoldsVideos):
+            raise UsageError(
+                f"model '{name}': finished videos cannot be made again from fewer frames; leave out {SHOWN}"
+            )
+        self._model, self._frames = model, frames
+        self.behind: WorldModel = getattr(model, "behind", model)
+        self.spec = replace(model.spec, max_context=frames, settings={**model.spec.settings, SHOWN: frames})
+        self.needs = Needs.of(model)
+        self.imagines = imagines(model)
+
+    def rollout(self, request: RolloutRequest) -> Iterable[Frames]:
+        """The frames that the model draws from the last frames of the context.
+
+        Args:
+            request: The request.
+
+        Returns:
+            `horizon` frames, in the model's own chunks.
+        """
+        return checked_rollout(self._model, self._less(request))
+
+    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
+        """One chunk for each request; the model gets them together."""
+        return [[frames] for frames in checked_batch(self._model, [self._less(request) for request in requests])]
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """Poses (horizon, 4, 4) of the frames where the model knows them."""
+        return self._model.camera_path(self._less(request)) if isinstance(self._model, TellsPath) else None
+
+    def _less(self, request: RolloutRequest) -> RolloutRequest:
+        return replace(request, context=request.context.last(self._frames))

@@ -1,0 +1,67 @@
+"""Tensors on disk: safetensors only, checked against what is expected before they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.io import write_file
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors in one step.
+
+    Args:
+        path: The file.
+        tensors: Tensors by name.
+
+    Raises:
+        DataError: The file cannot be written.
+    """
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_file(path, safetensors.torch.save(plain))
+
+
+def load_tensors(path: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Read tensors of known names, shapes and types.
+
+    Args:
+        path: The file.
+        like: Tensors of these names, shapes and types are expected, no others.
+
+    Returns:
+        Tensors by name, on the CPU.
+
+    Raises:
+        DataError: The file is missing or damaged, or holds something else; it names the first tensor that differs.
+    """
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            there = set(file.keys())
+            for name in sorted(there ^ like.keys()):
+                raise DataError(f"{path}: tensor '{name}' is {'not known' if name in there else 'missing'}")
+            for name, wanted in like.items():
+                shape, kind = tuple(file.get_slice(name).get_shape()), file.get_slice(name).get_dtype()
+                if shape != tuple(wanted.shape) or kind != _KINDS[wanted.dtype]:
+                    raise DataError(
+                        f"{path}: tensor '{name}' is {kind} {shape} in place of {_KINDS[wanted.dtype]} "
+                        f"{tuple(wanted.shape)}"
+                    )
+            found = {name: file.get_tensor(name) for name in like}
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing") from None
+    except (OSError, safetensors.SafetensorError) as error:
+        raise DataError(f"{path}: {error}") from None
+    for name, tensor in found.items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise DataError(f"{path}: tensor '{name}' holds values that are not finite")
+    return found
+
+
+_KINDS = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.uint8: "U8", torch.bfloat16: "BF16"}

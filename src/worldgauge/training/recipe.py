@@ -1,0 +1,175 @@
+"""Recipes: everything that decides what a training makes, as a typed value that is read from TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError, did_you_mean
+
+Stage = Literal["regress", "causal"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained, and how.
+
+    Attributes:
+        stage: "regress" (the step is guessed at once) or "causal" (levels of noise, the past clean).
+        size: (width, height) in pixels, multiples of 4.
+        frames: Frames a step, K.
+        past: Past frames that the network sees, C.
+        channels: Channels of each level of the network.
+        blocks: Blocks a level.
+        hidden_motion: Do not tell what a key does.
+        batch: Windows a step of training.
+        steps: Steps of training.
+        learning_rate: Of AdamW.
+        warm_up: Steps until the learning rate is reached; it falls along a cosine over the last half.
+        decay: Weight decay.
+        clip_norm: Largest norm of a gradient.
+        average: Decay of the average of the weights, which is what is kept.
+        own: Share of windows whose last past step is the model's own.
+        denoising_steps: Steps of the sampler that a checkpoint is used with.
+        seed: Seed of weights and draws.
+    """
+
+    stage: Stage = "regress"
+    size: tuple[int, int] = (64, 36)
+    frames: int = 4
+    past: int = 8
+    channels: tuple[int, ...] = (48, 96)
+    blocks: int = 1
+    hidden_motion: bool = False
+    batch: int = 16
+    steps: int = 700
+    learning_rate: float = 1e-3
+    warm_up: int = 50
+    decay: float = 0.01
+    clip_norm: float = 1.0
+    average: float = 0.999
+    own: float = 0.5
+    denoising_steps: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check all values.
+
+        Raises:
+            UsageError: A value is out of range.
+        """
+        for name, fine, rule in (
+            ("stage", self.stage in get_args(Stage), f"one of {', '.join(get_args(Stage))}"),
+            ("size", len(self.size) == 2 and all(8 <= side <= 4096 and side % 4 == 0 for side in self.size),
+             f"width and height, multiples of 4 such as {_nearest(self.size)}"),
+            ("frames", 1 <= self.frames <= 64, "1 to 64"),
+            ("past", self.frames <= self.past <= 256, f"at least a step ({self.frames}), at most 256"),
+            ("channels", bool(self.channels) and all(n % 8 == 0 and 8 <= n <= 4096 for n in self.channels),
+             "multiples of 8"),
+            ("blocks", 1 <= self.blocks <= 16, "1 to 16"),
+            ("batch", 1 <= self.batch <= 65_536, "at least 1"),
+            ("steps", 1 <= self.steps <= 10**8, "at least 1"),
+            ("learning_rate", 0 < self.learning_rate < 1, "above 0, below 1"),
+            ("warm_up", self.warm_up >= 0, "0 or more"),
+            ("average", 0 <= self.average < 1, "0 to below 1"),
+            ("own", 0 <= self.own <= 1, "0 to 1"),
+            ("denoising_steps", 1 <= self.denoising_steps <= 1000, "1 to 1000"),
+        ):  # fmt: skip
+            if not fine:
+                raise UsageError(f"recipe: {name} is {getattr(self, name)!r}; give {rule}")
+
+    @property
+    def window(self) -> int:
+        """Frames of a training window: the past and two steps, of which the first may be the model's own."""
+        return self.past + 2 * self.frames
+
+
+def named_recipe(name: str) -> Recipe:
+    """Read a recipe that comes with worldgauge, or one in a file.
+
+    Args:
+        name: Name, or path of a TOML file.
+
+    Raises:
+        UnknownNameError: There is no recipe or file of that name.
+        DataError: The file is no recipe.
+    """
+    if name.endswith(".toml"):
+        path = Path(name)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror}") from None
+        return recipe_of_text(text, str(path))
+    own = {one.name.removesuffix(".toml"): one for one in resources.files("worldgauge.training.recipes").iterdir()}
+    own = {key: one for key, one in own.items() if one.name.endswith(".toml")}
+    if name not in own:
+        raise UnknownNameError("recipe", name, sorted(own))
+    return recipe_of_text(own[name].read_text(encoding="utf-8"), name)
+
+
+def recipe_of_text(text: str, where: str) -> Recipe:
+    """Read a recipe from TOML.
+
+    Args:
+        text: The TOML.
+        where: Its name in messages.
+
+    Raises:
+        DataError: It is no TOML, or holds other keys.
+        UsageError: A value is out of range.
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{where}: {error}") from None
+    return changed(Recipe(), values, where)
+
+
+def changed(recipe: Recipe, values: Mapping[str, Any], where: str = "recipe") -> Recipe:
+    """Change keys of a recipe.
+
+    Args:
+        recipe: The recipe.
+        values: New values by name; text is read as TOML would.
+        where: Where they stand, for messages.
+
+    Raises:
+        UsageError: A key is not known, or a value out of range.
+    """
+    known = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
+    made = {}
+    for name, value in values.items():
+        if name not in known:
+            raise UsageError(f"{where}: no key '{name}'. {did_you_mean(name, list(known))}Keys: {', '.join(known)}")
+        made[name] = _like(known[name], value, f"{where}: {name}")
+    return replace(recipe, **made)
+
+
+def told(recipe: Recipe) -> dict[str, Any]:
+    """All keys as plain JSON values."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(recipe).items()}
+
+
+def _like(old: Any, value: Any, where: str) -> Any:
+    """A value of the type of the old one."""
+    if isinstance(value, str) and not isinstance(old, str):
+        try:
+            value = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            raise UsageError(f"{where} is {value!r}; give a value like {old!r}") from None
+    if isinstance(old, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if isinstance(old, tuple) and isinstance(value, list) and all(type(one) is int for one in value):
+        value = tuple(value)
+    if type(value) is not type(old):
+        raise UsageError(f"{where} is {value!r}; give a value like {old!r}")
+    return value
+
+
+def _nearest(size: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(max(8, round(side / 4) * 4) for side in size)

@@ -1,0 +1,100 @@
+"""The truth at the rate of a model that no recording has: it joins by itself, and can be switched off."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.commands import command
+from worldgauge.core.errors import DataError
+from worldgauge.core.model import ModelSpec
+from worldgauge.engine.identity import subject_identity
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.bridge_reference import bridge_references
+from worldgauge.engine.suite.contract import Task
+
+MODEL = """
+import numpy as np
+from worldgauge_serve import ModelSpec
+
+class Still:
+    def __init__(self, fps=None):
+        self.spec = ModelSpec("still", fps=fps)
+
+    def rollout(self, request):
+        yield np.repeat(request.context.clip[-1][None], request.horizon, axis=0)
+"""
+
+
+class Walks(Suite):
+    """Recordings at 20 frames a second, of which some cannot be read."""
+
+    name = "walks"
+
+    def rates(self, task: Task) -> frozenset[float]:
+        if task.id == "damaged":
+            raise DataError("damaged")
+        return frozenset({20.0})
+
+
+def task(name: str, skip: str | None = None) -> Task:
+    return Task("walks", name, {}, "", {}, skip)
+
+
+def subject(fps: float | None, source: str = "m", **spec: Any) -> dict[str, Any]:
+    return subject_identity(ModelSpec("m", fps=fps, **spec), source)
+
+
+TASKS = (task("skipped", "too short"), task("damaged"), task("whole"))
+
+
+@pytest.mark.parametrize(
+    ("subjects", "expected"),
+    [
+        ([subject(None), subject(20)], []),
+        ([subject(25), subject(16), subject(16.0), subject(None)], ["truth?fps=16", "truth?fps=25"]),
+        ([subject(30000 / 1001)], ["truth?fps=29.97002997"]),
+        ([subject(16), subject(16, "truth", inputs=frozenset({"truth"}))], []),
+        ([subject(16, "render", inputs=frozenset({"world"}))], []),
+    ],
+)
+def test_one_for_each_rate_that_no_recording_has(subjects: list[dict[str, Any]], expected: list[str]) -> None:
+    assert bridge_references(Walks(), TASKS, subjects) == expected
+
+
+def test_none_where_no_recording_tells_a_rate() -> None:
+    assert bridge_references(Walks(), TASKS[:2], [subject(16)]) == []
+
+    class Steps(Suite):
+        """A suite that asks in its own way."""
+
+        name = "steps"
+
+    assert bridge_references(Steps(), TASKS, [subject(16)]) == []
+
+
+def labels(done: Any) -> list[str]:
+    assert done.returncode == 0, done.stderr
+    return [plan["subject"] for plan in json.loads(done.stdout)["plans"]]
+
+
+def test_the_truth_stands_in_the_table_with_what_it_means(target_data: Path, tmp_path: Path) -> None:
+    (tmp_path / "still.py").write_text(MODEL)
+    words = ["target", "--data", target_data, "--set", "decoder=exact", "--set", "cross_check=never", "--limit", "1"]
+    for model, more, expected in (
+        ("still.py:Still", [], ["still"]),
+        ("still.py:Still?fps=4", ["--no-references"], ["still-fps-4"]),
+        ("still.py:Still?fps=5", [], ["still-fps-5"]),  # the recording's own
+    ):
+        asked = [*words, "--model", f"./{model}", *more, "--dry-run", "--json"]
+        assert labels(command(tmp_path, "run", *asked)) == expected
+    done = command(tmp_path, "run", *words, "--model", "./still.py:Still?fps=4", "--json")
+    assert done.returncode == 0, done.stderr
+    found: Mapping[str, Any] = json.loads(done.stdout)
+    first = found["tables"][0]
+    rows = {row["label"]: row for row in first["rows"]}
+    assert rows["truth-fps-4"]["kind"] == "reference"
+    assert rows["truth-fps-4"]["cells"][0]["n"] == 1
+    assert any("truth-fps-4 was asked at 4 frames/s" in note and "It is the truth" in note for note in first["notes"])

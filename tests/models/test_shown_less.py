@@ -1,0 +1,121 @@
+"""Any model shown less than it could hold: what it gets, how it is named, and what is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from worldgauge.core.episode import Episode
+from worldgauge.core.errors import UsageError
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout
+from worldgauge.engine.subjects import resolve_subject
+from worldgauge.models.references.memory import MemoryPlane
+from worldgauge.models.references.trivial import Freeze, Mean
+from worldgauge.models.shown_less import ShownLess
+
+
+class Counting:
+    """Draws how many frames it is shown."""
+
+    def __init__(self, **declared: object) -> None:
+        self.spec = ModelSpec("counting", **declared)  # type: ignore[arg-type]
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        width, height = request.frame_size
+        yield np.full((request.horizon, height, width, 3), len(request.context), np.uint8)
+
+
+def asked(walk: tuple[Episode, int]) -> RolloutRequest:
+    episode, start = walk
+    actions = episode.actions[start - 1 : start + 1]
+    return RolloutRequest(episode.context(0, start), 2, 0, actions=actions, poses=episode.poses[start : start + 2])
+
+
+def count(model: object, walk: tuple[Episode, int]) -> int:
+    return int(next(iter(checked_rollout(model, asked(walk))))[0, 0, 0, 0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_it_gets_the_last_frames(frames: int, walk: tuple[Episode, int]) -> None:
+    assert count(ShownLess(Counting(), frames), walk) == frames
+    assert count(ShownLess(Counting(max_context=8), frames), walk) == frames
+    episode, start = walk
+    mean = np.concatenate(list(ShownLess(Mean(), frames).rollout(asked(walk))))
+    want = np.rint(episode.clip[start - frames : start].to_array().mean(0))
+    assert np.array_equal(mean[0], want)
+
+
+def test_a_model_of_fixed_lengths_gets_its_first_frame_repeated(walk: tuple[Episode, int]) -> None:
+    model = ShownLess(Counting(context_lengths="5+4n"), 3)
+    assert count(model, walk) == 5
+
+
+def test_batches_are_the_same_frames(walk: tuple[Episode, int]) -> None:
+    model, request = ShownLess(Mean(), 2), asked(walk)
+    one = np.concatenate(list(checked_rollout(model, request)))
+    for frames in checked_batch(model, [request, request]):
+        assert np.array_equal(frames, one)
+
+
+def test_it_tells_its_path_and_its_spec(walk: tuple[Episode, int]) -> None:
+    model = ShownLess(MemoryPlane(), 1)
+    assert (model.spec.name, model.spec.max_context) == ("memory-plane", 1)
+    assert dict(model.spec.settings) == {"stride": 4, "shown": 1}
+    assert np.array_equal(model.camera_path(asked(walk)), asked(walk).poses)
+    assert ShownLess(Counting(), 1).camera_path(asked(walk)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("mean?shown=2", "mean-shown-2"),
+        ("memory-plane?shown=1&stride=2", "memory-plane-stride-2-shown-1"),
+        ("memory-plane?stride=2&shown=01", "memory-plane-stride-2-shown-1"),
+    ],
+)
+def test_any_model_takes_it_as_a_setting(text: str, label: str) -> None:
+    subject = resolve_subject(text)
+    assert isinstance(subject.model, ShownLess)
+    assert (subject.label, subject.source) == (label, text.partition("?")[0])
+    plain = resolve_subject(text.partition("?")[0] + ("?stride=2" if "stride" in text else ""))
+    assert subject.identity != plain.identity
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mean?shown=0", "at least 1, got 0"),
+        ("mean?shown=-1", "a number of frames, got '-1'"),
+        ("mean?shown=1.5", "a number of frames, got '1.5'"),
+        ("mean?shown=many", "a number of frames, got 'many'"),
+        ("mean?shown=", "shown needs a number of frames, such as shown=1"),
+        ("mean?shown=1&shown=2", "shown is given twice"),
+        ("freeze?shown=1", "shown no more than 1 as it is: shown=1 changes nothing"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        resolve_subject(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("frames", [0, True, 1.0, "1"])
+def test_numbers_of_frames_are_checked_in_python_too(frames: object) -> None:
+    with pytest.raises(UsageError, match="must be a number of frames"):
+        ShownLess(Mean(), frames)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="changes nothing"):
+        ShownLess(Freeze(), 4)
+
+
+def test_finished_videos_cannot_be_made_again() -> None:
+    class Finished(Counting):
+        def video_of(self, task: str) -> Path:
+            return Path(task)
+
+        def video_tasks(self) -> list[str]:
+            return []
+
+    with pytest.raises(UsageError, match="cannot be made again from fewer frames"):
+        ShownLess(Finished(), 1)

@@ -1,0 +1,43 @@
+"""Rows that describe actions: their motion, and what a mirror makes of them."""
+
+import numpy as np
+import pytest
+
+from worldgauge.core.actions import LOOP_WALK, Actions, ActionSpace, camera_path
+from worldgauge.core.geometry import pose_from_yaw_pitch
+from worldgauge.nets.action_rows import MOTION_SCALES, action_rows, mirror_of, row_width
+from worldgauge.suites.mind.actions import walk_look
+from worldgauge.worlds.walking.primitives import NAV_STEPS
+
+SPACES = [LOOP_WALK, walk_look(), NAV_STEPS]
+
+
+def some(space: ActionSpace, n: int = 9) -> Actions:
+    rng = np.random.default_rng(1)
+    return Actions(space, rng.integers(0, 2, (n, len(space))).astype(np.float32))
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
+def test_a_mirror_is_its_own_inverse(space: ActionSpace) -> None:
+    mirror = mirror_of(space)
+    np.testing.assert_array_equal(mirror @ mirror, np.eye(row_width(space)))
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
+def test_a_mirrored_walk_is_the_walk_in_a_mirror(space: ActionSpace) -> None:
+    actions = some(space)
+    mirrored = Actions(space, (action_rows(actions) @ mirror_of(space))[:, : len(space)])
+    start = pose_from_yaw_pitch((0.0, 0.0, 0.0), 0.0, 0.0)  # looks along x, the left is y
+    there, here = (camera_path(one, start)[:, :3, 3] for one in (mirrored, actions))
+    np.testing.assert_allclose(there, here * [1, -1, 1], atol=1e-6)
+
+
+def test_motion_by_hand() -> None:
+    rows = action_rows(Actions(LOOP_WALK, np.array([[1, 0, 0.1, 0]], np.float32)))
+    np.testing.assert_allclose(rows, [[1, 0, 0.1, 0, 0.215859 / 0.1, 0, 0, 0.1 / 0.05, 0]], rtol=1e-6)
+    assert len(MOTION_SCALES) == 5
+
+
+def test_hidden_motion_and_no_actions() -> None:
+    assert not action_rows(some(LOOP_WALK), hidden_motion=True)[:, len(LOOP_WALK) :].any()
+    assert action_rows(some(LOOP_WALK, 0)).shape == (0, row_width(LOOP_WALK))

@@ -1,0 +1,44 @@
+"""What a set can tell apart: by the formula of independent pairs, by simulated tests, and in degenerate sets."""
+
+import math
+
+import numpy as np
+import pytest
+
+from worldgauge.core.statistics import paired_difference
+from worldgauge.suites.closedloop.format.resolution import resolvable_points
+
+
+def test_a_scene_an_episode_is_the_formula_of_independent_pairs() -> None:
+    # (1.984 + 0.846) x 100 x sqrt(0.2 / 100), with Student's quantiles of 99 degrees of freedom
+    assert resolvable_points(range(100), 0.2) == pytest.approx(12.7, abs=0.1)
+    assert resolvable_points(range(400), 0.2) == pytest.approx(280.2 * math.sqrt(0.2 / 400), rel=0.05)
+
+
+def test_four_times_the_episodes_or_a_quarter_of_the_discordance_resolve_half() -> None:
+    once = resolvable_points([n % 20 for n in range(100)], 0.2)
+    assert once is not None
+    assert resolvable_points([n % 20 for n in range(400)], 0.2) == pytest.approx(once / 2, rel=0.12)
+    assert resolvable_points([n % 20 for n in range(100)], 0.05) == pytest.approx(once / 2, rel=0.15)
+
+
+def test_the_paired_test_finds_such_a_difference_in_four_of_five_runs() -> None:
+    scenes, discordance = [n % 20 for n in range(100)], 0.3
+    points = resolvable_points(scenes, discordance)
+    assert points is not None
+    rng, found, runs = np.random.default_rng(5), 0, 120
+    up = (discordance + points / 100) / 2
+    for _ in range(runs):
+        drawn = 100.0 * rng.choice([1, -1, 0], 100, p=[up, discordance - up, 1 - discordance])
+        one = {str(n): float(value) for n, value in enumerate(drawn)}
+        told = paired_difference(
+            one, dict.fromkeys(one, 0.0), cluster={str(n): str(scene) for n, scene in enumerate(scenes)}, rng=rng
+        )
+        found += told.p is not None and told.p < 0.05
+    assert 0.65 < found / runs < 0.95
+
+
+def test_one_scene_tells_nothing_and_a_handful_next_to_nothing() -> None:
+    assert resolvable_points([], 0.2) is None
+    assert resolvable_points([1] * 50, 0.2) is None
+    assert resolvable_points([1, 1, 2, 2], 0.9) == 100.0

@@ -1,0 +1,51 @@
+"""What the tasks of each suite share, told by their ids: for runs that are older than clusters too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.suites.build.format import BuildTask
+from worldgauge.suites.build.tasks import _cluster
+
+
+@pytest.mark.parametrize(
+    ("suite", "task", "group", "cluster"),
+    [
+        ("loopnav", "ABA/plains_village_20/15/01-01_01-23-21", {"location": "plains_village_20"}, "plains_village_20"),
+        ("loopnav", "broken", {}, "broken"),
+        ("mind", "1st_data/mirror_test/data-3/path-7", {}, "1st_data/mirror_test/data-3"),
+        ("mind", "3rd_data/action_space_test/data-126-0.4x-100", {}, "3rd_data/action_space_test/data-126"),
+        ("mind", "1st_data/mem_test/data-25", {}, "1st_data/mem_test/data-25"),
+        ("target", "scene_0003_custom_segment_100_300", {}, "scene_0003"),
+        ("target", "a walk", {}, "a walk"),
+        ("build", "planning/TSK_SP_90001_0", {"task": "planning"}, "AR_90001"),
+        ("build", "understanding/TSK_SU_90001", {"task": "understanding"}, "AR_90001"),
+        ("build", "creativity/TSK_CR_90001_2", {"task": "creativity"}, "AR_90001"),
+        ("build", "commonsense/TSK_SC_0001", {"task": "commonsense"}, "commonsense/TSK_SC_0001"),
+        ("closedloop", "navigation/goal-0000", {"task": "navigation"}, "navigation/goal-0000"),
+    ],
+)
+def test_by_its_id(suite: str, task: str, group: dict[str, Any], cluster: str) -> None:
+    assert suites.get(suite)().cluster_of(task, group) == cluster
+
+
+def test_a_suite_that_says_nothing_has_tasks_that_stand_alone() -> None:
+    class Quiet(Suite):
+        name = "quiet"
+
+    assert Quiet().cluster_of("a/b", {"location": "c"}) == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("row", "cluster"),
+    [
+        (BuildTask("TSK_SP_1_0", "planning", "detailed", "", architecture="AR_1_a_b"), "AR_1_a_b"),
+        (BuildTask("TSK_SR_1_0007", "reasoning", "same", "", metadata="MR12_RZ3RY2N1RX0"), "MR12"),
+        (BuildTask("TSK_SC_0001", "commonsense", "", ""), ""),
+    ],
+)
+def test_of_a_row_of_the_build_suite(row: BuildTask, cluster: str) -> None:
+    assert _cluster(row) == cluster

@@ -1,0 +1,189 @@
+"""Training: windows, cache, recipes, and a loop whose bytes an interruption does not change."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from worldgauge.core.actions import LOOP_WALK, Actions
+from worldgauge.core.episode import Episode, WorldFacts
+from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
+from worldgauge.core.geometry import Camera
+from worldgauge.core.video import Clip
+from worldgauge.nets.action_rows import mirror_of, row_width
+from worldgauge.training.cache import cached_clips
+from worldgauge.training.clip import TrainingClip, read_clips, training_sources
+from worldgauge.training.material import Material
+from worldgauge.training.proof import proof_of
+from worldgauge.training.recipe import Recipe, changed, named_recipe, recipe_of_text
+from worldgauge.training.windows import Windows
+
+TINY = Recipe(size=(16, 8), frames=2, past=4, channels=(8,), batch=4, steps=12, warm_up=2)
+
+
+def clip(number: int, frames: int = 30) -> TrainingClip:
+    """A stripe that moves to the side that the walker turns away from."""
+    rng = np.random.default_rng(number)
+    turn = rng.choice([-0.1, 0.0, 0.1], frames - 1)
+    wide = rng.integers(0, 256, (1, 400, 3), np.uint8).repeat(16, 0)
+    place = 200 + np.rint(np.cumsum([0, *turn]) * -20).astype(int)
+    shown = np.stack([wide[:, at : at + 32] for at in place])
+    values = np.zeros((frames - 1, len(LOOP_WALK)), np.float32)
+    values[:, LOOP_WALK.column("camera_yaw")] = turn
+    walk = Episode(
+        f"walk-{number}",
+        Clip.from_array(shown, 20.0),
+        np.tile(np.eye(4), (frames, 1, 1)),
+        Actions(LOOP_WALK, values),
+        Camera.from_horizontal_fov(32, 16, 90),
+        WorldFacts("made-up", {"seed": number // 2}),
+    )
+    return TrainingClip(walk, "made-up", "train", f"digest-{number}")
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+    ready = cached_clips([clip(n) for n in range(6)], TINY.size, tmp_path_factory.mktemp("cache"))
+    return Material(ready, (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0)
+
+
+def test_cached_frames_are_averages_over_areas(material: Material) -> None:
+    frames = clip(3).walk.clip.to_array().astype(float)
+    mean = frames.reshape(30, 8, 2, 16, 2, 3).mean((2, 4))
+    np.testing.assert_allclose(material.clips[3].frames, mean, atol=1)
+    assert not material.clips[3].rows[0].any()
+    np.testing.assert_allclose(material.clips[3].rows[1:, 2], clip(3).walk.actions.values[:, 2])
+
+
+def test_a_cache_is_read_again_and_damage_is_told(tmp_path: Path) -> None:
+    clips = [clip(n) for n in range(2)]
+    first = cached_clips(clips, (16, 8), tmp_path)
+    (file,) = tmp_path.rglob("*.npy")
+    made = file.stat().st_mtime_ns
+    again = cached_clips(clips, (16, 8), tmp_path)
+    assert file.stat().st_mtime_ns == made
+    np.testing.assert_array_equal(first[1].frames, again[1].frames)
+    file.write_bytes(file.read_bytes()[:200])
+    with pytest.raises(DataError, match="made again"):
+        cached_clips(clips, (16, 8), tmp_path)
+
+
+def test_windows_are_drawn_alike_and_cut_whole(material: Material) -> None:
+    windows = Windows(material.clips, 4, 8, material.mirror, 1)
+    one, other = windows.batch(3, 16), windows.batch(3, 16)
+    np.testing.assert_array_equal(one.frames, other.frames)
+    assert one.frames.shape == (16, 8, 8, 16, 3)
+    assert one.rows.shape == (16, 8, row_width(LOOP_WALK))
+    assert not np.array_equal(one.frames, windows.batch(4, 16).frames)
+    with pytest.raises(UsageError, match="windows need 31"):
+        Windows(material.clips, 4, 31, None, 1)
+
+
+def test_windows_hold_short_pasts_mirrors_and_no_actions(material: Material) -> None:
+    batch = Windows(material.clips, 4, 8, material.mirror, 1).batch(0, 400)
+    short = (batch.frames[:, :3] == batch.frames[:, 3:4]).all((1, 2, 3, 4)) & ~batch.rows[:, :4].any((1, 2))
+    assert 0.2 < short.mean() < 0.5  # some walks stand still by themselves
+    assert 0.05 < (~batch.rows.any((1, 2))).mean() < 0.25
+
+
+def test_proof_names_each_scene_once(material: Material) -> None:
+    (proof,) = proof_of(material.clips)
+    assert (proof.clips, proof.frames, len(proof.scenes), proof.unknown) == (6, 180, 3, 0)
+    assert set(proof.scenes) == {one.scene for one in material.clips}
+
+
+def test_recipes_are_typed() -> None:
+    assert named_recipe("mind-tiny").size == (64, 36)
+    assert changed(Recipe(), {"steps": "20", "size": "[32, 16]"}).size == (32, 16)
+    with pytest.raises(UnknownNameError, match="mind-tiny"):
+        named_recipe("mind-tin")
+    for text, told in (
+        ("stepz = 3", "Did you mean 'steps'"),
+        ("steps = 'many'", "give a value like"),
+        ("size = [65, 36]", r"\(64, 36\)"),
+        ("past = 2", "at least a step"),
+        ("stage = 'dream'", "regress, causal"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            recipe_of_text(text, "mine")
+    with pytest.raises(DataError, match="mine"):
+        recipe_of_text("steps =", "mine")
+
+
+def test_a_folder_without_training_clips_is_told(tmp_path: Path) -> None:
+    @training_sources.register("nothing")
+    def nothing(folder: Path, split: str) -> Iterator[TrainingClip]:
+        """No clips."""
+        yield from ()
+
+    with pytest.raises(UsageError, match="no nothing clips of the split 'train'"):
+        list(read_clips({"nothing": tmp_path}))
+
+
+torch = pytest.importorskip("torch")
+
+from worldgauge.models.outside.trained import Trained  # noqa: E402
+from worldgauge.training.loop import loop  # noqa: E402
+from worldgauge.training.loop.loop import train  # noqa: E402
+
+
+@pytest.mark.parametrize("stage", ["regress", "causal"])
+def test_an_interruption_changes_no_byte(
+    stage: str, material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = changed(TINY, {"stage": stage})
+    whole = train(recipe, material, tmp_path / "whole")
+    step = loop._step
+    left = [7]
+
+    def killed(*given: object) -> bool:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return step(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(loop, "SAVE_EVERY_S", -1.0)  # after every step
+    monkeypatch.setattr(loop, "_step", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, material, tmp_path / "again")
+    monkeypatch.setattr(loop, "_step", step)
+    again = train(recipe, material, tmp_path / "again")
+    assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def test_another_training_in_a_folder_is_refused(material: Material, tmp_path: Path) -> None:
+    train(changed(TINY, {"steps": 2}), material, tmp_path)
+    with pytest.raises(RunError, match=r"own = 0\.5, not 0\.25"):
+        train(changed(TINY, {"steps": 2, "own": 0.25}), material, tmp_path)
+
+
+def test_keys_are_learned(material: Material, tmp_path: Path) -> None:
+    recipe = changed(TINY, {"steps": 150, "batch": 16, "learning_rate": 0.003, "average": 0.9})
+    model = Trained(str(train(recipe, material, tmp_path)))
+    truth = clip(7).walk
+    frames = np.stack(list(truth.clip.resized(16, 8)))
+    from worldgauge.nets.action_rows import action_rows
+
+    errors = []
+    for sign in (1.0, -1.0):
+        values = truth.actions.values[9:15] * sign
+        rows = action_rows(Actions(LOOP_WALK, values))
+        drawn = np.concatenate(list(model._drawing.frames(frames[6:10], rows, 1)))
+        errors.append(np.square(drawn.astype(float) - frames[10:16]).mean())
+    assert errors[0] < errors[1]
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing", "other"])
+def test_damaged_checkpoints_are_told(damage: str, material: Material, tmp_path: Path) -> None:
+    folder = train(changed(TINY, {"steps": 2}), material, tmp_path)
+    weights = folder / "model.safetensors"
+    if damage == "cut":
+        weights.write_bytes(weights.read_bytes()[:500])
+    elif damage == "missing":
+        weights.unlink()
+    else:
+        config = folder / "config.json"
+        config.write_text(config.read_text().replace('"past": 4', '"past": 6'))
+    with pytest.raises(DataError, match="safetensors"):
+        Trained(str(folder))
