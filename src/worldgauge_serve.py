@@ -489,7 +489,9 @@ def last_length(rule: Any, most: int) -> int | None:
     return first + step * ((bound - first) // step) if bound >= first else None
 
 
-def continued(request: Any, rule: Any, draw: Callable[[Request], Any]) -> Iterator[np.ndarray[Any, Any]]:
+def continued(
+    request: Any, rule: Any, draw: Callable[[Request], Any], cuts: Sequence[int] = ()
+) -> Iterator[np.ndarray[Any, Any]]:
     """The answer to a question that may need several calls of a model, each going on from the last frame before it.
 
     Args:
@@ -498,7 +500,9 @@ def continued(request: Any, rule: Any, draw: Callable[[Request], Any]) -> Iterat
         draw: draw(part) answers one call with frames (part.horizon, H, W, 3), or yields them in chunks, and is left
             once there are enough. `part` is a question of a length that the rule allows, with a seed of its own: with
             the same one every call would make the same move. What it asks for beyond the end of `request` stands still
-            (`resting`). The context of a call after the first is the last two frames drawn.
+            (`resting`). The context of a call after the first is the last two frames that were kept.
+        cuts: Frames, counted from 0, that begin a new call; what a call drew beyond the next one is dropped. Such as
+            those of `request.prompts`, for a model that takes one text a call.
 
     Yields:
         `request.horizon` frames in all.
@@ -509,22 +513,26 @@ def continued(request: Any, rule: Any, draw: Callable[[Request], Any]) -> Iterat
     done, number = 0, 0
     last: Any = None
     while done < request.horizon:
-        left = 1 + request.horizon - done
+        end = min([cut for cut in cuts if cut > done] + [request.horizon])
+        left = 1 + end - done
         count = (next_length(rule, max(2, left)) or last_length(rule, left) or 1) - 1
         if count < 1:
             raise ValueError("lengths of %.80r allow no frame after the picture" % (rule,))
         made, got = draw(_part(request, number, done, count, last)), 0
         for chunk in [made] if isinstance(made, np.ndarray) else made:
+            kept = chunk[: max(0, end - done - got)]
             got += len(chunk)
-            last = chunk[-2:] if last is None or len(chunk) > 1 else np.concatenate([last[-1:], chunk])
+            if len(kept):
+                last = kept[-2:] if last is None or len(kept) > 1 else np.concatenate([last[-1:], kept])
             if got > count:
                 break
-            yield chunk[: request.horizon - done - (got - len(chunk))]
-            if done + got >= request.horizon and got < count:
-                return
+            yield kept
+            if done + got >= end and got < count:
+                got = count
+                break
         if got != count:
             raise ValueError("%d frames were drawn where a call was to make %d" % (got, count))
-        done, number = done + count, number + 1
+        done, number = min(done + count, end), number + 1
 
 
 def _part(request: Any, number: int, start: int, count: int, drawn: Any) -> Request:
@@ -545,7 +553,17 @@ def _part(request: Any, number: int, start: int, count: int, drawn: Any) -> Requ
     if poses is not None:
         poses = poses[np.minimum(np.arange(start, start + count), len(poses) - 1)]
     seed = int(np.random.SeedSequence([request.seed, number]).generate_state(1)[0])
-    return Request(context, count, seed, actions, poses, request.text, request.caption, task=request.task)
+    prompts = request.prompts and _said_within(request.prompts, start, count)
+    return Request(
+        context, count, seed, actions, poses, request.text, request.caption, task=request.task, prompts=prompts
+    )
+
+
+def _said_within(prompts: tuple[Prompt, ...], start: int, count: int) -> tuple[Prompt, ...]:
+    """The sentences that hold in `count` frames from frame `start` on, counted from there."""
+    said = [Prompt(max(0, frame - start), text) for frame, text in prompts if frame < start + count]
+    first = max((number for number, (frame, _) in enumerate(said) if frame == 0), default=0)
+    return tuple(said[first:])
 
 
 def _rule(rule: Any) -> tuple[int, int, int | None, Sequence[int]]:

@@ -1,5 +1,6 @@
 """Rules of lengths: worked by hand, against counting, and what cannot be meant; answers of several calls."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from worldgauge_serve import (
     Camera,
     Clip,
     Context,
+    Prompt,
     Request,
     continued,
     last_length,
@@ -81,7 +83,7 @@ def asked(horizon: int, space: ActionSpace = WALK) -> Request:
     return Request(context, horizon, 7, Actions(space, values), poses[3:], "Go.", "A room.", task="t")
 
 
-def parts_of(request: Request, rule: Any) -> tuple[list[Request], np.ndarray]:
+def parts_of(request: Request, rule: Any, cuts: tuple[int, ...] = ()) -> tuple[list[Request], np.ndarray]:
     """Each call that is made, which draws frames numbered on from 100, and all frames."""
     seen: list[Request] = []
 
@@ -90,7 +92,7 @@ def parts_of(request: Request, rule: Any) -> tuple[list[Request], np.ndarray]:
         seen.append(part)
         return (first + np.arange(part.horizon, dtype=np.uint8)).reshape(-1, 1, 1, 1).repeat(3, axis=3)
 
-    return seen, np.concatenate(list(continued(request, rule, draw)))
+    return seen, np.concatenate(list(continued(request, rule, draw, cuts)))
 
 
 def test_an_answer_of_several_calls() -> None:
@@ -109,6 +111,24 @@ def test_an_answer_of_several_calls() -> None:
     assert seen[1].poses[:, 0, 3].tolist() == [9, 10, 10, 10]
     assert {part.caption for part in seen} == {"A room."}
     assert len({part.seed for part in seen}) == 2
+
+
+def test_a_call_begins_at_every_cut_and_knows_what_holds_there() -> None:
+    request = replace(asked(10), prompts=(Prompt(0, "Go."), Prompt(3, "Turn."), Prompt(9, "Rest.")))
+    seen, frames = parts_of(request, "4n+1 to 5", (0, 3, 9, 40))
+    assert [part.horizon for part in seen] == [4, 4, 4, 4]
+    assert frames[:, 0, 0, 0].tolist() == [100, 101, 102, 104, 105, 106, 107, 108, 109, 112]
+    assert [None if part.prompts is None else part.prompts[0].text for part in seen] == [
+        "Go.",
+        "Turn.",
+        "Turn.",
+        "Rest.",
+    ]
+    assert seen[0].prompts == (Prompt(0, "Go."), Prompt(3, "Turn."))
+    assert seen[2].prompts == (Prompt(0, "Turn."), Prompt(2, "Rest."))
+    after = seen[1].context
+    assert after.clip.to_array()[:, 0, 0, 0].tolist() == [101, 102], "what was kept, not what was dropped"
+    assert after.poses[:, 0, 3].tolist() == [2, 3]
 
 
 def test_one_call_is_the_question_itself() -> None:

@@ -22,6 +22,7 @@ from worldgauge.engine.subjects import resolve_subject
 from worldgauge.models.adapters import image_to_video
 from worldgauge.models.adapters.image_to_video import ImageToVideo, spread_over
 from worldgauge.suites.closedloop.trial_questions import StepQuestions
+from worldgauge_serve import NotApplicable
 
 WORDS = "Walk forward 4.3 metres."
 ADAPTER = f"{image_to_video.__file__}:ImageToVideo"
@@ -113,6 +114,28 @@ def test_words_go_to_every_chunk() -> None:
     backend = Brighter()
     list(ImageToVideo("tiny", frames=4, prompt="A game.", backend=backend).rollout(request()))
     assert [asked[1] for asked in backend.asked] == [f"A game. {WORDS}"] * 3
+
+
+def test_a_chain_gives_each_sentence_calls_of_its_own() -> None:
+    backend = Brighter()
+    walk = np.zeros((7, 4), np.float32)
+    walk[:5, 0], walk[5:, 2] = 1, -0.5
+    asked = replace(request(), actions=Actions(LOOP_WALK, walk))
+    assert asked.prompts is not None
+    assert [said.frame for said in asked.prompts] == [0, 5]
+    frames = list(ImageToVideo("tiny", frames=4, chain=True, backend=backend).rollout(asked))
+    assert [len(part) for part in frames] == [3, 2, 2]
+    assert [said for _, said, _, _ in backend.asked] == [asked.prompts[i].text for i in (0, 0, 1)]
+    last = request().context.clip[-1]
+    np.testing.assert_array_equal(backend.asked[2][0], last + 5)
+    np.testing.assert_array_equal(frames[-1][-1], last + 7)
+
+
+def test_a_chain_needs_sentences_and_is_no_single_call() -> None:
+    with pytest.raises(NotApplicable, match="no sentences"):
+        list(ImageToVideo("tiny", frames=4, chain=True, backend=Brighter()).rollout(request()))
+    with pytest.raises(ValueError, match="give chain or spread"):
+        ImageToVideo("tiny", chain=True, spread=True, backend=Brighter())
 
 
 def test_the_caption_stands_between_the_words_where_it_is_wanted() -> None:

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, camera_control, continued
+from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control, continued
 
 DTYPES = ("bfloat16", "float16", "float32")
 KINDS = (".json", ".safetensors", ".txt", ".model")
@@ -35,8 +35,8 @@ KINDS = (".json", ".safetensors", ".txt", ".model")
 class ImageToVideo:
     """An image-to-video pipeline, chunk after chunk: each starts from the last frame of the one before.
 
-    Every chunk is given the words for the whole walk, and, unless `spread`, frames are taken one by one, at the rate of
-    the recording or at `fps`. Only safetensors are read, and no code that comes with weights is run.
+    Every chunk is given the words for the whole walk, or, with `chain`, the sentence that holds there. Unless `spread`,
+    frames are taken one by one, at the rate of the recording or at `fps`. Only safetensors are read, and no code that comes with weights is run.
 
     Args:
         pipeline: Folder, or an id of the model hub that is in the local cache.
@@ -49,6 +49,7 @@ class ImageToVideo:
             same seconds. By default its frames are taken at the rate of the recording.
         caption: Put the scene in a sentence between those words and the walk; a task that has none is skipped.
         call: Further arguments of the pipeline's call, such as {"guidance_scale": 5}.
+        chain: Start a new call wherever the walk is told a new sentence (`request.prompts`), with that sentence alone.
         spread: One call draws the whole horizon, and frames are taken evenly from it, as World-in-World does; no frame
             then belongs to one step.
         view: "panorama" for a pipeline that was trained on them.
@@ -75,18 +76,21 @@ class ImageToVideo:
         view: str = "perspective",
         caption: bool = False,
         fps: float | None = None,
+        chain: bool = False,
         backend: Any = None,
     ) -> None:
         if frames < 2:
             raise ValueError(f"image_to_video: frames is {frames}; a call makes the picture and at least 1 frame more")
         if size and not re.fullmatch(r"[1-9]\d*x[1-9]\d*", size):
             raise ValueError(f"image_to_video: size is {size!r}; give WIDTHxHEIGHT, such as 832x480")
+        if chain and spread:
+            raise ValueError("image_to_video: give chain or spread: one call that draws the whole walk has one text")
         _check_dtype(dtype)
         call = dict(call or {})
         self._backend = backend or _Diffusers(_folder(pipeline, download), steps, dtype, device, call)
         self._frames = frames
         self._prompt, self._caption = prompt, caption
-        self._spread = spread
+        self._spread, self._chain = spread, chain
         width, _, height = size.partition("x")
         self.spec = ModelSpec(
             Path(pipeline).name,
@@ -101,6 +105,7 @@ class ImageToVideo:
                 **self._backend.identity,
                 **{"frames": frames, "steps": steps, "prompt": prompt, "dtype": dtype, "call": call},
                 **({"spread": True} if spread else {}),
+                **({"chain": True} if chain else {}),
             },
         )
 
@@ -111,15 +116,24 @@ class ImageToVideo:
             ValueError: The pipeline draws another number or size of frames, or values that are not finite.
         """
         picture = request.context.clip[-1]
-        words = (self._prompt, request.caption if self._caption else None, request.text)
-        prompt = " ".join(each.strip() for each in words if each)
         if self._spread:
             seed = int(np.random.SeedSequence(request.seed).generate_state(1)[0])
-            yield self._drawn(picture, prompt, seed)[spread_over(self._frames, request.horizon)]
+            drawn = self._drawn(picture, self._words(request, request.text), seed)
+            yield drawn[spread_over(self._frames, request.horizon)]
             return
-        yield from continued(
-            request, (self._frames,), lambda part: self._drawn(part.context.clip[-1], prompt, part.seed)[1:]
-        )
+        if self._chain and not request.prompts:
+            raise NotApplicable("chain: this question has no sentences of single frames")
+
+        def draw(part: Request) -> NDArray[np.uint8]:
+            text = part.prompts[0].text if self._chain and part.prompts else part.text
+            return self._drawn(part.context.clip[-1], self._words(request, text), part.seed)[1:]
+
+        cuts = tuple(prompt.frame for prompt in request.prompts or ()) if self._chain else ()
+        yield from continued(request, (self._frames,), draw, cuts)
+
+    def _words(self, request: Request, text: str | None) -> str:
+        words = (self._prompt, request.caption if self._caption else None, text)
+        return " ".join(each.strip() for each in words if each)
 
     def _drawn(self, picture: NDArray[np.uint8], prompt: str, seed: int) -> NDArray[np.uint8]:
         made: NDArray[np.uint8] = self._backend(picture, prompt, self._frames, seed)
