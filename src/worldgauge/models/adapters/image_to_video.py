@@ -36,7 +36,8 @@ class ImageToVideo:
     """An image-to-video pipeline, chunk after chunk: each starts from the last frame of the one before.
 
     Every chunk is given the words for the whole walk, or, with `chain`, the sentence that holds there. Unless `spread`,
-    frames are taken one by one, at the rate of the recording or at `fps`. Only safetensors are read, and no code that comes with weights is run.
+    frames are taken one by one, at the rate of the recording or at `fps`. Only safetensors are read, and no code that
+    comes with weights is run.
 
     Args:
         pipeline: Folder, or an id of the model hub that is in the local cache.
