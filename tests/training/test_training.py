@@ -168,7 +168,7 @@ def test_keys_are_learned(material: Material, tmp_path: Path) -> None:
     errors = []
     for sign in (1.0, -1.0):
         values = truth.actions.values[9:15] * sign
-        rows = action_rows(Actions(LOOP_WALK, values))
+        rows = action_rows(Actions(LOOP_WALK, values), truth.camera)
         drawn = np.concatenate(list(model._drawing.frames(frames[6:10], rows, 1)))
         errors.append(np.square(drawn.astype(float) - frames[10:16]).mean())
     assert errors[0] < errors[1]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.actions import Actions, ActionSpace, motions
+from worldgauge.core.geometry import Camera, Panorama
 
 Rows = NDArray[np.float32]
+Told = Literal["keys", "motion", "both"]
+"""What a network is told of an action: the columns of its space, the nominal motion that they stand for, or both.
+With the keys alone it must learn from frames what each does; with the motion alone it answers any keys."""
 
 MOTION_SCALES = (0.1, 0.1, 0.1, 0.05, 0.05)
 """What counts as 1: metres forward, to the left and up, radians of yaw and of pitch, a frame."""
@@ -16,38 +22,42 @@ _EXCHANGED = (("left", "right"), ("look_left", "look_right"), ("turn_left", "tur
 _NEGATED = ("camera_yaw",)
 
 
-def action_rows(actions: Actions, *, hidden_motion: bool = False) -> Rows:
+def action_rows(actions: Actions, camera: Camera | Panorama, told: Told = "both") -> Rows:
     """Describe the action that leads to each frame after the first.
 
     Args:
         actions: T rows.
-        hidden_motion: Leave the nominal motion out (zeros), so that what a key does must be learned from frames.
+        camera: What sees: with a longer lens the same turn, or step to the side, moves more of the picture, so they are
+            told in multiples of what they are with a field of view of 90 degrees. Of a panorama nothing changes.
+        told: What is told.
 
     Returns:
-        (T, columns + 5): the columns of the action space, then the nominal motion in units of MOTION_SCALES.
+        (T, columns): the columns of the action space, then the nominal motion in units of MOTION_SCALES.
     """
-    nominal = np.zeros((len(actions), len(MOTION_SCALES)), np.float32)
-    if len(actions) and not hidden_motion:
-        nominal[:] = motions(actions) / np.array(MOTION_SCALES)
-    return np.concatenate([actions.values.astype(np.float32), nominal], axis=1)
+    nominal = motions(actions) / np.array(MOTION_SCALES)
+    if isinstance(camera, Camera):
+        nominal[:, 1:] *= camera.fx / (camera.width / 2)
+    parts = {"keys": (actions.values,), "motion": (nominal,), "both": (actions.values, nominal)}[told]
+    return np.concatenate([part.astype(np.float32) for part in parts], axis=1)
 
 
-def row_width(space: ActionSpace) -> int:
+def row_width(space: ActionSpace, told: Told = "both") -> int:
     """Columns of `action_rows`."""
-    return len(space) + len(MOTION_SCALES)
+    return (0 if told == "motion" else len(space)) + (0 if told == "keys" else len(MOTION_SCALES))
 
 
-def mirror_of(space: ActionSpace) -> Rows:
+def mirror_of(space: ActionSpace, told: Told = "both") -> Rows:
     """Find what a mirror, left to right, makes of `action_rows`: rows @ this.
 
     Args:
         space: Meaning of the columns.
+        told: What is told.
 
     Returns:
-        (columns + 5, columns + 5): an exchange of columns with signs, its own inverse.
+        (columns, columns): an exchange of columns with signs, its own inverse.
     """
-    width, names = row_width(space), [axis.name for axis in space.axes]
-    mirror = np.eye(width, dtype=np.float32)
+    names = [axis.name for axis in space.axes]
+    mirror = np.eye(row_width(space), dtype=np.float32)
     for one, other in _EXCHANGED:
         if one in names and other in names:
             pair = [names.index(one), names.index(other)]
@@ -55,4 +65,5 @@ def mirror_of(space: ActionSpace) -> Rows:
     turned = [names.index(name) for name in _NEGATED if name in names]
     for column in (*turned, len(space) + 1, len(space) + 3):  # of the motion: to the left, and yaw
         mirror[column, column] = -1
-    return mirror
+    kept = {"keys": slice(0, len(space)), "motion": slice(len(space), None), "both": slice(None)}[told]
+    return mirror[kept, kept]

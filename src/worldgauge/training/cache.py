@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import atomic_file, digest_of, dumps
-from worldgauge.nets.action_rows import Rows, action_rows
+from worldgauge.nets.action_rows import Rows, Told, action_rows
 from worldgauge.training.clip import TrainingClip
 
 SHARD_FRAMES = 2048
@@ -28,7 +28,7 @@ class CachedClip:
         source: Name of its training source.
         scene: Digest of its world, or None.
         frames: (T, H, W, 3) uint8, mapped.
-        rows: (T, columns + 5): what is told of the action that led to each frame; zeros for the first.
+        rows: (T, columns): what is told of the action that led to each frame; zeros for the first.
     """
 
     id: str
@@ -46,7 +46,7 @@ def cached_clips(
     size: tuple[int, int],
     folder: Path,
     *,
-    hidden_motion: bool = False,
+    told: Told = "both",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[CachedClip]:
     """Map the frames of clips. Those that are not in the cache are decoded first.
@@ -55,7 +55,7 @@ def cached_clips(
         clips: The clips.
         size: (width, height) of the frames, averaged over areas.
         folder: Folder of all caches. Each lies in a folder named by what it holds.
-        hidden_motion: As for `action_rows`.
+        told: As for `action_rows`.
         progress: Called with the number of clips that are ready, and of all.
 
     Returns:
@@ -76,7 +76,7 @@ def cached_clips(
         frames = _mapped(path, (sum(len(clip.walk) for clip in shard), size[1], size[0], 3))
         first = 0
         for clip in shard:
-            rows = action_rows(clip.walk.actions, hidden_motion=hidden_motion)
+            rows = action_rows(clip.walk.actions, clip.walk.camera, told)
             rows = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows])
             last = first + len(clip.walk)
             ready.append(CachedClip(clip.id, clip.source, clip.scene, frames[first:last], rows))

@@ -22,14 +22,14 @@ class Material:
         spaces: Names of their action spaces.
         columns: Columns of their rows.
         mirror: What a mirror makes of a row. None where nothing is mirrored.
-        fps: Frames a second.
+        fps: Frames a second; None where clips differ.
     """
 
     clips: Sequence[CachedClip]
     spaces: tuple[str, ...]
     columns: int
     mirror: Rows | None
-    fps: float
+    fps: float | None
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,14 @@ def read_material(
     clips = list(read_clips(sources))
     columns, rates = {one.walk.actions.space.axes for one in clips}, sorted({one.walk.clip.fps for one in clips})
     families = {tuple(axis.name for axis in axes) for axes in columns}
-    if len(families) > 1:
-        raise UsageError(f"the clips have {len(families)} kinds of actions; train on one at a time")
-    if len(rates) > 1:
-        raise UsageError(f"the clips have {' and '.join(f'{rate:g}' for rate in rates)} frames/s; train on one rate")
+    if len(families) > 1 and recipe.told != "motion":
+        raise UsageError(f"the clips have {len(families)} kinds of actions; train on one, or with told=motion")
+    if len(rates) > 1 and recipe.told != "motion":
+        raise UsageError(
+            f"the clips have {' and '.join(f'{rate:g}' for rate in rates)} frames/s; train on one rate, or with told=motion"
+        )
     space = clips[0].walk.actions.space
-    ready = cached_clips(clips, recipe.size, cache, hidden_motion=recipe.hidden_motion, progress=progress)
+    ready = cached_clips(clips, recipe.size, cache, told=recipe.told, progress=progress)
+    fps = rates[0] if len(rates) == 1 else None
     names = tuple(sorted({one.walk.actions.space.name for one in clips}))
-    return Material(ready, names, row_width(space), mirror_of(space), rates[0])
+    return Material(ready, names, row_width(space, recipe.told), mirror_of(space, recipe.told), fps)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, did_you_mean
+from worldgauge.nets.action_rows import Told
 
 Stage = Literal["regress", "causal"]
 
@@ -25,7 +26,8 @@ class Recipe:
         past: Past frames that the network sees, C.
         channels: Channels of each level of the network.
         blocks: Blocks a level.
-        hidden_motion: Do not tell what a key does.
+        told: What the network is told of an action: "keys", "motion" (the nominal one, so that walks by different keys and
+            at different rates can be trained on together) or "both".
         batch: Windows a step of training.
         steps: Steps of training.
         learning_rate: Of AdamW.
@@ -44,7 +46,7 @@ class Recipe:
     past: int = 8
     channels: tuple[int, ...] = (48, 96)
     blocks: int = 1
-    hidden_motion: bool = False
+    told: Told = "both"
     batch: int = 16
     steps: int = 700
     learning_rate: float = 1e-3
@@ -70,6 +72,7 @@ class Recipe:
             ("past", self.frames <= self.past <= 256, f"at least a step ({self.frames}), at most 256"),
             ("channels", bool(self.channels) and all(n % 8 == 0 and 8 <= n <= 4096 for n in self.channels),
              "multiples of 8"),
+            ("told", self.told in get_args(Told), f"one of {', '.join(get_args(Told))}"),
             ("blocks", 1 <= self.blocks <= 16, "1 to 16"),
             ("batch", 1 <= self.batch <= 65_536, "at least 1"),
             ("steps", 1 <= self.steps <= 10**8, "at least 1"),

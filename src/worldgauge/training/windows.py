@@ -24,7 +24,7 @@ class Batch(NamedTuple):
 
     Attributes:
         frames: (B, T, H, W, 3) uint8.
-        rows: (B, T, columns + 5): what led to each frame.
+        rows: (B, T, columns): what led to each frame.
     """
 
     frames: NDArray[np.uint8]

@@ -46,17 +46,17 @@ class Trained:
         self.spec = ModelSpec(
             f"trained-{place.resolve().name}",
             frame_size=tuple(config["size"]),
-            fps=float(config["fps"]),
+            fps=config["fps"] if config["told"] != "motion" else None,
             max_context=self._drawing.net.shape.past,
             chunk=self._drawing.net.shape.frames,
-            action_spaces=tuple(config["action_spaces"]),
+            action_spaces=tuple(config["action_spaces"]) if config["told"] != "motion" else None,
             settings={
                 "config": digest_of_file(place / CONFIG),
                 "weights": digest_of_file(place / WEIGHTS),
                 "steps": self._drawing.steps,
             },
         )
-        self._hidden_motion = bool(config["hidden_motion"])
+        self._told = config["told"]
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Draw the frames that follow a context.
@@ -72,10 +72,12 @@ class Trained:
         """
         assert request.actions is not None
         actions = request.actions
-        if row_width(actions.space) != self._drawing.net.shape.columns:
+        if row_width(actions.space, self._told) != self._drawing.net.shape.columns:
             raise NotApplicableError(
                 f"'{self.spec.name}' was trained on actions of {', '.join(self.spec.action_spaces or ())}, "
                 f"not '{actions.space.name}'"
             )
-        rows = action_rows(actions, hidden_motion=self._hidden_motion)
+        if self._told == "motion" and not any(any(axis.motion) for axis in actions.space.axes):
+            raise NotApplicableError(f"actions of '{actions.space.name}' move no camera, and '{self.spec.name}' is one")
+        rows = action_rows(actions, request.context.camera, self._told)
         yield from self._drawing.frames(request.context.clip.to_array(), rows, request.seed)

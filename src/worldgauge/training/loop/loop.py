@@ -175,7 +175,7 @@ def _write_checkpoint(out: Path, recipe: Recipe, material: Material, state: Trai
         "seconds": round(state.seconds, 1),
         "network": asdict(shape_of(recipe, material.columns)),
         "denoising_steps": 0 if recipe.stage == "regress" else recipe.denoising_steps,
-        "hidden_motion": recipe.hidden_motion,
+        "told": recipe.told,
         "size": list(recipe.size),
         "fps": material.fps,
         "action_spaces": list(material.spaces),
