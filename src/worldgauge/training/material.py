@@ -74,9 +74,8 @@ def read_material(
     if len(families) > 1 and recipe.told != "motion":
         raise UsageError(f"the clips have {len(families)} kinds of actions; train on one, or with told=motion")
     if len(rates) > 1 and recipe.told != "motion":
-        raise UsageError(
-            f"the clips have {' and '.join(f'{rate:g}' for rate in rates)} frames/s; train on one rate, or with told=motion"
-        )
+        several = " and ".join(f"{rate:g}" for rate in rates)
+        raise UsageError(f"the clips have {several} frames/s; train on one rate, or with told=motion")
     space = clips[0].walk.actions.space
     ready = cached_clips(clips, recipe.size, cache, told=recipe.told, progress=progress)
     fps = rates[0] if len(rates) == 1 else None

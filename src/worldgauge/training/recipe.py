@@ -26,8 +26,8 @@ class Recipe:
         past: Past frames that the network sees, C.
         channels: Channels of each level of the network.
         blocks: Blocks a level.
-        told: What the network is told of an action: "keys", "motion" (the nominal one, so that walks by different keys and
-            at different rates can be trained on together) or "both".
+        told: What the network is told of an action: "keys", "motion" (the nominal one, so that walks by different keys
+            and at different rates can be trained on together) or "both".
         batch: Windows a step of training.
         steps: Steps of training.
         learning_rate: Of AdamW.
