@@ -12,6 +12,7 @@ from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageE
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
 from worldgauge.nets.action_rows import mirror_of, row_width
+from worldgauge.nets.memory import memories
 from worldgauge.training.cache import cached_clips
 from worldgauge.training.clip import TrainingClip, read_clips, training_sources
 from worldgauge.training.material import Material
@@ -103,12 +104,45 @@ def test_recipes_are_typed() -> None:
         ("steps = 'many'", "give a value like"),
         ("size = [65, 36]", r"\(64, 36\)"),
         ("past = 2", "at least a step"),
-        ("stage = 'dream'", "regress, causal"),
+        ("head = 'dream'", "moving, plain"),
     ):
         with pytest.raises(UsageError, match=told):
             recipe_of_text(text, "mine")
     with pytest.raises(DataError, match="mine"):
         recipe_of_text("steps =", "mine")
+
+
+def test_a_stage_has_its_own_keys_in_a_recipe() -> None:
+    text = "steps = 9\nbatch = 3\n[init]\nsteps = 4"
+    assert recipe_of_text(text, "mine").steps == 9
+    init = recipe_of_text(text, "mine", "init")
+    assert (init.stage, init.steps, init.batch) == ("init", 4, 3)
+    assert recipe_of_text(text, "mine", "distil").steps == 9
+    with pytest.raises(UsageError, match=r"mine, \[init\]: no key 'stepz'"):
+        recipe_of_text("[init]\nstepz = 4", "mine")
+
+
+def test_windows_fetch_frames_of_their_clip(material: Material) -> None:
+    memory = memories.get("fetched")(2)
+    windows = Windows(material.clips, 4, 10, material.mirror, 1, 2, memory)
+    batch = windows.batch(0, 60)
+    assert batch.fetched.shape == (60, 3, 2, 8, 16, 3)
+    assert batch.relative.shape == (60, 3, 2, 5)
+    known = np.concatenate([clip.frames for clip in material.clips])
+    known = np.concatenate([known, known[:, :, ::-1]]).reshape(-1, 8 * 16 * 3)
+    shown = batch.fetched[:5].reshape(30, -1)
+    assert all((known == one).all(1).any() for one in shown)
+    plain = Windows(material.clips, 4, 10, material.mirror, 1, 2).batch(0, 60)
+    np.testing.assert_array_equal(plain.frames, batch.frames)
+    assert plain.fetched.shape[2] == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["mind-tiny", "mind-tiny-fetched", "causal-tiny", "causal-tiny-fetched", "causal-tiny-state"]
+)
+def test_recipes_that_come_with_worldgauge(name: str) -> None:
+    for stage in ("", "init", "distil"):
+        assert named_recipe(name, stage).size == (64, 36)
 
 
 def test_a_folder_without_training_clips_is_told(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def train(
         print_json(checkpoint=str(out), trained=not dry_run, **facts)
         return
     print_text(
-        f"{facts['clips']} clips, {facts['frames']} frames: {facts['windows']} windows of {made.window} frames, "
+        f"{facts['clips']} clips, {facts['frames']} frames: {facts['windows']} windows of {made.length} frames, "
         f"{made.steps} steps of {made.batch}"
     )
     if not dry_run:
@@ -224,7 +224,7 @@ def _show_calibration(study: CalibrationStudy, model: str, out: Path, page: Path
 
 def _facts(material: Material, recipe: Recipe) -> dict[str, int]:
     lengths = [len(clip) for clip in material.clips]
-    windows = sum(max(0, length - recipe.window + 1) for length in lengths)
+    windows = sum(max(0, length - recipe.length + 1) for length in lengths)
     return {"clips": len(lengths), "frames": sum(lengths), "windows": windows, "steps": recipe.steps}
 
 

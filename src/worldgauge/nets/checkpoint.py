@@ -28,12 +28,13 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     write_file(path, safetensors.torch.save(plain))
 
 
-def load_tensors(path: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def load_tensors(path: Path, like: Mapping[str, Tensor], part: str = "") -> dict[str, Tensor]:
     """Read tensors of known names, shapes and types.
 
     Args:
         path: The file.
         like: Tensors of these names, shapes and types are expected, no others.
+        part: What stands before their names in the file; others are left alone.
 
     Returns:
         Tensors by name, on the CPU.
@@ -43,17 +44,17 @@ def load_tensors(path: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """
     try:
         with safetensors.safe_open(path, "pt") as file:
-            there = set(file.keys())
+            there = {name.removeprefix(part) for name in file.keys() if name.startswith(part)}  # noqa: SIM118
             for name in sorted(there ^ like.keys()):
                 raise DataError(f"{path}: tensor '{name}' is {'not known' if name in there else 'missing'}")
             for name, wanted in like.items():
-                shape, kind = tuple(file.get_slice(name).get_shape()), file.get_slice(name).get_dtype()
+                shape, kind = tuple(file.get_slice(part + name).get_shape()), file.get_slice(part + name).get_dtype()
                 if shape != tuple(wanted.shape) or kind != _KINDS[wanted.dtype]:
                     raise DataError(
                         f"{path}: tensor '{name}' is {kind} {shape} in place of {_KINDS[wanted.dtype]} "
                         f"{tuple(wanted.shape)}"
                     )
-            found = {name: file.get_tensor(name) for name in like}
+            found = {name: file.get_tensor(part + name) for name in like}
     except FileNotFoundError:
         raise DataError(f"{path} is missing") from None
     except (OSError, safetensors.SafetensorError) as error:
@@ -64,4 +65,11 @@ def load_tensors(path: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-_KINDS = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.uint8: "U8", torch.bfloat16: "BF16"}
+_KINDS = {
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.float64: "F64",
+    torch.int64: "I64",
+    torch.uint8: "U8",
+    torch.bfloat16: "BF16",
+}

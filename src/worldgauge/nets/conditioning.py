@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from worldgauge.nets.reckoning import POSE
+
 
 class StepEmbedding(nn.Module):
     """Embed a step: e = MLP(sines of its level) + A(its actions), A's last layer zero at first.
@@ -18,27 +20,32 @@ class StepEmbedding(nn.Module):
         width: Size of e.
         columns: Numbers that describe the action of one frame.
         frames: Frames a step.
+        fetched: Frames fetched from memory, M; their poses are told too.
     """
 
-    def __init__(self, width: int, columns: int, frames: int) -> None:
+    def __init__(self, width: int, columns: int, frames: int, fetched: int = 0) -> None:
         super().__init__()
         self.level = nn.Sequential(nn.Linear(_SINES, width), nn.SiLU(), nn.Linear(width, width))
         self.actions = nn.Sequential(nn.Linear(columns * frames, width), nn.SiLU(), nn.Linear(width, width))
         last = self.actions[-1]
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
+        self.fetched = nn.Linear(POSE * fetched, width) if fetched else None
 
-    def forward(self, t: Tensor, rows: Tensor) -> Tensor:
+    def forward(self, t: Tensor, rows: Tensor, relative: Tensor | None = None) -> Tensor:
         """Embed steps.
 
         Args:
             t: Levels (...,).
             rows: (..., K, columns) actions that lead to the frames of each step.
+            relative: (..., M, 5) poses of fetched frames. None for steps that nothing is fetched for.
 
         Returns:
             (..., width).
         """
         embedded: Tensor = self.level(_sines(t)) + self.actions(rows.flatten(-2))
+        if self.fetched is not None and relative is not None:
+            embedded = embedded + self.fetched(relative.flatten(-2))
         return embedded
 
 

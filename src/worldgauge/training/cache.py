@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.actions import motions
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import atomic_file, digest_of, dumps
 from worldgauge.nets.action_rows import Rows, Told, action_rows
+from worldgauge.nets.reckoning import POSE, Poses, reckoned
 from worldgauge.training.clip import TrainingClip
 
 SHARD_FRAMES = 2048
@@ -29,6 +31,7 @@ class CachedClip:
         scene: Digest of its world, or None.
         frames: (T, H, W, 3) uint8, mapped.
         rows: (T, columns): what is told of the action that led to each frame; zeros for the first.
+        poses: (T, 5) reckoned from the actions.
     """
 
     id: str
@@ -36,6 +39,7 @@ class CachedClip:
     scene: str | None
     frames: NDArray[np.uint8]
     rows: Rows
+    poses: Poses
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -79,7 +83,8 @@ def cached_clips(
             rows = action_rows(clip.walk.actions, clip.walk.camera, told)
             rows = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows])
             last = first + len(clip.walk)
-            ready.append(CachedClip(clip.id, clip.source, clip.scene, frames[first:last], rows))
+            poses = np.concatenate([np.zeros((1, POSE)), reckoned(motions(clip.walk.actions))])
+            ready.append(CachedClip(clip.id, clip.source, clip.scene, frames[first:last], rows, poses))
             first = last
         progress(len(ready), len(clips))
     return ready

@@ -12,7 +12,8 @@ from typing import Any, Literal, get_args
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, did_you_mean
 from worldgauge.nets.action_rows import Told
 
-Stage = Literal["regress", "causal"]
+Head = Literal["moving", "plain"]
+Init = Literal["ode", "consistency"]
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,27 @@ class Recipe:
     """What is trained, and how.
 
     Attributes:
-        stage: "regress" (the step is guessed at once) or "causal" (levels of noise, the past clean).
+        stage: Name of the stage, such as "regress" (a step is guessed at once) or "causal" (at levels of noise).
+        architecture: Name of the architecture.
+        codec: Name of the codec; "pixels" for none.
+        memory: Name of the memory.
+        head: "moving" or "plain".
         size: (width, height) in pixels, multiples of 4.
         frames: Frames a step, K.
         past: Past frames that the network sees, C.
-        channels: Channels of each level of the network.
+        drawn: Steps of a window that come after its past.
+        fetched: Frames that a memory fetches for a step, where it fetches any.
+        channels: Channels of each level of a `conv`.
         blocks: Blocks a level.
+        patch: Pixels of a place of a `causal`, across and down.
+        width: Size of a token.
+        depth: Blocks.
+        heads: Heads of attention.
+        window: Steps within sight, the own one counted.
+        latent_planes: Planes of a frame in the codec "tiny".
+        codec_width: Channels inside it.
+        codec_steps: Steps of its training, with 32 frames each.
+        codec_folder: Folder of the autoencoder for the codec "diffusers".
         told: What the network is told of an action: "keys", "motion" (the nominal one, so that walks by different keys
             and at different rates can be trained on together) or "both".
         batch: Windows a step of training.
@@ -35,17 +51,36 @@ class Recipe:
         decay: Weight decay.
         clip_norm: Largest norm of a gradient.
         average: Decay of the average of the weights, which is what is kept.
-        own: Share of windows whose last past step is the model's own.
+        own: Share of windows whose last past step is the model's own. Only `conv` has such.
+        trajectories: Windows that the stage `init` lets its teacher draw.
+        init: "ode" (from the teacher's ways down) or "consistency" (from neighbouring levels).
+        critic_steps: Steps of the critic for one of the student, in the stage `distil`.
+        guidance: Of the teacher, on actions, in the stage `distil`.
         denoising_steps: Steps of the sampler that a checkpoint is used with.
         seed: Seed of weights and draws.
     """
 
-    stage: Stage = "regress"
+    stage: str = "regress"
+    architecture: str = "conv"
+    codec: str = "pixels"
+    memory: str = "window"
+    head: Head = "moving"
     size: tuple[int, int] = (64, 36)
     frames: int = 4
     past: int = 8
+    drawn: int = 2
+    fetched: int = 2
     channels: tuple[int, ...] = (48, 96)
     blocks: int = 1
+    patch: int = 4
+    width: int = 128
+    depth: int = 4
+    heads: int = 4
+    window: int = 8
+    latent_planes: int = 16
+    codec_width: int = 32
+    codec_steps: int = 2000
+    codec_folder: str = ""
     told: Told = "both"
     batch: int = 16
     steps: int = 700
@@ -55,6 +90,10 @@ class Recipe:
     clip_norm: float = 1.0
     average: float = 0.999
     own: float = 0.5
+    trajectories: int = 64
+    init: Init = "ode"
+    critic_steps: int = 5
+    guidance: float = 3.0
     denoising_steps: int = 1
     seed: int = 0
 
@@ -65,7 +104,8 @@ class Recipe:
             UsageError: A value is out of range.
         """
         for name, fine, rule in (
-            ("stage", self.stage in get_args(Stage), f"one of {', '.join(get_args(Stage))}"),
+            ("head", self.head in get_args(Head), f"one of {', '.join(get_args(Head))}"),
+            ("init", self.init in get_args(Init), f"one of {', '.join(get_args(Init))}"),
             ("size", len(self.size) == 2 and all(8 <= side <= 4096 and side % 4 == 0 for side in self.size),
              f"width and height, multiples of 4 such as {_nearest(self.size)}"),
             ("frames", 1 <= self.frames <= 64, "1 to 64"),
@@ -73,6 +113,19 @@ class Recipe:
             ("channels", bool(self.channels) and all(n % 8 == 0 and 8 <= n <= 4096 for n in self.channels),
              "multiples of 8"),
             ("told", self.told in get_args(Told), f"one of {', '.join(get_args(Told))}"),
+            ("drawn", 2 <= self.drawn <= 256, "2 to 256"),
+            ("fetched", 1 <= self.fetched <= 64, "1 to 64"),
+            ("patch", 1 <= self.patch <= 64, "1 to 64"),
+            ("width", 8 <= self.width <= 8192, "8 to 8192"),
+            ("depth", 1 <= self.depth <= 128, "1 to 128"),
+            ("heads", 1 <= self.heads <= 256, "1 to 256"),
+            ("window", 2 <= self.window <= 4096, "at least 2"),
+            ("latent_planes", 1 <= self.latent_planes <= 256, "1 to 256"),
+            ("codec_width", 8 <= self.codec_width <= 1024, "8 to 1024"),
+            ("codec_steps", self.codec_steps >= 1, "at least 1"),
+            ("trajectories", 1 <= self.trajectories <= 10**6, "at least 1"),
+            ("critic_steps", 1 <= self.critic_steps <= 100, "1 to 100"),
+            ("guidance", 0 <= self.guidance <= 100, "0 to 100"),
             ("blocks", 1 <= self.blocks <= 16, "1 to 16"),
             ("batch", 1 <= self.batch <= 65_536, "at least 1"),
             ("steps", 1 <= self.steps <= 10**8, "at least 1"),
@@ -86,16 +139,17 @@ class Recipe:
                 raise UsageError(f"recipe: {name} is {getattr(self, name)!r}; give {rule}")
 
     @property
-    def window(self) -> int:
-        """Frames of a training window: the past and two steps, of which the first may be the model's own."""
-        return self.past + 2 * self.frames
+    def length(self) -> int:
+        """Frames of a training window: the past and the steps that are drawn."""
+        return self.past + self.drawn * self.frames
 
 
-def named_recipe(name: str) -> Recipe:
+def named_recipe(name: str, stage: str = "") -> Recipe:
     """Read a recipe that comes with worldgauge, or one in a file.
 
     Args:
         name: Name, or path of a TOML file.
+        stage: Another stage than the recipe's; keys in a table of its name hold in place of the others.
 
     Raises:
         UnknownNameError: There is no recipe or file of that name.
@@ -107,20 +161,21 @@ def named_recipe(name: str) -> Recipe:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
             raise DataError(f"{path}: {error.strerror}") from None
-        return recipe_of_text(text, str(path))
+        return recipe_of_text(text, str(path), stage)
     own = {one.name.removesuffix(".toml"): one for one in resources.files("worldgauge.training.recipes").iterdir()}
     own = {key: one for key, one in own.items() if one.name.endswith(".toml")}
     if name not in own:
         raise UnknownNameError("recipe", name, sorted(own))
-    return recipe_of_text(own[name].read_text(encoding="utf-8"), name)
+    return recipe_of_text(own[name].read_text(encoding="utf-8"), name, stage)
 
 
-def recipe_of_text(text: str, where: str) -> Recipe:
+def recipe_of_text(text: str, where: str, stage: str = "") -> Recipe:
     """Read a recipe from TOML.
 
     Args:
         text: The TOML.
         where: Its name in messages.
+        stage: Another stage than the recipe's; keys in a table of its name hold in place of the others.
 
     Raises:
         DataError: It is no TOML, or holds other keys.
@@ -130,7 +185,13 @@ def recipe_of_text(text: str, where: str) -> Recipe:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where}: {error}") from None
-    return changed(Recipe(), values, where)
+    tables = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
+    made = changed(Recipe(), values, where)
+    for name, table in tables.items():
+        changed(made, table, f"{where}, [{name}]")
+    if not stage:
+        return made
+    return changed(made, {"stage": stage, **tables.get(stage, {})}, f"{where}, [{stage}]")
 
 
 def changed(recipe: Recipe, values: Mapping[str, Any], where: str = "recipe") -> Recipe:

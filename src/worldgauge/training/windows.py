@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError
 from worldgauge.nets.action_rows import Rows
+from worldgauge.nets.memory import Memory
+from worldgauge.nets.reckoning import POSE, Poses, in_mirror, seen_from
 from worldgauge.training.cache import CachedClip
 
 SHORT_PAST = 0.25
@@ -25,10 +27,14 @@ class Batch(NamedTuple):
     Attributes:
         frames: (B, T, H, W, 3) uint8.
         rows: (B, T, columns): what led to each frame.
+        fetched: (B, S, M, H, W, 3) uint8 frames that a memory fetched for each step after the past; M may be 0.
+        relative: (B, S, M, 5) their poses as seen from the end of the step.
     """
 
     frames: NDArray[np.uint8]
     rows: Rows
+    fetched: NDArray[np.uint8]
+    relative: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Windows:
         length: Frames of a window in all.
         mirror: What a mirror makes of `rows`. None where nothing is mirrored, such as of words or an arm.
         seed: Seed of all draws.
+        step: Frames a step, K, for memories that fetch frames for each.
+        memory: What fetches frames of the same clip.
 
     Raises:
         UsageError: Every clip is shorter than a window.
@@ -51,6 +59,8 @@ class Windows:
     length: int
     mirror: Rows | None
     seed: int
+    step: int = 4
+    memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         if not self.usable:
@@ -72,7 +82,7 @@ class Windows:
         rng = np.random.default_rng([self.seed, step])
         clips = self.usable
         starts = np.cumsum([0, *(len(clip) - self.length + 1 for clip in clips)])
-        frames, rows = [], []
+        frames, rows, fetched, relative = [], [], [], []
         for place in rng.integers(starts[-1], size=count):
             number = int(np.searchsorted(starts, place, side="right")) - 1
             at = int(place - starts[number])
@@ -88,4 +98,28 @@ class Windows:
                 seen, told = seen[:, :, ::-1], told @ self.mirror
             frames.append(seen)
             rows.append(told)
-        return Batch(np.stack(frames), np.stack(rows).astype(np.float32))
+            recalled, poses = self._recalled(clips[number], at, bool(short))
+            turned = bool(mirrored) and self.mirror is not None
+            fetched.append(recalled[..., ::-1, :] if turned else recalled)
+            relative.append(in_mirror(poses) if turned else poses)
+        told_poses = np.stack(relative).astype(np.float32)
+        return Batch(np.stack(frames), np.stack(rows).astype(np.float32), np.stack(fetched), told_poses)
+
+    def _recalled(self, clip: CachedClip, at: int, short: bool) -> tuple[NDArray[np.uint8], Poses]:
+        """Frames that are fetched for each step of a window that begins at a frame, and where they were taken.
+
+        What the network sees anyhow, its past, is not fetched again. In a short window only one frame was ever seen.
+        """
+        steps, first = (self.length - self.past) // self.step, at + self.past
+        if not self.memory.frames:
+            return np.zeros((steps, 0, *clip.frames.shape[1:]), np.uint8), np.zeros((steps, 0, POSE))
+        numbers, poses = [], []
+        for step in range(steps):
+            here = clip.poses[first + (step + 1) * self.step - 1]
+            known = slice(first - 1, first) if short else slice(0, max(1, at + step * self.step))
+            picks = self.memory.picks(clip.poses[known], here) + known.start
+            numbers.append(picks)
+            poses.append(seen_from(clip.poses[picks], here))
+        return np.array(clip.frames[np.concatenate(numbers)]).reshape(
+            steps, self.memory.frames, *clip.frames.shape[1:]
+        ), np.stack(poses)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableError, UsageError
+import numpy as np
+
+from worldgauge.core.actions import motions
+from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableError, UnknownNameError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.io import digest_of_file, read_json_object
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
 from worldgauge.nets.action_rows import action_rows, row_width
+from worldgauge.nets.reckoning import POSE, reckoned
+
+if TYPE_CHECKING:
+    from worldgauge.nets.drawing import Question, Sampling
 
 
 @models.register("trained")
@@ -20,41 +28,75 @@ class Trained:
     Args:
         folder: Folder of the checkpoint.
         steps: Denoising steps in place of the checkpoint's. Networks of the stage "regress" have none.
+        memory: "window" fetches the last frame in place of those that the memory picks. None for the trained memory.
+        window: Steps within sight in place of the network's own, at most as many.
+        guidance: How far guesses go away from those without actions; 1 leaves them.
+        stabilise: Level of noise that is added to what was drawn before it is gone on from, such as 0.05.
+        weights: "ema", the running average, or "last", those of the last step.
+        device: Where it runs, such as "cuda"; the CPU by default.
+        precision: "float32" or "bfloat16".
+        codec: Folder of the autoencoder of a network that was trained with an adopted one.
 
     Raises:
         MissingExtraError: torch is not installed.
         DataError: The folder holds no checkpoint, or a damaged one.
-        UsageError: Denoising steps for a network that takes none.
+        UsageError: A setting does not go with the network.
     """
 
-    def __init__(self, folder: str, steps: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        steps: int | None = None,
+        memory: str | None = None,
+        window: int | None = None,
+        guidance: float = 1.0,
+        stabilise: float = 0.0,
+        weights: str = "ema",
+        device: str = "",
+        precision: str = "float32",
+        codec: str = "",
+    ) -> None:
         try:
-            from worldgauge.nets.drawing import CONFIG, FORMAT, WEIGHTS, Drawing
+            from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS, open_drawing
         except ImportError:
             raise MissingExtraError("model 'trained'", "train") from None
         place = Path(folder).expanduser()
         config = read_json_object(place / CONFIG)
         if config.get("format") != FORMAT or "network" not in config:
             raise DataError(f"{place / CONFIG}: no finished checkpoint of 'worldgauge train' ({FORMAT})")
-        self._drawing = Drawing.open(place, config)
-        if steps is not None:
-            if self._drawing.steps == 0:
-                raise UsageError("trained: leave steps out: this network draws a step at once")
-            if not 1 <= steps <= 1000:
-                raise UsageError(f"trained: steps is {steps}; give 1 to 1000")
-            self._drawing.steps = steps
+        if precision not in ("float32", "bfloat16"):
+            raise UnknownNameError("precision", precision, ["float32", "bfloat16"])
+        if not 0 <= stabilise < 1 or not 0 <= guidance <= 100:
+            raise UsageError(f"trained: guidance is {guidance}, stabilise {stabilise}; give 0 to 100, and 0 to below 1")
+        self._drawing = open_drawing(
+            place,
+            config,
+            codec_folder=Path(codec).expanduser() if codec else None,
+            window=window,
+            last=_is_last(weights),
+            device=_device(device),
+            half=precision == "bfloat16",
+        )
+        self._drawing.sampling = self._sampling(steps, memory, guidance, stabilise)
+        told: dict[str, Any] = {
+            "config": digest_of_file(place / CONFIG),
+            "weights": digest_of_file(place / WEIGHTS),
+            "steps": self._drawing.sampling.steps,
+        }
+        if (place / CODEC).exists():
+            told["codec"] = digest_of_file(place / CODEC)
+        changed = {"memory": memory, "window": window, "guidance": guidance, "stabilise": stabilise}
+        changed |= {"of": weights, "precision": precision}
+        usual = {"memory": None, "window": None, "guidance": 1.0, "stabilise": 0.0, "of": "ema", "precision": "float32"}
+        told |= {name: value for name, value in changed.items() if value != usual[name]}
         self.spec = ModelSpec(
             f"trained-{place.resolve().name}",
             frame_size=tuple(config["size"]),
             fps=config["fps"] if config["told"] != "motion" else None,
-            max_context=self._drawing.net.shape.past,
-            chunk=self._drawing.net.shape.frames,
+            max_context=self._drawing.most or None,
+            chunk=self._drawing.chunk,
             action_spaces=tuple(config["action_spaces"]) if config["told"] != "motion" else None,
-            settings={
-                "config": digest_of_file(place / CONFIG),
-                "weights": digest_of_file(place / WEIGHTS),
-                "steps": self._drawing.steps,
-            },
+            settings=told,
         )
         self._told = config["told"]
 
@@ -70,14 +112,83 @@ class Trained:
         Raises:
             NotApplicableError: Actions with other columns than those it was trained on.
         """
+        for (chunk,) in self._drawing.batch([self._question(request)]):
+            yield chunk
+
+    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
+        """Draw what follows each of several contexts; those of one length and horizon side by side.
+
+        Args:
+            requests: The requests.
+
+        Returns:
+            The chunks of each request, in order.
+
+        Raises:
+            NotApplicableError: Actions with other columns than those it was trained on.
+        """
+        asked = [self._question(request) for request in requests]
+        answers: list[list[Frames]] = [[] for _ in asked]
+        alike: dict[tuple[int, int], list[int]] = {}
+        for number, question in enumerate(asked):
+            alike.setdefault((len(question.past), len(question.rows)), []).append(number)
+        for numbers in alike.values():
+            for chunks in self._drawing.batch([asked[number] for number in numbers]):
+                for number, chunk in zip(numbers, chunks, strict=True):
+                    answers[number].append(chunk)
+        return answers
+
+    def _question(self, request: RolloutRequest) -> Question:
+        from worldgauge.nets.drawing import Question
+
         assert request.actions is not None
-        actions = request.actions
-        if row_width(actions.space, self._told) != self._drawing.net.shape.columns:
+        future, past, camera = request.actions, request.context.actions, request.context.camera
+        if row_width(future.space, self._told) != self._drawing.net.shape.columns:
             raise NotApplicableError(
                 f"'{self.spec.name}' was trained on actions of {', '.join(self.spec.action_spaces or ())}, "
-                f"not '{actions.space.name}'"
+                f"not '{future.space.name}'"
             )
-        if self._told == "motion" and not any(any(axis.motion) for axis in actions.space.axes):
-            raise NotApplicableError(f"actions of '{actions.space.name}' move no camera, and '{self.spec.name}' is one")
-        rows = action_rows(actions, request.context.camera, self._told)
-        yield from self._drawing.frames(request.context.clip.to_array(), rows, request.seed)
+        if self._told == "motion" and not any(any(axis.motion) for axis in future.space.axes):
+            raise NotApplicableError(f"actions of '{future.space.name}' move no camera, and '{self.spec.name}' is one")
+        rows = action_rows(future, camera, self._told)
+        led = np.zeros((len(past) + 1, rows.shape[1]), np.float32)
+        if row_width(past.space, self._told) == rows.shape[1]:
+            led[1:] = action_rows(past, camera, self._told)
+        poses = np.concatenate([np.zeros((1, POSE)), reckoned(np.concatenate([motions(past), motions(future)]))])
+        return Question(request.context.clip.to_array(), rows, request.seed, led, poses)
+
+    def _sampling(self, steps: int | None, memory: str | None, guidance: float, stabilise: float) -> Sampling:
+        from worldgauge.nets.drawing import Sampling
+
+        drawing = self._drawing
+        if steps is not None:
+            if drawing.sampling.steps == 0:
+                raise UsageError("trained: leave steps out: this network draws a step at once")
+            if not 1 <= steps <= 1000:
+                raise UsageError(f"trained: steps is {steps}; give 1 to 1000")
+        if memory not in (None, drawing.net.shape.memory, "window"):
+            raise UsageError(
+                f"trained: memory is '{memory}'; this network can take {drawing.net.shape.memory} or window"
+            )
+        if memory == "window" and drawing.net.shape.memory == "state":
+            raise UsageError("trained: leave memory out: this network keeps its state in every block")
+        forget = memory == "window" and drawing.memory.frames > 0
+        return Sampling(drawing.sampling.steps if steps is None else steps, guidance, stabilise, forget)
+
+
+def _is_last(weights: str) -> bool:
+    if weights not in ("ema", "last"):
+        raise UnknownNameError("weights", weights, ["ema", "last"])
+    return weights == "last"
+
+
+def _device(named: str) -> str:
+    import torch
+
+    try:
+        device = torch.device(named or "cpu")
+    except RuntimeError:
+        raise UsageError(f"trained: device is '{named}'; give one such as cpu or cuda:0") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UsageError("trained: there is no CUDA device here")
+    return str(device)

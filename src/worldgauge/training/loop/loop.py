@@ -5,27 +5,33 @@ from __future__ import annotations
 import fcntl
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from worldgauge.core.errors import DataError, RunError
 from worldgauge.core.io import dumps, loads, read_json_object, write_file
+from worldgauge.nets.architectures import Network, Window, architectures
 from worldgauge.nets.checkpoint import save_tensors
-from worldgauge.nets.conv import ConvNet, ConvShape
-from worldgauge.nets.drawing import CONFIG, FORMAT, WEIGHTS
-from worldgauge.training.loop.stages import Windowed, losses_of
+from worldgauge.nets.codecs import Codec, codecs
+from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS
+from worldgauge.nets.memory import memories
+from worldgauge.training.loop.autoencoder import trained_codec
+from worldgauge.training.loop.parents import TEACHER, read_parent
+from worldgauge.training.loop.stages import Parent, Stage, stages
 from worldgauge.training.loop.state import TrainingState
 from worldgauge.training.material import Mark, Material
 from worldgauge.training.proof import proof_of
 from worldgauge.training.recipe import Recipe, told
-from worldgauge.training.windows import Batch, Windows
+from worldgauge.training.windows import Windows
 
 LOG = "log.jsonl"
 SAVE_EVERY_S = 120.0
@@ -39,6 +45,7 @@ def train(
     material: Material,
     out: Path,
     *,
+    parent: Path | None = None,
     minutes: float | None = None,
     progress: Callable[[Mark], None] = lambda mark: None,
 ) -> Path:
@@ -48,6 +55,7 @@ def train(
         recipe: What is trained, and how.
         material: What it is trained on.
         out: Folder of the checkpoint; one that holds another recipe or other data is refused.
+        parent: Folder of the checkpoint that the stage begins from. None for none.
         minutes: Stop after so long, with the state kept. None to go on to the end.
         progress: Called now and then.
 
@@ -57,12 +65,19 @@ def train(
     Raises:
         RunError: Another process trains in that folder, or it holds another training.
         DataError: The folder cannot be written, or losses are not finite ten times in a row.
-        UsageError: No clip is as long as a window.
+        UsageError: No clip is as long as a window, or the stage needs another parent.
+        UnknownNameError: The stage, architecture, memory or codec is not known.
     """
-    windows = Windows(material.clips, recipe.past, recipe.window, material.mirror, recipe.seed)
+    kind, memory = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched)
+    windows = Windows(material.clips, recipe.past, recipe.length, material.mirror, recipe.seed, recipe.frames, memory)
+    start = read_parent(recipe, kind, parent)
     with _claimed(out):
-        _check_same(out, recipe, material)
-        state = _begin(recipe, material)
+        _check_same(out, recipe, material, start)
+        codec = _codec(recipe, material, start, out)
+        stage = _stage(kind, recipe, material, codec, start)
+        given = _Given(windows, codec, recipe.batch)
+        stage.prepare(given, out)
+        state = _begin(stage)
         if state.load(out):
             _cut_log(out, state.step)
         began, saved = time.monotonic() - state.seconds, time.monotonic()
@@ -70,58 +85,102 @@ def train(
         while state.step < recipe.steps:
             if minutes is not None and time.monotonic() - began >= 60 * minutes:
                 break
-            fine = _step(state, recipe, windows.batch(state.step, recipe.batch))
+            fine = _step(state, stage, given(state.step))
             refused = 0 if fine else refused + 1
             if refused == _MOST_SKIPPED:
                 raise DataError(f"{out}: {refused} steps in a row had losses that are not finite, or far too large")
             state.step += 1
             state.seconds = time.monotonic() - began
+            fault = stage.verdict(state.step, state.average)
             if state.step % LOG_EVERY == 0 or state.step == recipe.steps:
                 _log(out, state)
                 progress(Mark(state.step, recipe.steps, state.seconds, median(state.losses)))
             if time.monotonic() - saved > SAVE_EVERY_S:
                 state.save(out)
                 saved = time.monotonic()
+            if fault is not None:
+                _note(out, {"step": state.step, "stopped": fault})
+                break
         state.save(out)
-        _write_checkpoint(out, recipe, material, state)
+        _write_checkpoint(out, recipe, material, state, stage, codec, start)
     return out
 
 
-def shape_of(recipe: Recipe, columns: int) -> ConvShape:
-    """Sizes of the network of a recipe.
+@dataclass(frozen=True)
+class _Given:
+    """The windows of each step, as the network takes them."""
 
-    Args:
-        recipe: The recipe.
-        columns: Columns that describe the action of a frame.
-    """
-    return ConvShape(columns, recipe.frames, recipe.past, 0, recipe.channels, recipe.blocks)
+    windows: Windows
+    codec: Codec
+    batch: int
+
+    def __call__(self, step: int) -> Window:
+        batch = self.windows.batch(step, self.batch)
+        rows = torch.from_numpy(np.ascontiguousarray(batch.rows))
+        if not batch.fetched.shape[2]:
+            return Window(self._planes(batch.frames), rows)
+        relative = torch.from_numpy(np.ascontiguousarray(batch.relative))
+        return Window(self._planes(batch.frames), rows, self._planes(batch.fetched), relative)
+
+    def _planes(self, frames: NDArray[np.uint8]) -> Tensor:
+        pixels = torch.from_numpy(np.ascontiguousarray(frames)).movedim(-1, -3).float() / 127.5 - 1
+        with torch.no_grad():
+            return self.codec.encode(pixels.flatten(0, -4)).unflatten(0, pixels.shape[:-3])
 
 
-def _begin(recipe: Recipe, material: Material) -> TrainingState:
+def _codec(recipe: Recipe, material: Material, parent: Parent | None, out: Path) -> Codec:
+    """The codec, frozen: the parent's, or one that is trained first where it learns."""
+    if parent is not None:
+        codec = parent.codec
+    else:
+        torch.manual_seed(recipe.seed)
+        codec = codecs.get(recipe.codec).of_recipe(told(recipe))
+    if codec.learns:
+        trained_codec(codec, None if parent is not None else material.clips, recipe, out / CODEC)
+    codec.eval().requires_grad_(False)
+    return codec
+
+
+def _stage(kind: type[Stage], recipe: Recipe, material: Material, codec: Codec, parent: Parent | None) -> Stage:
     torch.manual_seed(recipe.seed)
-    net = ConvNet(shape_of(recipe, material.columns))
-    optimiser = torch.optim.AdamW(
-        net.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.99), weight_decay=recipe.decay
-    )
+    architecture = architectures.get(recipe.architecture)
+    size = (recipe.size[0] // codec.shrink, recipe.size[1] // codec.shrink)
+    settings = kind.settings(recipe)
+    net = architecture(architecture.shape_from(settings, columns=material.columns, planes=codec.planes, size=size))
+    return kind(recipe, net, parent)
+
+
+def _begin(stage: Stage) -> TrainingState:
+    recipe, net = stage.recipe, stage.net
+    groups = [{"params": list(net.parameters()), "scale": 1.0}]
+    groups += [{"params": list(stage.beside[name].parameters()), "scale": s} for name, s in stage.scales.items()]
+    optimiser = torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=stage.betas, weight_decay=recipe.decay)
     average = {name: value.clone() for name, value in net.state_dict().items()}
-    return TrainingState(net, average, optimiser, torch.Generator().manual_seed(recipe.seed + 1))
+    state = TrainingState(net, average, optimiser, torch.Generator().manual_seed(recipe.seed + 1), stage.beside)
+    state.warm_moments()
+    return state
 
 
-def _step(state: TrainingState, recipe: Recipe, batch: Batch) -> bool:
+def _step(state: TrainingState, stage: Stage, window: Window) -> bool:
     """One step; False where it was left out."""
+    recipe = stage.recipe
     for group in state.optimiser.param_groups:
-        group["lr"] = recipe.learning_rate * _share(state.step, recipe)
+        group["lr"] = group["scale"] * recipe.learning_rate * _share(state.step, recipe)
     state.net.train()
-    loss = losses_of(state.net, _tensors(batch), recipe, state.generator).mean()
+    state.optimiser.zero_grad()
+    loss = stage.losses(window, state.step, state.generator).mean()
     value = float(loss.detach())
-    if not math.isfinite(value) or (len(state.losses) > 10 and value > _TOO_MUCH * median(state.losses)):
+    watched = stage.is_watched(state.step)
+    too_much = watched and len(state.losses) > 10 and value > _TOO_MUCH * median(state.losses)
+    if not math.isfinite(value) or too_much:
         state.skipped += 1
         return False
-    state.optimiser.zero_grad()
     loss.backward()
-    torch.nn.utils.clip_grad_norm_(state.net.parameters(), recipe.clip_norm)
+    parameters = [one for group in state.optimiser.param_groups for one in group["params"]]
+    torch.nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
     state.optimiser.step()
-    state.losses = [*state.losses, value][-_REMEMBERED:]
+    if watched:
+        state.losses = [*state.losses, value][-_REMEMBERED:]
     kept = min(recipe.average, (state.step + 1) / (state.step + 10))
     with torch.no_grad():
         for name, new in state.net.state_dict().items():
@@ -136,11 +195,6 @@ def _share(step: int, recipe: Recipe) -> float:
     return ramp * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * late)))
 
 
-def _tensors(batch: Batch) -> Windowed:
-    frames = torch.from_numpy(batch.frames).permute(0, 1, 4, 2, 3).float() / 127.5 - 1
-    return Windowed(frames, torch.from_numpy(np.ascontiguousarray(batch.rows)))
-
-
 def _log(out: Path, state: TrainingState) -> None:
     row = {
         "step": state.step,
@@ -148,6 +202,10 @@ def _log(out: Path, state: TrainingState) -> None:
         "loss": median(state.losses) if state.losses else None,
         "skipped": state.skipped,
     }
+    _note(out, row)
+
+
+def _note(out: Path, row: Mapping[str, Any]) -> None:
     with open(out / LOG, "a", encoding="utf-8") as file:
         file.write(dumps(row) + "\n")
 
@@ -167,14 +225,29 @@ def _step_of(line: str) -> float:
         return math.inf  # half a row
 
 
-def _write_checkpoint(out: Path, recipe: Recipe, material: Material, state: TrainingState) -> None:
-    save_tensors(out / WEIGHTS, state.average)
+def _write_checkpoint(
+    out: Path,
+    recipe: Recipe,
+    material: Material,
+    state: TrainingState,
+    stage: Stage,
+    codec: Codec,
+    parent: Parent | None,
+) -> None:
+    save_tensors(out / WEIGHTS, stage.kept(state.average))
+    if stage.teacher is not None:
+        save_tensors(out / TEACHER, stage.teacher.state_dict())
+    shape = stage.net.shape
     config = {
-        **_identity(recipe, material),
+        **_identity(recipe, material, parent),
         "steps_done": state.step,
         "seconds": round(state.seconds, 1),
-        "network": asdict(shape_of(recipe, material.columns)),
-        "denoising_steps": 0 if recipe.stage == "regress" else recipe.denoising_steps,
+        "architecture": recipe.architecture,
+        "network": asdict(shape),
+        "codec": {"name": recipe.codec, **codec.told},
+        "teacher": None if stage.teacher is None else asdict(stage.teacher.shape),
+        "most_past": _most_past(stage.net, recipe),
+        "denoising_steps": 0 if stage.at_once else recipe.denoising_steps,
         "told": recipe.told,
         "size": list(recipe.size),
         "fps": material.fps,
@@ -184,24 +257,35 @@ def _write_checkpoint(out: Path, recipe: Recipe, material: Material, state: Trai
     write_file(out / CONFIG, dumps(config, indent=2))
 
 
-def _identity(recipe: Recipe, material: Material) -> dict[str, Any]:
-    return {"format": FORMAT, "recipe": told(recipe), "data": [one._asdict() for one in proof_of(material.clips)]}
+def _most_past(net: Network, recipe: Recipe) -> int:
+    """Frames of the past that are of use to a network; 0 for all."""
+    if recipe.memory != "window":
+        return 0
+    most: int = recipe.length - recipe.frames if net.sees_beyond else net.shape.past
+    return most
 
 
-def _check_same(out: Path, recipe: Recipe, material: Material) -> None:
-    path = out / CONFIG
+def _identity(recipe: Recipe, material: Material, parent: Parent | None) -> dict[str, Any]:
+    lineage = [] if parent is None else [*parent.lineage, {"stage": parent.stage, "weights": parent.digest}]
+    data = [one._asdict() for one in proof_of(material.clips)]
+    return {"format": FORMAT, "recipe": told(recipe), "data": data, "lineage": lineage}
+
+
+def _check_same(out: Path, recipe: Recipe, material: Material, parent: Parent | None) -> None:
+    path, now = out / CONFIG, _identity(recipe, material, parent)
     if not path.exists():
-        write_file(path, dumps(_identity(recipe, material), indent=2))
+        write_file(path, dumps(now, indent=2))
         return
-    before, now = read_json_object(path), _identity(recipe, material)
+    before = read_json_object(path)
     for key, value in now["recipe"].items():
         if before.get("recipe", {}).get(key) != value:
             raise RunError(
                 f"{out} holds a training with {key} = {before.get('recipe', {}).get(key)!r}, not {value!r}; "
                 "take another folder"
             )
-    if before.get("data") != now["data"]:
-        raise RunError(f"{out} holds a training on other data; take another folder")
+    for key, what in (("data", "on other data"), ("lineage", "that began from another checkpoint")):
+        if before.get(key) != now[key]:
+            raise RunError(f"{out} holds a training {what}; take another folder")
 
 
 @contextmanager

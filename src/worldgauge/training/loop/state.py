@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ class TrainingState:
         average: Running average of its weights, by name; what is kept in the end.
         optimiser: AdamW.
         generator: Source of chance of torch, on the CPU.
+        beside: Other networks of the stage, by name.
         step: Steps done.
         seconds: Seconds they took.
         skipped: Steps left out for a loss that was not finite, or far above those before.
@@ -36,6 +38,7 @@ class TrainingState:
     average: dict[str, Tensor]
     optimiser: torch.optim.Optimizer
     generator: torch.Generator
+    beside: Mapping[str, nn.Module] = field(default_factory=dict)
     step: int = 0
     seconds: float = 0.0
     skipped: int = 0
@@ -50,10 +53,7 @@ class TrainingState:
         Raises:
             DataError: It cannot be written; what was there before stays.
         """
-        tensors = {f"net.{name}": value for name, value in self.net.state_dict().items()}
-        tensors |= {f"average.{name}": value for name, value in self.average.items()}
-        tensors |= self._moments()
-        tensors["generator"] = self.generator.get_state()
+        tensors = self._tensors()
         counters = {"step": self.step, "seconds": self.seconds, "skipped": self.skipped, "losses": self.losses}
         save_tensors(folder / STATE / f"{self.step:09d}.safetensors", tensors)
         write_file(folder / STATE / _COUNTERS, dumps(counters))
@@ -82,13 +82,11 @@ class TrainingState:
             skipped, losses = int(counters["skipped"]), [float(one) for one in counters["losses"]]
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path}: {error!r}; delete the folder to begin anew") from None
-        if step:
-            self._warm_moments()
-        like = {f"net.{name}": value for name, value in self.net.state_dict().items()}
-        like |= {f"average.{name}": value for name, value in self.average.items()}
-        like |= self._moments() | {"generator": self.generator.get_state()}
+        like = self._tensors()
         found = load_tensors(folder / STATE / f"{step:09d}.safetensors", like)
         self.net.load_state_dict({name: found[f"net.{name}"] for name in self.net.state_dict()})
+        for kind, module in self.beside.items():
+            module.load_state_dict({name: found[f"{kind}.{name}"] for name in module.state_dict()})
         self.average = {name: found[f"average.{name}"] for name in self.average}
         for number, parameter in enumerate(self._parameters()):
             kept = self.optimiser.state[parameter]
@@ -97,6 +95,26 @@ class TrainingState:
         self.generator.set_state(found["generator"])
         self.step, self.seconds, self.skipped, self.losses = step, seconds, skipped, losses
         return True
+
+    def warm_moments(self) -> None:
+        """Let the optimiser make its moments, as they are before a first step, of all networks that it trains."""
+        rates = [group["lr"] for group in self.optimiser.param_groups]
+        for group in self.optimiser.param_groups:
+            group["lr"] = 0.0
+        for parameter in self._parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        for moments in self.optimiser.state.values():
+            moments["step"].zero_()
+        for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
+            group["lr"] = rate
+
+    def _tensors(self) -> dict[str, Tensor]:
+        kinds = {"net": self.net.state_dict(), "average": self.average}
+        kinds |= {kind: module.state_dict() for kind, module in self.beside.items()}
+        tensors = {f"{kind}.{name}": value for kind, held in kinds.items() for name, value in held.items()}
+        return tensors | self._moments() | {"generator": self.generator.get_state()}
 
     def _parameters(self) -> list[Any]:
         return [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
@@ -107,10 +125,3 @@ class TrainingState:
             for number, parameter in enumerate(self._parameters())
             for moment, value in self.optimiser.state.get(parameter, {}).items()
         }
-
-    def _warm_moments(self) -> None:
-        """Let the optimiser make its moments; the weights that such a step changes are read afterwards."""
-        for parameter in self._parameters():
-            parameter.grad = torch.zeros_like(parameter)
-        self.optimiser.step()
-        self.optimiser.zero_grad()

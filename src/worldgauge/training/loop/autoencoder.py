@@ -1,0 +1,102 @@
+"""Train a codec that learns, on the frames that the network will see, before the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from worldgauge.core.errors import DataError
+from worldgauge.nets.checkpoint import load_tensors, save_tensors
+from worldgauge.nets.codecs import Codec
+from worldgauge.training.cache import CachedClip
+from worldgauge.training.recipe import Recipe
+
+FRAMES = 32
+"""Frames a step."""
+LEAST_DB = 30.0
+"""What the codec must give frames of clips that it was not trained on."""
+RATE = 1e-3
+_HELD_OUT = 10
+
+
+def trained_codec(codec: Codec, clips: Sequence[CachedClip] | None, recipe: Recipe, path: Path) -> None:
+    """Train a codec, or read it where it is ready.
+
+    One clip in ten is not trained on, and judges it.
+
+    Args:
+        codec: The codec; its weights are changed.
+        clips: Clips with frames of the recipe's size. None for a codec that comes from a parent as it is.
+        recipe: Says for how many steps, and the seed.
+        path: File of its weights.
+
+    Raises:
+        DataError: It gives less than 30 dB, so that a network would learn its faults.
+    """
+    if clips is None:
+        save_tensors(path, codec.state_dict())
+        return
+    if path.exists():
+        codec.load_state_dict(load_tensors(path, codec.state_dict()))
+        return
+    held = clips[:: -max(2, min(_HELD_OUT, len(clips)))] if len(clips) > 1 else clips
+    ids = {clip.id for clip in held}
+    frames = [clip.frames for clip in clips if clip.id not in ids] or [clip.frames for clip in clips]
+    rng = np.random.default_rng([recipe.seed, 3])
+    optimiser = torch.optim.AdamW(codec.parameters(), lr=RATE, betas=(0.9, 0.99))
+    codec.train()
+    for step in range(recipe.codec_steps):
+        late = max(0.0, 2 * step / recipe.codec_steps - 1)
+        for group in optimiser.param_groups:
+            group["lr"] = RATE * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * late)))
+        seen = _drawn(frames, FRAMES, rng)
+        loss = reconstruction_loss(codec.decode(codec.encode(seen)), seen)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    codec.eval()
+    codec.measure(_drawn(frames, 8 * FRAMES, rng))
+    found = fidelity_db(codec, _drawn([clip.frames for clip in held], 2 * FRAMES, rng))
+    if not found >= LEAST_DB:
+        raise DataError(
+            f"the codec gives {found:.1f} dB on clips it was not trained on, and {LEAST_DB:g} are needed: "
+            "raise codec_steps, latent_planes or codec_width"
+        )
+    save_tensors(path, codec.state_dict())
+
+
+def reconstruction_loss(made: Tensor, seen: Tensor) -> Tensor:
+    """Mean absolute error of frames and of their differences between neighbours.
+
+    Args:
+        made: (B, 3, H, W) decoded frames.
+        seen: The frames.
+    """
+    error = made - seen
+    return error.abs().mean() + error.diff(dim=-1).abs().mean() + error.diff(dim=-2).abs().mean()
+
+
+def fidelity_db(codec: Codec, seen: Tensor) -> float:
+    """PSNR of frames that went through a codec.
+
+    Args:
+        codec: The codec.
+        seen: (B, 3, H, W), -1 to 1.
+    """
+    with torch.no_grad():
+        made = codec.decode(codec.encode(seen)).clamp(-1, 1)
+    return float(10 * torch.log10(4 / (made - seen).square().mean()))
+
+
+def _drawn(clips: Sequence[np.ndarray], count: int, rng: np.random.Generator) -> Tensor:
+    """Frames, each of all clips as likely as any other."""
+    starts = np.cumsum([0, *(len(clip) for clip in clips)])
+    frames = []
+    for place in rng.integers(starts[-1], size=count):
+        number = int(np.searchsorted(starts, place, side="right")) - 1
+        frames.append(clips[number][place - starts[number]])
+    return torch.from_numpy(np.stack(frames)).permute(0, 3, 1, 2).float() / 127.5 - 1

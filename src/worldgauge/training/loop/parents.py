@@ -1,0 +1,63 @@
+"""The checkpoint that a stage begins from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.io import digest_of_file, read_json_object
+from worldgauge.nets.architectures import Network, architectures
+from worldgauge.nets.checkpoint import load_tensors
+from worldgauge.nets.drawing import CONFIG, FORMAT, WEIGHTS, open_drawing
+from worldgauge.training.loop.stages import Parent, Stage
+from worldgauge.training.recipe import Recipe
+
+TEACHER = "teacher.safetensors"
+
+
+def read_parent(recipe: Recipe, stage: type[Stage], folder: Path | None) -> Parent | None:
+    """Read the checkpoint that a stage begins from, if it may.
+
+    Args:
+        recipe: What is trained.
+        stage: Its stage.
+        folder: Folder of the checkpoint. None for none.
+
+    Raises:
+        UsageError: The stage needs one, or one of another stage or codec.
+        DataError: The folder holds no checkpoint, or a damaged one.
+    """
+    named = " or ".join(stage.after)
+    if folder is None:
+        if not stage.begins:
+            raise UsageError(f"the stage '{recipe.stage}' begins from a checkpoint of {named}: add --from FOLDER")
+        return None
+    config = read_json_object(folder / CONFIG)
+    if config.get("format") != FORMAT or "network" not in config or not isinstance(config.get("recipe"), dict):
+        raise DataError(f"{folder / CONFIG}: no finished checkpoint of 'worldgauge train' ({FORMAT})")
+    made = str(config["recipe"].get("stage"))
+    if made not in stage.after:
+        raise UsageError(f"the stage '{recipe.stage}' begins from a checkpoint of {named}; {folder} is one of {made}")
+    codec = dict(config.get("codec", {})).get("name", "pixels")
+    if codec != recipe.codec:
+        raise UsageError(f"{folder} draws in the planes of '{codec}', and the recipe in those of '{recipe.codec}'")
+    place = Path(recipe.codec_folder).expanduser() if recipe.codec_folder else None
+    drawing = open_drawing(folder, config, codec_folder=place)
+    teacher = _teacher(folder, config) if config.get("teacher") else None
+    return Parent(
+        made, drawing.net, drawing.codec, teacher, digest_of_file(folder / WEIGHTS), config.get("lineage", [])
+    )
+
+
+def _teacher(folder: Path, config: dict[str, object]) -> Network:
+    try:
+        kind = architectures.get(str(config["architecture"]))
+        with torch.device("meta"):
+            net: Network = kind(kind.shape_read(config["teacher"]))  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise DataError(f"{folder / CONFIG}: teacher: {error!r}") from None
+    net = net.to_empty(device="cpu")
+    net.load_state_dict(load_tensors(folder / TEACHER, net.state_dict()))
+    return net

@@ -1,0 +1,154 @@
+"""Stages: what a step of training asks of the network, and the loss of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.registry import Registry
+from worldgauge.nets.architectures import Network, Noised, Window
+from worldgauge.nets.codecs import Codec
+from worldgauge.nets.levels import level_loss
+from worldgauge.training.recipe import Recipe, told
+
+Windowed = Callable[[int], Window]
+"""Draws the windows of a step by its number."""
+
+
+@dataclass(frozen=True)
+class Parent:
+    """The checkpoint that a stage begins from.
+
+    Attributes:
+        stage: Stage that made it.
+        net: Its network.
+        codec: Its codec.
+        teacher: The network that taught it, where it keeps one.
+        digest: Digest of its weights.
+        lineage: The checkpoints that it came from, the first first.
+    """
+
+    stage: str
+    net: Network
+    codec: Codec
+    teacher: Network | None
+    digest: str
+    lineage: Sequence[Mapping[str, str]]
+
+
+class Stage:
+    """A stage. It sets up what it needs, gives a loss for each step, and says what is kept.
+
+    Args:
+        recipe: What is trained, and how.
+        net: The network, with its first weights. A stage that begins from a parent overwrites them.
+        parent: The checkpoint that it begins from. None for none.
+
+    Attributes:
+        after: Stages that it may begin from.
+        begins: Whether it may begin from nothing.
+        at_once: Whether its networks guess a step at once, from no noise.
+        betas: Of AdamW.
+        beside: Networks besides the one that is made; part of the state.
+        scales: Learning rates of those of them that are trained, as shares of the recipe's.
+    """
+
+    after: ClassVar[tuple[str, ...]] = ()
+    begins: ClassVar[bool] = True
+    at_once: ClassVar[bool] = False
+    betas: ClassVar[tuple[float, float]] = (0.9, 0.99)
+
+    def __init__(self, recipe: Recipe, net: Network, parent: Parent | None) -> None:
+        self.recipe, self.net, self.parent = recipe, net, parent
+        self.beside: dict[str, Network] = {}
+        self.scales: dict[str, float] = {}
+        if parent is not None:
+            adopt(net, parent.net)
+
+    @classmethod
+    def settings(cls, recipe: Recipe) -> dict[str, Any]:
+        """Keys by which the architecture finds its sizes."""
+        return {**told(recipe), "together": 0}
+
+    def noising(self, steps: Tensor, generator: torch.Generator, *, pure: bool = False) -> Noised:
+        """Bring steps to levels; see `nets.architectures.Noising`."""
+        raise NotImplementedError
+
+    def prepare(self, windows: Windowed, out: Path) -> None:
+        """Make what is needed before the first step, once; the folder may hold it already.
+
+        Args:
+            windows: Draws windows.
+            out: Folder of the training.
+        """
+
+    def losses(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
+        """Losses of a step.
+
+        Args:
+            window: The windows of the step.
+            step: Its number.
+            generator: Source of chance, on the CPU.
+
+        Returns:
+            (n,) losses, whose mean is gone down.
+        """
+        guess, wanted, t = self.net.supervised(window, self.noising, self.recipe.own, generator)
+        return level_loss(guess, wanted, t)
+
+    def is_watched(self, step: int) -> bool:
+        """Whether the loss of a step belongs to the series whose sudden rise means that the step is left out."""
+        return True
+
+    def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
+        """Look at what came of it after a step.
+
+        Args:
+            step: Steps done.
+            average: Running average of the weights.
+
+        Returns:
+            Why training must stop. None to go on.
+        """
+        return None
+
+    def kept(self, average: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Weights for the checkpoint.
+
+        Args:
+            average: Running average of the weights.
+        """
+        return average
+
+    @property
+    def teacher(self) -> Network | None:
+        """A network that the checkpoint keeps for the stage after this one."""
+        return None
+
+
+stages: Registry[type[Stage]] = Registry("stage", "worldgauge.training.loop.stages", group="worldgauge.stages")
+
+
+def adopt(net: nn.Module, parent: nn.Module) -> None:
+    """Take over weights.
+
+    Args:
+        net: The network.
+        parent: Another one with tensors of the same names and shapes.
+
+    Raises:
+        UsageError: They differ; the message names the first.
+    """
+    own, other = net.state_dict(), parent.state_dict()
+    for name in sorted(own.keys() | other.keys()):
+        mine, theirs = own.get(name), other.get(name)
+        if mine is None or theirs is None or mine.shape != theirs.shape:
+            sizes = ["none" if one is None else str(tuple(one.shape)) for one in (theirs, mine)]
+            raise UsageError(f"the parent is another network: its tensor '{name}' is {sizes[0]}, here {sizes[1]}")
+    net.load_state_dict(other)
