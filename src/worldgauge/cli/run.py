@@ -112,7 +112,7 @@ def run(
         "retry_failed": retry_failed,
         "scoring": context.info_name == "run",
         "labels": {text: name for name, text in _reference_texts(suite).items()},
-        "bridge_references": references is not False,
+        "matched_references": references is not False,
     }
     notes = _notes(suite, arguments["settings"], data)
     if dry_run:
@@ -185,7 +185,7 @@ def score(
             out=out,
             fps=video_fps,
             references=beside,
-            bridge_references=references is not False,
+            matched_references=references is not False,
             progress=progress,
             **shared,
         )

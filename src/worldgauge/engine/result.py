@@ -13,8 +13,8 @@ from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.journal import read_journal
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.bridge_reference import TRUTH
 from worldgauge.engine.suite.contract import Failure, Score, Table
+from worldgauge.engine.suite.matched_references import TRUTH
 from worldgauge.engine.suite.rate_bridge import bridge_notes
 from worldgauge.engine.suite.speed import speed_table
 

@@ -23,7 +23,7 @@ from worldgauge.engine.store import RunFolder
 from worldgauge.engine.subject_run import RunWatcher, SubjectRun
 from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.bridge_reference import bridge_references as texts_of_bridge
+from worldgauge.engine.suite.matched_references import matched_references as texts_of_matched
 from worldgauge.engine.task import EXECUTE_TASK, outcome_of_job
 from worldgauge.engine.workers.groups import SubjectLike, WorkerGroup, worker_groups
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
@@ -65,7 +65,7 @@ def run(
     retry_failed: bool = True,
     scoring: bool = True,
     labels: Mapping[str, str] | None = None,
-    bridge_references: bool = False,
+    matched_references: bool = False,
     progress: RunWatcher | None = None,
 ) -> RunResult:
     """Ask one or several subjects all tasks of a suite, and score their answers.
@@ -94,8 +94,9 @@ def run(
         retry_failed: Whether failed tasks are tried again.
         scoring: Whether records are scored. False only makes the records.
         labels: Label by text of a model, instead of its name with its settings.
-        bridge_references: Whether the truth is asked as well, at the rate of every model whose rate no recording has
-            ("truth?fps=16"), so that tables show what the rate bridge alone costs.
+        matched_references: Whether the truth is asked as well, at the rate of every model whose rate no recording has
+            ("truth?fps=16") and at the size of every trained network ("coarse?width=64&height=36"), so that tables show
+            what rate and size alone cost.
         progress: Called with every `RunStep`.
 
     Returns:
@@ -111,7 +112,7 @@ def run(
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)]))
         entries, groups = worker_groups(_as_list(model), site, workers, gpus_per_worker, stack, asked.subject_kind)
-        if bridge_references and (beside := texts_of_bridge(asked, tasks, [entry.identity for entry in entries])):
+        if matched_references and (beside := texts_of_matched(asked, tasks, [entry.identity for entry in entries])):
             more, pools = worker_groups(beside, site, workers, None, stack)
             groups += [WorkerGroup(one.pool, tuple(len(entries) + at for at in one.members)) for one in pools]
             entries += more
@@ -140,7 +141,7 @@ def dry_run(
     retry_failed: bool = True,
     scoring: bool = True,
     labels: Mapping[str, str] | None = None,
-    bridge_references: bool = False,
+    matched_references: bool = False,
 ) -> list[RunPlan]:
     """Show what `run` would do with the same arguments. Nothing is written.
 
@@ -157,7 +158,7 @@ def dry_run(
         retry_failed: As for `run`.
         scoring: As for `run`.
         labels: As for `run`.
-        bridge_references: As for `run`.
+        matched_references: As for `run`.
 
     Returns:
         One plan per subject.
@@ -171,7 +172,7 @@ def dry_run(
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, data=[Path(data)]))
         entries, _ = worker_groups(_as_list(model), site, 1, gpus_per_worker, stack, asked.subject_kind)
-        if bridge_references and (beside := texts_of_bridge(asked, tasks, [entry.identity for entry in entries])):
+        if matched_references and (beside := texts_of_matched(asked, tasks, [entry.identity for entry in entries])):
             entries += worker_groups(beside, site, 1, None, stack)[0]
     plans = []
     for entry in [_relabel(entry, labels or {}) for entry in entries]:

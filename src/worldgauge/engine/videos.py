@@ -54,7 +54,7 @@ def score_videos(
     out: Path | str | None = None,
     fps: float | None = None,
     references: Sequence[str] = (),
-    bridge_references: bool = False,
+    matched_references: bool = False,
     settings: Mapping[str, Any] | None = None,
     workers: int = 1,
     on: str | None = None,
@@ -70,7 +70,7 @@ def score_videos(
         out: Folder of the run folders, by default runs/<suite>.
         fps: Rate of the videos in frames a second, where it is not that of the recordings.
         references: Names of models that are run for comparison.
-        bridge_references: As for `run`.
+        matched_references: As for `run`.
         settings: Settings of the suite.
         workers: Largest number of processes, as for `run`.
         on: Where the workers run, as for `run`.
@@ -104,7 +104,7 @@ def score_videos(
         settings=settings,
         deadline_s=deadline_s,
         labels={text: name for name, text in found.models.items()},
-        bridge_references=bridge_references,
+        matched_references=matched_references,
         progress=progress,
     )
     return result, found

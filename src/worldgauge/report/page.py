@@ -19,8 +19,8 @@ from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import told_notes, with_motion, with_notes
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import Suite, suites
-from worldgauge.engine.suite.bridge_reference import TRUTH
 from worldgauge.engine.suite.contract import Table
+from worldgauge.engine.suite.matched_references import TRUTH
 from worldgauge.engine.suite.rate_bridge import bridge_notes
 from worldgauge.engine.suite.speed import speed_table
 from worldgauge.metrics import metric_bounds

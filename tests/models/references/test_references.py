@@ -59,6 +59,15 @@ def test_truth_is_the_recording(walk: tuple[Episode, int]) -> None:
     assert np.array_equal(ask("truth", walk), episode.clip[start : start + 12].to_array())
 
 
+def test_coarse_is_the_recording_averaged_over_areas(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    truth = episode.clip[start : start + 12].to_array().astype(float)
+    frames = ask("coarse", walk, width=32, height=18)
+    np.testing.assert_allclose(frames, truth.reshape(12, 18, 5, 32, 5, 3).mean((2, 4)), atol=0.51)
+    with pytest.raises(UsageError, match="0x36 is no size"):
+        models.get("coarse")(width=0)
+
+
 def test_late_is_the_recording_one_frame_late(walk: tuple[Episode, int]) -> None:
     episode, start = walk
     frames = ask("late", walk)

@@ -1,4 +1,5 @@
-"""References that have the recorded future: `truth` (also called `oracle`), `late`, `reencoded`, `degraded`."""
+"""References that have the recorded future: `truth` (also called `oracle`), `coarse`, `late`, `reencoded`,
+`degraded`."""
 
 from __future__ import annotations
 
@@ -58,6 +59,27 @@ class Oracle(Truth):
     """`truth` under its name in closed loops: the simulator replays the plan, collisions included."""
 
     name = "oracle"
+
+
+@models.register("coarse")
+class Coarse(Truth):
+    """The recorded future averaged down to a small size: what a perfect model of that size would score.
+
+    Args:
+        width: Width in pixels.
+        height: Height in pixels.
+        view: Kind of image that it returns, "perspective" or "panorama".
+
+    Raises:
+        UsageError: A side is below 1.
+    """
+
+    name = "coarse"
+
+    def __init__(self, width: int = 64, height: int = 36, view: View = "perspective") -> None:
+        if min(width, height) < 1:
+            raise UsageError(f"coarse: {width}x{height} is no size; give width and height in pixels")
+        self.spec = ModelSpec(self.name, view=view, frame_size=(width, height), inputs=frozenset({"truth"}))
 
 
 @models.register("late")

@@ -1,4 +1,5 @@
-"""What the rate bridge alone costs: the truth, asked at the rate of every model that is asked over the bridge."""
+"""What a model's own rate and size alone cost: the truth at the rate of every model that is asked over the rate bridge,
+and the truth at the size of every small network of `worldgauge train`."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.suite.rate_bridge import is_rate
 
 TRUTH = "truth"
+_TRAINED, _COARSE = "trained", "coarse"
 
 
-def bridge_references(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[str, Any]]) -> list[str]:
+def matched_references(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[str, Any]]) -> list[str]:
     """The references that are to stand beside these subjects.
 
     Args:
@@ -23,9 +25,13 @@ def bridge_references(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Ma
         subjects: Identities of the subjects of the run (`engine.identity.subject_identity`).
 
     Returns:
-        Text such as "truth?fps=16", one for each rate of a model that no recording has. None for a rate at which the
-        truth is a subject already.
+        Text such as "truth?fps=16", one for each rate of a model that no recording has, and
+        "coarse?width=64&height=36", one for each size of a trained network. None for what is a subject already.
     """
+    return [*_at_rates(suite, tasks, subjects), *_at_sizes(subjects)]
+
+
+def _at_rates(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[str, Any]]) -> list[str]:
     own = {float(one["fps"]) for one in subjects if one.get("fps") is not None and not PRIVILEGED & set(one["inputs"])}
     there = {one.get("fps") for one in subjects if one["source"] == TRUTH}
     wanted = sorted(fps for fps in own if not any(rate is not None and is_rate(fps, rate) for rate in there))
@@ -33,6 +39,13 @@ def bridge_references(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Ma
         return []
     recorded = _rates_of(suite, tasks)
     return [f"{TRUTH}?fps={fps:.12g}" for fps in wanted if not all(is_rate(fps, rate) for rate in recorded)]
+
+
+def _at_sizes(subjects: Sequence[Mapping[str, Any]]) -> list[str]:
+    own, there = (
+        {tuple(one["frame_size"]) for one in subjects if one["source"] == name} for name in (_TRAINED, _COARSE)
+    )
+    return [f"{_COARSE}?width={width}&height={height}" for width, height in sorted(own - there)]
 
 
 def _rates_of(suite: Suite, tasks: Iterable[Task]) -> frozenset[float]:

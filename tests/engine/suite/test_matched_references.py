@@ -1,4 +1,4 @@
-"""The truth at the rate of a model that no recording has: it joins by itself, and can be switched off."""
+"""The truth at the rate and at the size of a model: it joins by itself, and can be switched off."""
 
 import json
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.model import ModelSpec
 from worldgauge.engine.identity import subject_identity
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.bridge_reference import bridge_references
 from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.matched_references import matched_references
 
 MODEL = """
 import numpy as np
@@ -47,6 +47,10 @@ def subject(fps: float | None, source: str = "m", **spec: Any) -> dict[str, Any]
     return subject_identity(ModelSpec("m", fps=fps, **spec), source)
 
 
+def small(width: int, height: int, source: str = "trained") -> dict[str, Any]:
+    return subject(None, source, frame_size=(width, height))
+
+
 TASKS = (task("skipped", "too short"), task("damaged"), task("whole"))
 
 
@@ -58,21 +62,24 @@ TASKS = (task("skipped", "too short"), task("damaged"), task("whole"))
         ([subject(30000 / 1001)], ["truth?fps=29.97002997"]),
         ([subject(16), subject(16, "truth", inputs=frozenset({"truth"}))], []),
         ([subject(16, "render", inputs=frozenset({"world"}))], []),
+        ([small(64, 36), small(64, 36), small(32, 16)], ["coarse?width=32&height=16", "coarse?width=64&height=36"]),
+        ([small(64, 36), small(64, 36, "coarse")], []),
+        ([small(64, 36, "other")], []),
     ],
 )
 def test_one_for_each_rate_that_no_recording_has(subjects: list[dict[str, Any]], expected: list[str]) -> None:
-    assert bridge_references(Walks(), TASKS, subjects) == expected
+    assert matched_references(Walks(), TASKS, subjects) == expected
 
 
 def test_none_where_no_recording_tells_a_rate() -> None:
-    assert bridge_references(Walks(), TASKS[:2], [subject(16)]) == []
+    assert matched_references(Walks(), TASKS[:2], [subject(16)]) == []
 
     class Steps(Suite):
         """A suite that asks in its own way."""
 
         name = "steps"
 
-    assert bridge_references(Steps(), TASKS, [subject(16)]) == []
+    assert matched_references(Steps(), TASKS, [subject(16)]) == []
 
 
 def labels(done: Any) -> list[str]:
