@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,8 @@ from worldgauge.nets.reckoning import Poses, seen_from
 
 FORMAT = "worldgauge-trained/1"
 CONFIG, WEIGHTS, CODEC = "config.json", "model.safetensors", "codec.safetensors"
+LARGEST = 4096
+"""Largest size that a file may tell of a network."""
 
 
 class Question(NamedTuple):
@@ -237,6 +239,27 @@ def _led(asked: Question, numbers: NDArray[np.intp]) -> Rows:
     return rows
 
 
+def checked_shape(shape: Any) -> Any:
+    """Check the sizes of a network that a file tells, before anything is made of them.
+
+    Args:
+        shape: Sizes as a dataclass of whole numbers, texts and tuples of whole numbers.
+
+    Returns:
+        The shape.
+
+    Raises:
+        ValueError: A size is no whole number, or out of range.
+    """
+    for name, value in asdict(shape).items():
+        numbers = value if isinstance(value, tuple) else (value,)
+        if isinstance(value, str) and len(numbers) == 1:
+            continue
+        if len(numbers) > LARGEST or not all(type(one) is int and 0 <= one <= LARGEST for one in numbers):
+            raise ValueError(f"{name} is {str(value)[:40]}; whole numbers up to {LARGEST} are known")
+    return shape
+
+
 def _narrowed(shape: Any, window: int) -> Any:
     trained = getattr(shape, "window", None)
     if trained is None or not 1 < window <= trained:
@@ -277,7 +300,7 @@ def open_drawing(
     """
     try:
         kind = architectures.get(str(config.get("architecture", "conv")))
-        shape = kind.shape_read(dict(config["network"]))
+        shape = checked_shape(kind.shape_read(dict(config["network"])))
         steps, most = int(config["denoising_steps"]), int(config.get("most_past", shape.past))
         told = dict(config.get("codec", {"name": "pixels"}))
         if window is not None:
@@ -285,16 +308,15 @@ def open_drawing(
         with torch.device("meta"):
             net = kind(shape)
         codec = codecs.get(str(told.pop("name"))).of_checkpoint(told, codec_folder)
-    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{folder / CONFIG}: {error!r}") from None
-    net = net.to_empty(device="cpu")
     states = sorted((folder / "state").glob("*.safetensors")) if last else []
     if last and not states:
         raise DataError(f"{folder / 'state'} holds no state of a training, and so no last weights")
-    if last:
-        net.load_state_dict(load_tensors(states[-1], net.state_dict(), "net."))
-    else:
-        net.load_state_dict(load_tensors(folder / WEIGHTS, net.state_dict()))
+    like = net.state_dict()
+    found = load_tensors(states[-1], like, "net.") if last else load_tensors(folder / WEIGHTS, like)
+    net = net.to_empty(device="cpu")
+    net.load_state_dict(found)
     if codec.learns:
         codec.load_state_dict(load_tensors(folder / CODEC, codec.state_dict()))
     return Drawing(net, sampling or Sampling(steps), codec, most, device, half)

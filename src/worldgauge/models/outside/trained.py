@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from worldgauge.core.image import Frames
 from worldgauge.core.io import digest_of_file, read_json_object
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
-from worldgauge.nets.action_rows import action_rows, row_width
+from worldgauge.nets.action_rows import Told, action_rows, row_width
 from worldgauge.nets.reckoning import POSE, reckoned
 
 if TYPE_CHECKING:
@@ -89,16 +89,22 @@ class Trained:
         changed |= {"of": weights, "precision": precision}
         usual = {"memory": None, "window": None, "guidance": 1.0, "stabilise": 0.0, "of": "ema", "precision": "float32"}
         told |= {name: value for name, value in changed.items() if value != usual[name]}
-        self.spec = ModelSpec(
-            f"trained-{place.resolve().name}",
-            frame_size=tuple(config["size"]),
-            fps=config["fps"] if config["told"] != "motion" else None,
-            max_context=self._drawing.most or None,
-            chunk=self._drawing.chunk,
-            action_spaces=tuple(config["action_spaces"]) if config["told"] != "motion" else None,
-            settings=told,
-        )
-        self._told = config["told"]
+        try:
+            self._told: Told = config["told"]
+            is_free = self._told == "motion"
+            self.spec = ModelSpec(
+                f"trained-{place.resolve().name}",
+                frame_size=tuple(config["size"]),
+                fps=None if is_free else config["fps"],
+                max_context=self._drawing.most or None,
+                chunk=self._drawing.chunk,
+                action_spaces=None if is_free else tuple(config["action_spaces"]),
+                settings=told,
+            )
+        except (KeyError, TypeError, UsageError) as error:
+            raise DataError(f"{place / CONFIG}: {error}") from None
+        if self._told not in get_args(Told):
+            raise DataError(f"{place / CONFIG}: told is '{self._told}'; known: {', '.join(get_args(Told))}")
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Draw the frames that follow a context.

@@ -10,7 +10,7 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import digest_of_file, read_json_object
 from worldgauge.nets.architectures import Network, architectures
 from worldgauge.nets.checkpoint import load_tensors
-from worldgauge.nets.drawing import CONFIG, FORMAT, WEIGHTS, open_drawing
+from worldgauge.nets.drawing import CONFIG, FORMAT, WEIGHTS, checked_shape, open_drawing
 from worldgauge.training.loop.stages import Parent, Stage
 from worldgauge.training.recipe import Recipe
 
@@ -55,9 +55,10 @@ def _teacher(folder: Path, config: dict[str, object]) -> Network:
     try:
         kind = architectures.get(str(config["architecture"]))
         with torch.device("meta"):
-            net: Network = kind(kind.shape_read(config["teacher"]))  # type: ignore[arg-type]
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            net: Network = kind(checked_shape(kind.shape_read(config["teacher"])))  # type: ignore[arg-type]
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{folder / CONFIG}: teacher: {error!r}") from None
+    found = load_tensors(folder / TEACHER, net.state_dict())
     net = net.to_empty(device="cpu")
-    net.load_state_dict(load_tensors(folder / TEACHER, net.state_dict()))
+    net.load_state_dict(found)
     return net

@@ -1,0 +1,160 @@
+"""`trained`: settings, batches, short contexts, other actions, and files that are not what they should be."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from worldgauge.core.actions import LOOP_WALK, Actions  # noqa: E402
+from worldgauge.core.episode import Context  # noqa: E402
+from worldgauge.core.errors import NotApplicableError, WorldgaugeError  # noqa: E402
+from worldgauge.core.geometry import Camera  # noqa: E402
+from worldgauge.core.model import RolloutRequest  # noqa: E402
+from worldgauge.core.video import Clip  # noqa: E402
+from worldgauge.models.outside.trained import Trained  # noqa: E402
+from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
+from worldgauge.training.cache import CachedClip  # noqa: E402
+from worldgauge.training.loop.loop import train  # noqa: E402
+from worldgauge.training.material import Material  # noqa: E402
+from worldgauge.training.recipe import Recipe, changed  # noqa: E402
+from worldgauge.worlds.walking.primitives import NAV_STEPS  # noqa: E402
+
+TINY = Recipe(
+    stage="causal", architecture="causal", size=(16, 8), frames=2, past=2, drawn=3, width=16, depth=1, heads=2,
+    window=3, channels=(8,), batch=2, steps=40, learning_rate=0.02, warm_up=1, average=0.5, denoising_steps=2,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def material() -> Material:
+    rng = np.random.default_rng(1)
+    rows = rng.random((30, row_width(LOOP_WALK)), np.float32)
+    frames = rng.integers(0, 256, (30, 8, 16, 3), np.uint8)
+    clip = CachedClip("walk", "made-up", "here", frames, rows, rng.normal(0, 1, (30, 5)))
+    return Material([clip], (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0)
+
+
+@pytest.fixture(scope="module")
+def causal(material: Material, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(TINY, material, tmp_path_factory.mktemp("causal"))
+
+
+@pytest.fixture(scope="module")
+def fetched(material: Material, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    recipe = changed(TINY, {"architecture": "conv", "stage": "regress", "memory": "fetched", "past": 4, "drawn": 2})
+    return train(recipe, material, tmp_path_factory.mktemp("fetched"))
+
+
+def request(frames: int = 6, horizon: int = 5, seed: int = 1) -> RolloutRequest:
+    rng = np.random.default_rng(seed)
+
+    def some(n: int) -> Actions:
+        return Actions(LOOP_WALK, rng.integers(0, 2, (n, len(LOOP_WALK))).astype(np.float32))
+
+    clip = Clip.from_array(rng.integers(0, 256, (frames, 8, 16, 3), np.uint8), 20.0)
+    poses = np.tile(np.eye(4), (frames, 1, 1))
+    context = Context(clip, poses, some(frames - 1), Camera.from_horizontal_fov(16, 8, 90))
+    return RolloutRequest(context, horizon, seed, actions=some(horizon))
+
+
+def frames_of(model: Trained, asked: RolloutRequest) -> np.ndarray:
+    return np.concatenate(list(model.rollout(asked)))
+
+
+def test_settings_change_the_frames_and_the_subject(causal: Path) -> None:
+    plain = Trained(str(causal))
+    before = frames_of(plain, request())
+    assert before.shape == (5, 8, 16, 3)
+    assert plain.spec.max_context == 6
+    for settings in (
+        {"steps": 1}, {"window": 2}, {"guidance": 3.0}, {"stabilise": 0.3}, {"weights": "last"},
+        {"precision": "bfloat16"},
+    ):  # fmt: skip
+        other = Trained(str(causal), **settings)  # type: ignore[arg-type]
+        assert other.spec.settings != plain.spec.settings, settings
+        assert not np.array_equal(frames_of(other, request()), before), settings
+    assert np.array_equal(frames_of(Trained(str(causal), device="cpu", memory="window"), request()), before)
+
+
+def test_a_memory_can_be_left_out(fetched: Path) -> None:
+    long = request(frames=14, horizon=8)
+    with_memory, without = (frames_of(Trained(str(fetched), memory=name), long) for name in (None, "window"))
+    assert not np.array_equal(with_memory, without)
+    assert Trained(str(fetched)).spec.max_context is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"steps": 0}, "1 to 1000"),
+        ({"window": 9}, "a window of 3"),
+        ({"memory": "fetched"}, "can take window"),
+        ({"weights": "best"}, "'ema'|ema"),
+        ({"precision": "float16"}, "float32"),
+        ({"device": "abacus"}, "abacus"),
+        ({"device": "cuda:99"}, "CUDA"),
+        ({"guidance": -1.0}, "0 to 100"),
+    ],
+)
+def test_settings_that_do_not_go_are_told(causal: Path, settings: dict[str, object], told: str) -> None:
+    with pytest.raises(WorldgaugeError, match=told):
+        Trained(str(causal), **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("which", ["causal", "fetched"])
+def test_a_batch_is_its_questions(which: str, request: pytest.FixtureRequest) -> None:
+    model = Trained(str(request.getfixturevalue(which)))
+    asked = [_request(seed=1), _request(seed=2), _request(frames=3, horizon=4, seed=3)]
+    for answer, one in zip(model.rollout_batch(asked), asked, strict=True):
+        np.testing.assert_allclose(np.concatenate(answer).astype(int), frames_of(model, one), atol=1)
+
+
+_request = request
+
+
+@pytest.mark.parametrize("frames", [1, 2, 5])
+def test_short_contexts_are_filled_up(causal: Path, fetched: Path, frames: int) -> None:
+    for folder in (causal, fetched):
+        assert frames_of(Trained(str(folder)), _request(frames=frames)).shape == (5, 8, 16, 3)
+
+
+def test_actions_of_another_family_are_not_applicable(causal: Path) -> None:
+    asked = _request()
+    other = Actions(NAV_STEPS, np.zeros((5, len(NAV_STEPS)), np.float32))
+    with pytest.raises(NotApplicableError, match="was trained on actions of loop-walk"):
+        list(Trained(str(causal)).rollout(RolloutRequest(asked.context, 5, 1, actions=other)))
+
+
+def test_files_that_are_not_what_they_should_be_are_told(causal: Path, tmp_path: Path) -> None:
+    """A thousand damaged checkpoints, cut, changed, renamed: an error of ours each time, or the same shapes."""
+    weights, config = (causal / "model.safetensors").read_bytes(), (causal / "config.json").read_text()
+    rng = np.random.default_rng(0)
+    told, fine = json.loads(config), 0
+    for number in range(1000):
+        data, text = bytearray(weights), config
+        kind = number % 5
+        if kind == 0:
+            data = data[: int(rng.integers(len(data)))]
+        elif kind == 1:
+            for at in rng.integers(0, 2000, 4):
+                data[at] = int(rng.integers(256))
+        elif kind == 2:
+            at = int(rng.integers(len(data) - 4))
+            data[at : at + 4] = np.float32(np.nan).tobytes()
+        elif kind == 3:
+            name = str(rng.choice(list(told["network"])))
+            value = [-1, 0, 2, 10**9, 10**30, 0.5, True, "2", [1], None][int(rng.integers(10))]
+            text = json.dumps({**told, "network": {**told["network"], name: value}})
+        else:
+            name = str(rng.choice(["architecture", "network", "codec", "denoising_steps", "most_past", "told", "fps"]))
+            text = json.dumps({**told, name: ["os.system", "", "conv", -1, 10**30, None, {}, []][int(rng.integers(8))]})
+        (tmp_path / "model.safetensors").write_bytes(bytes(data))
+        (tmp_path / "config.json").write_text(text)
+        with suppress(WorldgaugeError):
+            Trained(str(tmp_path))
+            fine += 1
+    assert fine < 300
