@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
-from worldgauge.core.actions import LOOP_WALK, WALK_STEP_M, Actions, Prompt, camera_path, describe, motions, prompts
+from worldgauge.core.actions import (
+    LOOP_WALK,
+    WALK_STEP_M,
+    Actions,
+    Prompt,
+    camera_path,
+    describe,
+    motions,
+    path_moves,
+    prompts,
+)
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
 from worldgauge.suites.mind.actions import walk_look
@@ -149,3 +159,15 @@ def test_the_arm_turns_round_the_walker() -> None:
     path = camera_path(Actions(space, values), start, heading="mean", arm_m=2.5)
     assert_allclose(path[-1, :3, 3], [2.5, -2.5, 0.0], atol=1e-9)
     assert_allclose(path[:, :3, 3] + 2.5 * path[:, :3, 2], np.broadcast_to([2.5, 0, 0], (90, 3)), atol=1e-9)
+
+
+def test_the_moves_of_a_path_lead_along_it_again() -> None:
+    rng = np.random.default_rng(4)
+    poses = pose_from_yaw_pitch(rng.normal(size=(9, 3)), rng.uniform(-3, 3, 9), rng.uniform(-1, 1, 9))
+    moves = path_moves(poses)
+    assert (moves.space.name, len(moves)) == ("camera-motion", 8)
+    np.testing.assert_allclose(camera_path(moves, poses[0]), poses[1:], atol=1e-5)
+    still = path_moves(poses[:1])
+    assert still.values.shape == (0, 5)
+    ahead = path_moves(pose_from_yaw_pitch(np.array([[0, 0, 0], [0, 2, 0]]), np.full(2, np.pi / 2), np.zeros(2)))
+    np.testing.assert_allclose(ahead.values, [[2, 0, 0, 0, 0]], atol=1e-6)  # towards +y, looking there

@@ -16,9 +16,10 @@ from worldgauge.cli.collect import collect_app
 from worldgauge.cli.demo import demo
 from worldgauge.cli.doctor import doctor
 from worldgauge.cli.minecraft import minecraft_app
-from worldgauge.cli.models import adapters, calibrate, check_model, list_, train
+from worldgauge.cli.models import adapters, calibrate, check_model, list_
 from worldgauge.cli.report import export, replay, report
 from worldgauge.cli.run import WithSettings, questions, run, score
+from worldgauge.cli.train.app import app as train_app
 from worldgauge.cli.validate_metrics import validate_metric
 from worldgauge.cli.weights import app as weights_app
 from worldgauge.core.errors import WorldgaugeError
@@ -44,7 +45,6 @@ COMMANDS = (
     Command(export, "Models and data", "worldgauge export runs/mind --out results"),
     Command(check_model, "Models and data", "worldgauge check-model --model ./my_model.py:MyModel", name="check-model"),
     Command(calibrate, "Models and data", "worldgauge calibrate --model render --out calibration"),
-    Command(train, "Models and data", "worldgauge train --recipe mind-tiny --data mind=data --out checkpoint"),
     Command(adapters, "Models and data", "worldgauge adapters diamond --out diamond"),
     Command(list_, "Models and data", "worldgauge list models", name="list"),
     Command(replay, "Tools", "worldgauge replay runs/closedloop/oracle navigation/goal-0000 --out replay.mp4"),
@@ -138,6 +138,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 app.add_typer(collect_app, name="collect", rich_help_panel="Measure", epilog=f"Example: {COLLECT_EXAMPLE}")
 for _command in COMMANDS:
     add(_command)
+app.add_typer(train_app, name="train", rich_help_panel="Models and data")
 app.add_typer(minecraft_app, name="minecraft", rich_help_panel="Models and data")
 app.add_typer(weights_app, name="weights", rich_help_panel="Models and data")
 for _command in suite_commands.commands():

@@ -1,4 +1,4 @@
-"""Commands around models: check-model, calibrate, train, adapters, and list, which shows what there is."""
+"""Commands around models: check-model, calibrate, adapters, and list, which shows what there is."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from worldgauge.cli import suite_commands
-from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
+from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.terminal.options import FAILED, Csv, DryRun, Json, Seed
 
 if TYPE_CHECKING:
     from worldgauge.terminal.output import Form
-    from worldgauge.terminal.progress import ProgressBar
     from worldgauge.tools.calibrate import CalibrationStudy
-    from worldgauge.training.material import Mark, Material
-    from worldgauge.training.recipe import Recipe
 
 KINDS = {
     "suites": "suites",
@@ -110,58 +107,6 @@ def calibrate(
         raise typer.Exit(FAILED)
 
 
-def train(
-    recipe: Annotated[str, typer.Option(help="Recipe: mind-tiny, or a TOML file.")],
-    data: Annotated[list[str], typer.Option(help="SOURCE=FOLDER, such as mind=data/mind. May be given several times.")],
-    out: Annotated[Path, typer.Option(help="Folder of the checkpoint, new or interrupted.")],
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=VALUE in place of the recipe's. May be given several times.")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)
-    ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")
-    ] = None,
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> None:
-    """Train a world model on recorded walks. A training that was stopped goes on, to the same weights.
-
-    Use it with any command: --model "trained?folder=OUT".
-    """
-    from platformdirs import user_cache_dir
-
-    from worldgauge.terminal.options import resumable, settings_of, texts_of
-    from worldgauge.terminal.output import print_json
-    from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.terminal.tables import print_text
-    from worldgauge.training.material import read_material
-    from worldgauge.training.recipe import changed, named_recipe
-
-    try:
-        from worldgauge.training.loop.loop import train as begin
-    except ImportError:
-        raise MissingExtraError("worldgauge train", "train") from None
-    made: Recipe = changed(named_recipe(recipe), settings_of(set_), "--set")
-    folders = {name: Path(folder) for name, folder in texts_of(data, "--data").items()}
-    place = cache or Path(user_cache_dir("worldgauge")) / "training"
-    with resumable(), ProgressBar() as bar:
-        material = read_material(folders, made, place, progress=lambda done, of: bar.show("clips read", done, of))
-        facts = _facts(material, made)
-        if not dry_run:
-            begin(made, material, out, minutes=minutes, progress=lambda mark: _show(bar, mark))
-    if json:
-        print_json(checkpoint=str(out), trained=not dry_run, **facts)
-        return
-    print_text(
-        f"{facts['clips']} clips, {facts['frames']} frames: {facts['windows']} windows of {made.length} frames, "
-        f"{made.steps} steps of {made.batch}"
-    )
-    if not dry_run:
-        print_text(f"{out}\nnext: worldgauge check-model --model 'trained?folder={out}'")
-
-
 def adapters(
     name: Annotated[str | None, typer.Argument(help="Adapter to copy. Without a name, all are listed.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the copy, and for the file that serves it.")] = Path("."),
@@ -220,13 +165,3 @@ def _show_calibration(study: CalibrationStudy, model: str, out: Path, page: Path
         if study.works:
             joint = "&" if "?" in model else "?"
             print_text(f'Use it: --model "{model}{joint}calibration={out / NAME}"')
-
-
-def _facts(material: Material, recipe: Recipe) -> dict[str, int]:
-    lengths = [len(clip) for clip in material.clips]
-    windows = sum(max(0, length - recipe.length + 1) for length in lengths)
-    return {"clips": len(lengths), "frames": sum(lengths), "windows": windows, "steps": recipe.steps}
-
-
-def _show(bar: ProgressBar, mark: Mark) -> None:
-    bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
+from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
 
 Control = Literal["actions", "camera", "text"]
 
@@ -122,6 +122,20 @@ HAND_POSES = ActionSpace(
 the gripper, 1 open. The camera stands still. World-in-World, section 5.4."""
 
 
+CAMERA_MOTION = ActionSpace(
+    "camera-motion",
+    (
+        Axis("ahead", "length", Motion(forward=1.0)),
+        Axis("sideways", "length", Motion(left=1.0)),
+        Axis("up", "length", Motion(up=1.0)),
+        Axis("camera_yaw", "angle", Motion(yaw=1.0)),
+        Axis("camera_pitch", "angle", Motion(pitch=1.0)),
+    ),
+    fps=25.0,
+)
+"""A camera path as moves from frame to frame, for models that are driven by poses; left and up are positive."""
+
+
 @dataclass(frozen=True)
 class Actions:
     """The actions of one walk.
@@ -208,6 +222,24 @@ def camera_path(
         path[t] = pose_from_yaw_pitch(position, yaw, pitch)
         path[t, :3, 3] -= arm_m * path[t, :3, 2]
     return path
+
+
+def path_moves(poses: ArrayLike) -> Actions:
+    """The moves of a camera path; `camera_path` of them gives the path again. Roll is ignored.
+
+    Args:
+        poses: (T, 4, 4) camera-to-world.
+
+    Returns:
+        T - 1 rows of `CAMERA_MOTION`.
+    """
+    known = np.asarray(poses, np.float64)
+    yaw, pitch = yaw_pitch_from_pose(known)
+    moved = np.diff(known[:, :3, 3], axis=0)
+    c, s = np.cos(yaw[:-1]), np.sin(yaw[:-1])
+    ahead, sideways = c * moved[:, 0] + s * moved[:, 1], c * moved[:, 1] - s * moved[:, 0]
+    values = np.stack([ahead, sideways, moved[:, 2], wrap_angle(np.diff(yaw)), np.diff(pitch)], axis=-1)
+    return Actions(CAMERA_MOTION, values.astype(np.float32))
 
 
 def describe(actions: Actions) -> str:

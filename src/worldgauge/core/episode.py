@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from worldgauge.core.actions import Actions
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.video import Clip
 
 
@@ -28,6 +29,11 @@ class WorldFacts:
     name: str
     params: Mapping[str, Any]
     digest: str | None = None
+
+    @property
+    def scene(self) -> str:
+        """Digest that tells worlds apart: that of the cells, or of name and arguments where it is not known."""
+        return self.digest or digest_of(dumps([self.name, dict(self.params)]))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ MOTION_SCALES = (0.1, 0.1, 0.1, 0.05, 0.05)
 """What counts as 1: metres forward, to the left and up, radians of yaw and of pitch, a frame."""
 
 _EXCHANGED = (("left", "right"), ("look_left", "look_right"), ("turn_left", "turn_right"))
-_NEGATED = ("camera_yaw",)
+_NEGATED = ("camera_yaw", "sideways")
 
 
 def action_rows(actions: Actions, camera: Camera | Panorama, told: Told = "both") -> Rows:

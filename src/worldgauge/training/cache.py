@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.actions import motions
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.core.io import atomic_file, digest_of, dumps
+from worldgauge.core.io import atomic_file, digest_of, dumps, read_json_object, write_file
 from worldgauge.nets.action_rows import Rows, Told, action_rows
 from worldgauge.nets.reckoning import POSE, Poses, reckoned
-from worldgauge.training.clip import TrainingClip
+from worldgauge.training.clip import DamagedClip, TrainingClip, check_damage
 
 SHARD_FRAMES = 2048
 """Most frames of a file; a longer clip has a file of its own."""
-_FORMAT = "worldgauge-training-frames/1"
+_FORMAT = "worldgauge-training-frames/2"
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,36 @@ class CachedClip:
     rows: Rows
     poses: Poses
 
+    @classmethod
+    def of(cls, clip: TrainingClip, frames: NDArray[np.uint8], told: Told) -> CachedClip:
+        """A clip with its frames.
+
+        Args:
+            clip: The clip.
+            frames: (T, H, W, 3) uint8.
+            told: As for `action_rows`.
+        """
+        rows = action_rows(clip.actions, clip.camera, told)
+        rows = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows])
+        poses = np.concatenate([np.zeros((1, POSE)), reckoned(motions(clip.actions))])
+        return cls(clip.id, clip.source, clip.scene, frames, rows, poses)
+
     def __len__(self) -> int:
         return len(self.frames)
+
+
+class Cached(NamedTuple):
+    """Clips whose frames are in the cache.
+
+    Attributes:
+        clips: The clips.
+        damaged: Clips whose frames cannot be decoded.
+        folder: Where the frames lie.
+    """
+
+    clips: list[CachedClip]
+    damaged: list[DamagedClip]
+    folder: Path
 
 
 def cached_clips(
@@ -51,63 +81,86 @@ def cached_clips(
     folder: Path,
     *,
     told: Told = "both",
+    workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> list[CachedClip]:
-    """Map the frames of clips. Those that are not in the cache are decoded first.
+) -> Cached:
+    """Map the frames of clips. Those that are not in the cache are decoded first, to the same bytes by any workers.
 
     Args:
         clips: The clips.
         size: (width, height) of the frames, averaged over areas.
         folder: Folder of all caches. Each lies in a folder named by what it holds.
         told: As for `action_rows`.
+        workers: Files that are decoded at once.
         progress: Called with the number of clips that are ready, and of all.
 
     Returns:
-        One cached clip a clip, in order.
+        The clips in order, and those that cannot be decoded.
 
     Raises:
         UsageError: There are no clips.
-        DataError: A clip cannot be decoded, or the folder not written.
+        DataError: Too many clips cannot be decoded, or the folder cannot be written.
     """
     if not clips:
         raise UsageError("there are no clips to train on")
     place = folder / digest_of(dumps([_FORMAT, *size, *(clip.fingerprint for clip in clips)]))[:32]
-    ready = []
-    for number, shard in enumerate(_shards(clips)):
-        path = place / f"frames-{number:05d}.npy"
-        if not path.exists():
-            _decode(shard, size, path)
-        frames = _mapped(path, (sum(len(clip.walk) for clip in shard), size[1], size[0], 3))
-        first = 0
-        for clip in shard:
-            rows = action_rows(clip.walk.actions, clip.walk.camera, told)
-            rows = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows])
-            last = first + len(clip.walk)
-            poses = np.concatenate([np.zeros((1, POSE)), reckoned(motions(clip.walk.actions))])
-            ready.append(CachedClip(clip.id, clip.source, clip.scene, frames[first:last], rows, poses))
-            first = last
-        progress(len(ready), len(clips))
-    return ready
+    found = Cached([], [], place)
+    shards = list(_shards(clips))
+    paths = [place / f"frames-{number:05d}.npy" for number in range(len(shards))]
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        made = pool.map(lambda shard, path: _decoded(shard, size, path), shards, paths)
+        for shard, path, damage in zip(shards, paths, made, strict=True):
+            fine = [clip for clip in shard if clip.id not in damage]
+            found.damaged.extend(DamagedClip(id, why) for id, why in damage.items())
+            frames = _mapped(path, (sum(map(len, fine)), size[1], size[0], 3)) if fine else None
+            first = 0
+            for clip in fine:
+                assert frames is not None
+                found.clips.append(CachedClip.of(clip, frames[first : first + len(clip)], told))
+                first += len(clip)
+            progress(len(found.clips), len(clips))
+    check_damage(found.damaged, len(clips), "decoding")
+    return found
 
 
 def _shards(clips: Sequence[TrainingClip]) -> Iterator[list[TrainingClip]]:
     shard: list[TrainingClip] = []
     for clip in clips:
-        if shard and sum(len(one.walk) for one in shard) + len(clip.walk) > SHARD_FRAMES:
+        if shard and sum(map(len, shard)) + len(clip) > SHARD_FRAMES:
             yield shard
             shard = []
         shard.append(clip)
     yield shard
 
 
-def _decode(shard: Sequence[TrainingClip], size: tuple[int, int], path: Path) -> None:
-    shape = (sum(len(clip.walk) for clip in shard), size[1], size[0], 3)
+def _decoded(shard: Sequence[TrainingClip], size: tuple[int, int], path: Path) -> dict[str, str]:
+    """Decode a shard that is not there; why clips of it are left out, by id."""
+    index = path.with_suffix(".json")
+    if not index.exists() or not path.exists():
+        damage = _decode(shard, size, path)
+        write_file(index, dumps({"clips": [[clip.id, len(clip)] for clip in shard], "damaged": damage}))
+    return dict(read_json_object(index).get("damaged", {}))
+
+
+def _decode(shard: Sequence[TrainingClip], size: tuple[int, int], path: Path) -> dict[str, str]:
+    damage: dict[str, str] = {}
+    parts = []
+    for clip in shard:
+        try:
+            frames = np.stack([np.ascontiguousarray(frame) for frame in clip.frames.resized(*size)])
+        except DataError as error:
+            damage[clip.id] = str(error)
+            continue
+        if len(frames) != len(clip):
+            damage[clip.id] = f"{len(frames)} frames of {len(clip)}"
+            continue
+        parts.append(frames)
     with atomic_file(path) as file:
-        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        for clip in shard:
-            for frame in clip.walk.clip.resized(*size):
-                file.write(np.ascontiguousarray(frame).tobytes())
+        shape = (sum(map(len, parts)), size[1], size[0], 3)
+        np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+        for part in parts:
+            file.write(part.tobytes())
+    return damage
 
 
 def _mapped(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:

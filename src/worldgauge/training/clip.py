@@ -2,78 +2,188 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
-from worldgauge.core.episode import Episode
-from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.core.io import digest_of, dumps
+from worldgauge.core.actions import Actions
+from worldgauge.core.episode import Episode, WorldFacts
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.registry import Registry
+from worldgauge.core.video import Clip
 
 Split = Literal["train", "val", "test"]
 
 
 @dataclass(frozen=True)
 class TrainingClip:
-    """A recorded walk to learn from.
+    """A recorded walk of T frames to learn from.
 
     Attributes:
-        walk: Frames, poses, actions and camera; row t of the actions leads to frame t + 1.
+        name: Its name in its source.
         source: Name of the training source that it comes from.
         split: Split of its world.
         fingerprint: Digest of all that was read.
+        frames: T frames, decoded when needed.
+        actions: T - 1 rows; row t leads to frame t + 1.
+        poses: (T, 4, 4) camera-to-world, metres.
+        camera: Camera of every frame; a `Panorama` where they are equirectangular.
+        text: What is seen or done, in words. None where nobody said it.
+        world: The world; None where only the recording exists.
+
+    Raises:
+        DataError: The numbers of frames, poses and actions do not fit.
     """
 
-    walk: Episode
+    name: str
     source: str
     split: Split
     fingerprint: str
+    frames: Clip
+    actions: Actions
+    poses: FloatArray
+    camera: Camera | Panorama
+    text: str | None = None
+    world: WorldFacts | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.frames)
+        if (len(self.poses), len(self.actions)) != (n, max(n - 1, 0)):
+            raise DataError(
+                f"{self.id}: {n} frames need {n} poses and {max(n - 1, 0)} actions, "
+                f"got {len(self.poses)} and {len(self.actions)}"
+            )
+
+    @classmethod
+    def of_episode(
+        cls, walk: Episode, source: str, split: Split, fingerprint: str, text: str | None = None
+    ) -> TrainingClip:
+        """A clip of a recorded walk.
+
+        Args:
+            walk: The walk.
+            source: Name of the training source.
+            split: Split of its world.
+            fingerprint: Digest of all that was read.
+            text: What is seen or done.
+        """
+        return cls(
+            walk.id, source, split, fingerprint, walk.clip, walk.actions, walk.poses, walk.camera, text, walk.world
+        )
+
+    def __len__(self) -> int:
+        return len(self.frames)
 
     @property
     def id(self) -> str:
-        """Source and id of the walk."""
-        return f"{self.source}/{self.walk.id}"
+        """Source and name."""
+        return f"{self.source}/{self.name}"
 
     @property
     def scene(self) -> str | None:
         """Digest of the world, by which training and test scenes are told apart. None where the world is not known."""
-        world = self.walk.world
-        if world is None:
-            return None
-        return world.digest or digest_of(dumps([world.name, dict(world.params)]))
+        return None if self.world is None else self.world.scene
 
 
-Source = Callable[[Path, Split], Iterator[TrainingClip]]
-"""Reads the clips of a split from a folder of its format. Clips that cannot be used raise DataError when they come."""
+class DamagedClip(NamedTuple):
+    """A clip that cannot be used.
+
+    Attributes:
+        id: Source and name.
+        why: Why, in one line.
+    """
+
+    id: str
+    why: str
+
+
+def clip_or_damage(id: str, read: Callable[[], TrainingClip]) -> TrainingClip | DamagedClip:
+    """Read a clip; one whose files are damaged is told as such.
+
+    Args:
+        id: Source and name.
+        read: Reads it.
+    """
+    try:
+        return read()
+    except DataError as error:
+        return DamagedClip(id, str(error))
+
+
+Source = Callable[[Path, Split], Iterator[TrainingClip | DamagedClip]]
+"""Reads the clips of a split from a folder of its format. Damaged clips stand among them with the reason."""
 
 training_sources: Registry[Source] = Registry(
     "training source", group="worldgauge.training_sources", in_suites="training_clips"
 )
 
+MOST_DAMAGED = 0.01
+"""Share of the clips that may be left out."""
 
-def read_clips(sources: Mapping[str, Path], split: Split = "train") -> Iterator[TrainingClip]:
-    """Read the clips of a split from folders.
+
+class FoundClips(NamedTuple):
+    """The clips of some folders.
+
+    Attributes:
+        clips: Those that can be used.
+        damaged: Those that cannot.
+    """
+
+    clips: list[TrainingClip]
+    damaged: list[DamagedClip]
+
+
+def read_clips(sources: Iterable[tuple[str, Path]], split: Split = "train") -> FoundClips:
+    """Read the clips of a split from folders. No frame is decoded.
 
     Args:
-        sources: Folders by name of their training source.
+        sources: Names of training sources with a folder of each.
         split: The split.
 
-    Yields:
+    Returns:
         The clips, source by source, in the order of the data.
 
     Raises:
         UsageError: A folder has no clip of the split.
         UnknownNameError: A source or the split is not known.
-        DataError: A folder or a clip cannot be read.
+        DataError: A folder cannot be read, or too many of its clips.
     """
     if split not in get_args(Split):
         raise UnknownNameError("split", split, get_args(Split))
-    for name, folder in sources.items():
-        found = 0
-        for clip in training_sources.get(name)(folder, split):
-            found += 1
-            yield clip
-        if not found:
-            raise UsageError(f"{folder}: no {name} clips of the split '{split}'; collect some for it")
+    found = FoundClips([], [])
+    for name, folder in sources:
+        read = training_sources.get(name)
+        if not folder.is_dir():
+            raise DataError(f"{folder}: no such folder")
+        ours = list(read(folder, split))
+        fine = [one for one in ours if isinstance(one, TrainingClip)]
+        broken = [one for one in ours if isinstance(one, DamagedClip)]
+        if not ours:
+            raise UsageError(_none_of(name, folder, split))
+        check_damage(broken, len(ours), str(folder))
+        found.clips.extend(fine)
+        found.damaged.extend(broken)
+    return found
+
+
+def check_damage(damaged: Sequence[DamagedClip], total: int, where: str) -> None:
+    """Check that few clips are left out.
+
+    Raises:
+        DataError: Names the first one.
+    """
+    if len(damaged) > MOST_DAMAGED * total:
+        first = damaged[0]
+        raise DataError(
+            f"{where}: {len(damaged)} of {total} clips are damaged, more than 1 %; the first, {first.id}: {first.why}"
+        )
+
+
+def _none_of(name: str, folder: Path, split: Split) -> str:
+    """Why a folder cannot be used, and what to do."""
+    for other in get_args(Split):
+        if other != split and next(iter(training_sources.get(name)(folder, other)), None) is not None:
+            return f"{folder}: only {other} parts; worldgauge collect {name} --split {split} --out FOLDER makes others"
+    return f"{folder}: no {name} clips; make some with: worldgauge collect {name} --split {split} --out {folder}"

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from worldgauge.core.actions import ActionSpace, Motion
 from worldgauge.core.errors import UsageError
 from worldgauge.nets.action_rows import Rows, mirror_of, row_width
-from worldgauge.training.cache import CachedClip, cached_clips
-from worldgauge.training.clip import read_clips
+from worldgauge.training.cache import Cached, CachedClip, cached_clips
+from worldgauge.training.clip import DamagedClip, FoundClips, read_clips
+from worldgauge.training.proof import SourceProof, proof_of, proof_of_walks
 from worldgauge.training.recipe import Recipe
+from worldgauge.training.walks import WalkRing
+
+Tell = Callable[[int, int], None]
+"""Called with the number of clips that are ready, and of all."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +26,14 @@ class Material:
     """What is trained on.
 
     Attributes:
-        clips: The clips.
+        clips: The clips of folders.
         spaces: Names of their action spaces.
         columns: Columns of their rows.
         mirror: What a mirror makes of a row. None where nothing is mirrored.
         fps: Frames a second; None where clips differ.
+        space: An action space of theirs.
+        ring: Walks that are drawn while training.
+        damaged: Clips that are left out.
     """
 
     clips: Sequence[CachedClip]
@@ -30,6 +41,31 @@ class Material:
     columns: int
     mirror: Rows | None
     fps: float | None
+    space: ActionSpace
+    ring: WalkRing | None = None
+    damaged: Sequence[DamagedClip] = ()
+
+    def clips_at(self, step: int, progress: Tell = lambda done, total: None) -> list[CachedClip]:
+        """The clips that windows of a step are cut from.
+
+        Args:
+            step: Number of the step.
+            progress: As for `WalkRing.clips_at`.
+        """
+        return [*self.clips, *(self.ring.clips_at(step, progress) if self.ring is not None else ())]
+
+    def proof(self, step: int = 0, drawn_scenes: Iterable[str] = ()) -> list[SourceProof]:
+        """What was trained on after some steps.
+
+        Args:
+            step: Steps done.
+            drawn_scenes: Digests of all worlds that were drawn.
+        """
+        found = proof_of(self.clips)
+        if self.ring is not None:
+            count = self.ring.drawn_by(max(step - 1, 0)) if step else 0
+            found.append(proof_of_walks(self.ring.text, count, count * self.ring.source.frames, set(drawn_scenes)))
+        return found
 
 
 @dataclass(frozen=True)
@@ -50,34 +86,96 @@ class Mark:
 
 
 def read_material(
-    sources: Mapping[str, Path],
+    sources: Sequence[tuple[str, Path]],
     recipe: Recipe,
     cache: Path,
     *,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    walks: str | None = None,
+    clips: int | None = None,
+    workers: int = 1,
+    progress: Tell = lambda done, total: None,
 ) -> Material:
     """Read what is to be trained on; frames that are not cached at the recipe's size are decoded.
 
     Args:
-        sources: Folders by name of their training source.
+        sources: Names of training sources with a folder of each.
         recipe: The recipe.
         cache: Folder of all caches.
+        walks: Walks that are drawn while training, such as "walks?families=urban".
+        clips: Train on so many, drawn by the recipe's seed; fewer are a part of more. None for all.
+        workers: Files that are decoded, and worlds that are drawn, at once.
         progress: Called with the number of clips that are ready, and of all.
 
     Raises:
-        UsageError: There are no training clips, or their actions or rates differ.
-        DataError: A folder or a clip cannot be read.
+        UsageError: There are no training clips, fewer than asked for, or their actions or rates differ.
+        DataError: A folder or too many clips cannot be read.
     """
-    clips = list(read_clips(sources))
-    columns, rates = {one.walk.actions.space.axes for one in clips}, sorted({one.walk.clip.fps for one in clips})
-    families = {tuple(axis.name for axis in axes) for axes in columns}
+    ring = None
+    if walks is not None:
+        ring = WalkRing(walks, recipe.seed, recipe.size, recipe.told, workers)
+    found = read_clips(sources) if sources else FoundClips([], [])
+    if clips is not None:
+        if not 1 <= clips <= len(found.clips):
+            raise UsageError(f"{clips} clips are asked for, there are {len(found.clips)}; leave --clips out for all")
+        order = np.random.default_rng(recipe.seed).permutation(len(found.clips))[:clips]
+        found = FoundClips([found.clips[number] for number in sorted(order)], found.damaged)
+    spaces = {one.actions.space for one in found.clips} | ({ring.source.space} if ring else set())
+    rates = sorted({one.frames.fps for one in found.clips} | ({ring.source.fps} if ring else set()))
+    if not spaces:
+        raise UsageError("there is nothing to train on: give --data SOURCE=FOLDER, or --data walks")
+    families = {tuple(axis.name for axis in space.axes) for space in spaces}
     if len(families) > 1 and recipe.told != "motion":
         raise UsageError(f"the clips have {len(families)} kinds of actions; train on one, or with told=motion")
     if len(rates) > 1 and recipe.told != "motion":
         several = " and ".join(f"{rate:g}" for rate in rates)
         raise UsageError(f"the clips have {several} frames/s; train on one rate, or with told=motion")
-    space = clips[0].walk.actions.space
-    ready = cached_clips(clips, recipe.size, cache, told=recipe.told, progress=progress)
-    fps = rates[0] if len(rates) == 1 else None
-    names = tuple(sorted({one.walk.actions.space.name for one in clips}))
-    return Material(ready, names, row_width(space, recipe.told), mirror_of(space, recipe.told), fps)
+    ready = Cached([], [], cache)
+    if found.clips:
+        ready = cached_clips(found.clips, recipe.size, cache, told=recipe.told, workers=workers, progress=progress)
+    names = {space.name for space in spaces} | set(ring.source.space_names if ring else ())
+    space = min(spaces, key=lambda one: one.name)
+    return Material(
+        ready.clips,
+        tuple(sorted(names)),
+        row_width(space, recipe.told),
+        mirror_of(space, recipe.told) if _moves_camera(space) else None,
+        rates[0] if len(rates) == 1 else None,
+        space,
+        ring,
+        (*found.damaged, *ready.damaged),
+    )
+
+
+def read_validation(
+    source: tuple[str, Path] | str, recipe: Recipe, cache: Path, *, count: int = 8, seed: int = 0
+) -> list[CachedClip]:
+    """Read clips to validate with: of the split "val", of "test" where there is none, else of "train".
+
+    Args:
+        source: Name of a training source with a folder, or walks.
+        recipe: The recipe.
+        cache: Folder of all caches.
+        count: Clips, spread evenly over what there is.
+        seed: Seed of walks.
+
+    Raises:
+        UsageError: The folder has no clips.
+        DataError: It cannot be read.
+    """
+    if isinstance(source, str):
+        ring = WalkRing(source, seed, recipe.size, recipe.told, 0, split="val")
+        return [ring.first_of_world(number) for number in range(count)]
+    for split in ("val", "test", "train"):
+        try:
+            found = read_clips([source], split).clips
+            break
+        except UsageError:
+            if split == "train":
+                raise
+    chosen = [found[number] for number in np.unique(np.linspace(0, len(found) - 1, count).round().astype(int))]
+    return cached_clips(chosen, recipe.size, cache, told=recipe.told).clips
+
+
+def _moves_camera(space: ActionSpace) -> bool:
+    """Whether its columns move the camera; a picture whose camera stands still is not mirrored."""
+    return any(axis.motion != Motion() for axis in space.axes)

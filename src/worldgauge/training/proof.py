@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from worldgauge.core.errors import UsageError
 from worldgauge.core.io import digest_of, dumps
 from worldgauge.training.cache import CachedClip
+from worldgauge.training.clip import Split
 
 
 class SourceProof(NamedTuple):
     """What was read from one training source.
 
     Attributes:
-        source: Its name.
+        source: Its name, of walks with their settings.
+        split: Split of its worlds.
         clips: Clips.
         frames: Frames.
         scenes: Digests of their worlds, sorted.
         unknown: Clips whose world is not known.
         digest: Digest of `scenes`.
+        drawn: Whether its clips are drawn while training; there are more then at every step.
     """
 
     source: str
+    split: Split
     clips: int
     frames: int
     scenes: list[str]
     unknown: int
     digest: str
+    drawn: bool = False
 
 
-def proof_of(clips: Sequence[CachedClip]) -> list[SourceProof]:
+def proof_of(clips: Sequence[CachedClip], split: Split = "train") -> list[SourceProof]:
     """Tell what clips were trained on, a row a source.
 
     Args:
         clips: All clips of a training.
+        split: Their split.
     """
     found = []
     for source in sorted({clip.source for clip in clips}):
@@ -41,5 +48,67 @@ def proof_of(clips: Sequence[CachedClip]) -> list[SourceProof]:
         scenes = sorted({clip.scene for clip in own if clip.scene is not None})
         unknown = sum(clip.scene is None for clip in own)
         frames = sum(len(clip) for clip in own)
-        found.append(SourceProof(source, len(own), frames, scenes, unknown, digest_of(dumps(scenes))))
+        found.append(SourceProof(source, split, len(own), frames, scenes, unknown, _digest(scenes)))
     return found
+
+
+def proof_of_walks(text: str, clips: int, frames: int, scenes: Collection[str]) -> SourceProof:
+    """Tell what walks were drawn and trained on.
+
+    Args:
+        text: The source with its settings.
+        clips: Clips so far.
+        frames: Their frames.
+        scenes: Digests of their worlds so far.
+    """
+    known = sorted(scenes)
+    return SourceProof(text, "train", clips, frames, known, 0, _digest(known), drawn=True)
+
+
+def scenes_of(config: Mapping[str, Any]) -> frozenset[str]:
+    """Digests of all scenes that a checkpoint was trained on.
+
+    Args:
+        config: Content of its config.json.
+    """
+    rows = config.get("data", [])
+    told = [row.get("scenes", []) for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    return frozenset(str(scene) for scenes in told if isinstance(scenes, list) for scene in scenes)
+
+
+def same_data(before: Any, now: Sequence[SourceProof]) -> bool:
+    """Whether a checkpoint was trained on the same data; of walks that are drawn, only what they are is compared.
+
+    Args:
+        before: "data" of its config.json.
+        now: What is to be trained on.
+    """
+    compared = [(one.source, one.split) if one.drawn else one for one in now]
+    if not isinstance(before, list) or len(before) != len(now) or not all(isinstance(row, dict) for row in before):
+        return False
+    rows = [(row.get("source"), row.get("split")) if row.get("drawn") else dict(row) for row in before]
+    return rows == [one._asdict() if isinstance(one, SourceProof) else one for one in compared]
+
+
+def check_apart(trained: Sequence[CachedClip], validated: Sequence[CachedClip], what: str) -> None:
+    """Check that no scene is trained and validated on.
+
+    Args:
+        trained: Clips to train on.
+        validated: Clips to validate with.
+        what: Name of the latter, for messages.
+
+    Raises:
+        UsageError: Some scenes are.
+    """
+    known = {clip.scene for clip in trained if clip.scene is not None}
+    shared = {clip.scene for clip in validated} & known
+    if shared:
+        of = len({clip.scene for clip in validated})
+        raise UsageError(
+            f"{what}: {len(shared)} of its {of} scenes are also trained on; give other data, or say --allow-overlap"
+        )
+
+
+def _digest(scenes: Sequence[str]) -> str:
+    return digest_of(dumps(list(scenes)))

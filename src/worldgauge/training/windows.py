@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -67,10 +68,19 @@ class Windows:
             longest = max(len(clip) for clip in self.clips)
             raise UsageError(f"the longest of {len(self.clips)} clips has {longest} frames: windows need {self.length}")
 
-    @property
+    @cached_property
     def usable(self) -> list[CachedClip]:
         """Clips that are as long as a window."""
         return [clip for clip in self.clips if len(clip) >= self.length]
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.cumsum([0, *(len(clip) - self.length + 1 for clip in self.usable)])
+
+    @property
+    def count(self) -> int:
+        """Windows in all."""
+        return int(self._starts[-1])
 
     def batch(self, step: int, count: int) -> Batch:
         """Draw the windows of a step: the same ones for the same seed and step.
@@ -80,8 +90,7 @@ class Windows:
             count: Windows.
         """
         rng = np.random.default_rng([self.seed, step])
-        clips = self.usable
-        starts = np.cumsum([0, *(len(clip) - self.length + 1 for clip in clips)])
+        clips, starts = self.usable, self._starts
         frames, rows, fetched, relative = [], [], [], []
         for place in rng.integers(starts[-1], size=count):
             number = int(np.searchsorted(starts, place, side="right")) - 1

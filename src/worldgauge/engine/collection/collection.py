@@ -302,7 +302,7 @@ def demand_same(out: Path, before: Mapping[str, Any], now: Mapping[str, Any], na
         RunError: When one of them differs.
     """
     for name in names:
-        if before.get(name) != now[name]:
+        if before.get(name) != now.get(name):
             raise RunError(
-                f"{out} was collected with {name} {before.get(name)}, not {now[name]}: collect into another folder"
+                f"{out} was collected with {name} {before.get(name)}, not {now.get(name)}: collect into another folder"
             )

@@ -230,9 +230,19 @@ def plain_facts(facts: WorldFacts) -> dict[str, Any]:
     return {"name": facts.name, "params": params, "digest": facts.digest}
 
 
-def world_seed_of(seed: int, place: int) -> int:
-    """Seed of the world of settlement or scene number `place` in a collection with `seed`, 32 bits."""
-    return int(np.random.SeedSequence([seed, place]).generate_state(1)[0])
+def world_seed_of(seed: int, place: int, split: str = "test") -> int:
+    """Seed of the world of settlement or scene number `place` in a collection with `seed`.
+
+    Args:
+        seed: Seed of the collection.
+        place: Number of the place.
+        split: Its split. Seeds of "test" have 32 bits; those of "train" and of "val" begin above them, in ranges of
+            their own.
+    """
+    return int(np.random.SeedSequence([seed, place]).generate_state(1)[0]) + _FIRST_SEEDS[split]
+
+
+_FIRST_SEEDS = {"test": 0, "train": SEEDS, "val": 2 * SEEDS}
 
 
 def _make_all(

@@ -8,9 +8,11 @@ from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, RunError
-from worldgauge.core.io import dumps, loads, write_file
+from worldgauge.core.io import dumps, loads, read_json_object, write_file
 
 MANIFEST = "worldgauge.json"
+SPLITS = ("train", "val", "test")
+"""What worlds are for. No world is in two of them."""
 _VERSION = 1
 
 
@@ -40,6 +42,28 @@ def read_manifest(out: Path, format: str) -> dict[str, Any] | None:
     if not isinstance(content.get("settings"), dict) or not isinstance(content.get("worlds"), dict):
         raise DataError(f"{path}: field 'settings' or 'worlds' is missing; remove or repair the manifest")
     return content
+
+
+def without_test_split(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a collection whose manifests named no split before there was one: "test" is still left out."""
+    return {name: value for name, value in settings.items() if (name, value) != ("split", "test")}
+
+
+def told_split(out: Path) -> str | None:
+    """The split that a folder was collected for, as its manifest says; None where it says nothing.
+
+    Raises:
+        DataError: When the manifest cannot be read, or names another split.
+    """
+    path = out / MANIFEST
+    if not path.exists():
+        return None
+    content = read_json_object(path)
+    settings = content.get("settings")
+    split = settings.get("split") if isinstance(settings, dict) else None
+    if split is not None and split not in SPLITS:
+        raise DataError(f"{path}: split is {split!r}; give {', '.join(SPLITS)}")
+    return split
 
 
 def manifest_format(out: Path) -> str | None:

@@ -22,6 +22,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.io import parse_json
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections, demand_same
 from worldgauge.engine.collection.kernel import SEEDS, world_seed_of
+from worldgauge.engine.collection.manifest import SPLITS
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
 from worldgauge.suites.loopnav.format import check as checking
@@ -89,6 +90,11 @@ class LoopNavOptions:
     places: str | None = option(
         None, "With --server: places to walk in, published names or NAME@X,Y,Z, separated by spaces."
     )
+    split: str = option(
+        "test",
+        'Worlds: those of "test", which are evaluated, or of "train" or "val". No village or home is in two of them.',
+        choices=SPLITS,
+    )
     pictures: Pictures | None = option(
         None,
         'With --world minecraft, how frames are drawn: "ours" (the default), "viewer" (the published renderer) or '
@@ -118,7 +124,7 @@ class LoopNavCollection(Collection):
     name = "loopnav"
     items_noun = "loops"
     Options = LoopNavOptions
-    fixed = ("seed", "size", "sampling")
+    fixed = ("seed", "size", "sampling", "split")
     options: LoopNavOptions
 
     def __init__(self, out: Path, options: LoopNavOptions) -> None:
@@ -139,6 +145,8 @@ class LoopNavCollection(Collection):
         game = options.game
         if game is None:
             return
+        if options.split != "test" and game.mode == "java":
+            raise UsageError("a server has the world that it has: leave --split out, and name places with --places")
         if game.mode == "java":
             self.max_workers = 1  # one bot walks on a server that somebody runs
             if options.sampling != "released":
@@ -150,7 +158,7 @@ class LoopNavCollection(Collection):
         """Settings as the manifest has always stored them: those of the game in one object, null without it.
 
         The world is named only where it is neither villages nor the game, the look-around only where there is none,
-        laps only where there are several.
+        laps only where there are several, the split only where it is not "test".
         """
         options, game = self.options, self.options.game
         world = {} if options.world in ("voxel", "minecraft") else {"world": options.world}
@@ -166,13 +174,14 @@ class LoopNavCollection(Collection):
             "size": list(options.size),
             "sampling": options.sampling,
             "game": None if game is None else {**asdict(game), "places": list(game.places)},
+            **({} if options.split == "test" else {"split": options.split}),
         }
 
     def items(self) -> Iterator[Item]:
         """All items, one per trajectory, place by place."""
         options = self.options
         for number, location, kind in self._locations():
-            world_seed = world_seed_of(options.seed, number)
+            world_seed = world_seed_of(options.seed, number, options.split)
             for type in options.types:
                 for radius in options.ranges:
                     for index in range(options.per_combination):

@@ -19,8 +19,9 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.io import write_file
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
 from worldgauge.engine.collection.kernel import SEEDS, render
+from worldgauge.engine.collection.manifest import SPLITS, without_test_split
 from worldgauge.engine.collection.report import DataReport
-from worldgauge.engine.options import option
+from worldgauge.engine.options import option, plain
 from worldgauge.suites.mind.actions import space_of
 from worldgauge.suites.mind.format.check import check as check_folder
 from worldgauge.suites.mind.format.files import read_sidecar
@@ -55,6 +56,11 @@ class MindOptions:
     frames: int = option(FRAMES, "Frames of each clip, at 24 a second. The first third is context.", low=6, high=20_000)
     seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=16, high=8192)
+    split: str = option(
+        "test",
+        'Worlds of all parts: those of "test", of which the training clips have their own, or of "train" or "val".',
+        choices=SPLITS,
+    )
 
 
 @collections.register("mind")
@@ -64,7 +70,7 @@ class MindCollection(Collection):
     name = "mind"
     items_noun = "clips and start images"
     Options = MindOptions
-    fixed = ("seed", "size", "frames", "families")
+    fixed = ("seed", "size", "frames", "families", "split")
     options: MindOptions
 
     def check_options(self) -> None:
@@ -76,13 +82,17 @@ class MindCollection(Collection):
         if not any(getattr(self.options, name) for name in COUNTS):
             raise UsageError("train, mem, action_space and mirror are all 0: ask for at least one of them")
 
+    def settings(self) -> dict[str, Any]:
+        """The options; the split is named only where it is not "test"."""
+        return without_test_split(super().settings())
+
     def camera(self) -> Mapping[str, Any]:
         """The field of view, which is that of the published data."""
         return {"horizontal_fov_deg": HORIZONTAL_FOV_DEG}
 
     def items(self) -> Iterator[Item]:
         """All items, one per clip or start image, part by part."""
-        for clip in planned_clips(self.settings()):
+        for clip in planned_clips(plain(self.options)):
             yield Item(clip.id, asdict(clip), f"{clip.perspective}-{clip.scene}")
 
     def is_done(self, item: Item) -> bool:

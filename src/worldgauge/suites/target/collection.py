@@ -18,6 +18,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
 from worldgauge.engine.collection.kernel import SEEDS, render, world_seed_of
+from worldgauge.engine.collection.manifest import SPLITS, without_test_split
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
 from worldgauge.suites.target.format.check import check as check_folder
@@ -60,6 +61,11 @@ class TargetOptions:
     )
     fov_deg: float = option(HORIZONTAL_FOV_DEG, "Horizontal field of view in degrees.", low=20, high=150)
     fps: int = option(FPS, "Frames, and rows of the path, a second.", low=1, high=60)
+    split: str = option(
+        "test",
+        'Worlds: those of "test", which are evaluated, or of "train" or "val". No scene is in two of them.',
+        choices=SPLITS,
+    )
 
 
 @collections.register("target")
@@ -69,7 +75,7 @@ class TargetCollection(Collection):
     name = "target"
     items_noun = "scenarios"
     Options = TargetOptions
-    fixed = ("seed", "size", "fov_deg", "fps", "places")
+    fixed = ("seed", "size", "fov_deg", "fps", "places", "split")
     options: TargetOptions
 
     def check_options(self) -> None:
@@ -82,8 +88,8 @@ class TargetCollection(Collection):
             raise UsageError(f"size is {self.options.size}: give even width and height, 16 to 8192 pixels")
 
     def settings(self) -> dict[str, Any]:
-        """The options, with the field of view as a float."""
-        return {**super().settings(), "fov_deg": float(self.options.fov_deg)}
+        """The options, with the field of view as a float; the split is named only where it is not "test"."""
+        return without_test_split({**super().settings(), "fov_deg": float(self.options.fov_deg)})
 
     def camera(self) -> Mapping[str, Any]:
         """Field of view, and the heights it is carried at."""
@@ -94,7 +100,7 @@ class TargetCollection(Collection):
         rows, places = (HISTORY_S + FUTURE_S) * self.options.fps, self.options.places
         for scene in range(self.options.scenes):
             place = cast(Surroundings, places[scene % len(places)])
-            world = _world_of(place, scene // len(places), world_seed_of(self.options.seed, scene))
+            world = _world_of(place, scene // len(places), world_seed_of(self.options.seed, scene, self.options.split))
             for number in range(self.options.per_scene):
                 name = scenario_name(f"sample_{scene:03d}", number * rows, (number + 1) * rows - 1)
                 args = {"place": place, "world": world, "entropy": [self.options.seed, scene, number]}
@@ -125,7 +131,10 @@ class TargetCollection(Collection):
             return Made(world=here.facts, discards=tuple(error.reasons), failure=str(error))
         if not self.is_done(item):
             frames = render(here, walk.poses, camera, progress)
-            write_scenario(self.out, item.id, walk, frames, world=here.facts, camera=camera, scene=item.place)
+            split = "benchmark" if self.options.split == "test" else self.options.split
+            write_scenario(
+                self.out, item.id, walk, frames, world=here.facts, camera=camera, scene=item.place, split=split
+            )
         return Made(len(walk), here.facts, discards=tuple(walk.discards), facts={"label": walk.label})
 
     def finish(self, made: Mapping[str, Made]) -> None:

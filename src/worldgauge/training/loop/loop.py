@@ -23,13 +23,13 @@ from worldgauge.nets.architectures import Network, Window, architectures
 from worldgauge.nets.checkpoint import save_tensors
 from worldgauge.nets.codecs import Codec, codecs
 from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS
-from worldgauge.nets.memory import memories
+from worldgauge.nets.memory import Memory, memories
 from worldgauge.training.loop.autoencoder import trained_codec
 from worldgauge.training.loop.parents import TEACHER, read_parent
 from worldgauge.training.loop.stages import Parent, Stage, stages
 from worldgauge.training.loop.state import TrainingState
 from worldgauge.training.material import Mark, Material
-from worldgauge.training.proof import proof_of
+from worldgauge.training.proof import same_data
 from worldgauge.training.recipe import Recipe, told
 from worldgauge.training.windows import Windows
 
@@ -69,13 +69,13 @@ def train(
         UnknownNameError: The stage, architecture, memory or codec is not known.
     """
     kind, memory = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched)
-    windows = Windows(material.clips, recipe.past, recipe.length, material.mirror, recipe.seed, recipe.frames, memory)
+    windows = _windows(recipe, material, memory, 0)
     start = read_parent(recipe, kind, parent)
     with _claimed(out):
         _check_same(out, recipe, material, start)
         codec = _codec(recipe, material, start, out)
         stage = _stage(kind, recipe, material, codec, start)
-        given = _Given(windows, codec, recipe.batch)
+        given = _Given(recipe, material, memory, windows, codec)
         stage.prepare(given, out)
         state = _begin(stage)
         if state.load(out):
@@ -106,16 +106,26 @@ def train(
     return out
 
 
-@dataclass(frozen=True)
+def _windows(recipe: Recipe, material: Material, memory: Memory, step: int) -> Windows:
+    return Windows(
+        material.clips_at(step), recipe.past, recipe.length, material.mirror, recipe.seed, recipe.frames, memory
+    )
+
+
+@dataclass
 class _Given:
     """The windows of each step, as the network takes them."""
 
+    recipe: Recipe
+    material: Material
+    memory: Memory
     windows: Windows
     codec: Codec
-    batch: int
 
     def __call__(self, step: int) -> Window:
-        batch = self.windows.batch(step, self.batch)
+        if self.material.ring is not None and self.material.clips_at(step)[-1] is not self.windows.clips[-1]:
+            self.windows = _windows(self.recipe, self.material, self.memory, step)
+        batch = self.windows.batch(step, self.recipe.batch)
         rows = torch.from_numpy(np.ascontiguousarray(batch.rows))
         if not batch.fetched.shape[2]:
             return Window(self._planes(batch.frames), rows)
@@ -136,7 +146,7 @@ def _codec(recipe: Recipe, material: Material, parent: Parent | None, out: Path)
         torch.manual_seed(recipe.seed)
         codec = codecs.get(recipe.codec).of_recipe(told(recipe))
     if codec.learns:
-        trained_codec(codec, None if parent is not None else material.clips, recipe, out / CODEC)
+        trained_codec(codec, None if parent is not None else material.clips_at(0), recipe, out / CODEC)
     codec.eval().requires_grad_(False)
     return codec
 
@@ -267,7 +277,7 @@ def _most_past(net: Network, recipe: Recipe) -> int:
 
 def _identity(recipe: Recipe, material: Material, parent: Parent | None) -> dict[str, Any]:
     lineage = [] if parent is None else [*parent.lineage, {"stage": parent.stage, "weights": parent.digest}]
-    data = [one._asdict() for one in proof_of(material.clips)]
+    data = [one._asdict() for one in material.proof()]
     return {"format": FORMAT, "recipe": told(recipe), "data": data, "lineage": lineage}
 
 
@@ -283,9 +293,10 @@ def _check_same(out: Path, recipe: Recipe, material: Material, parent: Parent | 
                 f"{out} holds a training with {key} = {before.get('recipe', {}).get(key)!r}, not {value!r}; "
                 "take another folder"
             )
-    for key, what in (("data", "on other data"), ("lineage", "that began from another checkpoint")):
-        if before.get(key) != now[key]:
-            raise RunError(f"{out} holds a training {what}; take another folder")
+    if not same_data(before.get("data"), material.proof()):
+        raise RunError(f"{out} holds a training on other data; take another folder")
+    if before.get("lineage") != now["lineage"]:
+        raise RunError(f"{out} holds a training that began from another checkpoint; take another folder")
 
 
 @contextmanager

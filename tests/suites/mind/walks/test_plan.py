@@ -17,6 +17,7 @@ PUBLISHED = {
     "action_space": 25,
     "mirror": 50,
     "seed": 42,
+    "split": "test",
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from worldgauge.engine.collection.kernel import world_seed_of
 from worldgauge.suites.mind.format import PERSPECTIVES, Part, Perspective
@@ -83,15 +83,17 @@ def planned_clips(settings: Mapping[str, Any]) -> Iterator[PlannedClip]:
     """All clips of a collection, in order.
 
     Args:
-        settings: "families", "perspectives", "seed", and the counts by option.
+        settings: "families", "perspectives", "seed", "split", and the counts by option.
     """
     for option, part in COUNTS.items():
         for perspective in settings["perspectives"]:
             for index in range(settings[option]):
-                yield _clip_of(part, perspective, index, settings["families"], settings["seed"])
+                yield _clip_of(part, perspective, index, settings)
 
 
-def _clip_of(part: Part, perspective: Perspective, index: int, families: Sequence[str], seed: int) -> PlannedClip:
+def _clip_of(part: Part, perspective: Perspective, index: int, settings: Mapping[str, Any]) -> PlannedClip:
+    families: Sequence[str] = settings["families"]
+    seed, of = settings["seed"], settings["split"]
     space = SHARED_SPACE
     if part == "action_space_test":
         # The same place and the same dice for all five spaces: only what the keys do differs.
@@ -99,10 +101,12 @@ def _clip_of(part: Part, perspective: Perspective, index: int, families: Sequenc
         space = SPACES[turn]
     number = _number(part, perspective, index)
     ending = f"-{space[0]:.1f}x-{space[1]:g}" if part == "action_space_test" else ""
-    split: Literal["train", "test"] = "train" if part == "train" else "test"
+    split = of
+    if part == "train":
+        split = "train" if of == "test" else f"{of}-train"
     turn, at = divmod(index, len(families))
     family, scene = families[at], turn // PER_SCENE
-    place = (scene * 2 + (split == "train")) * len(FAMILIES) + FAMILIES.index(family)
+    place = (scene * 2 + (part == "train")) * len(FAMILIES) + FAMILIES.index(family)
     parts = list(COUNTS.values())
     return PlannedClip(
         part=part,
@@ -110,7 +114,7 @@ def _clip_of(part: Part, perspective: Perspective, index: int, families: Sequenc
         name=f"data-{number}{ending}",
         family=family,
         scene=f"{split}-{family}-{scene}",
-        world_seed=world_seed_of(seed, place),
+        world_seed=world_seed_of(seed, place, of),
         entropy=(seed, parts.index(part), PERSPECTIVES.index(perspective), index),
         space=space,
     )

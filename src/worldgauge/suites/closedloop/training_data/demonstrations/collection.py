@@ -1,7 +1,7 @@
 """Collecting demonstrations of the table's expert: front frames, poses, and places of things; solved ones only.
 
 One item is one demonstration. Its variation comes from its number, and the seeds of its tables from the collection's
-seed and its number, in the split "train"; no two items share a seed. A demonstration is written atomically; the index
+seed and its number, in one split; no two items share a seed. A demonstration is written atomically; the index
 is made of all of them at the end.
 """
 
@@ -68,6 +68,9 @@ class DemonstrationOptions:
     )
     size: tuple[int, int] = option(SIZE, "Width and height of a frame in pixels.", low=16, high=MAX_SIDE_PX)
     depth: bool = option(False, "Also store the depth of every frame.")
+    split: str = option(
+        "train", 'Tables: those of "train" or "val". Those of "test" are for the evaluation.', choices=tuple(TABLES)
+    )
     seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
 
 
@@ -81,15 +84,18 @@ class DemonstrationCollection(Collection):
     name = "demonstrations"
     items_noun = "demonstrations"
     Options = DemonstrationOptions
-    fixed = ("seed", "size", "depth")
+    fixed = ("seed", "size", "depth", "split")
     first_subject = ""
     settings_first = True
     options: DemonstrationOptions
 
     def settings(self) -> dict[str, Any]:
-        """Return the options, with the names of all tasks."""
+        """Return the options, with the names of all tasks; the split only where it is not "train"."""
         tasks = table_tasks.names() if self.options.tasks is None else self.options.tasks
-        return {**plain(self.options), "tasks": sorted(tasks)}
+        settings = {**plain(self.options), "tasks": sorted(tasks)}
+        if self.options.split == "train":
+            del settings["split"]
+        return settings
 
     def check_same(self) -> None:
         """Check that tasks, and demonstrations of each, are only added.
@@ -131,7 +137,7 @@ class DemonstrationCollection(Collection):
         task, number = item.args["task"], item.args["number"]
         found = _done(self.out, task, number)
         if found is None:
-            attempt = _attempt(task, number, self.options.seed)
+            attempt = _attempt(task, number, self.options.seed, self.options.split)
             if attempt.solved is None:
                 why = f"the expert solved none of {TRIES} tables; the last one: {attempt.discarded[-1]}"
                 return Made(discards=attempt.discarded, failure=why)
@@ -148,14 +154,17 @@ class DemonstrationCollection(Collection):
         """Estimate frames and bytes from the first demonstrations of each task."""
         per_task, frames = self.options.per_task, 0.0
         for task in self.settings()["tasks"]:
-            tried = [_attempt(task, number, self.options.seed).solved for number in range(min(per_task, _TRIED))]
+            tried = [
+                _attempt(task, number, self.options.seed, self.options.split).solved
+                for number in range(min(per_task, _TRIED))
+            ]
             frames += per_task / len(tried) * sum(len(solved) for solved in tried if solved is not None)
         width, height = self.options.size
         size = frames * (width * height * _PIXEL_BYTES[self.options.depth] + _ROW_BYTES)
         return {"frames": round(frames), "bytes": round(size)}
 
     def summary(self) -> Mapping[str, Any]:
-        """Return the number of demonstrations, and the hash of their tables, all of the split "train"."""
+        """Return the number of demonstrations, and the hash of their tables."""
         index = read_index(self.out)
         return {"demonstrations": len(index.demonstrations), "split_hash": index.split_hash}
 
@@ -173,12 +182,12 @@ class _Attempt(NamedTuple):
     discarded: tuple[str, ...]
 
 
-def _attempt(task: str, number: int, seed: int) -> _Attempt:
+def _attempt(task: str, number: int, seed: int, split: str) -> _Attempt:
     """Try tables of one demonstration until the expert solves one."""
     variation = number % table_tasks.entry(task).facts["variations"]
     discarded: list[str] = []
     for attempt in range(TRIES):
-        world = Tabletop(task, variation, _table_seed(seed, number, attempt))
+        world = Tabletop(task, variation, _table_seed(seed, number, attempt, split))
         solved = demonstrate(world)
         if isinstance(solved, Solution):
             return _Attempt(world, solved, tuple(discarded))
@@ -186,9 +195,9 @@ def _attempt(task: str, number: int, seed: int) -> _Attempt:
     return _Attempt(world, None, tuple(discarded))
 
 
-def _table_seed(seed: int, number: int, attempt: int) -> int:
-    """Return a seed of the training split, counted from the one that the collection's seed gives."""
-    own = TABLES["train"]
+def _table_seed(seed: int, number: int, attempt: int, split: str = "train") -> int:
+    """Return a seed of a split, counted from the one that the collection's seed gives."""
+    own = TABLES[split]
     first = int(np.random.SeedSequence(seed).generate_state(1)[0])
     return own[(first + number * TRIES + attempt) % len(own)]
 

@@ -1,0 +1,1 @@
+"""`worldgauge train` and its subcommands."""

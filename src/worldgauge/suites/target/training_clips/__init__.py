@@ -1,0 +1,1 @@
+"""What the suite offers for training: walks to a target."""
