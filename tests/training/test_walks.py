@@ -14,20 +14,20 @@ def ring(workers: int, seed: int = 3) -> WalkRing:
 
 
 def test_any_number_of_workers_draws_the_same_clips() -> None:
-    alone, three = ring(0), ring(3)
+    alone, two = ring(0), ring(2)
     try:
-        for step in (0, 1, 5, 12):
-            here, there = alone.clips_at(step), three.clips_at(step)
+        for step in (0, 5):
+            here, there = alone.clips_at(step), two.clips_at(step)
             assert [one.id for one in here] == [one.id for one in there]
             assert len(here) == 6
             for one, other in zip(here, there, strict=True):
                 np.testing.assert_array_equal(one.frames, other.frames)
                 np.testing.assert_array_equal(one.rows, other.rows)
-        assert alone.clips_at(12)[0].id == "walks/0000006"  # 6 + 12 / 2 clips were drawn, 6 are held
-        late = ring(0).clips_at(12)
-        assert [one.frames.sum() for one in late] == [one.frames.sum() for one in alone.clips_at(12)]
+        assert alone.clips_at(5)[0].id == "walks/0000002"  # 6 + 5 / 2 clips were drawn, 6 are held
+        late = ring(0).clips_at(5)
+        assert [one.frames.sum() for one in late] == [one.frames.sum() for one in alone.clips_at(5)]
     finally:
-        three.close()
+        two.close()
 
 
 def test_clips_share_worlds_and_splits_none() -> None:

@@ -38,7 +38,7 @@ def material() -> Material:
         rows = rng.random((20, row_width(LOOP_WALK)), np.float32)
         frames = rng.integers(0, 256, (20, 8, 16, 3), np.uint8)
         clips.append(CachedClip(f"{number}", "made-up", f"{number}", frames, rows, rng.normal(0, 1, (20, 5))))
-    return Material(clips, (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0)
+    return Material(clips, (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0, LOOP_WALK)
 
 
 @pytest.fixture(scope="module")
