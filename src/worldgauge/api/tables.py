@@ -25,7 +25,7 @@ class ShownTable(Table):
     def __str__(self) -> str:
         text = io.StringIO()
         headline(self, Console(file=text, highlight=False))
-        return "\n".join([*(line.rstrip() for line in text.getvalue().splitlines()), *self.notes])
+        return "\n".join([*(line.rstrip() for line in text.getvalue().splitlines()), *self.alarms, *self.notes])
 
     def _repr_html_(self) -> str:
         return _html([self])

@@ -97,6 +97,8 @@ def result(run: RunResult, form: Form, **more: Any) -> None:
 
 def _score_tables(run: RunResult, tables: Sequence[Table]) -> None:
     headline(tables[0])
+    for alarm in tables[0].alarms:
+        print_text(alarm, style="bold red")
     for note in tables[0].notes:
         print_text(note, style="dim")
     own = {name_of(text) for text in run.suite.own_metrics}

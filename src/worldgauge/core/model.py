@@ -236,6 +236,17 @@ class TellsPath(Protocol):
 
 
 @runtime_checkable
+class TellsScenes(Protocol):
+    """A world model that knows on which scenes it was trained, so that a test on them is told.
+
+    Attributes:
+        trained_scenes: Their digests (`WorldFacts.scene`).
+    """
+
+    trained_scenes: Sequence[str]
+
+
+@runtime_checkable
 class HoldsVideos(Protocol):
     """A world model whose videos are finished, each with its own length and rate."""
 

@@ -17,6 +17,7 @@ from worldgauge.engine.suite.contract import Failure, Score, Table
 from worldgauge.engine.suite.matched_references import TRUTH
 from worldgauge.engine.suite.rate_bridge import bridge_notes
 from worldgauge.engine.suite.speed import speed_table
+from worldgauge.engine.suite.tables import with_seen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,6 +149,7 @@ class RunResult:
         """The tables of the suite over these subjects, headline first."""
         subjects = {name: folder.facts()["subject"] for name, folder in self._folders.items()}
         tables = with_motion(self.suite.all_tables(self.scores, self.kinds, self.failed_tasks), subjects)
+        tables = with_seen(tables, {name: folder.facts() for name, folder in self._folders.items()})
         bridges = {name: list_bridges(folder, self._lines[name]) for name, folder in self._folders.items()}
         truths = [name for name, facts in subjects.items() if facts["identity"]["source"] == TRUTH]
         told = told_notes({name: list_told(lines) for name, lines in self._lines.items()})

@@ -40,6 +40,7 @@ def describe_run(
     Returns:
         Plain JSON values.
     """
+    seen = count_seen(suite, tasks, entry.trained_scenes)
     return {
         "schema": SCHEMA,
         "suite": suite.name,
@@ -47,6 +48,7 @@ def describe_run(
         "settings": dict(suite.settings),
         "metrics": metric_versions(suite),
         "subject": describe_subject(suite, entry),
+        **({} if seen is None else {"trained_on": seen}),
         "seed": seed,
         "limit": limit,
         "source": str(data.resolve()),
@@ -61,6 +63,25 @@ def describe_run(
         },
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def count_seen(suite: Suite, tasks: Sequence[Task], trained_scenes: Sequence[str]) -> dict[str, int] | None:
+    """Count the scenes of a run that its subject was trained on.
+
+    Args:
+        suite: The suite.
+        tasks: Tasks of the run.
+        trained_scenes: Digests of the scenes that the subject was trained on.
+
+    Returns:
+        "seen" of "scenes", and "unknown", the number of tasks whose scene is not known. None where the subject does not
+        tell what it was trained on.
+    """
+    if not trained_scenes:
+        return None
+    found = [suite.scene_of(task) for task in tasks if task.skip is None]
+    scenes = {scene for scene in found if scene is not None}
+    return {"seen": len(scenes & set(trained_scenes)), "scenes": len(scenes), "unknown": found.count(None)}
 
 
 def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from urllib.parse import unquote_plus
 from worldgauge.core.agent import Agent, AgentSpec, agents
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
 from worldgauge.core.io import digest_of
-from worldgauge.core.model import ModelSpec, WorldModel
+from worldgauge.core.model import ModelSpec, TellsScenes, WorldModel
 from worldgauge.core.registry import check_arguments
 from worldgauge.engine.identity import subject_identity
 from worldgauge.engine.store import file_slug
@@ -50,6 +50,12 @@ class Subject:
     def identity(self) -> dict[str, Any]:
         """Everything that the output of the subject depends on."""
         return subject_identity(self.model.spec, self.source)
+
+    @property
+    def trained_scenes(self) -> Sequence[str]:
+        """Digests of the scenes that it was trained on; empty where it does not tell them."""
+        asked = getattr(self.model, "behind", self.model)
+        return asked.trained_scenes if isinstance(asked, TellsScenes) else ()
 
 
 def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model") -> Subject:
@@ -107,12 +113,14 @@ class SubjectEntry:
         identity: Everything that its output depends on, plain JSON values.
         text: Text from which a worker makes the subject.
         model: A live object, which is asked in this process.
+        trained_scenes: Digests of the scenes that it was trained on, where it tells them.
     """
 
     label: str
     identity: Mapping[str, Any]
     text: str | None = None
     model: WorldModel | Agent | None = None
+    trained_scenes: Sequence[str] = ()
 
 
 def resolve_entries(
@@ -154,7 +162,7 @@ def describe_subject_job(*, text: str, kind: SubjectKind, progress: Progress) ->
         json.dumps(subject.identity, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{kind} '{text}': the settings of its spec are no plain JSON values: {error}") from None
-    return {"label": subject.label, "identity": subject.identity}
+    return {"label": subject.label, "identity": subject.identity, "trained_scenes": list(subject.trained_scenes)}
 
 
 def resolve_cached(text: str, kind: SubjectKind = "model") -> Subject:
@@ -194,7 +202,7 @@ def live_entry(model: WorldModel | Agent, kind: SubjectKind = "model") -> Subjec
         UsageError: For something that is not a model, or not an agent where an agent is expected.
     """
     subject = resolve_subject(model, kind)
-    return SubjectEntry(subject.label, subject.identity, model=model)
+    return SubjectEntry(subject.label, subject.identity, model=model, trained_scenes=subject.trained_scenes)
 
 
 def parse_subject(text: str) -> tuple[str, dict[str, Any]]:

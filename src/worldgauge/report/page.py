@@ -23,6 +23,7 @@ from worldgauge.engine.suite.contract import Table
 from worldgauge.engine.suite.matched_references import TRUTH
 from worldgauge.engine.suite.rate_bridge import bridge_notes
 from worldgauge.engine.suite.speed import speed_table
+from worldgauge.engine.suite.tables import with_seen
 from worldgauge.metrics import metric_bounds
 from worldgauge.report import segmenter_accuracy as trust
 from worldgauge.report import tables
@@ -102,6 +103,7 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
     failed = {e.label: e.failed for e in evidence.runs}
     made = suite.all_tables({e.label: e.scores for e in evidence.runs}, kinds, failed)
     made = with_motion(made, {e.label: e.facts["subject"] for e in evidence.runs})
+    made = with_seen(made, {e.label: e.facts for e in evidence.runs})
     truths = [e.label for e in evidence.runs if e.source == TRUTH]
     told = told_notes({e.label: e.told for e in evidence.runs})
     made = [*with_notes(made, [*bridge_notes({e.label: e.bridges for e in evidence.runs}, truths), *told]), *more]

@@ -69,6 +69,7 @@ class TableView:
         columns: Name and number of tasks of each column.
         groups: Heading and rows of each group.
         notes: Lines below the table.
+        alarms: Lines below it in red.
         has_best: Whether any cell is marked as the best.
         directions: Better direction of each column, where they differ. Empty otherwise.
         bars: The same numbers as bars. None where the table does not ask for them.
@@ -80,6 +81,7 @@ class TableView:
     columns: tuple[tuple[str, str], ...]
     groups: tuple[tuple[str, tuple[RowView, ...]], ...]
     notes: tuple[str, ...]
+    alarms: tuple[str, ...]
     has_best: bool
     directions: tuple[str, ...] = ()
     bars: Bars | None = None
@@ -150,6 +152,7 @@ def view_table(
         tuple(zip(table.columns, map(_counted, counts, clusters), strict=True)),
         tuple((HEADINGS[kind], tuple(found)) for kind, found in views.items() if found),
         table.notes,
+        table.alarms,
         any(best),
         tuple(direction(better) for better in table.betters),
         bars.of_table(f"{ident}-bars", table, styles) if ours and table.bars else None,

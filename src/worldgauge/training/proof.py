@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from worldgauge.core.errors import UsageError
@@ -63,17 +63,6 @@ def proof_of_walks(text: str, clips: int, frames: int, scenes: Collection[str]) 
     """
     known = sorted(scenes)
     return SourceProof(text, "train", clips, frames, known, 0, _digest(known), drawn=True)
-
-
-def scenes_of(config: Mapping[str, Any]) -> frozenset[str]:
-    """Digests of all scenes that a checkpoint was trained on.
-
-    Args:
-        config: Content of its config.json.
-    """
-    rows = config.get("data", [])
-    told = [row.get("scenes", []) for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
-    return frozenset(str(scene) for scenes in told if isinstance(scenes, list) for scene in scenes)
 
 
 def same_data(before: Any, now: Sequence[SourceProof]) -> bool:

@@ -166,7 +166,7 @@ def sources_of(data: list[str]) -> tuple[list[tuple[str, Path]], str | None]:
             walks.append(text)
     if len(walks) > 1:
         raise UsageError(f"--data takes one source of walks, not {' and '.join(walks)}; give its settings after '?'")
-    return folders, (walks or [None])[0]
+    return folders, walks[0] if walks else None
 
 
 def _facts(material: Material, recipe: Recipe) -> dict[str, Any]:

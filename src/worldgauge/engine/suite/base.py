@@ -394,6 +394,21 @@ class Suite:
         """Published results of the benchmark's paper, labelled as such."""
         return []
 
+    def scene_of(self, task: Task) -> str | None:
+        """Digest of the scene of a task (`WorldFacts.scene`), to tell whether a model was trained on it.
+
+        Args:
+            task: The task.
+
+        Returns:
+            The digest. None where the world is not known.
+        """
+        try:
+            world = self.task_view(task).world
+        except DataError:
+            return None
+        return None if world is None else world.scene
+
     def task_view(self, task: Task) -> TaskView:
         """What a report shows of a task: truth, walk and world.
 

@@ -172,6 +172,7 @@ class Table:
         betters: One direction per column where the columns are of several metrics, as in a paper's own table. Empty
             where `better` holds for all columns.
         bars: Whether the table is also drawn as bars with intervals.
+        alarms: Lines below the table that say, in red, why rows of it are no test.
     """
 
     metric: str
@@ -183,6 +184,7 @@ class Table:
     notes: tuple[str, ...] = ()
     betters: tuple[Better, ...] = ()
     bars: bool = False
+    alarms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

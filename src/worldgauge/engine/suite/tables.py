@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from worldgauge.core.statistics import bootstrap_interval, mean_std, smallest_resolvable_difference
-from worldgauge.engine.suite.contract import Better, Cell, Score, TableRow
+from worldgauge.engine.suite.contract import Better, Cell, Score, Table, TableRow
 
 FEWEST_CLUSTERS = 8
 """Fewest shared clusters for which the told difference is found about as often as it says: sign flips of 6, whose p is
@@ -147,3 +149,29 @@ def smallest_difference(
             if resolvable is not None:
                 found.append(resolvable)
     return float(np.median(found)) if found else None
+
+
+def with_seen(tables: Sequence[Table], runs: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """Tables that say, in red, which rows are of models that were trained on the scenes.
+
+    Such a row is also flagged, so that it wins nothing.
+
+    Args:
+        tables: The tables.
+        runs: Content of run.json by subject.
+    """
+    seen = {label: facts["trained_on"] for label, facts in runs.items() if facts.get("trained_on", {}).get("seen")}
+    if not seen:
+        return list(tables)
+    said = {label: f"trained on {one['seen']} of these {one['scenes']} scenes" for label, one in seen.items()}
+    alarms = tuple(f"{label} was {text}: its numbers are no test." for label, text in said.items())
+    return [
+        replace(
+            table,
+            rows=tuple(
+                replace(row, flag=", ".join(filter(None, [row.flag, said.get(row.label)]))) for row in table.rows
+            ),
+            alarms=(*table.alarms, *alarms),
+        )
+        for table in tables
+    ]

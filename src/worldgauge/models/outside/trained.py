@@ -16,6 +16,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
 from worldgauge.nets.action_rows import Told, action_rows, row_width
 from worldgauge.nets.reckoning import POSE, reckoned
+from worldgauge.nets.scenes import trained_scenes
 
 if TYPE_CHECKING:
     from worldgauge.nets.drawing import Question, Sampling
@@ -89,6 +90,7 @@ class Trained:
         changed |= {"of": weights, "precision": precision}
         usual = {"memory": None, "window": None, "guidance": 1.0, "stabilise": 0.0, "of": "ema", "precision": "float32"}
         told |= {name: value for name, value in changed.items() if value != usual[name]}
+        self.trained_scenes = trained_scenes(config)
         try:
             self._told: Told = config["told"]
             is_free = self._told == "motion"

@@ -278,7 +278,8 @@ def _most_past(net: Network, recipe: Recipe) -> int:
 def _identity(recipe: Recipe, material: Material, parent: Parent | None) -> dict[str, Any]:
     lineage = [] if parent is None else [*parent.lineage, {"stage": parent.stage, "weights": parent.digest}]
     data = [one._asdict() for one in material.proof()]
-    return {"format": FORMAT, "recipe": told(recipe), "data": data, "lineage": lineage}
+    before = {} if parent is None else {"parent_scenes": list(parent.scenes)}
+    return {"format": FORMAT, "recipe": told(recipe), "data": data, "lineage": lineage, **before}
 
 
 def _check_same(out: Path, recipe: Recipe, material: Material, parent: Parent | None) -> None:

@@ -11,6 +11,7 @@ from worldgauge.core.io import digest_of_file, read_json_object
 from worldgauge.nets.architectures import Network, architectures
 from worldgauge.nets.checkpoint import load_tensors
 from worldgauge.nets.drawing import CONFIG, FORMAT, WEIGHTS, checked_shape, open_drawing
+from worldgauge.nets.scenes import trained_scenes
 from worldgauge.training.loop.stages import Parent, Stage
 from worldgauge.training.recipe import Recipe
 
@@ -47,7 +48,13 @@ def read_parent(recipe: Recipe, stage: type[Stage], folder: Path | None) -> Pare
     drawing = open_drawing(folder, config, codec_folder=place)
     teacher = _teacher(folder, config) if config.get("teacher") else None
     return Parent(
-        made, drawing.net, drawing.codec, teacher, digest_of_file(folder / WEIGHTS), config.get("lineage", [])
+        made,
+        drawing.net,
+        drawing.codec,
+        teacher,
+        digest_of_file(folder / WEIGHTS),
+        config.get("lineage", []),
+        trained_scenes(config),
     )
 
 

@@ -32,6 +32,7 @@ class Parent:
         teacher: The network that taught it, where it keeps one.
         digest: Digest of its weights.
         lineage: The checkpoints that it came from, the first first.
+        scenes: Digests of the scenes that it was trained on.
     """
 
     stage: str
@@ -40,6 +41,7 @@ class Parent:
     teacher: Network | None
     digest: str
     lineage: Sequence[Mapping[str, str]]
+    scenes: Sequence[str] = ()
 
 
 class Stage:

@@ -1,0 +1,52 @@
+"""A model that was trained on the scenes of a test is told as such, in every table and on the page."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.run import run
+from worldgauge.engine.run_manifest import count_seen
+from worldgauge.engine.suite.contract import Cell, Table, TableRow
+from worldgauge.engine.suite.tables import with_seen
+from worldgauge.report.page import write_report
+
+
+class Knows:
+    """Repeats its last frame, and says what it was trained on."""
+
+    def __init__(self, name: str, scenes: list[str]) -> None:
+        self.spec, self.trained_scenes = ModelSpec(name), scenes
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        yield request.context.clip[-1][None].repeat(request.horizon, 0)
+
+
+def test_a_run_says_which_scenes_were_trained_on(clips: Path, tmp_path: Path) -> None:
+    suite = open_suite("mind", {})
+    tasks = list_tasks(suite, clips, None)
+    first = suite.scene_of(tasks[0])
+    assert first is not None
+    seen = count_seen(suite, tasks, [first, "other"])
+    assert seen is not None
+    assert seen["seen"] == 1
+    assert count_seen(suite, tasks, []) is None
+    models = [Knows("cheat", [first]), Knows("fair", ["other"])]
+    result = run("mind", model=models, data=clips, out=tmp_path / "runs", limit=1)
+    for table in result.table():
+        assert table.alarms == ("cheat was trained on 1 of these 1 scenes: its numbers are no test.",)
+        flags = {row.label: row.flag for row in table.rows}
+        assert "trained on 1 of these 1 scenes" in flags.get("cheat", "trained on 1 of these 1 scenes")
+        assert "trained on" not in flags.get("fair", "")
+    page = write_report(list(result.directories.values()), tmp_path / "page.html", films=0).read_text()
+    assert '<p class="note bad">cheat was trained on 1 of these 1 scenes: its numbers are no test.</p>' in page
+
+
+def test_tables_without_such_rows_are_left_alone() -> None:
+    table = Table("m", "M", "1", "lower", ("all",), (TableRow("a", (Cell(1.0, None, 1),), "subject"),))
+    assert with_seen([table], {"a": {"trained_on": {"seen": 0, "scenes": 8, "unknown": 0}}, "b": {}}) == [table]
+    (told,) = with_seen([table], {"a": {"trained_on": {"seen": 3, "scenes": 8, "unknown": 0}}})
+    assert told.rows[0].flag == "trained on 3 of these 8 scenes"
+    assert told == replace(table, rows=told.rows, alarms=told.alarms)
