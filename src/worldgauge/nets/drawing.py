@@ -21,7 +21,7 @@ from worldgauge.nets.codecs import Codec, codecs
 from worldgauge.nets.codecs.pixels import Pixels
 from worldgauge.nets.levels import descended, noised, sampling_levels
 from worldgauge.nets.memory import memories
-from worldgauge.nets.reckoning import Poses, seen_from
+from worldgauge.nets.reckoning import POSE, Poses, seen_from
 
 FORMAT = "worldgauge-trained/1"
 CONFIG, WEIGHTS, CODEC = "config.json", "model.safetensors", "codec.safetensors"
@@ -37,7 +37,7 @@ class Question(NamedTuple):
         rows: (horizon, columns): what leads to each frame to draw.
         seed: Seed of the noise; the noise of a step depends on its number alone besides.
         past_rows: (n, columns): what led to each frame of the past. None: no actions.
-        poses: (n + horizon, 5) of all frames, reckoned, for memories that fetch frames.
+        poses: (n + horizon, 5) of all frames, reckoned, for memories that fetch frames. None: all at one place.
     """
 
     past: NDArray[np.uint8]
@@ -132,7 +132,8 @@ class Drawing:
         rows = np.pad(np.stack([one.rows for one in asked]), ((0, 0), (0, -horizon % step), (0, 0)))
         kept = self.net.begin(past, self._tensor(led))
         seen = self._planes(np.stack([one.past for one in asked])) if self.memory.frames else past
-        album = _Album([one.poses for one in asked], seen, length)
+        nowhere = np.zeros((length + horizon, POSE))
+        album = _Album([nowhere if one.poses is None else one.poses for one in asked], seen)
         for number, first in enumerate(range(0, horizon, step)):
             told = self._tensor(rows[:, first : first + step])
             recalled = None
@@ -212,7 +213,7 @@ class Drawing:
             least = max(before, 1)
             picks = self.memory.picks(poses[:least], poses[here])
             if self.sampling.forget:
-                picks = np.full_like(picks, album.count - 1)
+                picks = np.full_like(picks, album.frames.shape[1] - 1)
             fetched.append(album.frames[number, torch.from_numpy(picks)])
             relative.append(seen_from(poses[picks], poses[here]))
         return Recalled(torch.stack(fetched), self._tensor(np.stack(relative).astype(np.float32)))
@@ -221,13 +222,11 @@ class Drawing:
 class _Album:
     """All frames seen and drawn, with their poses."""
 
-    def __init__(self, poses: Sequence[Poses | None], seen: Tensor, count: int) -> None:
-        self.frames, self.count = seen, count
-        self.poses = [np.zeros((1, 5)) if one is None else one for one in poses]
+    def __init__(self, poses: Sequence[Poses], seen: Tensor) -> None:
+        self.frames, self.poses = seen, poses
 
     def add(self, drawn: Tensor) -> None:
         self.frames = torch.cat([self.frames, drawn], 1)
-        self.count = self.frames.shape[1]
 
 
 def _led(asked: Question, numbers: NDArray[np.intp]) -> Rows:

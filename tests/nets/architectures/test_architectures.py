@@ -198,8 +198,7 @@ def test_drawing(kind: str, memory: str, sampling: Sampling) -> None:
     first = question(1, 7, 3)
     filled = Question(first.past.repeat(4, 0), first.rows, 3, np.zeros((4, COLUMNS), np.float32), None)
     first = first._replace(past_rows=np.zeros((1, COLUMNS), np.float32), poses=None)
-    if memory != "fetched":
-        np.testing.assert_array_equal(drawn(net, sampling, first)[0], drawn(net, sampling, filled)[0])
+    np.testing.assert_array_equal(drawn(net, sampling, first)[0], drawn(net, sampling, filled)[0])
 
 
 @with_memory
