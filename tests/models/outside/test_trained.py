@@ -35,7 +35,7 @@ def material() -> Material:
     rows = rng.random((30, row_width(LOOP_WALK)), np.float32)
     frames = rng.integers(0, 256, (30, 8, 16, 3), np.uint8)
     clip = CachedClip("walk", "made-up", "here", frames, rows, rng.normal(0, 1, (30, 5)))
-    return Material([clip], (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0)
+    return Material([clip], (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0, LOOP_WALK)
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ def material() -> Material:
         frames = np.broadcast_to(rng.integers(100, 156, (20, 1, 1, 3), np.uint8), (20, 16, 32, 3))
         rows = rng.random((20, row_width(LOOP_WALK)), np.float32)
         clips.append(CachedClip(f"{number}", "made-up", f"{number}", frames, rows, np.zeros((20, 5))))
-    return Material(clips, (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0)
+    return Material(clips, (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0, LOOP_WALK)
 
 
 def test_a_codec_is_trained_first_and_kept(material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,11 @@ def train(
     recipe: Annotated[str | None, typer.Option(help="Recipe: mind-tiny, or a TOML file.")] = None,
     data: Data = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the checkpoint, new or interrupted.")] = None,
+    stage: Annotated[
+        str | None,
+        typer.Option(help="Stage in place of the recipe's, or several: init,distil. All but the last go to OUT/STAGE."),
+    ] = None,
+    from_: Annotated[Path | None, typer.Option("--from", help="Checkpoint that the first stage begins from.")] = None,
     set_: Sets = None,
     minutes: Annotated[
         float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)
@@ -68,12 +73,15 @@ def train(
         from worldgauge.training.loop.loop import train as begin
     except ImportError:
         raise MissingExtraError("worldgauge train", "train") from None
-    made = _recipe(recipe, set_)
+    named = [one.strip() for one in (stage or "").split(",")]
+    recipes = [_recipe(recipe, set_, one) for one in named]
+    made = recipes[-1]
     with resumable(), ProgressBar() as bar:
         material = _material(data, made, cache, clips, workers, bar)
         facts = _facts(material, made)
-        if not dry_run:
-            begin(made, material, out, minutes=minutes, progress=lambda mark: _show(bar, mark))
+        for each in () if dry_run else recipes:
+            place = out if each is made else out / each.stage
+            from_ = begin(each, material, place, parent=from_, minutes=minutes, progress=lambda mark: _show(bar, mark))
     if json:
         print_json(checkpoint=str(out), trained=not dry_run, **facts)
         return
@@ -110,11 +118,11 @@ def cache(
     print_text(f"{len(material.clips)} clips, {frames} frames of {made.size[0]}x{made.size[1]} in {place}")
 
 
-def _recipe(name: str, sets: list[str] | None) -> Recipe:
+def _recipe(name: str, sets: list[str] | None, stage: str = "") -> Recipe:
     from worldgauge.terminal.options import settings_of
     from worldgauge.training.recipe import changed, named_recipe
 
-    return changed(named_recipe(name), settings_of(sets), "--set")
+    return changed(named_recipe(name, stage), settings_of(sets), "--set")
 
 
 def _place(cache: Path | None) -> Path:

@@ -26,7 +26,7 @@ from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS
 from worldgauge.nets.memory import Memory, memories
 from worldgauge.training.loop.autoencoder import trained_codec
 from worldgauge.training.loop.parents import TEACHER, read_parent
-from worldgauge.training.loop.stages import Parent, Stage, stages
+from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, stages
 from worldgauge.training.loop.state import TrainingState
 from worldgauge.training.material import Mark, Material
 from worldgauge.training.proof import same_data
@@ -123,8 +123,9 @@ class _Given:
     codec: Codec
 
     def __call__(self, step: int) -> Window:
-        if self.material.ring is not None and self.material.clips_at(step)[-1] is not self.windows.clips[-1]:
-            self.windows = _windows(self.recipe, self.material, self.memory, step)
+        known = step if step < FIRST_WINDOW else 0  # what a stage sets aside comes from the first clips
+        if self.material.ring is not None and self.material.clips_at(known)[-1] is not self.windows.clips[-1]:
+            self.windows = _windows(self.recipe, self.material, self.memory, known)
         batch = self.windows.batch(step, self.recipe.batch)
         rows = torch.from_numpy(np.ascontiguousarray(batch.rows))
         if not batch.fetched.shape[2]:

@@ -17,6 +17,9 @@ from worldgauge.nets.codecs import Codec
 from worldgauge.nets.levels import level_loss
 from worldgauge.training.recipe import Recipe, told
 
+FIRST_WINDOW = 10**9
+"""Number of the first step whose windows are set aside, such as for a teacher; no training goes so far."""
+
 Windowed = Callable[[int], Window]
 """Draws the windows of a step by its number."""
 

@@ -18,9 +18,9 @@ from torch import Tensor
 from worldgauge.nets.architectures import Network, Recalled, Window
 from worldgauge.nets.levels import descended, level_loss, noised, sampling_levels, shifted
 from worldgauge.training.loop.looks import Looks, looks_of
-from worldgauge.training.loop.stages import Parent, Stage, Windowed, stages
+from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, Windowed, stages
 from worldgauge.training.loop.stages.causal import Causal
-from worldgauge.training.loop.stages.init import FIRST_WINDOW, steps_of
+from worldgauge.training.loop.stages.init import steps_of
 from worldgauge.training.recipe import Recipe
 
 CRITIC_RATE = 0.2

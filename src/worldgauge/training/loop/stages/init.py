@@ -16,15 +16,13 @@ from torch import Tensor
 from worldgauge.nets.architectures import Network, Window
 from worldgauge.nets.checkpoint import load_tensors, save_tensors
 from worldgauge.nets.levels import descended, noised, sampling_levels
-from worldgauge.training.loop.stages import Parent, Stage, Windowed, stages
+from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, Windowed, stages
 from worldgauge.training.recipe import Recipe
 
 LEVELS = 48
 """Steps of the teacher's way, rounded up to a multiple of the student's."""
 NEIGHBOURS, FOLLOWING = 50, 0.99
 """Levels for consistency, and how much of the target's weights a step keeps."""
-FIRST_WINDOW = 10**9
-"""Number of the first step whose windows the teacher is given; no training goes so far."""
 TRAJECTORIES = "trajectories.safetensors"
 
 
