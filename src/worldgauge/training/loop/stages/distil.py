@@ -71,7 +71,7 @@ class Distil(Stage):
             noisy, t = Causal.noising(self, drawn.flatten(0, 1), generator)  # type: ignore[arg-type]
             if critic.at_once > 1:
                 t = t.unflatten(0, (b, s))[:, :1].expand(b, s).flatten()
-                noisy = noised(drawn.flatten(0, 1), torch.randn(noisy.shape, generator=generator), t)
+                noisy = noised(drawn.flatten(0, 1), torch.randn(noisy.shape, generator=generator).to(drawn), t)
             guess = critic.guesses(_with(window, drawn), noisy.unflatten(0, (b, s)), t.unflatten(0, (b, s)))
             return level_loss(guess.flatten(0, 1), drawn.flatten(0, 1), t)
         drawn = rolled(self.net, window, self.levels, generator)
@@ -81,8 +81,9 @@ class Distil(Stage):
     def _guesses(self, window: Window, drawn: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """What the critic and the teacher take for x0, from the same noise."""
         b, s = drawn.shape[:2]
-        t = shifted(LOWEST + (HIGHEST - LOWEST) * torch.rand(b, generator=generator))[:, None].expand(b, s)
-        noise = torch.randn(drawn.shape, generator=generator)
+        t = LOWEST + (HIGHEST - LOWEST) * torch.rand(b, generator=generator).to(drawn)
+        t = shifted(t)[:, None].expand(b, s)
+        noise = torch.randn(drawn.shape, generator=generator).to(drawn)
         noisy = noised(drawn.flatten(0, 1), noise.flatten(0, 1), t.flatten()).unflatten(0, (b, s))
         whole = _with(window, drawn)
         with torch.no_grad():
@@ -95,6 +96,7 @@ class Distil(Stage):
 
     def prepare(self, windows: Windowed, out: Path) -> None:
         """Look at what teacher and student draw at first; see `Stage`."""
+        self.guide.to(next(self.net.parameters()).device)
         self.looked_at = [windows(DRAWN_FROM + number) for number in range(BATCHES)]
         teacher = self._looks(self.guide, sampling_levels(4 * self.recipe.denoising_steps))
         self.of_teacher, self.at_first = teacher, self._looks(self.beside["best"], self.levels)
@@ -165,9 +167,9 @@ def rolled(
         recalled = None
         if window.fetched is not None and window.relative is not None:
             recalled = Recalled(window.fetched[:, first], window.relative[:, first])
-        x = torch.randn(steps[:, first : first + together].shape, generator=generator).flatten(1, 2)
+        x = torch.randn(steps[:, first : first + together].shape, generator=generator).to(steps).flatten(1, 2)
         for at, (t, following) in enumerate(pairwise(levels[: last + 2])):
-            level = torch.full((len(x),), t)
+            level = torch.full((len(x),), t).to(x)
             if at == last:
                 x = net.guess(kept, x, level, rows, recalled)
             else:

@@ -55,6 +55,7 @@ class Init(Stage):
 
     def prepare(self, windows: Windowed, out: Path) -> None:
         """Let the teacher draw; see `Stage`."""
+        self.guide.to(next(self.net.parameters()).device)
         if self.recipe.init == "consistency":
             return
         count = -(-self.recipe.trajectories // self.recipe.batch)
@@ -75,11 +76,11 @@ class Init(Stage):
         if self.recipe.init == "consistency":
             return self._consistency(window, generator)
         window, way = self.ways[int(torch.randint(len(self.ways), (), generator=generator))]
-        way = way.float()
+        way = way.to(window.frames)
         count = way.shape[0] - 1
-        number = torch.randint(count, way.shape[1:3], generator=generator)
+        number = torch.randint(count, way.shape[1:3], generator=generator).to(way.device)
         noisy = torch.gather(way[:count], 0, number[None, ..., None, None, None, None].expand(1, *way.shape[1:]))[0]
-        t = torch.tensor(self.levels)[number]
+        t = torch.tensor(self.levels, device=way.device)[number]
         return (self.net.guesses(window, noisy, t) - way[-1]).square().flatten(1).mean(1)
 
     def _consistency(self, window: Window, generator: torch.Generator) -> Tensor:
@@ -89,10 +90,10 @@ class Init(Stage):
                 mine.lerp_(self.net.state_dict()[name], 1 - FOLLOWING)
         steps = steps_of(window, self.net)
         b, s = steps.shape[:2]
-        grid = torch.tensor(sampling_levels(NEIGHBOURS))
-        number = torch.randint(NEIGHBOURS, (b,), generator=generator)[:, None].expand(b, s)
+        grid = torch.tensor(sampling_levels(NEIGHBOURS)).to(steps)
+        number = torch.randint(NEIGHBOURS, (b,), generator=generator)[:, None].expand(b, s).to(steps.device)
         t, following = grid[number], grid[number + 1]
-        noise = torch.randn(steps.shape, generator=generator)
+        noise = torch.randn(steps.shape, generator=generator).to(steps)
         noisy = noised(steps.flatten(0, 1), noise.flatten(0, 1), t.flatten()).unflatten(0, (b, s))
         with torch.no_grad():
             guess = self.guide.guesses(window, noisy, t)
@@ -118,13 +119,14 @@ def ways_of(teacher: Network, window: Window, recipe: Recipe, generator: torch.G
     levels = sampling_levels(kept * -(-LEVELS // kept))
     every = (len(levels) - 1) // kept
     steps = steps_of(window, teacher)
-    x = torch.randn(steps.shape, generator=generator)
+    x = torch.randn(steps.shape, generator=generator).to(steps)
     found = []
     with torch.no_grad():
         for number, (t, following) in enumerate(pairwise(levels)):
             if number % every == 0:
                 found.append(x)
-            x = descended(x, teacher.guesses(window, x, torch.full(steps.shape[:2], t)), t, following)
+            level = torch.full(steps.shape[:2], t).to(steps)
+            x = descended(x, teacher.guesses(window, x, level), t, following)
     return torch.stack([*found, x])
 
 
