@@ -20,6 +20,8 @@ from worldgauge.cli.models import adapters, calibrate, check_model, list_
 from worldgauge.cli.report import export, replay, report
 from worldgauge.cli.run import WithSettings, questions, run, score
 from worldgauge.cli.train.app import app as train_app
+from worldgauge.cli.train.post import EXAMPLE as POST_EXAMPLE
+from worldgauge.cli.train.post import post_train
 from worldgauge.cli.validate_metrics import validate_metric
 from worldgauge.cli.weights import app as weights_app
 from worldgauge.core.errors import WorldgaugeError
@@ -45,6 +47,7 @@ COMMANDS = (
     Command(export, "Models and data", "worldgauge export runs/mind --out results"),
     Command(check_model, "Models and data", "worldgauge check-model --model ./my_model.py:MyModel", name="check-model"),
     Command(calibrate, "Models and data", "worldgauge calibrate --model render --out calibration"),
+    Command(post_train, "Models and data", POST_EXAMPLE, name="post-train"),
     Command(adapters, "Models and data", "worldgauge adapters diamond --out diamond"),
     Command(list_, "Models and data", "worldgauge list models", name="list"),
     Command(replay, "Tools", "worldgauge replay runs/closedloop/oracle navigation/goal-0000 --out replay.mp4"),

@@ -63,3 +63,17 @@ def test_stages_follow_each_other(tmp_path: Path) -> None:
     assert (first["recipe"]["stage"], first["steps_done"]) == ("init", 3)
     assert (last["recipe"]["stage"], last["steps_done"]) == ("distil", 2)
     assert [one["stage"] for one in last["lineage"]] == ["causal", "init"]
+
+
+def test_a_checkpoint_goes_on_with_fewer_clips_as_a_part_of_more(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(RECIPE)
+    always = ("--data", "noise=.", "--cache", "cache")
+    assert command(tmp_path, "train", "--recipe", "mine.toml", *always, "--out", "base").returncode == 0
+    done = command(tmp_path, "post-train", "--base", "base", *always, "--clips", "2", "--out", "more")
+    assert done.returncode == 0, done.stderr
+    first, more = (read_json_object(tmp_path / name / "config.json") for name in ("base", "more"))
+    assert (more["data"][0]["clips"], more["steps_done"]) == (2, 2)  # 2 clips of 10 frames after a past of 2, 12 a step
+    assert more["recipe"]["learning_rate"] == pytest.approx(first["recipe"]["learning_rate"] / 10)
+    assert [one["stage"] for one in more["lineage"]] == ["causal"]
+    refused = command(tmp_path, "post-train", "--base", ".", *always, "--out", "none")
+    assert refused.returncode == 2
