@@ -24,6 +24,7 @@ from worldgauge.cli.train.post import EXAMPLE as POST_EXAMPLE
 from worldgauge.cli.train.post import post_train
 from worldgauge.cli.validate_metrics import validate_metric
 from worldgauge.cli.weights import app as weights_app
+from worldgauge.cli.world import app as world_app
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import HELP_STYLE, INTERRUPTED, KNOWN_ERROR
@@ -144,6 +145,7 @@ for _command in COMMANDS:
 app.add_typer(train_app, name="train", rich_help_panel="Models and data")
 app.add_typer(minecraft_app, name="minecraft", rich_help_panel="Models and data")
 app.add_typer(weights_app, name="weights", rich_help_panel="Models and data")
+app.add_typer(world_app, name="world", rich_help_panel="Models and data")
 for _command in suite_commands.commands():
     add(_command)
 
