@@ -85,6 +85,25 @@ class Mark:
     loss: float
 
 
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What a training would be, before it is begun.
+
+    Attributes:
+        parameters: Weights of the network.
+        flops: Floating-point operations of a step, there and back. None where steps were not tried.
+        step_s: Seconds of a step here, measured.
+        memory_gb: Most memory of this process while it was.
+        hours: Hours of all steps at that speed.
+    """
+
+    parameters: int
+    flops: float | None
+    step_s: float | None
+    memory_gb: float | None
+    hours: float | None
+
+
 def read_material(
     sources: Sequence[tuple[str, Path]],
     recipe: Recipe,

@@ -29,7 +29,7 @@ from worldgauge_serve import value_of
 
 PER_WORLD = 4
 """Clips that are drawn in a world before the next one is built."""
-RING_FRAMES = 20_000
+RING_FRAMES = 10_000
 """Frames that windows are cut from at a time."""
 RENEWED = 0.25
 """Clips that replace the oldest ones after each step."""
@@ -117,6 +117,7 @@ class WalkRing:
         frames: Frames that are held, about.
         renewed: Clips that replace the oldest ones after each step.
         split: Split of the worlds.
+        scenes: Digests of the worlds that were drawn so far.
     """
 
     text: str
@@ -127,6 +128,7 @@ class WalkRing:
     frames: int = RING_FRAMES
     renewed: float = RENEWED
     split: Split = "train"
+    scenes: set[str] = field(default_factory=set, repr=False)
     _clips: dict[int, CachedClip] = field(default_factory=dict, repr=False)
     _coming: dict[int, Future[list[CachedClip]]] = field(default_factory=dict, repr=False)
     _pool: ProcessPoolExecutor | None = field(default=None, repr=False)
@@ -162,6 +164,7 @@ class WalkRing:
                 progress(min(self.count, (world + 1) * PER_WORLD - first), self.count)
             self._clips = {n: clip for n, clip in self._clips.items() if n >= first // PER_WORLD * PER_WORLD}
             self._shown = first, [self._clips[number] for number in range(first, last)]
+            self.scenes |= {one.scene for one in self._shown[1] if one.scene is not None}
         return self._shown[1]
 
     def first_of_world(self, number: int) -> CachedClip:

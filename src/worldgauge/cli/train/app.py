@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
 from worldgauge.terminal.options import DryRun, Json
 
 if TYPE_CHECKING:
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.training.material import Mark, Material
+    from worldgauge.training.material import Mark, Material, TrainingPlan
     from worldgauge.training.recipe import Recipe
+    from worldgauge.training.validation import Validation
 
 EXAMPLE = "worldgauge train --recipe mind-tiny --data mind=data --out checkpoint"
 app = typer.Typer(help="Train a world model on recorded walks.")
@@ -50,9 +53,29 @@ def train(
     minutes: Annotated[
         float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)
     ] = None,
+    final: Annotated[
+        bool, typer.Option("--final", help="Let the learning rate fall within --minutes, for a finished model.")
+    ] = False,
+    steps: Annotated[int | None, typer.Option(help="Steps in place of the recipe's.", min=1)] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed in place of the recipe's.", min=0)] = None,
+    validate: Annotated[
+        str | None,
+        typer.Option(
+            help="SOURCE=FOLDER of other worlds to validate with, or none. By default walks of the split val, "
+            "where the actions are theirs."
+        ),
+    ] = None,
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Validate although scenes are also trained on.")
+    ] = False,
     cache: Cache = None,
     clips: Clips = None,
     workers: Workers = 1,
+    device: Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")] = "cpu",
+    precision: Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")] = "float32",
+    log: Annotated[
+        str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
+    ] = "",
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -66,30 +89,56 @@ def train(
     from worldgauge.terminal.output import print_json
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.terminal.tables import print_text
+    from worldgauge.training.log import check_sinks
 
-    if recipe is None or out is None:
+    if recipe is None or out is None or not data:
         raise UsageError("worldgauge train needs --recipe, --data and --out; see: worldgauge train --help")
     try:
-        from worldgauge.training.loop.loop import train as begin
+        from worldgauge.training.loop import loop
     except ImportError:
         raise MissingExtraError("worldgauge train", "train") from None
-    named = [one.strip() for one in (stage or "").split(",")]
-    recipes = [_recipe(recipe, set_, one) for one in named]
+    if precision not in get_args(loop.Precision):
+        raise UnknownNameError("precision", precision, get_args(loop.Precision))
+    if final and minutes is None:
+        raise UsageError("--final goes with --minutes: without them the learning rate falls over all steps")
+    sinks = [one for one in log.split(",") if one]
+    check_sinks(sinks)
+    loop.check_device(device)
+    asked = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
+    recipes = [_recipe(recipe, set_, one.strip(), asked) for one in (stage or "").split(",")]
     made = recipes[-1]
+    given: dict[str, Any] = {"device": device, "precision": precision}
     with resumable(), ProgressBar() as bar:
         material = _material(data, made, cache, clips, workers, bar)
+        validation = _validation(validate, allow_overlap, material, made, cache)
         facts = _facts(material, made)
+        if dry_run or minutes:
+            plan = loop.plan_training(recipes[0], material, parent=from_, **given)
+            _check_minutes(minutes, plan, validation, recipes[0])
+            facts |= asdict(plan)
         for each in () if dry_run else recipes:
-            place = out if each is made else out / each.stage
-            from_ = begin(each, material, place, parent=from_, minutes=minutes, progress=lambda mark: _show(bar, mark))
+            from_ = loop.train(
+                each,
+                material,
+                out if each is made else out / each.stage,
+                parent=from_,
+                minutes=minutes,
+                final=final,
+                validation=validation,
+                sinks=sinks,
+                progress=lambda mark: _show(bar, mark),
+                **given,
+            )
+        if material.ring is not None:
+            material.ring.close()
     if json:
         print_json(checkpoint=str(out), trained=not dry_run, **facts)
         return
-    print_text(
-        f"{facts['clips']} clips, {facts['frames']} frames: {facts['windows']} windows of {made.length} frames, "
-        f"{made.steps} steps of {made.batch}"
-    )
+    for line in _sentences(facts, made, validation is not None):
+        print_text(line)
     if not dry_run:
+        for name, text in table_of_last(out):
+            print_text(f"{name} {text}")
         print_text(f"{out}\nnext: worldgauge check-model --model 'trained?folder={out}'")
 
 
@@ -118,11 +167,96 @@ def cache(
     print_text(f"{len(material.clips)} clips, {frames} frames of {made.size[0]}x{made.size[1]} in {place}")
 
 
-def _recipe(name: str, sets: list[str] | None, stage: str = "") -> Recipe:
+@app.command(epilog="Example: worldgauge train inspect checkpoint")
+def inspect(folder: Annotated[Path, typer.Argument(help="Folder of a checkpoint.")], json: Json = False) -> None:
+    """Show what a checkpoint is: network, lineage, what it was trained on, validation. Needs no torch."""
+    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.tables import print_text
+    from worldgauge.training.inspection import inspected, sentences_of
+
+    found = inspected(folder)
+    if json:
+        print_json(**found)
+        return
+    for line in sentences_of(found):
+        print_text(line)
+
+
+def _recipe(name: str, sets: list[str] | None, stage: str = "", more: Mapping[str, Any] | None = None) -> Recipe:
     from worldgauge.terminal.options import settings_of
     from worldgauge.training.recipe import changed, named_recipe
 
-    return changed(named_recipe(name, stage), settings_of(sets), "--set")
+    return changed(changed(named_recipe(name, stage), settings_of(sets), "--set"), more or {}, "options")
+
+
+def _validation(
+    text: str | None, allow_overlap: bool, material: Material, recipe: Recipe, cache: Path | None
+) -> Validation | None:
+    """What is validated with; None for nothing. Scenes that are also trained on are refused, unless allowed."""
+    from worldgauge.training.material import read_validation
+    from worldgauge.training.proof import check_apart
+    from worldgauge.training.validation import Validation, opposite_of
+    from worldgauge.training.walks import walks_of
+
+    if text == "none":
+        return None
+    source: tuple[str, Path] | str
+    if text is None:
+        source = "walks"
+        if {one.name for one in walks_of(source).space.axes} != {one.name for one in material.space.axes}:
+            return None
+    else:
+        folders, walks = sources_of([text])
+        source = folders[0] if folders else str(walks)
+    clips = read_validation(source, recipe, _place(cache))
+    if any(clip.rows.shape[1] != material.columns for clip in clips):
+        raise UsageError(f"--validate {text}: its actions are of another kind than those that are trained on")
+    if not allow_overlap:
+        check_apart(material.clips_at(0), clips, f"--validate {text}")
+    return Validation(clips, material.fps or material.space.fps, opposite_of(material.space, recipe.told))
+
+
+def _check_minutes(minutes: float | None, plan: TrainingPlan, validation: Validation | None, recipe: Recipe) -> None:
+    """Refuse minutes that do not hold a validation, as far as the time of a step tells: drawing is a third of one."""
+    if minutes is None or validation is None or plan.step_s is None:
+        return
+    drawn = len(validation.clips) * validation.horizon / recipe.frames
+    takes = plan.step_s / 3 * drawn / recipe.batch * max(1, recipe.denoising_steps)
+    if 60 * minutes < takes:
+        raise UsageError(f"--minutes {minutes:g} is less than one validation, about {takes:.0f} s; or --validate none")
+
+
+def _sentences(facts: dict[str, Any], recipe: Recipe, validated: bool) -> Iterator[str]:
+    yield (
+        f"{facts['clips']} clips, {facts['frames']} frames: {facts['windows']} windows of {recipe.length} frames, "
+        f"{recipe.steps} steps of {recipe.batch}"
+    )
+    if facts["too_short"]:
+        yield f"{facts['too_short']} clips are shorter than a window and left out"
+    for one in facts["damaged"]:
+        yield f"left out: {one['id']}: {one['why']}"
+    if not validated:
+        yield "Not validated: give --validate SOURCE=FOLDER of other worlds."
+    if facts.get("parameters"):
+        yield f"{facts['parameters']} weights"
+    if facts.get("step_s"):
+        yield (
+            f"{facts['flops'] / 1e9:.3g} GFLOP and {facts['step_s']:.3g} s a step here, {facts['hours']:.2g} hours in "
+            f"all without validation, {facts['memory_gb']:.2g} GB"
+        )
+
+
+def table_of_last(out: Path) -> list[tuple[str, str]]:
+    """The numbers of the last validation of a training, for a reader.
+
+    Args:
+        out: Folder of the training.
+    """
+    from worldgauge.training.log import read_log
+    from worldgauge.training.validation import COLUMNS, table_of
+
+    last: dict[str, Any] = next((row for row in reversed(read_log(out)) if "mse_1s" in row), {})
+    return list(table_of({name: last.get(name) for name in COLUMNS}))
 
 
 def _place(cache: Path | None) -> Path:

@@ -4,40 +4,50 @@ from __future__ import annotations
 
 import fcntl
 import math
+import os
+import platform
+import resource
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
-from worldgauge.core.errors import DataError, RunError
-from worldgauge.core.io import dumps, loads, read_json_object, write_file
+from worldgauge.core.errors import DataError, RunError, UsageError
+from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.architectures import Network, Window, architectures
 from worldgauge.nets.checkpoint import save_tensors
 from worldgauge.nets.codecs import Codec, codecs
 from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS
 from worldgauge.nets.memory import Memory, memories
+from worldgauge.training.log import BINS, Log
 from worldgauge.training.loop.autoencoder import trained_codec
 from worldgauge.training.loop.parents import TEACHER, read_parent
+from worldgauge.training.loop.rollouts import drawing_of, rollout_of, write_film
 from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, stages
 from worldgauge.training.loop.state import TrainingState
-from worldgauge.training.material import Mark, Material
+from worldgauge.training.material import Mark, Material, TrainingPlan
 from worldgauge.training.proof import same_data
 from worldgauge.training.recipe import Recipe, told
+from worldgauge.training.validation import Validation
 from worldgauge.training.windows import Windows
 
-LOG = "log.jsonl"
+FILMS = "films"
+Precision = Literal["float32", "bfloat16"]
 SAVE_EVERY_S = 120.0
 LOG_EVERY = 10
 """Steps from one row of the log to the next."""
 _TOO_MUCH, _REMEMBERED, _MOST_SKIPPED = 10.0, 101, 10
+_TIMED = 3
+"""Steps that a plan is made from."""
 
 
 def train(
@@ -47,6 +57,11 @@ def train(
     *,
     parent: Path | None = None,
     minutes: float | None = None,
+    final: bool = False,
+    validation: Validation | None = None,
+    sinks: Sequence[str] = (),
+    device: str = "cpu",
+    precision: Precision = "float32",
     progress: Callable[[Mark], None] = lambda mark: None,
 ) -> Path:
     """Train a network, or go on with it.
@@ -57,6 +72,11 @@ def train(
         out: Folder of the checkpoint; one that holds another recipe or other data is refused.
         parent: Folder of the checkpoint that the stage begins from. None for none.
         minutes: Stop after so long, with the state kept. None to go on to the end.
+        final: Let the learning rate fall over the last half of the minutes, so that they give a finished model.
+        validation: What the model is asked after a quarter, a half and all of the steps. None for nothing.
+        sinks: "tensorboard" and "trackio": where the log goes besides its files.
+        device: Where the network is trained, such as "cuda".
+        precision: "bfloat16" where that is safe, or "float32" throughout. Weights are float32 in both.
         progress: Called now and then.
 
     Returns:
@@ -71,39 +91,123 @@ def train(
     kind, memory = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched)
     windows = _windows(recipe, material, memory, 0)
     start = read_parent(recipe, kind, parent)
-    with _claimed(out):
+    with _claimed(out), _pool_of(material):
         _check_same(out, recipe, material, start)
+        log = Log(out, sinks)
         codec = _codec(recipe, material, start, out)
         stage = _stage(kind, recipe, material, codec, start)
-        given = _Given(recipe, material, memory, windows, codec)
+        stage.net.to(device), codec.to(device)
+        for other in stage.beside.values():
+            other.to(device)
+        given = _Given(recipe, material, memory, windows, codec, device)
         stage.prepare(given, out)
         state = _begin(stage)
         if state.load(out):
-            _cut_log(out, state.step)
-        began, saved = time.monotonic() - state.seconds, time.monotonic()
-        refused = 0
+            log.cut(state.step)
+        trained = time.monotonic() - state.seconds
+        began, saved = time.monotonic(), time.monotonic()
+        drawing = drawing_of(stage, codec, _most_past(stage.net, recipe), device, precision)
+        marks = {max(1, recipe.steps * quarter // 4) for quarter in (1, 2, 4)}
+        refused, half = 0, precision == "bfloat16"
         while state.step < recipe.steps:
-            if minutes is not None and time.monotonic() - began >= 60 * minutes:
+            spent = 0.0 if minutes is None else (time.monotonic() - began) / (60 * minutes)
+            if spent >= 1:
                 break
-            fine = _step(state, stage, given(state.step))
+            waited = time.monotonic()
+            window = given(state.step)
+            waited = time.monotonic() - waited
+            with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=half):
+                fine = _step(state, stage, window, spent if final else 0.0)
             refused = 0 if fine else refused + 1
             if refused == _MOST_SKIPPED:
-                raise DataError(f"{out}: {refused} steps in a row had losses that are not finite, or far too large")
+                why = f"{refused} steps in a row had losses that are not finite, or far too large"
+                log.add({"step": state.step, "stopped": why})
+                state.save(out)
+                raise DataError(f"{out}: {why}; the state before is kept")
             state.step += 1
-            state.seconds = time.monotonic() - began
+            state.seconds = time.monotonic() - trained
             fault = stage.verdict(state.step, state.average)
-            if state.step % LOG_EVERY == 0 or state.step == recipe.steps:
-                _log(out, state)
-                progress(Mark(state.step, recipe.steps, state.seconds, median(state.losses)))
+            row = _row(state, stage, waited)
+            if state.step in marks and validation is not None:
+                paused = time.monotonic()
+                found, drawn = validation.measure(rollout_of(stage, state.average, drawing))
+                write_film(out / FILMS / f"{state.step:07d}.mp4", validation.truths(), drawn, validation.fps)
+                row |= found
+                trained += time.monotonic() - paused
+            if state.step % LOG_EVERY == 0 or state.step in marks:
+                log.add(row)
+                if state.losses:
+                    progress(Mark(state.step, recipe.steps, state.seconds, median(state.losses)))
             if time.monotonic() - saved > SAVE_EVERY_S:
+                _keep_scenes(out, material, state.step)
                 state.save(out)
                 saved = time.monotonic()
             if fault is not None:
-                _note(out, {"step": state.step, "stopped": fault})
+                log.add({"step": state.step, "stopped": fault})
                 break
         state.save(out)
         _write_checkpoint(out, recipe, material, state, stage, codec, start)
     return out
+
+
+def plan_training(
+    recipe: Recipe,
+    material: Material,
+    *,
+    parent: Path | None = None,
+    device: str = "cpu",
+    precision: Precision = "float32",
+) -> TrainingPlan:
+    """Say what a training would be, from a few steps that are thrown away. Nothing is written.
+
+    Stages that prepare something first (`init`, `distil`) are not timed, and a codec that learns is taken as it begins.
+
+    Args:
+        recipe: As for `train`.
+        material: As for `train`.
+        parent: As for `train`.
+        device: As for `train`.
+        precision: As for `train`.
+
+    Raises:
+        UsageError: As for `train`.
+    """
+    kind, memory = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched)
+    start = read_parent(recipe, kind, parent)
+    codec = start.codec if start is not None else codecs.get(recipe.codec).of_recipe(told(recipe))
+    codec.eval().requires_grad_(False).to(device)
+    stage = _stage(kind, recipe, material, codec, start)
+    stage.net.to(device)
+    count = sum(one.numel() for one in stage.net.parameters())
+    windows = _windows(recipe, material, memory, 0)
+    if kind.prepare is not Stage.prepare:
+        return TrainingPlan(count, None, None, None, None)
+    given, state, taken = _Given(recipe, material, memory, windows, codec, device), _begin(stage), []
+    counter = FlopCounterMode(display=False)
+    with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=precision == "bfloat16"):
+        with counter:
+            _step(state, stage, given(0))
+        for number in range(1, 1 + _TIMED):
+            began = time.monotonic()
+            _step(state, stage, given(number))
+            taken.append(time.monotonic() - began)
+    if device == "cpu":
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    else:
+        most = float(torch.cuda.max_memory_allocated(device))
+    step_s = median(taken)
+    return TrainingPlan(count, float(counter.get_total_flops()), step_s, most / 1e9, step_s * recipe.steps / 3600)
+
+
+def check_device(device: str) -> None:
+    """Check that a device is there.
+
+    Raises:
+        UsageError: It is not; the message names those that are.
+    """
+    there = ["cpu", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))]
+    if device != "cpu" and (device if ":" in device else f"{device}:0") not in there:
+        raise UsageError(f"device '{device}' is not there; here are: {', '.join(there)}")
 
 
 def _windows(recipe: Recipe, material: Material, memory: Memory, step: int) -> Windows:
@@ -121,20 +225,21 @@ class _Given:
     memory: Memory
     windows: Windows
     codec: Codec
+    device: str = "cpu"
 
     def __call__(self, step: int) -> Window:
         known = step if step < FIRST_WINDOW else 0  # what a stage sets aside comes from the first clips
         if self.material.ring is not None and self.material.clips_at(known)[-1] is not self.windows.clips[-1]:
             self.windows = _windows(self.recipe, self.material, self.memory, known)
         batch = self.windows.batch(step, self.recipe.batch)
-        rows = torch.from_numpy(np.ascontiguousarray(batch.rows))
+        rows = torch.from_numpy(np.ascontiguousarray(batch.rows)).to(self.device)
         if not batch.fetched.shape[2]:
             return Window(self._planes(batch.frames), rows)
-        relative = torch.from_numpy(np.ascontiguousarray(batch.relative))
+        relative = torch.from_numpy(np.ascontiguousarray(batch.relative)).to(self.device)
         return Window(self._planes(batch.frames), rows, self._planes(batch.fetched), relative)
 
     def _planes(self, frames: NDArray[np.uint8]) -> Tensor:
-        pixels = torch.from_numpy(np.ascontiguousarray(frames)).movedim(-1, -3).float() / 127.5 - 1
+        pixels = torch.from_numpy(np.ascontiguousarray(frames)).to(self.device).movedim(-1, -3).float() / 127.5 - 1
         with torch.no_grad():
             return self.codec.encode(pixels.flatten(0, -4)).unflatten(0, pixels.shape[:-3])
 
@@ -172,14 +277,15 @@ def _begin(stage: Stage) -> TrainingState:
     return state
 
 
-def _step(state: TrainingState, stage: Stage, window: Window) -> bool:
+def _step(state: TrainingState, stage: Stage, window: Window, spent: float = 0.0) -> bool:
     """One step; False where it was left out."""
     recipe = stage.recipe
     for group in state.optimiser.param_groups:
-        group["lr"] = group["scale"] * recipe.learning_rate * _share(state.step, recipe)
+        group["lr"] = group["scale"] * recipe.learning_rate * _share(state.step, recipe, spent)
     state.net.train()
     state.optimiser.zero_grad()
-    loss = stage.losses(window, state.step, state.generator).mean()
+    losses = stage.losses(window, state.step, state.generator)
+    loss = losses.float().mean()
     value = float(loss.detach())
     watched = stage.is_watched(state.step)
     too_much = watched and len(state.losses) > 10 and value > _TOO_MUCH * median(state.losses)
@@ -188,7 +294,8 @@ def _step(state: TrainingState, stage: Stage, window: Window) -> bool:
         return False
     loss.backward()
     parameters = [one for group in state.optimiser.param_groups for one in group["params"]]
-    torch.nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
+    norm = torch.nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
+    state.told = {"gradient_norm": float(norm), "bins": _bins(stage, losses)}
     state.optimiser.step()
     if watched:
         state.losses = [*state.losses, value][-_REMEMBERED:]
@@ -199,41 +306,50 @@ def _step(state: TrainingState, stage: Stage, window: Window) -> bool:
     return True
 
 
-def _share(step: int, recipe: Recipe) -> float:
-    """Share of the learning rate: a ramp, a plateau, a cosine to 2 % over the last half."""
+def _share(step: int, recipe: Recipe, spent: float = 0.0) -> float:
+    """Share of the learning rate: a ramp, a plateau, a cosine to 2 % over the last half of the steps or the time."""
     ramp = min(1.0, (step + 1) / max(recipe.warm_up, 1))
-    late = max(0.0, 2 * step / recipe.steps - 1)
+    late = max(0.0, 2 * step / recipe.steps - 1, 2 * spent - 1)
     return ramp * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * late)))
 
 
-def _log(out: Path, state: TrainingState) -> None:
-    row = {
+def _row(state: TrainingState, stage: Stage, waited: float) -> dict[str, Any]:
+    """What the log tells of a step."""
+    recipe = stage.recipe
+    told: dict[str, Any] = {
         "step": state.step,
         "seconds": round(state.seconds, 3),
+        "samples": state.step * recipe.batch,
+        "frames": state.step * recipe.batch * recipe.length,
         "loss": median(state.losses) if state.losses else None,
+        "gradient_norm": state.told.get("gradient_norm"),
+        "learning_rate": state.optimiser.param_groups[0]["lr"],
+        "data_wait_s": round(waited, 4),
         "skipped": state.skipped,
     }
-    _note(out, row)
+    for number, loss in enumerate(state.told.get("bins", ())):
+        told[f"loss_{number}"] = loss
+    return told
 
 
-def _note(out: Path, row: Mapping[str, Any]) -> None:
-    with open(out / LOG, "a", encoding="utf-8") as file:
-        file.write(dumps(row) + "\n")
+def _bins(stage: Stage, losses: Tensor) -> list[float | None]:
+    """Mean loss of each quarter of the levels; None where no window had such a level."""
+    levels = stage.drawn_at
+    if levels is None or levels.numel() != losses.numel():
+        return []
+    places = (levels.flatten() * BINS).long().clamp(0, BINS - 1)
+    each = losses.detach().flatten()
+    return [float(each[places == n].mean()) if bool((places == n).any()) else None for n in range(BINS)]
 
 
-def _cut_log(out: Path, step: int) -> None:
-    """Leave out what the log says of steps after the state, which are taken again."""
-    path = out / LOG
-    if path.exists():
-        rows = [line for line in path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
-        write_file(path, "".join(f"{row}\n" for row in rows))
-
-
-def _step_of(line: str) -> float:
+@contextmanager
+def _pool_of(material: Material) -> Iterator[None]:
+    """Workers that draw walks end with the training."""
     try:
-        return float(loads(line)["step"])
-    except (DataError, ValueError, KeyError, TypeError):
-        return math.inf  # half a row
+        yield
+    finally:
+        if material.ring is not None:
+            material.ring.close()
 
 
 def _write_checkpoint(
@@ -251,6 +367,7 @@ def _write_checkpoint(
     shape = stage.net.shape
     config = {
         **_identity(recipe, material, parent),
+        "data": _data(out, material, state.step),
         "steps_done": state.step,
         "seconds": round(state.seconds, 1),
         "architecture": recipe.architecture,
@@ -283,6 +400,20 @@ def _identity(recipe: Recipe, material: Material, parent: Parent | None) -> dict
     return {"format": FORMAT, "recipe": told(recipe), "data": data, "lineage": lineage, **before}
 
 
+def _data(out: Path, material: Material, step: int) -> list[dict[str, Any]]:
+    """Proof of what was trained on so far, with the scenes that were drawn before an interruption."""
+    known = {scene for row in read_json_object(out / CONFIG)["data"] if row.get("drawn") for scene in row["scenes"]}
+    drawn = set() if material.ring is None else material.ring.scenes
+    return [one._asdict() for one in material.proof(step, known | drawn)]
+
+
+def _keep_scenes(out: Path, material: Material, step: int) -> None:
+    """Tell the scenes that were drawn, before the state that has seen them is kept."""
+    if material.ring is not None:
+        config = read_json_object(out / CONFIG)
+        write_file(out / CONFIG, dumps({**config, "data": _data(out, material, step)}, indent=2))
+
+
 def _check_same(out: Path, recipe: Recipe, material: Material, parent: Parent | None) -> None:
     path, now = out / CONFIG, _identity(recipe, material, parent)
     if not path.exists():
@@ -305,10 +436,15 @@ def _check_same(out: Path, recipe: Recipe, material: Material, parent: Parent | 
 def _claimed(out: Path) -> Iterator[None]:
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with open(out / ".lock", "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with open(out / ".lock", "a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                raise RunError(f"{out}: {file.read(200) or 'another process'} trains in this folder") from None
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {platform.node()}")
+            file.flush()
             yield
-    except BlockingIOError:
-        raise RunError(f"{out}: another process trains in this folder") from None
     except OSError as error:
         raise DataError(f"{out}: {error.strerror}") from None

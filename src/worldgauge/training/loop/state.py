@@ -32,6 +32,7 @@ class TrainingState:
         seconds: Seconds they took.
         skipped: Steps left out for a loss that was not finite, or far above those before.
         losses: Latest losses, for that rule.
+        told: What the log is told of the latest step.
     """
 
     net: nn.Module
@@ -43,6 +44,7 @@ class TrainingState:
     seconds: float = 0.0
     skipped: int = 0
     losses: list[float] = field(default_factory=list)
+    told: dict[str, Any] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
         """Write the state in one step: weights and moments as safetensors, the rest as JSON.
@@ -87,11 +89,11 @@ class TrainingState:
         self.net.load_state_dict({name: found[f"net.{name}"] for name in self.net.state_dict()})
         for kind, module in self.beside.items():
             module.load_state_dict({name: found[f"{kind}.{name}"] for name in module.state_dict()})
-        self.average = {name: found[f"average.{name}"] for name in self.average}
+        self.average = {name: found[f"average.{name}"].to(old.device) for name, old in self.average.items()}
         for number, parameter in enumerate(self._parameters()):
             kept = self.optimiser.state[parameter]
-            for moment in kept:
-                kept[moment] = found[f"moments.{number}.{moment}"]
+            for moment, old in kept.items():
+                kept[moment] = found[f"moments.{number}.{moment}"].to(old.device)
         self.generator.set_state(found["generator"])
         self.step, self.seconds, self.skipped, self.losses = step, seconds, skipped, losses
         return True

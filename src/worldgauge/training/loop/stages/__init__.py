@@ -60,6 +60,7 @@ class Stage:
         begins: Whether it may begin from nothing.
         at_once: Whether its networks guess a step at once, from no noise.
         betas: Of AdamW.
+        drawn_at: Levels of the latest losses, where each loss has one.
         beside: Networks besides the one that is made; part of the state.
         scales: Learning rates of those of them that are trained, as shares of the recipe's.
     """
@@ -72,6 +73,7 @@ class Stage:
     def __init__(self, recipe: Recipe, net: Network, parent: Parent | None) -> None:
         self.recipe, self.net, self.parent = recipe, net, parent
         self.beside: dict[str, Network] = {}
+        self.drawn_at: Tensor | None = None
         self.scales: dict[str, float] = {}
         if parent is not None:
             adopt(net, parent.net)
@@ -105,6 +107,7 @@ class Stage:
             (n,) losses, whose mean is gone down.
         """
         guess, wanted, t = self.net.supervised(window, self.noising, self.recipe.own, generator)
+        self.drawn_at = t
         return level_loss(guess, wanted, t)
 
     def is_watched(self, step: int) -> bool:

@@ -1,0 +1,211 @@
+"""The loop: what is logged and shown beside it changes no byte, and a kill at any moment gives the weights of none."""
+
+import csv
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from worldgauge.core.actions import LOOP_WALK  # noqa: E402
+from worldgauge.core.errors import DataError, RunError, UsageError  # noqa: E402
+from worldgauge.core.io import read_json_object  # noqa: E402
+from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
+from worldgauge.nets.checkpoint import load_tensors  # noqa: E402
+from worldgauge.nets.scenes import trained_scenes  # noqa: E402
+from worldgauge.training.cache import CachedClip  # noqa: E402
+from worldgauge.training.inspection import inspected, sentences_of, tensor_shapes  # noqa: E402
+from worldgauge.training.log import read_log  # noqa: E402
+from worldgauge.training.loop import loop  # noqa: E402
+from worldgauge.training.loop.loop import check_device, plan_training, train  # noqa: E402
+from worldgauge.training.material import Material  # noqa: E402
+from worldgauge.training.recipe import Recipe, changed  # noqa: E402
+from worldgauge.training.validation import Validation, opposite_of  # noqa: E402
+from worldgauge.training.walks import WalkRing  # noqa: E402
+
+TINY = Recipe(size=(16, 8), frames=2, past=4, channels=(8,), batch=4, steps=8, warm_up=2)
+
+
+def clips(count: int, first: int = 0, frames: int = 40) -> list[CachedClip]:
+    made = []
+    for number in range(first, first + count):
+        rng = np.random.default_rng(number)
+        rows = rng.random((frames, row_width(LOOP_WALK)), np.float32)
+        shown = rng.integers(0, 256, (frames, 8, 16, 3), np.uint8)
+        made.append(CachedClip(f"{number}", "made-up", f"scene-{number}", shown, rows, rng.normal(0, 1, (frames, 5))))
+    return made
+
+
+@pytest.fixture(scope="module")
+def material() -> Material:
+    return Material(clips(3), (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0, LOOP_WALK)
+
+
+def test_validation_and_log_change_no_weight(material: Material, tmp_path: Path) -> None:
+    validation = Validation(clips(2, 10), 20.0, opposite_of(LOOP_WALK, "both"))
+    plain = train(changed(TINY, {"stage": "causal"}), material, tmp_path / "plain")
+    told = train(changed(TINY, {"stage": "causal"}), material, tmp_path / "told", validation=validation)
+    assert (plain / "model.safetensors").read_bytes() == (told / "model.safetensors").read_bytes()
+    rows = [row for row in read_log(told) if "mse_1s" in row]
+    assert [row["step"] for row in rows] == [2, 4, 8]
+    assert {path.name for path in (told / "films").iterdir()} == {"0000002.mp4", "0000004.mp4", "0000008.mp4"}
+    with open(told / "log.csv", newline="") as table:
+        last = list(csv.DictReader(table))[-1]
+    assert (last["step"], last["samples"], last["frames"]) == ("8", "32", "256")
+    assert float(last["gradient_norm"]) > 0
+    assert any(last[f"loss_{number}"] for number in range(4))
+    found = inspected(told)
+    shapes = {name: list(one.shape) for name, one in load_tensors_of(told).items()}
+    assert found["tensors"] == shapes
+    assert found["parameters"] == sum(one.numel() for one in load_tensors_of(told).values())
+    said = "\n".join(sentences_of(found))
+    assert "8 of 8 steps" in said
+    assert "3 clips, 120 frames, 3 scenes" in said
+    assert "after 8 steps: psnr_4" in said
+
+
+def load_tensors_of(folder: Path) -> dict[str, torch.Tensor]:
+    like = {name: torch.zeros(shape) for name, shape in tensor_shapes(folder / "model.safetensors").items()}
+    return load_tensors(folder / "model.safetensors", like)
+
+
+def killed_training(material: Material, out: Path, kills: int) -> int:
+    """Train in children that are killed after a random while; how many were."""
+    rng, done = random.Random(kills), 0
+    while True:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                torch.set_num_threads(1)
+                loop.SAVE_EVERY_S = -1.0  # after every step
+                train(TINY, material, out)
+                code = 0
+            finally:
+                os._exit(code)
+        if done < kills:
+            time.sleep(rng.uniform(0.0, 0.25))
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            done += 1
+        else:
+            assert os.WEXITSTATUS(status) == 0
+            return done
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(30, marks=pytest.mark.slow)])
+def test_kills_give_the_weights_of_none(kills: int, material: Material, tmp_path: Path) -> None:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        whole = train(TINY, material, tmp_path / "whole")
+        assert killed_training(material, tmp_path / "killed", kills) > 0
+    finally:
+        torch.set_num_threads(threads)
+    assert (tmp_path / "killed" / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    steps = [row["step"] for row in read_log(tmp_path / "killed")]
+    assert steps == sorted(set(steps))
+
+
+def test_a_second_run_is_told_who_holds_the_folder(material: Material, tmp_path: Path) -> None:
+    with loop._claimed(tmp_path), pytest.raises(RunError, match=rf"process {os.getpid()} on .* trains in this folder"):
+        train(TINY, material, tmp_path)
+
+
+def test_steps_that_are_not_finite_are_left_out_and_ten_end_it(
+    material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = loop._step
+
+    def spoiled(state: object, stage: object, window: object, *more: object) -> bool:
+        if state.step in bad:  # type: ignore[attr-defined]
+            window = window._replace(frames=window.frames * float("nan"))  # type: ignore[attr-defined]
+        return step(state, stage, window, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(loop, "_step", spoiled)
+    bad = {3, 5}
+    train(TINY, material, tmp_path / "some")
+    assert read_log(tmp_path / "some")[-1]["skipped"] == 2
+    bad = set(range(2, 30))
+    with pytest.raises(DataError, match="10 steps in a row"):
+        train(changed(TINY, {"steps": 30}), material, tmp_path / "all")
+    assert "10 steps in a row" in read_log(tmp_path / "all")[-1]["stopped"]
+    assert (tmp_path / "all" / "state" / "counters.json").exists()
+
+
+def test_a_full_disk_keeps_the_last_state(material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from worldgauge.training.loop.state import TrainingState
+
+    save = TrainingState.save
+
+    def full(self: TrainingState, folder: Path) -> None:
+        if self.step > 4:
+            raise DataError(f"{folder}: cannot be written (No space left on device)")
+        save(self, folder)
+
+    monkeypatch.setattr(loop, "SAVE_EVERY_S", -1.0)
+    monkeypatch.setattr(TrainingState, "save", full)
+    with pytest.raises(DataError, match="No space left"):
+        train(TINY, material, tmp_path / "full")
+    assert read_json_object(tmp_path / "full" / "state" / "counters.json")["step"] == 4
+    monkeypatch.setattr(TrainingState, "save", save)
+    whole = train(TINY, material, tmp_path / "whole")
+    again = train(TINY, material, tmp_path / "full")
+    assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def test_a_plan_counts_and_times(material: Material) -> None:
+    plan = plan_training(TINY, material)
+    assert plan.parameters > 1000
+    assert plan.flops
+    assert plan.step_s
+    assert plan.memory_gb
+    assert plan.hours
+    assert plan.hours == pytest.approx(plan.step_s * 8 / 3600)
+
+
+def test_minutes_with_a_cool_down(material: Material, tmp_path: Path) -> None:
+    recipe = changed(TINY, {"steps": 1000, "warm_up": 0})
+    assert loop._share(0, recipe) == 1
+    assert loop._share(0, recipe, 0.75) == pytest.approx(0.51)
+    assert loop._share(0, recipe, 1.0) == pytest.approx(0.02)
+    train(changed(TINY, {"steps": 100_000}), material, tmp_path, minutes=0.005, final=True)
+    row = read_log(tmp_path)
+    assert read_json_object(tmp_path / "config.json")["steps_done"] < 100_000
+    assert not row or row[-1]["learning_rate"] < 1e-3
+
+
+def test_bfloat16_learns_float32_weights(material: Material, tmp_path: Path) -> None:
+    folder = train(changed(TINY, {"steps": 3}), material, tmp_path, precision="bfloat16")
+    assert {one.dtype for one in load_tensors_of(folder).values()} == {torch.float32}
+
+
+def test_a_device_that_is_not_there_is_told() -> None:
+    check_device("cpu")
+    for device in ("cuda:99", "tpu"):
+        with pytest.raises(UsageError, match="here are: cpu"):
+            check_device(device)
+
+
+def test_walks_are_trained_on_alike_by_any_workers_and_prove_their_scenes(tmp_path: Path) -> None:
+    recipe = changed(TINY, {"size": [16, 12], "steps": 6})
+
+    def drawn(workers: int) -> Material:
+        ring = WalkRing("walks?families=urban&frames=12", 0, recipe.size, workers=workers, frames=48, renewed=1.0)
+        space = ring.source.space
+        return Material([], ring.source.space_names, row_width(space), mirror_of(space), 24.0, space, ring)
+
+    alone = train(recipe, drawn(0), tmp_path / "alone")
+    train(changed(recipe, {}), drawn(0), tmp_path / "again", minutes=1e-9)
+    again = train(recipe, drawn(2), tmp_path / "again")
+    assert (alone / "model.safetensors").read_bytes() == (again / "model.safetensors").read_bytes()
+    (proof,) = read_json_object(alone / "config.json")["data"]
+    assert (proof["clips"], proof["drawn"], len(proof["scenes"])) == (9, True, 3)
+    assert read_json_object(again / "config.json")["data"] == [proof]
+    assert set(trained_scenes(read_json_object(again / "config.json"))) == set(proof["scenes"])
