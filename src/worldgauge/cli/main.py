@@ -17,13 +17,14 @@ from worldgauge.cli.demo import demo
 from worldgauge.cli.doctor import doctor
 from worldgauge.cli.minecraft import minecraft_app
 from worldgauge.cli.models import adapters, calibrate, check_model, list_
-from worldgauge.cli.report import export, replay, report
+from worldgauge.cli.report import board, bundle, export, replay, report, verify
 from worldgauge.cli.run import WithSettings, questions, run, score
 from worldgauge.cli.train.app import app as train_app
 from worldgauge.cli.train.post import EXAMPLE as POST_EXAMPLE
 from worldgauge.cli.train.post import post_train
 from worldgauge.cli.validate_metrics import validate_metric
 from worldgauge.cli.weights import app as weights_app
+from worldgauge.cli.world import app as world_app
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import HELP_STYLE, INTERRUPTED, KNOWN_ERROR
@@ -44,12 +45,15 @@ COMMANDS = (
     ),
     Command(score, "Models and data", "worldgauge score runs/loopnav --set stride=1"),
     Command(questions, "Models and data", "worldgauge questions mind --data data --out questions"),
-    Command(export, "Models and data", "worldgauge export runs/mind --out results"),
     Command(check_model, "Models and data", "worldgauge check-model --model ./my_model.py:MyModel", name="check-model"),
     Command(calibrate, "Models and data", "worldgauge calibrate --model render --out calibration"),
     Command(post_train, "Models and data", POST_EXAMPLE, name="post-train"),
     Command(adapters, "Models and data", "worldgauge adapters diamond --out diamond"),
     Command(list_, "Models and data", "worldgauge list models", name="list"),
+    Command(bundle, "Publish", "worldgauge bundle runs/mind/my-model --licence Apache-2.0"),
+    Command(verify, "Publish", "worldgauge verify bundles/mind-my-model.zip --data data"),
+    Command(board, "Publish", "worldgauge board bundles --out site"),
+    Command(export, "Publish", "worldgauge export runs/mind --out results"),
     Command(replay, "Tools", "worldgauge replay runs/closedloop/oracle navigation/goal-0000 --out replay.mp4"),
     Command(validate_metric, "Tools", "worldgauge validate-metric all --out metrics.html", name="validate-metric"),
     Command(doctor, "Tools", "worldgauge doctor"),
@@ -144,6 +148,7 @@ for _command in COMMANDS:
 app.add_typer(train_app, name="train", rich_help_panel="Models and data")
 app.add_typer(minecraft_app, name="minecraft", rich_help_panel="Models and data")
 app.add_typer(weights_app, name="weights", rich_help_panel="Models and data")
+app.add_typer(world_app, name="world", rich_help_panel="Models and data")
 for _command in suite_commands.commands():
     add(_command)
 

@@ -1,4 +1,4 @@
-"""`worldgauge report`, `replay`, `export`: runs as a page, an episode as a film, scores as a benchmark's own files."""
+"""What becomes of runs: `worldgauge report`, `replay`, `export`, and `bundle`, `verify`, `board` to publish them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from worldgauge.core.errors import UsageError
-from worldgauge.terminal.options import Json
+from worldgauge.terminal.options import FAILED, Json
 
 
 def report(
@@ -43,11 +43,105 @@ def replay(
 
 def export(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
-    out: Annotated[Path, typer.Option(help="Folder for the files, one per subject.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("results"),
+    to: Annotated[
+        str,
+        typer.Option(
+            help="Form: own (files of the benchmark's own scorer), eee (Every Eval Ever 0.3), hf (.eval_results and "
+            "eval.yaml of the Hugging Face Hub), csv or parquet."
+        ),
+    ] = "own",
+    model_id: Annotated[str, typer.Option(help="The model on the Hub, ORGANISATION/NAME (eee, hf).")] = "",
+    dataset: Annotated[str, typer.Option(help="The data set on the Hub, ORGANISATION/NAME (hf).")] = "",
+    by: Annotated[str, typer.Option(help="Who made the run (eee, hf).")] = "",
     json: Json = False,
 ) -> None:
-    """Write scores as result files of the benchmark's own scorer (mind), for tools that read those."""
+    """Write scores in the form that other tools read."""
     from worldgauge.cli import show
-    from worldgauge.engine.export import export as write
+    from worldgauge.tools.export import ExportNames
+    from worldgauge.tools.export import export as write
 
-    show.exported(write(runs, out), json)
+    show.exported(write(runs, out, to, ExportNames(model_id, dataset, by)), json)
+
+
+def bundle(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
+    out: Annotated[Path, typer.Option(help="Folder of the archives, SUITE-NAME.zip each.")] = Path("bundles"),
+    whole: Annotated[
+        int,
+        typer.Option(help="Number of tasks whose videos are kept as they were made. The rest is made small.", min=0),
+    ] = 8,
+    licence: Annotated[str, typer.Option(help="Licence of the model, such as Apache-2.0.")] = "",
+    parameters: Annotated[float, typer.Option(help="Number of parameters of the model, such as 1.3e9.")] = 0,
+    link: Annotated[str, typer.Option(help="Where the model is described.")] = "",
+    by: Annotated[str, typer.Option(help="Who made the run.")] = "",
+    json: Json = False,
+) -> None:
+    """Pack a run into one archive that anybody can check, with a digest of all that is in it."""
+    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.terminal.tables import print_text
+    from worldgauge.tools.bundle.bundle import About, write_bundles
+
+    about = About(licence, int(parameters), link, by) if licence or parameters or link or by else None
+    with ProgressBar() as bar:
+        made = write_bundles(
+            runs,
+            out,
+            whole=whole,
+            about=about,
+            progress=lambda task, done, total: bar.show("films", done, total, task),
+        )
+    if json:
+        print_json(bundles=[{"path": str(one.path), "root": one.root, "whole": list(one.whole)} for one in made])
+        return
+    for one in made:
+        print_text(f"{one.path}: {one.tasks} tasks, {len(one.whole)} of them with whole videos")
+        print_text(f"root {one.root}", indent="  ")
+    print_text("Publish the root with your numbers: worldgauge verify --root tells whether a copy is yours.")
+
+
+def verify(
+    bundle: Annotated[Path, typer.Argument(help="An archive that worldgauge bundle has made.")],
+    data: Annotated[Path | None, typer.Option(help="Folder of the data set, to score a sample again.")] = None,
+    rescore: Annotated[
+        int | None,
+        typer.Option(help="Largest number of tasks to score again. By default all with whole videos.", min=0),
+    ] = None,
+    root: Annotated[str | None, typer.Option(help="Root that the author has published.")] = None,
+    by: Annotated[str, typer.Option(help="Who looks; with --json a board can tell it.")] = "",
+    json: Json = False,
+) -> None:
+    """Check a bundle: is it whole, does it agree with itself, and do its scores come out again?"""
+    from worldgauge.cli import show
+    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.tools.bundle.verify import verify as look_over
+
+    with ProgressBar() as bar:
+        found = look_over(
+            bundle,
+            data=data,
+            rescore=rescore,
+            root=root,
+            by=by,
+            progress=lambda task, done, total: bar.show("tasks", done, total, task),
+        )
+    if json:
+        print_json(**found.to_dict())
+    else:
+        show.verification(found)
+    if not found.ok:
+        raise typer.Exit(FAILED)
+
+
+def board(
+    folder: Annotated[Path, typer.Argument(help="Folder of bundles, run folders, or both.")],
+    out: Annotated[Path, typer.Option(help="Folder of the site, new or an older one of this command.")] = Path("site"),
+    json: Json = False,
+) -> None:
+    """Make a leaderboard of bundles: a folder of pages that opens from disk and from any static host."""
+    from worldgauge.cli import show
+    from worldgauge.tools.board.site import write_board
+
+    show.board(write_board(folder, out), json)

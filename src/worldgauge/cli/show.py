@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from worldgauge.engine.run import RunPlan
     from worldgauge.engine.suite.contract import Table
     from worldgauge.engine.videos import VideoFolder
+    from worldgauge.tools.board.site import Board
+    from worldgauge.tools.bundle.verify import Verification
     from worldgauge.tools.validate_metrics import MetricStudy
 
 
@@ -273,6 +275,46 @@ def exported(files: list[Path], json: bool) -> None:
     else:
         for file in files:
             print(file)
+
+
+def board(made: Board, json: bool) -> None:
+    """Print what is on a leaderboard, and what was left out of it."""
+    if json:
+        print_json(page=str(made.page), shown=made.shown, left_out=dict(made.left_out))
+        return
+    print_text(f"{counted(made.shown, 'result')} in {counted(made.tables, 'table')}")
+    endings("left out", list(made.left_out))
+    written(made.page, json)
+
+
+def verification(found: Verification) -> None:
+    """Print what was checked of a bundle, then which numbers stand."""
+    styles = {"ok": "", "violated": "bold red", "not looked": "yellow"}
+    print_text(f"{found.path}, root {found.root}")
+    rows = [(check.name, check.status, check.told) for check in found.checks]
+    print_listing(("check", "verdict", "found"), rows, styles=[styles[check.status] for check in found.checks])
+    if found.numbers:
+        out.print()
+        print_listing(
+            ("metric", "mean", "again", "apart", "verdict"),
+            [
+                (
+                    number.metric,
+                    "–" if number.mean is None else f"{number.mean:.4g}",
+                    f"{number.again} of {number.tasks}",
+                    "–" if number.largest is None else f"{number.largest:.2g}",
+                    number.verdict,
+                )
+                for number in found.numbers
+            ],
+            styles=["bold red" if number.verdict == "differs" else None for number in found.numbers],
+        )
+        told = found.rescored
+        print_text(
+            f"{counted(len(told), 'task')} scored again: {', '.join(told[:SHOWN])}{' ...' if len(told) > SHOWN else ''}"
+            if told
+            else "No score was made again: give the folder of the data set with --data."
+        )
 
 
 def entries(kind: str, registry: Registry[Any], form: Form) -> None:

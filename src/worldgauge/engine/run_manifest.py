@@ -52,7 +52,7 @@ def describe_run(
         "seed": seed,
         "limit": limit,
         "source": str(data.resolve()),
-        "data_fingerprint": _data_fingerprint(tasks),
+        "data_fingerprint": data_fingerprint(tasks),
         "tasks": len(tasks),
         "versions": installed_versions(),
         "platform": {
@@ -130,7 +130,8 @@ def installed_versions() -> dict[str, str]:
     return found
 
 
-def _data_fingerprint(tasks: Sequence[Task]) -> str:
+def data_fingerprint(tasks: Sequence[Task]) -> str:
+    """Digest of what tasks are asked: their ids and the digests of their data, in order."""
     digest = hashlib.sha256()
     for task in tasks:
         digest.update(f"{task.id}\0{task.fingerprint}\n".encode())

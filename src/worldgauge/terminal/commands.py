@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Panel = Literal["Measure", "Models and data", "Tools"]
+Panel = Literal["Measure", "Models and data", "Publish", "Tools"]
 
 
 @dataclass(frozen=True)

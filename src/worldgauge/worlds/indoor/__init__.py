@@ -119,7 +119,7 @@ class Home:
         """
         from worldgauge.worlds.indoor.camera import render
 
-        return render(self._scene, pose, camera, position=position)
+        return render(self.scene, pose, camera, position=position)
 
     def view_into(self, pose: FloatArray, camera: Camera | Panorama) -> View:
         """Render a view without ceilings, for maps and pictures from above.
@@ -140,7 +140,8 @@ class Home:
         return self.plan.boxes.digest()
 
     @cached_property
-    def _scene(self) -> BoxScene:
+    def scene(self) -> BoxScene:
+        """Its boxes as the camera needs them."""
         from worldgauge.worlds.indoor.camera import BoxScene, light_of
         from worldgauge.worlds.indoor.plan import HEIGHT_M
 

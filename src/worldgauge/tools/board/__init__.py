@@ -1,0 +1,1 @@
+"""A leaderboard as a folder of pages, from bundles and runs."""

@@ -1,0 +1,365 @@
+"""A leaderboard as a folder of pages that need no server: tables that sort and filter, a page a result.
+
+site/  index.html  board.json  reports/<id>.html  films/<id>/<n>.mp4
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from worldgauge import __version__
+from worldgauge.core.errors import UsageError
+from worldgauge.core.io import atomic_folder, dumps
+from worldgauge.engine.collection.findings import counted
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import Cell, Table, TableRow
+from worldgauge.engine.suite.speed import speed_table
+from worldgauge.metrics import metric_bounds
+from worldgauge.report.compare import Comparison, compare
+from worldgauge.report.evidence import ComparedRun, Evidence
+from worldgauge.report.loading import load_evidence
+from worldgauge.report.page import asset, assign_styles, environment
+from worldgauge.report.provenance import provenance
+from worldgauge.report.tables import COUNTS, view_table
+from worldgauge.report.wording import digits_for, direction, metric_name, number
+from worldgauge.tools.board.entries import Entries, Entry, open_set, read_entries
+from worldgauge.tools.bundle.archive import Archive
+
+INDEX, ABOUT = "index.html", "board.json"
+MOST_FILMS = 12
+"""Films on the page of a result; all are in its bundle."""
+DIFFERS = "scores did not come out again"
+
+
+@dataclass(frozen=True)
+class Board:
+    """A site that was written.
+
+    Attributes:
+        page: Its first page.
+        shown: Number of results on it.
+        tables: Number of sets of tasks, each with a table.
+        left_out: Files that are not on it, with the reasons.
+    """
+
+    page: Path
+    shown: int
+    tables: int
+    left_out: tuple[tuple[str, str], ...]
+
+
+def write_board(folder: Path, out: Path) -> Board:
+    """Make the site of all bundles and runs in a folder, whole or not at all. The same bundles give the same bytes.
+
+    Args:
+        folder: Bundles (`*.zip`), run folders, or both. What `worldgauge verify --json` printed of a bundle is read
+            from `<its name>.verified.json` beside it.
+        out: Folder of the site. An older site there is replaced.
+
+    Returns:
+        The site.
+
+    Raises:
+        UsageError: When `folder` holds nothing to show, or `out` holds something else than a site.
+        DataError: When a folder cannot be read or written.
+    """
+    out = out.resolve()
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / ABOUT).exists())):
+        raise UsageError(f"{out}: holds something else than a leaderboard; choose another --out")
+    if out == folder.resolve():
+        raise UsageError(f"{out}: the site would replace the bundles; choose another --out")
+    with tempfile.TemporaryDirectory(prefix="worldgauge-board-") as scratch, atomic_folder(out) as site:
+        entries = read_entries(folder, Path(scratch))
+        for name in ("reports", "films"):
+            (site / name).mkdir()
+        sets = [_write_set(theirs, site) for theirs in entries.sets.values()]
+        (site / INDEX).write_text(_index(sets, entries), encoding="utf-8")
+        rows = [{**row["facts"], "set": one["ident"]} for one in sets for row in one["rows"]]
+        told = {"results": rows, "left_out": [list(one) for one in entries.left_out], "worldgauge": __version__}
+        (site / ABOUT).write_text(dumps(told, indent=1) + "\n", encoding="utf-8")
+    return Board(out / INDEX, len(entries.shown), len(sets), tuple(entries.left_out))
+
+
+def _write_set(entries: Sequence[Entry], site: Path) -> dict[str, Any]:
+    """The table of one set for the index; the pages of its results are written."""
+    evidence, _ = load_evidence([entry.folder.directory for entry in entries])
+    suite = open_set(entries)
+    by_folder = {entry.folder.directory: entry for entry in entries}
+    kinds = {run.label: run.kind for run in evidence.runs}
+    made = suite.all_tables(
+        {r.label: r.scores for r in evidence.runs}, kinds, {r.label: r.failed for r in evidence.runs}
+    )
+    speed = speed_table({run.label: run.speeds for run in evidence.runs}, kinds)
+    rates = {row.label: row.cells[1].mean for row in speed.rows} if speed is not None else {}
+    headline = made[0] if made else None
+    compared = _compare(evidence, suite, headline, by_folder)
+    rows = []
+    for run in evidence.runs:
+        entry = by_folder[run.directory]
+        _write_report(run, entry, evidence, [*made, *([speed] if speed is not None else [])], site)
+        rows.append(_row(run, entry, headline, compared, rates.get(run.label)))
+    placed = {standing.label: at for at, standing in enumerate(compared.standings)} if compared else {}
+    rows.sort(key=lambda row: (placed.get(row["label"], len(placed)), row["label"]))
+    facts = entries[0].facts
+    names = [run.subject for run in evidence.runs]
+    twins = sorted({name for name in names if names.count(name) > 1})
+    notes = [f"{names.count(name)} results are named {name}; their roots tell them apart." for name in twins]
+    if len({dumps(entry.facts.get("metrics", {})) for entry in entries}) > 1:
+        notes.append("Not all were scored with the same versions of metrics: see their pages.")
+    defaults = open_set(entries).__class__().settings
+    changed = {k: v for k, v in facts["settings"].items() if v != defaults.get(k)}
+    return {
+        "ident": entries[0].set_key[:12],
+        "suite": suite.name,
+        "question": suites.entry(suite.name).summary,
+        "version": facts.get("suite_version"),
+        "data": facts["data_fingerprint"][:12],
+        "tasks": len(facts["task_keys"]),
+        "limit": facts.get("limit"),
+        "settings": ", ".join(f"{k}={v}" for k, v in changed.items()),
+        "columns": _columns(headline),
+        "metric": "" if headline is None else headline.title,
+        "direction": "" if headline is None or headline.betters else direction(headline.better),
+        "rows": rows,
+        "notes": notes + list(headline.notes if headline else ()),
+        "pairs": _pairs(compared),
+        "can_order": compared is not None and compared.can_order,
+    }
+
+
+def _columns(headline: Table | None) -> list[dict[str, str]]:
+    if headline is None:
+        return []
+    betters = headline.betters or (headline.better,) * len(headline.columns)
+    return [
+        {"name": name, "better": better, "arrow": {"higher": "↑", "lower": "↓"}.get(better, "")}
+        for name, better in zip(headline.columns, betters, strict=True)
+    ]
+
+
+def _compare(
+    evidence: Evidence, suite: Suite, headline: Table | None, by_folder: Mapping[Path, Entry]
+) -> Comparison | None:
+    """Ranks and pairs by the headline metric, as a report has them."""
+    if headline is None or not evidence.has(headline.metric):
+        return None
+    sample = evidence.sample(headline.metric) if headline.betters else None
+    better = headline.better if sample is None else sample.better
+    flags = {row.label: row.flag for row in headline.rows if row.flag}
+    for run in evidence.runs:
+        again = by_folder[run.directory].again
+        if again is not None and again["differs"]:
+            flags[run.label] = DIFFERS
+    return compare(
+        evidence,
+        headline.metric,
+        higher=better != "lower",
+        bounds=metric_bounds(headline.metric),
+        flags=flags,
+        balanced=suite.balanced_by,
+        table=headline,
+    )
+
+
+def _pairs(compared: Comparison | None) -> str:
+    """Differences of all pairs as JSON, for the page's own comparison of any two."""
+    pairs = [] if compared is None else compared.pairs
+    held = [
+        {
+            "a": pair.a,
+            "b": pair.b,
+            "mean": pair.mean,
+            "low": pair.low,
+            "high": pair.high,
+            "p": pair.p_holm,
+            "n": pair.n,
+            "clusters": pair.clusters,
+            "clear": compared is not None and compared.shows_lead(pair),
+            "ahead": pair.a if compared is not None and (pair.mean > 0) == compared.higher else pair.b,
+        }
+        for pair in pairs
+    ]
+    return in_script(held)
+
+
+def in_script(value: Any) -> str:
+    """JSON that can stand in a script element: nothing in it ends the element."""
+    text = json.dumps(json.loads(dumps(value)), ensure_ascii=True)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _row(
+    run: ComparedRun, entry: Entry, headline: Table | None, compared: Comparison | None, rate: float | None
+) -> dict[str, Any]:
+    row = next((one for one in headline.rows if one.label == run.label), None) if headline else None
+    standing = compared.by_label.get(run.label) if compared else None
+    digits = _digits(headline)
+    cells = [_cell(cell, digit) for cell, digit in zip(row.cells if row else (), digits, strict=False)]
+    flag = (standing.flag if standing else "") or (row.flag if row else "")
+    return {
+        "label": run.label,
+        "ident": entry.ident,
+        "rank": standing.rank if standing else "–",
+        "place": standing.places[0] if standing and standing.places else None,
+        "reference": run.kind == "reference",
+        "flag": flag,
+        "cells": cells,
+        "control": str(entry.facts["subject"].get("control", "")) or "unknown",
+        "licence": entry.about.licence or "not told",
+        "parameters": entry.about.parameters,
+        "size": _size(entry.about.parameters),
+        "rate": rate,
+        "rate_text": "–" if rate is None else number(rate, digits=1),
+        "scored": f"{run.counts.scored} of {run.counts.expected}",
+        "whole": run.counts.scored == run.counts.expected,
+        "verified": _verified(entry),
+        "created": str(entry.facts.get("created", ""))[:10],
+        "facts": {
+            "label": run.label,
+            "root": entry.found.root,
+            "suite": entry.facts["suite"],
+            "rank": standing.rank if standing else None,
+            "mean": standing.mean if standing else None,
+            "low": standing.low if standing else None,
+            "high": standing.high if standing else None,
+        },
+    }
+
+
+def _cell(cell: Cell, digits: int) -> dict[str, Any]:
+    known = cell.low is not None and cell.high is not None
+    return {
+        "mean": number(cell.mean, digits=digits),
+        "interval": f"{number(cell.low, digits=digits)} to {number(cell.high, digits=digits)}" if known else "",
+        "value": cell.mean if cell.mean is not None and math.isfinite(cell.mean) else None,
+        "n": cell.n,
+    }
+
+
+def _digits(headline: Table | None) -> list[int]:
+    if headline is None:
+        return []
+    columns = [[row.cells[k].mean for row in headline.rows] for k in range(len(headline.columns))]
+    if headline.betters:
+        return [digits_for(column) for column in columns]
+    return [digits_for(mean for column in columns for mean in column)] * len(columns)
+
+
+def _size(parameters: int) -> str:
+    """A number of parameters in words: 1300000000 is "1.3 B"."""
+    for unit, name in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if parameters >= unit:
+            return f"{parameters / unit:.3g} {name}"
+    return str(parameters) if parameters else "not told"
+
+
+def _verified(entry: Entry) -> dict[str, str]:
+    """What is known of a result in a word, and in a sentence."""
+    again = entry.again
+    if again is None:
+        if entry.is_run:
+            return {"word": "own run", "told": "A run folder, not a bundle: its files are the author's own."}
+        return {"word": "whole", "told": "Every file is as its root names it, and the parts agree. Not scored again."}
+    by = f" by {again['by']}" if again["by"] else ""
+    told = f"{counted(again['tasks'], 'task')} scored again{by}: {again['stands']} of {again['metrics']} metrics stand"
+    if again["differs"]:
+        return {"word": "differs", "told": f"{told}, {again['differs']} differ."}
+    return {"word": "scored again" if again["tasks"] else "whole", "told": f"{told}."}
+
+
+def _write_report(run: ComparedRun, entry: Entry, evidence: Evidence, made: Sequence[Table], site: Path) -> None:
+    """The page of one result: its row of every table, what was verified, films, how it was made."""
+    styles = assign_styles(evidence)
+    views = []
+    for place, table in enumerate(made):
+        rows = tuple(row for row in table.rows if row.label == run.label)
+        if table.unit != COUNTS and any(cell.mean is not None for row in rows for cell in row.cells):
+            views.append(view_table(f"table-{place}", _only(table, rows), styles, {run.label: run.sees}))
+    alone = Evidence(evidence.suite, evidence.settings, (run,))
+    shared, own = provenance(alone)
+    films, more = _films(entry, site)
+    text = (
+        environment(__package__)
+        .get_template("entry.html.j2")
+        .render(
+            css=Markup(asset("page.css")),
+            own_css=Markup(_text("board.css")),
+            label=run.label,
+            suite=evidence.suite,
+            question=suites.entry(evidence.suite).summary,
+            reference=run.kind == "reference",
+            entry=entry,
+            verified=_verified(entry),
+            size=_size(entry.about.parameters),
+            counts=run.counts,
+            tables=views,
+            films=films,
+            more=more,
+            facts=[*shared, *(pair for _, theirs in own for pair in theirs)],
+            troubles=[one for one in run.outcomes if one.end != "scored"][:50],
+            version=__version__,
+        )
+    )
+    (site / "reports" / f"{entry.ident}.html").write_text(text, encoding="utf-8")
+
+
+def _only(table: Table, rows: tuple[TableRow, ...]) -> Table:
+    notes = () if len(table.rows) > 1 else table.notes  # notes of a shared table are about all its rows
+    return Table(
+        table.metric, table.title, table.unit, table.better, table.columns, rows, notes, table.betters, bars=False
+    )
+
+
+def _films(entry: Entry, site: Path) -> tuple[list[dict[str, str]], int]:
+    """Films of tasks spread over the run, copied beside the page, and how many more the bundle has."""
+    with Archive(entry.bundle) as archive:
+        names = [name for name in archive.files if name.startswith("films/")]
+        step = max(1, math.ceil(len(names) / MOST_FILMS))
+        chosen = names[::step][:MOST_FILMS]
+        made = []
+        for place, name in enumerate(chosen):
+            target = site / "films" / entry.ident / f"{place}.mp4"
+            archive.extract(name, site / "films" / entry.ident).rename(target)
+            task = name.removeprefix("films/").removesuffix(".mp4").removesuffix("/rollout")
+            made.append({"file": f"../films/{entry.ident}/{place}.mp4", "task": task.replace("__", "/")})
+        for left in sorted((site / "films" / entry.ident).glob("**/*/"), reverse=True):
+            left.rmdir()
+    return made, len(names) - len(chosen)
+
+
+def _index(sets: Sequence[Mapping[str, Any]], entries: Entries) -> str:
+    script = _text("board.js")
+    rows = [row for one in sets for row in one["rows"]]
+    return (
+        environment(__package__)
+        .get_template("board.html.j2")
+        .render(
+            css=Markup(asset("page.css")),
+            own_css=Markup(_text("board.css")),
+            js=Markup(script),
+            js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            sets=sets,
+            count=counted(len(rows), "result"),
+            controls=sorted({row["control"] for row in rows}),
+            licences=sorted({row["licence"] for row in rows}),
+            left_out=entries.left_out,
+            metric_name=metric_name,
+            version=__version__,
+        )
+    )
+
+
+def _text(name: str) -> str:
+    from importlib.resources import files
+
+    return (files(__package__) / name).read_text(encoding="utf-8")

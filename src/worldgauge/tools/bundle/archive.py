@@ -1,0 +1,310 @@
+"""The archive of a bundle: a zip file with the same bytes for the same contents, read without trust in any of it.
+
+What it may hold is narrow: plain files with plain names, stored or deflated, each named in `manifest.json` with its
+size and SHA-256. Everything else is refused before anything is unpacked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.io import atomic_file, dumps, parse_json
+from worldgauge.tools.bundle.hash_tree import root_of
+
+FORMAT, VERSION = "worldgauge-bundle", 1
+MANIFEST = "manifest.json"
+MAX_FILES = 500_000
+MAX_DIRECTORY_BYTES = 256 * 2**20
+"""Largest table of contents of an archive, which the zip reader holds in memory."""
+MAX_TEXT_BYTES = 512 * 2**20
+"""Largest file of an archive that is read as a whole."""
+
+_PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_CHUNK = 2**20
+_END = struct.Struct("<4s4H2LH")
+_LOCATOR = struct.Struct("<4sLQL")
+_END_64 = struct.Struct("<4sQ2H2L4Q")
+_BLANK_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file of a bundle, as its manifest names it.
+
+    Attributes:
+        size: Its size in bytes.
+        sha256: Digest of its contents, in hexadecimal.
+    """
+
+    size: int
+    sha256: str
+
+
+def write_archive(path: Path, contents: Mapping[str, bytes | Path]) -> str:
+    """Write a bundle whole or not at all. The same contents give the same bytes.
+
+    Args:
+        path: The archive.
+        contents: Bytes, or the file that holds them, by path in the archive.
+
+    Returns:
+        Root of the hash tree.
+
+    Raises:
+        DataError: When a file cannot be read, or the archive cannot be written.
+    """
+    stored = {name: _measure(held) for name, held in contents.items()}
+    root = root_of({name: one.sha256 for name, one in stored.items()})
+    files = {name: {"bytes": one.size, "sha256": one.sha256} for name, one in stored.items()}
+    manifest = dumps({"format": FORMAT, "version": VERSION, "root": root, "files": files}, indent=1) + "\n"
+    with atomic_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        _add(archive, MANIFEST, manifest.encode(), len(manifest))
+        for name in sorted(contents):
+            _add(archive, name, contents[name], stored[name].size)
+    return root
+
+
+class Archive(AbstractContextManager["Archive"]):
+    """A bundle that is open for reading. Its form is checked on opening, its contents where they are read.
+
+    Args:
+        path: The archive.
+
+    Attributes:
+        root: Root of the hash tree, computed from the digests of the manifest.
+        files: The files by path, without the manifest.
+
+    Raises:
+        DataError: For anything that is not a bundle of this version: one line that says what and where.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with open(path, "rb") as file:
+                _check_directory(path, file)
+            self._zip = zipfile.ZipFile(path)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+        except (zipfile.BadZipFile, struct.error, ValueError, OverflowError, NotImplementedError) as error:
+            raise DataError(f"{path}: no whole zip archive ({error}); get the bundle again") from error
+        try:
+            self._entries = _checked_entries(path, self._zip.infolist())
+            self.root, self.files = self._read_manifest()
+        except BaseException:
+            self._zip.close()
+            raise
+
+    def read(self, name: str, limit: int = MAX_TEXT_BYTES) -> bytes:
+        """Contents of a file, which are those that the manifest names.
+
+        Args:
+            name: Path in the archive.
+            limit: Largest size in bytes.
+
+        Returns:
+            The bytes.
+
+        Raises:
+            DataError: When the file is missing, too large, damaged, or other than the manifest says.
+        """
+        if name not in self.files:
+            raise DataError(f"{self.path}: holds no '{name}'")
+        if self.files[name].size > limit:
+            raise DataError(f"{self.path}: '{name}' has {self.files[name].size} bytes, the limit is {limit}")
+        data = b"".join(self.chunks(name))
+        if hashlib.sha256(data).hexdigest() != self.files[name].sha256:
+            raise DataError(f"{self.path}: '{name}' is not what the manifest names; get the bundle again")
+        return data
+
+    def digest(self, name: str) -> str:
+        """SHA-256 of what a file holds now, in hexadecimal."""
+        digest = hashlib.sha256()
+        for chunk in self.chunks(name):
+            digest.update(chunk)
+        return digest.hexdigest()
+
+    def extract(self, name: str, folder: Path) -> Path:
+        """Write a file below a folder, under its path in the archive.
+
+        Args:
+            name: Path in the archive.
+            folder: The folder.
+
+        Returns:
+            Path of the file.
+
+        Raises:
+            DataError: When the file is damaged, other than the manifest says, or cannot be written.
+        """
+        target, digest = folder.joinpath(*name.split("/")), hashlib.sha256()
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # Not durable: it is looked at and thrown away.
+            with open(target, "wb") as file:
+                for chunk in self.chunks(name):
+                    digest.update(chunk)
+                    file.write(chunk)
+            if digest.hexdigest() != self.files[name].sha256:
+                raise DataError(f"{self.path}: '{name}' is not what the manifest names; get the bundle again")
+        except OSError as error:
+            raise DataError(f"{target}: cannot be written ({error.strerror or error})") from error
+        except DataError:
+            target.unlink(missing_ok=True)
+            raise
+        return target
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """Contents of a file in parts, never more than the manifest says.
+
+        Args:
+            name: Path in the archive.
+
+        Yields:
+            Parts of about a megabyte.
+
+        Raises:
+            DataError: When the archive is damaged there.
+        """
+        left = self._entries[name].file_size
+        try:
+            with self._zip.open(self._entries[name]) as file:
+                while left and (chunk := file.read(min(_CHUNK, left))):
+                    left -= len(chunk)
+                    yield chunk
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+            raise DataError(f"{self.path}: '{name}' is damaged ({error}); get the bundle again") from error
+        if left:
+            raise DataError(f"{self.path}: '{name}' is cut; get the bundle again")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._zip.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _read_manifest(self) -> tuple[str, dict[str, Stored]]:
+        if MANIFEST not in self._entries:
+            raise DataError(f"{self.path}: no bundle of worldgauge (no {MANIFEST})")
+        if self._entries[MANIFEST].file_size > MAX_TEXT_BYTES:
+            raise DataError(f"{self.path}: its {MANIFEST} is too large")
+        held = parse_json(b"".join(self.chunks(MANIFEST)), f"{self.path}: {MANIFEST}")
+        if not isinstance(held, dict) or held.get("format") != FORMAT:
+            raise DataError(f"{self.path}: no bundle of worldgauge ({MANIFEST} is of another format)")
+        if held.get("version") != VERSION:
+            raise DataError(
+                f"{self.path}: a bundle of version {held.get('version')!r:.20}, this worldgauge reads {VERSION}; "
+                "read it with the version that made it"
+            )
+        files = {name: self._stored(name, facts) for name, facts in _mapping(held.get("files")).items()}
+        odd = sorted((self._entries.keys() - {MANIFEST}) ^ files.keys())
+        if odd:
+            lacks = "the archive lacks" if odd[0] in files else "the manifest does not name"
+            raise DataError(f"{self.path}: {lacks} '{odd[0]}' ({len(odd)} such); get the bundle again")
+        root = root_of({name: one.sha256 for name, one in files.items()})
+        if held.get("root") != root:
+            raise DataError(f"{self.path}: its {MANIFEST} was changed: the root is not that of its digests")
+        return root, files
+
+    def _stored(self, name: str, facts: Any) -> Stored:
+        size, digest = _mapping(facts).get("bytes"), _mapping(facts).get("sha256")
+        if not isinstance(size, int) or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+            raise DataError(f"{self.path}: {MANIFEST} does not tell size and digest of '{name:.80}'")
+        if name in self._entries and self._entries[name].file_size != size:
+            raise DataError(f"{self.path}: '{name}' has another size than {MANIFEST} says; get the bundle again")
+        return Stored(size, digest)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _measure(held: bytes | Path) -> Stored:
+    if isinstance(held, bytes):
+        return Stored(len(held), hashlib.sha256(held).hexdigest())
+    try:
+        with held.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return Stored(file.tell(), digest)
+    except OSError as error:
+        raise DataError(f"{held}: cannot be read ({error.strerror})") from error
+
+
+def _add(archive: zipfile.ZipFile, name: str, held: bytes | Path, size: int) -> None:
+    """Films are compressed already; text is deflated."""
+    entry = zipfile.ZipInfo(name, _BLANK_DATE)
+    entry.create_system, entry.external_attr, entry.file_size = 3, (stat.S_IFREG | 0o644) << 16, size
+    text = name.endswith((".json", ".jsonl", ".txt"))
+    entry.compress_type = zipfile.ZIP_DEFLATED if text else zipfile.ZIP_STORED
+    with archive.open(entry, "w") as out:
+        if isinstance(held, bytes):
+            out.write(held)
+            return
+        with held.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                out.write(chunk)
+
+
+def _check_directory(path: Path, file: IO[bytes]) -> None:
+    """Size of the table of contents before the zip reader takes it into memory.
+
+    Our archives end with the end record; one with a comment, or with anything behind, is not ours.
+    """
+    size = file.seek(0, 2)
+    if size < _END.size:
+        raise DataError(f"{path}: no zip archive, or cut; get the bundle again")
+    file.seek(size - _END.size)
+    mark, _, _, _, count, length, _, comment = _END.unpack(file.read(_END.size))
+    if mark != b"PK\x05\x06" or comment:
+        raise DataError(f"{path}: no zip archive, or cut; get the bundle again")
+    if count == 0xFFFF or length == 0xFFFFFFFF:
+        file.seek(max(0, size - _END.size - _LOCATOR.size))
+        mark, _, place, _ = _LOCATOR.unpack(file.read(_LOCATOR.size))
+        if mark == b"PK\x06\x07":
+            file.seek(min(place, size))
+            count, length = _END_64.unpack(file.read(_END_64.size))[7:9]
+    if count > MAX_FILES or length > MAX_DIRECTORY_BYTES:
+        raise DataError(f"{path}: {count} files are too many for a bundle; the limit is {MAX_FILES}")
+
+
+def _checked_entries(path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Entries by name, when each is a plain file that may be unpacked."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    seen: set[str] = set()
+    for entry in entries:
+        name = entry.orig_filename
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG):
+            raise DataError(f"{path}: '{name:.80}' is a link or a device, not a file; a bundle holds none")
+        if len(name) > 1024 or not all(map(_PART.fullmatch, name.split("/"))):
+            raise DataError(f"{path}: '{name:.80}' is no name of a file in a bundle; it was not unpacked")
+        if entry.flag_bits & 0x1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataError(f"{path}: '{name:.80}' is encrypted or packed in a way that bundles do not use")
+        if entry.file_size != entry.compress_size and (
+            entry.compress_type == zipfile.ZIP_STORED or entry.file_size > MAX_TEXT_BYTES
+        ):
+            raise DataError(f"{path}: '{name:.80}' has a size that no file of a bundle has")
+        if name.lower() in seen:
+            raise DataError(f"{path}: '{name:.80}' is in it twice")
+        seen.add(name.lower())
+        found[name] = entry
+    return found

@@ -1,0 +1,362 @@
+"""Verify a bundle: is it what its root names, does it agree with itself, and do its scores come out again?
+
+verify(Path("mind-my-model.zip"), data=Path("data/mind"))
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from worldgauge.core.errors import RunError, UsageError, WorldgaugeError
+from worldgauge.core.io import loads
+from worldgauge.engine.collection.findings import counted
+from worldgauge.engine.identity import metric_versions, score_key, task_key, task_seed
+from worldgauge.engine.open_suite import list_tasks
+from worldgauge.engine.run_manifest import data_fingerprint
+from worldgauge.engine.store import file_slug, record_entry, score_from_json, scores_key
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Score, Task, mean_of_known
+from worldgauge.engine.suite.own_metrics import SETTING
+from worldgauge.engine.task import LocalTaskContext, perform_and_score
+from worldgauge.tools.bundle.archive import Archive
+from worldgauge.tools.bundle.bundle import tasks_kept_whole
+from worldgauge.tools.bundle.opened import OpenBundle, open_bundle, open_plain_suite
+
+RELATIVE, ABSOLUTE = 1e-4, 1e-6
+"""How far a score that is made again may lie from the first: other processors round in another way."""
+
+Status = Literal["ok", "violated", "not looked"]
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: Its name.
+        status: How it ended.
+        told: What was found, in one line.
+    """
+
+    name: str
+    status: Status
+    told: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """The scores of one metric.
+
+    Attributes:
+        metric: Name of the metric.
+        tasks: Number of tasks with a score of it.
+        mean: Mean over those with a finite value; None where there is none.
+        again: Number of tasks that were scored again.
+        same: Number of them whose score came out the same.
+        largest: Largest difference among finite values; None where nothing was compared.
+    """
+
+    metric: str
+    tasks: int
+    mean: float | None
+    again: int = 0
+    same: int = 0
+    largest: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """ "stands" where each score that was made again is the same, "differs", or "not scored again"."""
+        return "not scored again" if not self.again else "stands" if self.same == self.again else "differs"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What is known of a bundle after a look at it.
+
+    Attributes:
+        path: The bundle.
+        root: Root of its hash tree.
+        label: Label of the model.
+        suite: Name of the suite.
+        checks: What was looked at.
+        numbers: The scores by metric.
+        rescored: Tasks that were scored again.
+        by: Who looked.
+    """
+
+    path: Path
+    root: str
+    label: str
+    suite: str
+    checks: tuple[Check, ...]
+    numbers: tuple[Number, ...]
+    rescored: tuple[str, ...] = ()
+    by: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is violated and no number differs."""
+        return all(check.status != "violated" for check in self.checks) and all(
+            number.verdict != "differs" for number in self.numbers
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        return {
+            **asdict(self),
+            "path": str(self.path),
+            "ok": self.ok,
+            "numbers": [{**asdict(number), "verdict": number.verdict} for number in self.numbers],
+        }
+
+
+def verify(
+    path: Path,
+    *,
+    data: Path | None = None,
+    rescore: int | None = None,
+    root: str | None = None,
+    by: str = "",
+    progress: Progress = lambda doing, done, total: None,
+) -> Verification:
+    """Look a bundle over, and score a sample of its tasks again where the data set is at hand.
+
+    No code, program or address that the bundle names is used.
+
+    Args:
+        path: The bundle.
+        data: Folder of the data set that the run was made on.
+        rescore: Largest number of tasks to score again. By default all whose videos are in the bundle.
+        root: Root that the author has published.
+        by: Who looks; a board tells it.
+        progress: Called with a task, how many tasks are scored, and how many will be.
+
+    Returns:
+        What was found.
+
+    Raises:
+        DataError: For a file that is no bundle, or one that cannot be unpacked.
+        UsageError: When `rescore` is given without `data`.
+    """
+    if data is None and rescore:
+        raise UsageError("scores are made again from the data set: give its folder with --data")
+    with Archive(path) as archive, tempfile.TemporaryDirectory(prefix="worldgauge-verify-") as scratch:
+        checks = [*_published(archive, root), *_digests(archive)]
+        if any(check.name == "contents" and check.status == "violated" for check in checks):
+            return Verification(path, archive.root, "", "", tuple(checks), (), by=by)
+        bundle = open_bundle(archive, Path(scratch) / "run")
+        checks += [_sample(archive, bundle), *_agreement(bundle)]
+        scores = [score for _, score in bundle.folder.scores()]
+        numbers, rescored = _numbers(scores, {}), tuple[str, ...]()
+        if data is not None:
+            checks_again, pairs = _score_again(archive, bundle, data, rescore, progress)
+            checks += checks_again
+            numbers, rescored = _numbers(scores, pairs), tuple(pairs)
+        name, suite = bundle.facts["subject"]["name"], bundle.facts["suite"]
+        return Verification(path, archive.root, name, suite, tuple(checks), numbers, rescored, by)
+
+
+def _published(archive: Archive, root: str | None) -> Iterator[Check]:
+    if root is None:
+        return
+    if root.lower() == archive.root:
+        yield Check("root", "ok", "it is the root that was published")
+    else:
+        yield Check("root", "violated", f"the root is {archive.root}, not the one that was published")
+
+
+def _digests(archive: Archive) -> Iterator[Check]:
+    changed = []
+    for name, stored in archive.files.items():
+        try:
+            if archive.digest(name) != stored.sha256:
+                changed.append(name)
+        except WorldgaugeError:
+            changed.append(name)
+    if changed:
+        told = f"{counted(len(changed), 'file')} changed or damaged (first: {changed[0]})"
+        yield Check("contents", "violated", told)
+    else:
+        yield Check("contents", "ok", f"{counted(len(archive.files), 'file')}, each as the root names it")
+
+
+def _sample(archive: Archive, bundle: OpenBundle) -> Check:
+    """Whether the videos that were kept whole are those that the digests choose."""
+    made = {
+        name: one.sha256 for name, one in archive.files.items() if name.split("/")[0] not in ("films", "bundle.json")
+    }
+    videos = bundle.videos(made)
+    chosen = tasks_kept_whole({**made, **bundle.left_out}, videos, bundle.whole_asked)
+    whole = [task for task, names in videos.items() if names and not bundle.left_out.keys() & set(names)]
+    if sorted(whole) != chosen or sorted(bundle.whole) != chosen:
+        return Check("sample", "violated", "the videos kept whole are not those that the digests choose")
+    return Check(
+        "sample", "ok", f"{counted(len(whole), 'task')} with whole videos, chosen by the digests of all answers"
+    )
+
+
+def _agreement(bundle: OpenBundle) -> Iterator[Check]:
+    """Whether run.json, journal, records and scores tell of the same run."""
+    facts, lines = bundle.facts, bundle.lines
+    lacking = [task for task, line in lines.items() if line is None]
+    if lacking or facts.get("tasks") != len(lines):
+        yield Check("tasks", "violated", f"the journal does not tell of all {facts.get('tasks')} tasks of run.json")
+    else:
+        yield Check("tasks", "ok", f"{counted(len(lines), 'task')}, each with an end")
+    yield _scores_of_records(bundle)
+    try:
+        suite = open_plain_suite(facts)
+    except WorldgaugeError as error:
+        yield Check("identity", "not looked", str(error))
+        return
+    yield _identity(bundle, suite)
+
+
+def _scores_of_records(bundle: OpenBundle) -> Check:
+    found: list[bytes] = []
+    for task, line in sorted(bundle.lines.items()):
+        if line is not None and line["status"] == "done":
+            record = bundle.folder.record(task)
+            if scores_key(record) != line["scores"]:
+                return Check("scores", "violated", f"{task}: its scores are not those that the journal tells of")
+            found += [one.rstrip(b",") for one in (record / "scores.json").read_bytes().splitlines()[1:-1]]
+    whole = bundle.folder.scores_path.read_bytes().splitlines()
+    if whole != found:
+        return Check("scores", "violated", "scores.jsonl does not hold the scores of the records")
+    try:
+        count = sum(1 for _ in bundle.folder.scores())
+    except RunError as error:
+        return Check("scores", "violated", str(error).replace(f"{bundle.folder.directory}/", ""))
+    return Check("scores", "ok", f"{counted(count, 'score')}, those of the records")
+
+
+def _identity(bundle: OpenBundle, suite: Suite) -> Check:
+    """Whether records and scores were made with the settings, the model and the seed that run.json tells."""
+    facts = bundle.facts
+    if SETTING in facts["settings"]:
+        return Check("identity", "not looked", "metrics of the author's own are part of it; their code is not run")
+    if facts.get("suite_version") != suite.version:
+        told = f"made with version {facts.get('suite_version')} of the suite, here is {suite.version}"
+        return Check("identity", "not looked", told)
+    scored = facts.get("metrics") == metric_versions(suite)
+    for task, line in bundle.lines.items():
+        if line is None or line["status"] == "skipped":
+            continue
+        try:
+            entry = record_entry(bundle.folder.record(task))
+        except RunError as error:
+            return Check("identity", "violated", str(error).replace(f"{bundle.folder.directory}/", ""))
+        key = task_key(
+            suite, Task(suite.name, task, {}, entry["fingerprint"]), facts["subject"]["identity"], facts["seed"]
+        )
+        if not entry["key"] == line["key"] == key or entry["task"] != task:
+            return Check("identity", "violated", f"{task}: not made with the settings, model and seed of run.json")
+        if scored and line["scores"] not in (None, score_key(suite, key)):
+            return Check("identity", "violated", f"{task}: not scored with the settings and metrics of run.json")
+    told = "records follow from the settings, model, seed and data that run.json tells"
+    return Check("identity", "ok", told if scored else f"{told}; metrics had other versions than here")
+
+
+def _score_again(
+    archive: Archive, bundle: OpenBundle, data: Path, most: int | None, progress: Progress
+) -> tuple[list[Check], dict[str, tuple[list[Score], list[Score]]]]:
+    """Checks, and for each task that was scored again its scores as they are told and as they came out."""
+    facts = bundle.facts
+    try:
+        suite = open_plain_suite(facts)
+    except WorldgaugeError as error:
+        return [Check("scored again", "not looked", str(error))], {}
+    limit = facts.get("limit")
+    tasks = list_tasks(suite, data, limit if isinstance(limit, int) else None)
+    if data_fingerprint(tasks) != facts["data_fingerprint"]:
+        told = f"{data} is not the data set of this run; nothing was scored again"
+        return [Check("data", "violated", told)], {}
+    checks = [Check("data", "ok", f"{data} is the data set of this run")]
+    chosen = _to_score(archive, bundle, most)
+    pairs, refused = {}, []
+    by_id = {task.id: task for task in tasks}
+    for done, task in enumerate(chosen):
+        progress(task, done, len(chosen))
+        try:
+            pairs[task] = _scores_of(archive, bundle, suite, by_id[task])
+        except WorldgaugeError as error:
+            refused.append(f"{task}: {error}")
+    if refused:
+        told = f"{counted(len(refused), 'task')} could not be scored here (first: {refused[0]})"
+        checks.append(Check("scored again", "not looked", told))
+    elif not chosen:
+        checks.append(Check("scored again", "not looked", "no task has its answer in the bundle as it was made"))
+    else:
+        wrong = [task for task, (told_of, came) in pairs.items() if not _alike(told_of, came)]
+        text = f"{len(pairs) - len(wrong)} of {counted(len(pairs), 'task')} came out the same"
+        text += f" (first that did not: {wrong[0]})" if wrong else ""
+        checks.append(Check("scored again", "violated" if wrong else "ok", text))
+    return checks, pairs
+
+
+def _to_score(archive: Archive, bundle: OpenBundle, most: int | None) -> list[str]:
+    """Tasks whose answers are in the bundle as they were made, in an order that the root decides."""
+    videos = bundle.videos(archive.files)
+    ready = [
+        task
+        for task, line in bundle.lines.items()
+        if line is not None and line["status"] == "done" and not bundle.left_out.keys() & set(videos[task])
+    ]
+    ready.sort(key=lambda task: hashlib.sha256(f"{archive.root}/{task}".encode()).hexdigest())
+    return ready[:most]
+
+
+def _scores_of(archive: Archive, bundle: OpenBundle, suite: Suite, task: Task) -> tuple[list[Score], list[Score]]:
+    record = bundle.folder.record(task.id)
+    for name in archive.files:
+        if name.startswith(f"records/{file_slug(task.id)}/"):
+            archive.extract(name, bundle.folder.directory)
+    told = _read_scores(record)
+    entry = record_entry(record)
+    context = LocalTaskContext(record, task_seed(bundle.facts["seed"], task.id), lambda done, total: None)
+    outcome = perform_and_score(suite, task, None, entry["subject"], context, key=entry["key"], score="again")
+    if outcome.status != "done":
+        raise RunError(outcome.error or outcome.status)
+    again = _read_scores(record)
+    if SETTING in bundle.facts["settings"]:  # metrics of the author's own, which are not scored again
+        known = {one.metric for one in again}
+        told = [one for one in told if one.metric in known]
+    return told, again
+
+
+def _read_scores(record: Path) -> list[Score]:
+    entries = loads((record / "scores.json").read_text())["scores"]
+    return [score_from_json({name: value for name, value in one.items() if name != "subject"}) for one in entries]
+
+
+def _alike(told: Sequence[Score], again: Sequence[Score]) -> bool:
+    here = {score.metric: score.value for score in again}
+    return here.keys() == {score.metric for score in told} and all(_same(one.value, here[one.metric]) for one in told)
+
+
+def _same(first: float | None, second: float | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return math.isclose(first, second, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+
+
+def _numbers(scores: Sequence[Score], pairs: Mapping[str, tuple[list[Score], list[Score]]]) -> tuple[Number, ...]:
+    found = []
+    for metric in dict.fromkeys(score.metric for score in scores):
+        values = [score.value for score in scores if score.metric == metric]
+        both = []
+        for told, again in pairs.values():
+            here = {one.metric: one.value for one in again}
+            both += [(one.value, here.get(metric)) for one in told if one.metric == metric]
+        apart = [abs(a - b) for a, b in both if a is not None and b is not None and math.isfinite(a - b)]
+        finite = [value for value in values if value is not None and math.isfinite(value)]
+        same = sum(_same(a, b) for a, b in both)
+        found.append(Number(metric, len(values), mean_of_known(finite), len(both), same, max(apart, default=None)))
+    return tuple(found)

@@ -1,0 +1,52 @@
+"""Scores in the forms that others read: Every Eval Ever, the Hugging Face Hub, CSV and Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from worldgauge.core.errors import UsageError, did_you_mean
+from worldgauge.engine.export import export as own_files
+from worldgauge.tools.export.eee import write_eee
+from worldgauge.tools.export.hub import write_hub
+from worldgauge.tools.export.published_run import ExportNames, open_runs
+from worldgauge.tools.export.rows import write_csv, write_parquet
+
+OWN = "own"
+FORMS: dict[str, Callable[..., list[Path]]] = {
+    "eee": write_eee,
+    "hf": write_hub,
+    "csv": write_csv,
+    "parquet": write_parquet,
+}
+"""Writers by name. Each takes runs, a folder and `ExportNames`, and returns the files."""
+
+
+def export(runs: Sequence[Path], out: Path, to: str = OWN, names: ExportNames | None = None) -> list[Path]:
+    """Write the scores of runs in a form that other tools read.
+
+    Args:
+        runs: Run folders, or folders of run folders.
+        out: Folder of the files.
+        to: "own" (the result files of the benchmark's own scorer), "eee", "hf", "csv" or "parquet".
+        names: Under which names the model, the data set and the author are known there.
+
+    Returns:
+        The files.
+
+    Raises:
+        UsageError: For an unknown form, and where a form needs a name that is not given.
+        RunError: For a folder without a run.
+        MissingExtraError: For Parquet without its extra.
+    """
+    if to == OWN:
+        if names is not None and names != ExportNames():
+            raise UsageError("--model-id, --dataset and --by go with --to eee or --to hf")
+        return own_files(runs, out)
+    if to not in FORMS:
+        known = [OWN, *FORMS]
+        raise UsageError(f"no form '{to}'. {did_you_mean(to, known)}Known: {', '.join(known)}")
+    return FORMS[to](open_runs(runs), out, names or ExportNames())
+
+
+__all__ = ["FORMS", "OWN", "ExportNames", "export"]

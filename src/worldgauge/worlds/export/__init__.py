@@ -1,0 +1,66 @@
+"""Embedded worlds as GLB files, for Blender, Unity, simulators and our own world `scan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import UsageError
+from worldgauge.worlds import open_world
+from worldgauge.worlds.export.glb import Up, write_glb
+
+EXPORTED = ("indoor",)
+"""Worlds that can be written."""
+
+
+class Exported(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        triangles: Number of triangles.
+        things: Number of named things.
+        pages: Number of textures.
+        size_bytes: Size of the file.
+    """
+
+    triangles: int
+    things: int
+    pages: int
+    size_bytes: int
+
+
+def export_world(
+    facts: WorldFacts, path: Path, *, texel_m: float = 0.005, quality: int | None = 92, up: Up = "y"
+) -> Exported:
+    """Write an embedded world as a GLB file, with its textures, names and instance numbers.
+
+    Args:
+        facts: The world.
+        path: The file.
+        texel_m: Side of a texel in metres, for homes.
+        quality: Of its JPEG pictures, 1 to 100; None for PNG.
+        up: The axis that points up in the file.
+
+    Returns:
+        What was written.
+
+    Raises:
+        UsageError: For a world of another kind, or values out of range.
+        WorldError: When the world rejects its arguments.
+    """
+    if facts.name not in EXPORTED:
+        raise UsageError(f"world '{facts.name}' cannot be exported; these can: {', '.join(EXPORTED)}")
+    if not 0.001 <= texel_m <= 1:
+        raise UsageError(f"a texel is 0.001 to 1 m wide, got {texel_m}")
+    if quality is not None and not 1 <= quality <= 100:
+        raise UsageError(f"quality is 1 to 100, got {quality}")
+    from worldgauge.worlds.export import homes
+    from worldgauge.worlds.indoor import Home
+
+    world = open_world(facts)
+    assert isinstance(world, Home)
+    patches, pages = homes.patches_of(world.scene.looks, world.categories, texel_m, quality)
+    write_glb(path, patches, pages, up=up)
+    things = len({patch.instance for patch in patches} - {0})
+    return Exported(sum(len(patch.triangles) for patch in patches), things, len(pages.images), path.stat().st_size)

@@ -1,0 +1,134 @@
+"""Scans of real rooms: meshes of GLB, glTF and PLY files, drawn by our own camera."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import WorldError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.worlds import View, worlds
+from worldgauge.worlds.walking.floor import FloorPlan, Landmark
+
+if TYPE_CHECKING:
+    from worldgauge.worlds.scan.floors.heightfield import Heightfield
+    from worldgauge.worlds.scan.prepared import Prepared, Reading
+
+MOST_UNREAD = 0.05
+"""Share of the area without its texture beyond which a scan is not used."""
+
+
+@worlds.register("scan", walkable=True, example={"scene": "example/room"})
+class Scan:
+    """A scanned place, of a folder that the user has registered. Its files are never part of a data set.
+
+    Instance numbers are those of its file; where nothing was scanned a view is black, and its depth infinite.
+
+    Args:
+        scene: Key of the scene, such as "hm3d/00800-TEEsavR23oF".
+        storey: The storey that is walked on, from 0; by default that with most floor.
+
+    Raises:
+        WorldError: The scene is not registered, or too much of it is damaged.
+        DataError: A file of it is damaged.
+    """
+
+    def __init__(self, scene: str, storey: int | None = None) -> None:
+        from worldgauge.worlds.scan import sources
+        from worldgauge.worlds.scan.prepared import Reading
+
+        found = sources.scene(scene)
+        self._open(scene, found.geometry, Reading(found.up), storey)
+        if self.prepared.unread > MOST_UNREAD:
+            why = next((note for note in self.prepared.notes if "magenta" in note), "")
+            raise WorldError(f"scene '{scene}': {self.prepared.unread:.0%} of it has no texture; {why}")
+
+    @classmethod
+    def of_file(cls, path: Path, reading: Reading) -> Scan:
+        """A file that is in no registered folder, for a look at it.
+
+        Args:
+            path: The file.
+            reading: How it is read.
+
+        Returns:
+            The scan; its facts name no scene that could be opened again.
+
+        Raises:
+            WorldError: Too much of it is damaged.
+            DataError: It is damaged.
+        """
+        scan = cls.__new__(cls)
+        scan._open(path.name, path, reading, None)
+        return scan
+
+    def _open(self, key: str, path: Path, reading: Reading, storey: int | None) -> None:
+        from worldgauge.worlds.scan.prepared import prepare
+
+        self.key, self.storey, self.reading = key, storey, reading
+        self.prepared: Prepared = prepare(path, reading)
+        self.categories: tuple[str, ...] = self.prepared.categories
+
+    @classmethod
+    def describe(cls, scene: str, storey: int | None = None) -> str:
+        """Describe the place in a sentence; a key does not say what is there."""
+        return "A scan of real rooms, in first person."
+
+    @property
+    def facts(self) -> WorldFacts:
+        """Key of the scene, storey, and the digest of its files and of how they are read."""
+        storey = {} if self.storey is None else {"storey": self.storey}
+        return WorldFacts("scan", {"scene": self.key, **storey}, self.prepared.digest)
+
+    @cached_property
+    def heightfield(self) -> Heightfield:
+        """Floors found in the mesh."""
+        from worldgauge.worlds.scan.floors.heightfield import heightfield_of
+
+        return heightfield_of(self.prepared.scene.corners)
+
+    @cached_property
+    def floor(self) -> FloorPlan:
+        """Floor plan of the storey, with cells of 5 cm; see `heightfield.Heightfield.floor`."""
+        return self.heightfield.floor(self.storey)
+
+    @cached_property
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Things with a category, by instance number; the box of each is that of its corners."""
+        scene = self.prepared.scene
+        named = np.flatnonzero((scene.instance > 0) & (scene.category > 0))
+        if not len(named):
+            return ()
+        order = named[np.argsort(scene.instance[named], kind="stable")]
+        numbers, first = np.unique(scene.instance[order], return_index=True)
+        corners = scene.corners[order].astype(np.float64).reshape(-1, 3, 3)
+        low = np.minimum.reduceat(corners.min(1), first)
+        high = np.maximum.reduceat(corners.max(1), first)
+        return tuple(
+            Landmark(
+                self.categories[int(scene.category[order[start]])],
+                int(number),
+                (float(a[0]), float(a[1]), float(a[2])),
+                (float(b[0]), float(b[1]), float(b[2])),
+            )
+            for number, start, a, b in zip(numbers, first, low, high, strict=True)
+        )
+
+    def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
+        """Render what a camera sees. Safe to call from several threads.
+
+        Args:
+            pose: Camera-to-world pose, (4, 4), metres.
+            camera: Size and kind of the image.
+            position: Whether hit points are computed as well.
+
+        Returns:
+            The view.
+        """
+        from worldgauge.worlds.scan.rendering.camera import render
+
+        return render(self.prepared.scene, pose, camera, position=position)

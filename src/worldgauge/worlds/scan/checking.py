@@ -1,0 +1,207 @@
+"""A look at a scan before it is used: what it is, how large, which way up, what is missing, where one can walk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
+from worldgauge.core.image import Image
+from worldgauge.worlds.scan import MOST_UNREAD, Scan
+from worldgauge.worlds.scan.floors.heightfield import LEAST_M2, Heightfield, heightfield_of
+from worldgauge.worlds.scan.mesh import Up
+
+VIEWS = 50
+"""Views by which holes are counted."""
+SIZE_M = 1.5, 300.0
+_OTHER_AXIS = 1.7
+"""How much more floor another axis must give to be proposed."""
+_HOLES = 0.2
+_EYE_M = 1.0
+_SCALES = ((0.001, "millimetres"), (0.01, "centimetres"), (0.0254, "inches"))
+
+
+@dataclass
+class Findings:
+    """What a look at a scan found.
+
+    Attributes:
+        facts: Values by name, for people and for JSON.
+        problems: What must be mended before it is used, a sentence each.
+        hints: What should be known, a sentence each.
+    """
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be used as it is."""
+        return not self.problems
+
+
+def look_over(scan: Scan) -> Findings:
+    """Look a scan over.
+
+    Args:
+        scan: The scan.
+
+    Returns:
+        What was found.
+    """
+    found, prepared = Findings(), scan.prepared
+    scene = prepared.scene
+    corners = scene.corners.reshape(-1, 3)
+    low, high = corners.min(0).astype(float), corners.max(0).astype(float)
+    size = high - low
+    found.hints += prepared.notes
+    found.facts |= {
+        "triangles": len(scene.corners),
+        "size_m": [round(float(one), 2) for one in size],
+        "textures": int(np.count_nonzero(scene.levels[:, 0] >= 0) and len(set(scene.looks[scene.looks[:, 0] >= 0, 0]))),
+        "vertex_colours": len(scene.tints) > 0,
+        "things": len(scan.landmarks),
+        "categories": len(scan.categories) - 1,
+        "unread_textures": round(prepared.unread, 4),
+        "digest": prepared.digest,
+    }
+    if prepared.unread > MOST_UNREAD:
+        found.problems.append(f"{prepared.unread:.0%} of its area has no texture; see the notes")
+    if not found.facts["textures"] and not found.facts["vertex_colours"]:
+        found.hints.append("it has neither textures nor colours of vertices: materials give one colour each")
+    _check_size(found, size)
+    try:
+        fields = scan.heightfield
+    except WorldgaugeError as error:
+        found.problems.append(str(error))
+        return found
+    _check_floor(found, fields, scene.corners, scan.reading.up)
+    if fields.storeys:
+        _check_views(found, scan)
+    return found
+
+
+def places_of(scan: Scan, count: int, rng: np.random.Generator) -> FloatArray:
+    """Places (count, 3) on the indoor floors of a scan where a walker stands, at eye height.
+
+    Args:
+        scan: The scan.
+        count: How many.
+        rng: Source of randomness.
+    """
+    plan = scan.floor
+    cells = np.argwhere(plan.clearance_m >= 0.25)
+    if not len(cells):
+        cells = np.argwhere(plan.free)
+    chosen = cells[rng.integers(len(cells), size=count)]
+    heights = plan.height_m[chosen[:, 0], chosen[:, 1]].astype(np.float64) + _EYE_M
+    return np.column_stack([plan.points_of(chosen), heights])
+
+
+def contact_sheet(scan: Scan, rng: np.random.Generator) -> Image:
+    """Six views, and a panorama, from places on its floor.
+
+    Args:
+        scan: The scan.
+        rng: Source of randomness.
+
+    Returns:
+        (900, 1200, 3) uint8.
+    """
+    camera, around = Camera.from_horizontal_fov(400, 225, 90), Panorama(900, 450)
+    places = places_of(scan, 7, rng)
+    yaws = rng.uniform(-np.pi, np.pi, 7)
+    views = [scan.view(pose_from_yaw_pitch(place, yaw), camera).rgb for place, yaw in zip(places, yaws, strict=True)]
+    sheet = np.full((900, 1200, 3), 24, np.uint8)
+    for n, view in enumerate(views[:6]):
+        top, left = 225 * (n // 3), 400 * (n % 3)
+        sheet[top : top + 225, left : left + 400] = view
+    sheet[450:, :900] = scan.view(pose_from_yaw_pitch(places[6], yaws[6]), around).rgb
+    plan = plan_picture(scan, 300)
+    sheet[450 : 450 + plan.shape[0], 900 : 900 + plan.shape[1]] = plan[:450]
+    return sheet
+
+
+def plan_picture(scan: Scan, width: int) -> Image:
+    """The floor of its storey from above, x to the right and y up: free floor is light, things are outlined.
+
+    Args:
+        scan: The scan.
+        width: Columns of the picture.
+
+    Returns:
+        (height, width, 3) uint8.
+    """
+    import cv2
+
+    plan = scan.floor
+    drawn = np.where(plan.free[..., None], np.array([236, 236, 228]), np.array([64, 68, 76])).astype(np.uint8)
+    inside = np.argwhere(plan.free)
+    low, high = np.maximum(inside.min(0) - 10, 0), np.minimum(inside.max(0) + 11, plan.free.shape)
+    for thing in scan.landmarks:
+        if thing.low[2] > scan.heightfield.storeys[scan.storey or scan.heightfield.main_storey] + 2.0:
+            continue
+        a, b = plan.cells_of(thing.low[:2]), plan.cells_of(thing.high[:2])
+        colour = tuple(int(40 + 37 * (sum(thing.category.encode()) * k % 6)) for k in (1, 5, 11))
+        cv2.rectangle(drawn, (int(a[1]), int(a[0])), (int(b[1]), int(b[0])), colour, 1)
+    shown = drawn[low[0] : high[0], low[1] : high[1]].swapaxes(0, 1)[::-1]
+    height = max(round(width * shown.shape[0] / shown.shape[1]), 1)
+    return np.asarray(cv2.resize(shown, (width, height), interpolation=cv2.INTER_NEAREST), np.uint8)
+
+
+def _check_size(found: Findings, size: FloatArray) -> None:
+    longest = float(size.max())
+    if SIZE_M[0] <= longest <= SIZE_M[1]:
+        return
+    found.problems.append(f"it is {longest:.4g} m long, and rooms are {SIZE_M[0]:g} to {SIZE_M[1]:g} m")
+    for scale, unit in _SCALES:
+        if 2.0 <= longest * scale <= 60.0:
+            found.problems.append(f"if its unit is {unit}: --scale {scale:g}")
+
+
+def _check_floor(found: Findings, fields: Heightfield, corners: NDArray[np.float32], up: Up) -> None:
+    found.facts |= {
+        "floor_m2": round(fields.area_m2, 1),
+        "storeys_m": [round(one, 2) for one in fields.storeys],
+        "islands": [
+            {"m2": round(one.area_m2, 1), "height_m": round(one.height_m, 2), "indoor": one.is_indoor}
+            for one in fields.islands
+        ],
+    }
+    if not fields.storeys:
+        found.problems.append(f"no indoor floor of {LEAST_M2:g} m² or more was found")
+    other: Up = "z" if up == "y" else "y"
+    area = _area_read(corners, other)
+    if area > _OTHER_AXIS * max(fields.area_m2, LEAST_M2):
+        line = f"another axis may be up: {area:.0f} m² of floor instead of {fields.area_m2:.0f} with --up {other}"
+        (found.hints if fields.storeys else found.problems).append(line)
+
+
+def _area_read(corners: NDArray[np.float32], up: Up) -> float:
+    """Area of floor had the file been read with the other axis up; see `mesh.ours`."""
+    x, y, z = corners.reshape(-1, 3).astype(np.float64).T
+    points = np.stack([z, y, -x] if up == "z" else [-z, y, x], -1)
+    try:
+        return heightfield_of(points.reshape(-1, 9)).area_m2
+    except WorldgaugeError:
+        return 0.0
+
+
+def _check_views(found: Findings, scan: Scan) -> None:
+    """Count holes, and floor that is seen from behind, in random views."""
+    rng = np.random.default_rng(0)
+    camera = Camera.from_horizontal_fov(64, 64, 90)
+    places = places_of(scan, VIEWS, rng)
+    yaws, pitches = rng.uniform(-np.pi, np.pi, VIEWS), rng.uniform(-0.7, 0.3, VIEWS)
+    holes = 0
+    for place, yaw, pitch in zip(places, yaws, pitches, strict=True):
+        holes += int(np.isinf(scan.view(pose_from_yaw_pitch(place, yaw, pitch), camera).depth).sum())
+    share = holes / (VIEWS * camera.width * camera.height)
+    found.facts["holes"] = round(share, 4)
+    if share > _HOLES:
+        found.hints.append(f"{share:.0%} of the pixels of random views meet nothing; try --two-sided")

@@ -1,0 +1,1 @@
+"""Where a walker can go in a scan: published navmeshes, and floors found in the mesh."""

@@ -1,0 +1,176 @@
+"""Scans as the kernels want them, made once and kept on disk: opened without reading, shared by all workers."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.io import atomic_folder, digest_of, digest_of_file, dumps, read_json_object, write_file
+from worldgauge.worlds.scan.mesh import Mesh, Up
+from worldgauge.worlds.scan.readers import read_mesh
+from worldgauge.worlds.scan.readers.images import cap_px
+from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
+
+VERSION = 1
+"""Of the readers and kernels; another one prepares again, and another digest follows."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read.
+
+    Attributes:
+        up: The axis that points up in it.
+        scale: Metres of one of its units.
+        two_sided: Whether all its triangles are seen from behind.
+    """
+
+    up: Up = "y"
+    scale: float = 1.0
+    two_sided: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1e-6 <= self.scale <= 1e6:
+            raise UsageError(f"scale is {self.scale}; give metres a unit, such as 0.001 for millimetres")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A scan that can be drawn.
+
+    Attributes:
+        scene: What the kernels read.
+        digest: SHA-256 of its file and of how it was read.
+        categories: Names of categories; the first is "void".
+        notes: What was left out or replaced, a sentence each.
+        lost: Damaged triangles that were left out.
+        unread: Share of its area whose texture could not be read.
+    """
+
+    scene: Scene
+    digest: str
+    categories: tuple[str, ...]
+    notes: tuple[str, ...]
+    lost: int
+    unread: float
+
+
+def prepare(path: Path, reading: Reading) -> Prepared:
+    """Read a scan, or what an earlier call kept of it in the user's cache (WORLDGAUGE_CACHE; "off" for none).
+
+    Args:
+        path: A GLB, glTF or PLY file.
+        reading: How it is read.
+
+    Returns:
+        The scan.
+
+    Raises:
+        DataError: The file is damaged or cannot be read.
+        WorldError: Too much of it is damaged, or a package that it needs is not installed.
+    """
+    try:
+        content = digest_of_file(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    how = [VERSION, content, reading.up, reading.scale, reading.two_sided, cap_px()]
+    digest = digest_of(dumps(how))
+    root = _cache()
+    if root is None:
+        return _made(path, reading, digest)
+    folder = root / digest
+    with _locked(root, digest):
+        if not (folder / "facts.json").is_file():
+            made = _made(path, reading, digest)
+            with atomic_folder(folder) as part:
+                _write(part, made)
+            folder.chmod(0o700)
+    return _opened(folder, digest)
+
+
+def forget(digest: str | None = None) -> int:
+    """Delete what is kept of one scan, or of all; returns the number of bytes."""
+    import shutil
+
+    root, freed = _cache(), 0
+    for folder in sorted(root.glob("*")) if root is not None and root.is_dir() else []:
+        if folder.is_dir() and (digest is None or folder.name == digest):
+            freed += sum(file.stat().st_size for file in folder.iterdir())
+            shutil.rmtree(folder)
+    return freed
+
+
+def _made(path: Path, reading: Reading, digest: str) -> Prepared:
+    mesh = read_mesh(path, up=reading.up)
+    if reading.scale != 1.0:
+        from dataclasses import replace
+
+        mesh = replace(mesh, vertices=mesh.vertices * reading.scale)
+    scene, lost = scene_of(mesh, two_sided=reading.two_sided)
+    notes = list(mesh.notes)
+    if lost:
+        notes.append(
+            f"{lost} damaged triangles are left out: not finite, without area, or of corners that are not there"
+        )
+    return Prepared(scene, digest, mesh.categories, tuple(notes), lost, _unread(mesh, scene))
+
+
+def _unread(mesh: Mesh, scene: Scene) -> float:
+    """Share of the area whose texture stands in for one that could not be read."""
+    if not any(mesh.missing):
+        return 0.0
+    bad = np.array([one.page >= 0 and mesh.missing[one.page] for one in mesh.materials])
+    corners = scene.corners.astype(np.float64).reshape(-1, 3, 3)
+    cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.sqrt((cross * cross).sum(1))
+    return float(area[bad[scene.material]].sum() / area.sum())
+
+
+def _write(folder: Path, made: Prepared) -> None:
+    for name, values in made.scene._asdict().items():
+        np.save(folder / f"{name}.npy", values, allow_pickle=False)
+    facts = {"categories": list(made.categories), "notes": list(made.notes), "lost": made.lost, "unread": made.unread}
+    write_file(folder / "facts.json", dumps(facts))
+
+
+def _opened(folder: Path, digest: str) -> Prepared:
+    try:
+        facts = read_json_object(folder / "facts.json")
+        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in Scene._fields]
+        # Plain arrays over the mapped pages: the kernels are compiled for these.
+        scene = Scene(*(_plain(one) for one in arrays))
+        names = tuple(str(one) for one in facts["categories"]), tuple(str(one) for one in facts["notes"])
+        return Prepared(scene, digest, *names, int(facts["lost"]), float(facts["unread"]))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{folder}: the kept scan is damaged ({error}): worldgauge world forget") from error
+
+
+def _plain(values: Any) -> Any:
+    return values.view(np.ndarray)
+
+
+def _cache() -> Path | None:
+    from platformdirs import user_cache_dir
+
+    given = os.environ.get("WORLDGAUGE_CACHE", "")
+    return None if given.lower() == "off" else Path(given or user_cache_dir("worldgauge")) / "scans"
+
+
+@contextmanager
+def _locked(root: Path, digest: str) -> Iterator[None]:
+    """One process at a time prepares a scan; the others wait for it."""
+    try:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with open(root / f".{digest}.lock", "a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise DataError(f"{root}: cannot be written ({error.strerror or error})") from error

@@ -1,0 +1,311 @@
+"""The container of glTF files: JSON, buffers and accessors, with every length checked before anything is made of it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.fields import short
+from worldgauge.core.io import check_inside, parse_json, read_bytes
+
+MOST_BYTES = 8 * 2**30
+"""Of a file and all that lies beside it."""
+MOST_ELEMENTS = 200_000_000
+"""Of one accessor, and of all indices."""
+_MOST_JSON = 256 * 2**20
+_COMPONENTS: dict[int, np.dtype[Any]] = {
+    5120: np.dtype("<i1"), 5121: np.dtype("<u1"), 5122: np.dtype("<i2"),
+    5123: np.dtype("<u2"), 5125: np.dtype("<u4"), 5126: np.dtype("<f4"),
+}  # fmt: skip
+_WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
+
+
+class Damaged(Exception):
+    """A part of a file is not what it should be; the reader adds the file's name."""
+
+
+class Document:
+    """A glTF file: its parts by kind and number.
+
+    Args:
+        path: A .glb or .gltf file. Other files are read from its folder only.
+
+    Raises:
+        Damaged: The container is damaged.
+        DataError: A file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        data = read_bytes(path, MOST_BYTES)
+        self._binary: memoryview | None = None
+        if data[:4] == b"glTF":
+            text, self._binary = _parts_of(data)
+        elif data[:1] == b"{" or data[:4] == b"\xef\xbb\xbf{" or data.lstrip()[:1] == b"{":
+            if len(data) > _MOST_JSON:
+                raise Damaged(f"{len(data)} bytes of JSON pass the limit of {_MOST_JSON}")
+            text = data
+        else:
+            raise Damaged("this is no glTF file: it begins with neither 'glTF' nor JSON")
+        content = parse_json(text, f"{path}: JSON")
+        self.content: dict[str, Any] = checked_object(content, "JSON")
+        version = checked_object(self.content.get("asset"), "asset").get("version")
+        if not isinstance(version, str) or version.split(".")[0] != "2":
+            raise Damaged(f"asset: version {short(version)} is not 2.0; export it again as glTF 2.0")
+        self._buffers: dict[int, memoryview] = {}
+        self._views: dict[int, memoryview] = {}
+
+    def item(self, kind: str, index: Any, user: str) -> dict[str, Any]:
+        """Part `index` of the list `kind`, such as "meshes".
+
+        Raises:
+            Damaged: There is none.
+        """
+        listed = self.content.get(kind, [])
+        if not isinstance(listed, list):
+            raise Damaged(f"{kind} is no list")
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(listed):
+            raise Damaged(f"{user}: there is no {kind}[{short(index)}]")
+        return checked_object(listed[index], f"{kind}[{index}]")
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """Names of extensions without which the file cannot be read."""
+        names = self.content.get("extensionsRequired", [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise Damaged("extensionsRequired is no list of names")
+        return tuple(names)
+
+    def bytes_of(self, index: Any, user: str) -> memoryview:
+        """Bytes of a buffer view, decompressed where it is compressed."""
+        view = self.item("bufferViews", index, user)
+        if index not in self._views:
+            packed = extension(view, "EXT_meshopt_compression", f"bufferViews[{index}]")
+            if packed is not None:
+                from worldgauge.worlds.scan.readers.compressed import meshopt_bytes
+
+                held = self._part(packed, f"bufferViews[{index}].EXT_meshopt_compression")
+                self._views[index] = meshopt_bytes(packed, held, f"bufferViews[{index}]")
+            else:
+                self._views[index] = self._part(view, f"bufferViews[{index}]")
+        return self._views[index]
+
+    def array(self, index: Any, widths: tuple[int, ...], user: str, *, exact: bool = False) -> NDArray[Any]:
+        """Values (count, width) of an accessor.
+
+        Args:
+            index: Number of the accessor.
+            widths: Numbers in an element that are allowed.
+            user: What asks, for messages.
+            exact: Keep the stored whole numbers; else those that are normalised become 0 to 1 or -1 to 1.
+
+        Raises:
+            Damaged: The accessor is out of bounds or of another type.
+        """
+        accessor, where = self.item("accessors", index, user), f"accessors[{index}]"
+        kind = accessor.get("type")
+        width = _WIDTHS.get(kind, 0) if isinstance(kind, str) else 0
+        if width not in widths:
+            raise Damaged(f"{where}: type {short(kind)} does not suit {user}")
+        dtype = _component(accessor, where)
+        count = whole(accessor, "count", where, 1, MOST_ELEMENTS)
+        if "bufferView" in accessor:
+            values = self._strided(accessor, dtype, width, count, where)
+        elif "sparse" in accessor:
+            values = np.zeros((count, width), dtype)
+        else:
+            raise Damaged(f"{where}: it has no data")
+        if "sparse" in accessor:
+            values = self._sparse(checked_object(accessor["sparse"], f"{where}.sparse"), values, where)
+        if exact or dtype.kind == "f" or accessor.get("normalized") is not True:
+            return values
+        scaled = values.astype(np.float32) / np.float32(np.iinfo(dtype).max)
+        return np.maximum(scaled, -1) if dtype.kind == "i" else scaled
+
+    def _strided(
+        self, accessor: Mapping[str, Any], dtype: np.dtype[Any], width: int, count: int, where: str
+    ) -> NDArray[Any]:
+        held = self.bytes_of(accessor["bufferView"], where)
+        view = self.item("bufferViews", accessor["bufferView"], where)
+        start = whole(accessor, "byteOffset", where, 0, MOST_BYTES, 0)
+        element = dtype.itemsize * width
+        stride = whole(view, "byteStride", where, 1, 255, element) if "byteStride" in view else element
+        if stride < element or start + (count - 1) * stride + element > len(held):
+            raise Damaged(f"{where}: {count} elements of {element} bytes pass the end of its buffer view")
+        rows: NDArray[Any] = np.ndarray((count, width), dtype, held, start, (stride, dtype.itemsize))
+        return rows
+
+    def _sparse(self, sparse: Mapping[str, Any], values: NDArray[Any], where: str) -> NDArray[Any]:
+        where = f"{where}.sparse"
+        count = whole(sparse, "count", where, 1, len(values))
+        parts = []
+        for name, width in (("indices", 1), ("values", values.shape[1])):
+            part = checked_object(sparse.get(name), f"{where}.{name}")
+            dtype = _component(part, where) if name == "indices" else values.dtype
+            held = self.bytes_of(part.get("bufferView"), where)
+            start = whole(part, "byteOffset", where, 0, MOST_BYTES, 0)
+            if start + count * dtype.itemsize * width > len(held):
+                raise Damaged(f"{where}.{name} pass the end of their buffer view")
+            parts.append(np.frombuffer(held, dtype, count * width, start).reshape(count, width))
+        at = parts[0][:, 0].astype(np.int64)
+        if at.min() < 0 or at.max() >= len(values):
+            raise Damaged(f"{where}: index {int(at.max())} of {len(values)} elements")
+        values = values.copy()
+        values[at] = parts[1]
+        return values
+
+    def _part(self, view: Mapping[str, Any], where: str) -> memoryview:
+        """Bytes of a buffer from byteOffset on."""
+        held = self._buffer(view.get("buffer"), where)
+        start = whole(view, "byteOffset", where, 0, MOST_BYTES, 0)
+        length = whole(view, "byteLength", where, 1, MOST_BYTES)
+        if start + length > len(held):
+            raise Damaged(f"{where}: bytes {start} to {start + length} pass the end of a buffer of {len(held)}")
+        return held[start : start + length]
+
+    def _buffer(self, index: Any, user: str) -> memoryview:
+        buffer, where = self.item("buffers", index, user), f"buffers[{index}]"
+        if index not in self._buffers:
+            length = whole(buffer, "byteLength", where, 1, MOST_BYTES)
+            if "uri" in buffer:
+                held = memoryview(self.linked(buffer["uri"], where))
+            elif index == 0 and self._binary is not None:
+                held = self._binary
+            else:
+                raise Damaged(f"{where}: it has neither a uri nor a part of the file")
+            if len(held) < length:
+                raise Damaged(f"{where}: {len(held)} bytes are there of {length}")
+            self._buffers[index] = held
+        return self._buffers[index]
+
+    def linked(self, uri: Any, where: str) -> bytes:
+        """Bytes of a `data:` URI, or of a file beside this one.
+
+        Raises:
+            Damaged: For another URI, or a path that leaves the folder.
+            DataError: The file cannot be read.
+        """
+        if not isinstance(uri, str):
+            raise Damaged(f"{where}: uri {short(uri)} is no text")
+        if uri.startswith("data:"):
+            head, _, body = uri.partition(",")
+            if not head.endswith(";base64"):
+                raise Damaged(f"{where}: a data URI without base64")
+            try:
+                return base64.b64decode(body, validate=True)
+            except (binascii.Error, ValueError) as error:
+                raise Damaged(f"{where}: a data URI that is no base64") from error
+        name = unquote(uri)
+        if ":" in name or "\\" in name or "\0" in name or name.startswith("/") or ".." in name.split("/"):
+            raise Damaged(f"{where}: uri {short(uri)} leaves the folder of the file; only files inside it are read")
+        try:
+            beside = check_inside(self.path.parent / name, self.path.parent)
+        except (DataError, OSError, ValueError) as error:
+            raise Damaged(f"{where}: uri {short(uri)} leaves the folder of the file") from error
+        return read_bytes(beside, MOST_BYTES)
+
+
+def checked_object(value: Any, where: str) -> dict[str, Any]:
+    """`value` if it is a JSON object.
+
+    Raises:
+        Damaged: It is none.
+    """
+    if not isinstance(value, dict):
+        raise Damaged(f"{where} is {short(value)}, not an object")
+    return value
+
+
+def checked_list(value: Any, where: str) -> list[Any]:
+    """`value` if it is a JSON list.
+
+    Raises:
+        Damaged: It is none.
+    """
+    if not isinstance(value, list):
+        raise Damaged(f"{where} is {short(value)}, not a list")
+    return value
+
+
+def whole(content: Mapping[str, Any], key: str, where: str, low: int, high: int, default: int | None = None) -> int:
+    """A whole-number field from `low` to `high`.
+
+    Raises:
+        Damaged: It is missing without a default, or something else.
+    """
+    value = content.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise Damaged(f"{where}: {key} is {short(value)}, not a whole number from {low} to {high}")
+    return value
+
+
+def numbers(content: Mapping[str, Any], key: str, where: str, default: tuple[float, ...]) -> tuple[float, ...]:
+    """A field of as many finite numbers as `default` has.
+
+    Raises:
+        Damaged: It is something else.
+    """
+    value = content.get(key)
+    if value is None:
+        return default
+    fits = isinstance(value, list) and len(value) == len(default)
+    if not fits or not all(type(one) in (int, float) and abs(one) < 1e9 for one in value):
+        raise Damaged(f"{where}: {key} is {short(value)}, not {len(default)} numbers")
+    return tuple(float(one) for one in value)
+
+
+def extension(content: Mapping[str, Any], name: str, where: str) -> dict[str, Any] | None:
+    """The object of an extension of a part; None where it has none.
+
+    Raises:
+        Damaged: It is no object.
+    """
+    held = content.get("extensions")
+    if held is None or name not in checked_object(held, f"{where}.extensions"):
+        return None
+    return checked_object(held[name], f"{where}.extensions.{name}")
+
+
+def _component(content: Mapping[str, Any], where: str) -> np.dtype[Any]:
+    kind = content.get("componentType")
+    if not isinstance(kind, int) or kind not in _COMPONENTS:
+        raise Damaged(f"{where}: componentType {short(kind)} is unknown")
+    return _COMPONENTS[kind]
+
+
+def _parts_of(data: bytes) -> tuple[bytes, memoryview | None]:
+    """JSON and binary part of a GLB."""
+    if len(data) < 20:
+        raise Damaged(f"a GLB of {len(data)} bytes is cut off")
+    version, length = struct.unpack_from("<II", data, 4)
+    if version != 2:
+        raise Damaged(f"GLB version {version} is not 2; export it again as glTF 2.0")
+    if not 20 <= length <= len(data):
+        raise Damaged(f"the GLB is cut off: {len(data)} of {length} bytes are there")
+    at, text, binary = 12, None, None
+    whole_file = memoryview(data)
+    while at + 8 <= length:
+        size, kind = struct.unpack_from("<I4s", data, at)
+        at += 8
+        if at + size > length:
+            raise Damaged(f"a part of {size} bytes at byte {at} passes the end of the GLB")
+        if kind == b"JSON" and text is None:
+            if size > _MOST_JSON:
+                raise Damaged(f"{size} bytes of JSON pass the limit of {_MOST_JSON}")
+            text = bytes(whole_file[at : at + size])
+        elif kind == b"BIN\0" and binary is None:
+            binary = whole_file[at : at + size]
+        at += size
+    if text is None:
+        raise Damaged("the GLB has no JSON part")
+    return text, binary

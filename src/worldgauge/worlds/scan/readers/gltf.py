@@ -1,0 +1,439 @@
+"""glTF 2.0 and GLB files: geometry, base colours and names, with the extensions that scans use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError, MissingExtraError, WorldError
+from worldgauge.core.fields import short
+from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Material, Mesh, Up, Wrap, ours
+from worldgauge.worlds.scan.readers._document import (
+    MOST_ELEMENTS,
+    Damaged,
+    Document,
+    checked_list,
+    checked_object,
+    extension,
+    numbers,
+    whole,
+)
+from worldgauge.worlds.scan.readers.images import checks, decode_texture
+
+READ = frozenset(
+    {
+        "KHR_materials_unlit", "KHR_mesh_quantization", "KHR_texture_transform", "KHR_texture_basisu",
+        "EXT_texture_webp", "GOOGLE_texture_basis", "KHR_draco_mesh_compression", "EXT_meshopt_compression",
+    }
+)  # fmt: skip
+"""Extensions that a file may require."""
+_LOOKS = re.compile(r"KHR_materials_.*|KHR_lights_punctual|KHR_xmp.*|MSFT_.*")
+"""Extensions that say how light falls, which we do not draw."""
+_BASIS = "KHR_texture_basisu", "GOOGLE_texture_basis", "EXT_texture_webp"
+_WRAPS = {10497: REPEAT, 33071: CLAMP, 33648: MIRROR}
+_DEEPEST = 256
+_MOST_DRAWN = 100_000
+"""Meshes that are drawn, counted once for every node."""
+
+
+def read_gltf(path: Path, *, up: Up = "y") -> Mesh:
+    """Read a glTF or GLB file in its first pose.
+
+    Args:
+        path: The file.
+        up: The axis that points up in it; y by the standard.
+
+    Returns:
+        Its triangles in our frame. Things are the nodes that have `extras.instance`, else those that have a name.
+
+    Raises:
+        DataError: The file is damaged or cannot be read; the message names the part.
+        WorldError: It needs a package that is not installed.
+    """
+    try:
+        return _Reader(Document(path)).mesh(up)
+    except Damaged as error:
+        raise DataError(f"{path}: {error}") from error
+    except WorldError as error:
+        raise WorldError(f"{path}: {error}") from error
+
+
+class _Drawn(NamedTuple):
+    """A mesh at a node: where it stands and what it is."""
+
+    mesh: int
+    matrix: NDArray[np.float64]
+    name: str
+    instance: int | None
+    category: str | None
+
+
+class _Part(NamedTuple):
+    """Arrays of a primitive: places (V, 3), uv (V, 2), colours (V, 4) or none, triangles (T, 3), a material."""
+
+    places: NDArray[np.float64]
+    uv: NDArray[np.float64]
+    colours: NDArray[np.uint8] | None
+    triangles: NDArray[np.int64]
+    material: int
+
+
+class _Reader:
+    """Turns the parts of a document into arrays; each mesh and texture is read once."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.notes: list[str] = []
+        self._pages: dict[int, tuple[int, bool]] = {}
+        self._images: list[NDArray[np.uint8]] = []
+        self._missing: list[bool] = []
+        self._materials: list[Material] = []
+        self._known: dict[tuple[int, int], int] = {}
+        self._texture_uv: dict[int, tuple[int, NDArray[np.float64] | None]] = {}
+        self._parts: dict[int, list[_Part]] = {}
+
+    def mesh(self, up: Up) -> Mesh:
+        document = self.document
+        for name in document.required:
+            if name not in READ and not _LOOKS.fullmatch(name):
+                raise Damaged(f"it requires the extension {short(name)}, which is not known here")
+        for kind, what in (("animations", "animations"), ("skins", "skins")):
+            if document.content.get(kind):
+                self.notes.append(f"{what} are left out: the first pose is drawn")
+        drawn = self._drawn()
+        placed = [(one, part) for one in drawn for part in self._parts_of(one.mesh)]
+        if not placed:
+            raise Damaged("it holds no triangles")
+        if sum(part.triangles.size for _, part in placed) > MOST_ELEMENTS:
+            raise Damaged(f"its nodes draw more than {MOST_ELEMENTS} indices")
+        instances, categories, names = _named(drawn)
+        places, uv, colours, triangles, material, instance, category = [], [], [], [], [], [], []
+        first = 0
+        coloured = any(part.colours is not None for _, part in placed)
+        number = {id(one): n for n, one in enumerate(drawn)}
+        for one, part in placed:
+            n = number[id(one)]
+            with np.errstate(invalid="ignore", over="ignore"):
+                places.append(part.places @ one.matrix[:3, :3].T + one.matrix[:3, 3])
+            uv.append(part.uv)
+            if coloured:
+                white = np.full((len(part.places), 4), 255, np.uint8)
+                colours.append(white if part.colours is None else part.colours)
+            # A mirrored node turns its triangles round.
+            turned = np.linalg.det(one.matrix[:3, :3]) < 0
+            triangles.append((part.triangles[:, ::-1] if turned else part.triangles) + first)
+            material.append(np.full(len(part.triangles), part.material, np.int32))
+            instance.append(np.full(len(part.triangles), instances[n], np.uint16))
+            category.append(np.full(len(part.triangles), categories[n], np.uint16))
+            first += len(part.places)
+        return Mesh(
+            ours(np.concatenate(places), up),
+            np.concatenate(triangles).astype(np.int32),
+            np.concatenate(uv),
+            np.concatenate(colours) if coloured else None,
+            np.concatenate(material),
+            np.concatenate(instance),
+            np.concatenate(category),
+            tuple(self._materials),
+            tuple(self._images),
+            names,
+            tuple(dict.fromkeys(self.notes)),
+            tuple(self._missing),
+        )
+
+    def _drawn(self) -> list[_Drawn]:
+        """Nodes with a mesh, in the order of the tree."""
+        document = self.document
+        if "scenes" in document.content:
+            scene = document.item("scenes", document.content.get("scene", 0), "scene")
+            roots = checked_list(scene.get("nodes", []), "scenes.nodes")
+        else:
+            held = checked_list(document.content.get("nodes", []), "nodes")
+            children = {
+                child
+                for node in held
+                if isinstance(node, dict) and isinstance(node.get("children"), list)
+                for child in node["children"]
+                if isinstance(child, int)
+            }
+            roots = [n for n in range(len(held)) if n not in children]
+        found: list[_Drawn] = []
+        stack: list[tuple[Any, NDArray[np.float64], tuple[int, ...]]] = [
+            (root, np.eye(4), ()) for root in reversed(roots)
+        ]
+        visits = 0
+        while stack:
+            index, above, line = stack.pop()
+            visits += 1
+            node = document.item("nodes", index, "nodes")
+            where = f"nodes[{index}]"
+            if index in line:
+                raise Damaged(f"{where} is its own ancestor")
+            if len(line) >= _DEEPEST or visits > 10 * _MOST_DRAWN:
+                raise Damaged(f"{where}: the tree of nodes is too deep or too large")
+            matrix = above @ _matrix(node, where)
+            if "mesh" in node:
+                found.append(_placed(node, where, matrix))
+                if len(found) > _MOST_DRAWN:
+                    raise Damaged(f"its nodes draw more than {_MOST_DRAWN} meshes")
+            below = checked_list(node.get("children", []), f"{where}.children")
+            stack += [(child, matrix, (*line, index)) for child in reversed(below)]
+        return found
+
+    def _parts_of(self, index: int) -> list[_Part]:
+        if index not in self._parts:
+            mesh = self.document.item("meshes", index, "nodes")
+            where = f"meshes[{index}]"
+            primitives = checked_list(mesh.get("primitives"), f"{where}.primitives")
+            parts = [
+                self._part(checked_object(one, where), f"{where}.primitives[{n}]") for n, one in enumerate(primitives)
+            ]
+            self._parts[index] = [part for part in parts if part is not None]
+        return self._parts[index]
+
+    def _part(self, primitive: Mapping[str, Any], where: str) -> _Part | None:
+        mode = whole(primitive, "mode", where, 0, 6, 4)
+        if mode < 4:
+            self.notes.append("points and lines are left out")
+            return None
+        if primitive.get("targets"):
+            self.notes.append("morph targets are left out: the first pose is drawn")
+        attributes = checked_object(primitive.get("attributes"), f"{where}.attributes")
+        draco = extension(primitive, "KHR_draco_mesh_compression", where)
+        get, faces = self._plain(attributes, where), None
+        if draco is not None:
+            get, faces = self._draco(draco, attributes, where, get)
+        places = get("POSITION", (3,))
+        if places is None:
+            raise Damaged(f"{where}: it has no POSITION")
+        if faces is None:
+            faces = self._triangles(primitive, mode, len(places), where)
+        material, uv_set, transform = self._material(primitive, where)
+        uv = get(f"TEXCOORD_{uv_set}", (2,))
+        uv = np.zeros((len(places), 2)) if uv is None else uv.astype(np.float64)
+        if transform is not None:
+            uv = uv @ transform[:2, :2].T + transform[:2, 2]
+        colours = get("COLOR_0", (3, 4))
+        lengths = {len(one) for one in (places, uv, colours) if one is not None}
+        if len(lengths) > 1:
+            raise Damaged(f"{where}: its attributes have {sorted(lengths)} elements")
+        return _Part(places.astype(np.float64), uv, _bytes_of(colours), faces, material)
+
+    def _plain(self, attributes: Mapping[str, Any], where: str) -> Any:
+        def get(name: str, widths: tuple[int, ...]) -> NDArray[Any] | None:
+            if name not in attributes:
+                return None
+            return self.document.array(attributes[name], widths, f"{where}.{name}")
+
+        return get
+
+    def _draco(self, draco: Mapping[str, Any], attributes: Mapping[str, Any], where: str, plain: Any) -> Any:
+        from worldgauge.worlds.scan.readers.compressed import draco_arrays
+
+        held = checked_object(draco.get("attributes"), f"{where}.KHR_draco_mesh_compression.attributes")
+        ids = {name: whole(held, name, where, 0, 2**31) for name in held}
+        packed = bytes(self.document.bytes_of(draco.get("bufferView"), where))
+        faces, arrays = draco_arrays(packed, ids, where)
+
+        def get(name: str, widths: tuple[int, ...]) -> NDArray[Any] | None:
+            if name not in arrays:
+                return plain(name, widths)  # type: ignore[no-any-return]
+            values = arrays[name]
+            if values.shape[1] not in widths:
+                raise Damaged(f"{where}: {name} has {values.shape[1]} numbers an element")
+            if values.dtype.kind in "iu":
+                accessor = self.document.item("accessors", attributes.get(name), where)
+                if accessor.get("normalized") is True:
+                    values = values.astype(np.float32) / np.float32(np.iinfo(values.dtype).max)
+            return values
+
+        return get, faces.astype(np.int64)
+
+    def _triangles(self, primitive: Mapping[str, Any], mode: int, count: int, where: str) -> NDArray[np.int64]:
+        if "indices" in primitive:
+            index = self.document.array(primitive["indices"], (1,), f"{where}.indices", exact=True)[:, 0]
+            if index.dtype.kind != "u":
+                raise Damaged(f"{where}: its indices are no whole numbers of 8, 16 or 32 bits without sign")
+            order = index.astype(np.int64)
+        else:
+            order = np.arange(count, dtype=np.int64)
+        if mode == 4:
+            return order[: len(order) // 3 * 3].reshape(-1, 3)
+        if len(order) < 3:
+            return np.zeros((0, 3), np.int64)
+        if mode == 6:
+            return np.stack([np.full(len(order) - 2, order[0]), order[1:-1], order[2:]], -1)
+        strip = np.stack([order[:-2], order[1:-1], order[2:]], -1)
+        strip[1::2] = strip[1::2][:, [1, 0, 2]]
+        return strip
+
+    def _material(self, primitive: Mapping[str, Any], where: str) -> tuple[int, int, NDArray[np.float64] | None]:
+        """Index of the material, its set of texture coordinates, and a transform (3, 3) of those."""
+        index = primitive.get("material", -1)
+        if index == -1:
+            if (-1, 0) not in self._known:
+                self._known[-1, 0] = self._add(Material())
+            return self._known[-1, 0], 0, None
+        content = self.document.item("materials", index, where)
+        where = f"materials[{index}]"
+        if (index, 0) not in self._known:
+            material, uv = self._read_material(content, where)
+            self._known[index, 0] = self._add(material)
+            self._texture_uv[index] = uv
+        return self._known[index, 0], *self._texture_uv[index]
+
+    def _add(self, material: Material) -> int:
+        self._materials.append(material)
+        return len(self._materials) - 1
+
+    def _read_material(
+        self, content: Mapping[str, Any], where: str
+    ) -> tuple[Material, tuple[int, NDArray[np.float64] | None]]:
+        pbr = checked_object(content.get("pbrMetallicRoughness", {}), f"{where}.pbrMetallicRoughness")
+        factor = numbers(pbr, "baseColorFactor", where, (1.0, 1.0, 1.0, 1.0))
+        mode = content.get("alphaMode", "OPAQUE")
+        if mode not in ("OPAQUE", "MASK", "BLEND"):
+            raise Damaged(f"{where}: alphaMode {short(mode)} is unknown")
+        (cutoff,) = numbers({"c": [content["alphaCutoff"]]} if "alphaCutoff" in content else {}, "c", where, (0.5,))
+        if mode == "BLEND":
+            self.notes.append("blended materials are cut at half opacity")
+            cutoff = 0.5
+        r, g, b, a = (min(max(one, 0.0), 1.0) for one in factor)
+        material = Material(
+            factor=(r, g, b, a),
+            two_sided=content.get("doubleSided") is True,
+            cutoff=0.0 if mode == "OPAQUE" else max(cutoff, 1 / 255),
+        )
+        if "baseColorTexture" not in pbr:
+            return material, (0, None)
+        used = checked_object(pbr["baseColorTexture"], f"{where}.baseColorTexture")
+        page, wrap, nearest = self._texture(used.get("index"), where)
+        uv_set = whole(used, "texCoord", where, 0, 15, 0)
+        transform = None
+        moved = extension(used, "KHR_texture_transform", where)
+        if moved is not None:
+            uv_set = whole(moved, "texCoord", where, 0, 15, uv_set)
+            transform = _transform(moved, where)
+        return replace(material, page=page, wrap=wrap, nearest=nearest), (uv_set, transform)
+
+    def _texture(self, index: Any, user: str) -> tuple[int, Wrap, bool]:
+        texture, where = self.document.item("textures", index, user), f"textures[{index}]"
+        wrap, nearest = (REPEAT, REPEAT), False
+        if "sampler" in texture:
+            sampler = self.document.item("samplers", texture["sampler"], where)
+            wraps = [sampler.get(name, 10497) for name in ("wrapS", "wrapT")]
+            if any(not isinstance(one, int) or one not in _WRAPS for one in wraps):
+                raise Damaged(f"{where}: its sampler wraps by {short(wraps)}")
+            wrap = _WRAPS[wraps[0]], _WRAPS[wraps[1]]
+            nearest = sampler.get("magFilter") == 9728
+        source = texture.get("source")
+        for name in _BASIS:
+            other = extension(texture, name, where)
+            if other is not None:
+                source = other.get("source")
+                break
+        image = self.document.item("images", source, where)
+        assert isinstance(source, int)
+        if source not in self._pages:
+            texels, missing = self._image(image, f"images[{source}]")
+            self._pages[source] = len(self._images), missing
+            self._images.append(texels)
+            self._missing.append(missing)
+        return self._pages[source][0], wrap, nearest
+
+    def _image(self, image: Mapping[str, Any], where: str) -> tuple[NDArray[np.uint8], bool]:
+        """Texels, and whether they only stand in for what cannot be read."""
+        try:
+            if "uri" in image:
+                data = self.document.linked(image["uri"], where)
+            else:
+                data = bytes(self.document.bytes_of(image.get("bufferView"), where))
+            return decode_texture(data, where), False
+        except (Damaged, DataError, MissingExtraError) as error:
+            self.notes.append(f"texture drawn as magenta checks: {error}")
+            return checks(), True
+
+
+def _placed(node: Mapping[str, Any], where: str, matrix: NDArray[np.float64]) -> _Drawn:
+    name, extras = node.get("name", ""), node.get("extras")
+    index = node["mesh"]
+    if isinstance(index, bool) or not isinstance(index, int):
+        raise Damaged(f"{where}: mesh {short(index)} is no number")
+    instance = category = None
+    if isinstance(extras, dict):
+        if "instance" in extras:
+            instance = whole(extras, "instance", f"{where}.extras", 0, 65535)
+        category = extras["category"] if isinstance(extras.get("category"), str) else None
+    return _Drawn(index, matrix, name if isinstance(name, str) else "", instance, category)
+
+
+def _named(drawn: list[_Drawn]) -> tuple[list[int], list[int], tuple[str, ...]]:
+    """Instance and category of each drawn mesh, and the names of categories."""
+    told = any(one.instance is not None for one in drawn)
+    names: dict[str, int] = {"void": 0}
+    instances, categories = [], []
+    for n, one in enumerate(drawn):
+        instance = (one.instance or 0) if told else (n + 1 if one.name else 0)
+        if instance > 65535:
+            raise Damaged("it has more than 65,535 things")
+        name = one.category or (plain_name(one.name) if instance else "")
+        category = names.setdefault(name, len(names)) if name else 0
+        if category > 65535:
+            raise Damaged("it has more than 65,535 categories")
+        instances.append(instance)
+        categories.append(category)
+    return instances, categories, tuple(names)
+
+
+def plain_name(name: str) -> str:
+    """A node's name as a category: "Chair_02.001" is "chair"."""
+    words = re.sub(r"[_\-.\s]+", " ", name[:200]).strip()
+    return re.sub(r"(\s*\d+)+$", "", words).strip().lower()
+
+
+def _matrix(node: Mapping[str, Any], where: str) -> NDArray[np.float64]:
+    if "matrix" in node:
+        eye = tuple(float(v) for v in np.eye(4).ravel())
+        return np.array(numbers(node, "matrix", where, eye)).reshape(4, 4).T
+    x, y, z, w = numbers(node, "rotation", where, (0.0, 0.0, 0.0, 1.0))
+    length = float(np.sqrt(x * x + y * y + z * z + w * w))
+    if length < 1e-6:
+        raise Damaged(f"{where}: its rotation is zero")
+    x, y, z, w = x / length, y / length, z / length, w / length
+    matrix = np.eye(4)
+    matrix[:3, :3] = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    matrix[:3, :3] *= np.array(numbers(node, "scale", where, (1.0, 1.0, 1.0)))
+    matrix[:3, 3] = numbers(node, "translation", where, (0.0, 0.0, 0.0))
+    return matrix
+
+
+def _transform(moved: Mapping[str, Any], where: str) -> NDArray[np.float64]:
+    ox, oy = numbers(moved, "offset", where, (0.0, 0.0))
+    sx, sy = numbers(moved, "scale", where, (1.0, 1.0))
+    (angle,) = numbers({"r": [moved["rotation"]]} if "rotation" in moved else {}, "r", where, (0.0,))
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c * sx, s * sy, ox], [-s * sx, c * sy, oy], [0.0, 0.0, 1.0]])
+
+
+def _bytes_of(colours: NDArray[Any] | None) -> NDArray[np.uint8] | None:
+    """Colours as bytes, opaque where they have no fourth number."""
+    if colours is None:
+        return None
+    if colours.dtype.kind in "iu":
+        raise Damaged("COLOR_0 holds whole numbers that are not normalised")
+    scaled = np.full((len(colours), 4), 255, np.uint8)
+    known = np.clip(np.nan_to_num(colours.astype(np.float64), nan=0.0), 0.0, 1.0)
+    # They are linear by the standard; a picture is sRGB (IEC 61966-2-1).
+    known[:, :3] = np.where(known[:, :3] <= 0.0031308, 12.92 * known[:, :3], 1.055 * known[:, :3] ** (1 / 2.4) - 0.055)
+    scaled[:, : colours.shape[1]] = (known * 255 + 0.5).astype(np.uint8)
+    return scaled

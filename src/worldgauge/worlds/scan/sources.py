@@ -1,0 +1,240 @@
+"""Where scans are: folders that the user has registered, and the files of each scene in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError, WorldError
+from worldgauge.core.io import check_name, dumps, read_json_object, write_file
+from worldgauge.worlds.scan.mesh import Up
+
+KINDS = ("hm3d", "mp3d", "gibson", "replica", "files")
+"""Layouts of folders; "files" is any folder of GLB, glTF and PLY files."""
+EXAMPLE = "example"
+"""Name of the source that is a part of the package."""
+_ENDINGS = (".glb", ".gltf", ".ply")
+_MOST_SCENES = 20_000
+_DEEPEST = 4
+_TERMS = {
+    "hm3d": "the Matterport terms of use for academic research: https://matterport.com/matterport-end-user-license-agreement-academic-use-model-data",
+    "mp3d": "the Matterport3D terms of use: https://kaldir.vc.in.tum.de/matterport/MP_TOS.pdf",
+    "gibson": "the Gibson terms of use: https://storage.googleapis.com/gibson_material/Agreement%20GDS%2006-04-18.pdf",
+    "replica": "the Replica licence: https://github.com/facebookresearch/Replica-Dataset/blob/main/LICENSE",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A registered folder.
+
+    Attributes:
+        name: First part of the keys of its scenes.
+        folder: The folder.
+        kind: One of KINDS.
+        up: The axis that points up in its files.
+    """
+
+    name: str
+    folder: Path
+    kind: str
+    up: Up
+
+    @property
+    def terms(self) -> str | None:
+        """Under whose terms its scans are used; None where the user knows."""
+        return _TERMS.get(self.kind)
+
+
+@dataclass(frozen=True)
+class SceneFiles:
+    """The files of one scene.
+
+    Attributes:
+        key: Its name, such as "hm3d/00800-TEEsavR23oF".
+        geometry: What is drawn.
+        up: The axis that points up in it.
+        navmesh: The published floor, if there is one.
+    """
+
+    key: str
+    geometry: Path
+    up: Up
+    navmesh: Path | None = None
+
+
+def sources() -> dict[str, Source]:
+    """All registered folders by name: those of `worldgauge world add`, then those of WORLDGAUGE_SCENES (NAME=DIR:...).
+
+    Raises:
+        DataError: The list is damaged.
+        UsageError: WORLDGAUGE_SCENES is.
+    """
+    found = {EXAMPLE: Source(EXAMPLE, Path(__file__).parent / "examples", "files", "y")}
+    found |= _listed()
+    for entry in os.environ.get("WORLDGAUGE_SCENES", "").split(os.pathsep):
+        if not entry:
+            continue
+        name, _, folder = entry.partition("=")
+        if not folder:
+            raise UsageError(
+                f"WORLDGAUGE_SCENES holds '{entry[:40]}'; give NAME=DIR, several with '{os.pathsep}' between"
+            )
+        found[name] = _source(name, Path(folder), None, None)
+    return found
+
+
+def add(name: str, folder: Path, *, kind: str | None = None, up: Up | None = None) -> Source:
+    """Register a folder of scans. An older one of this name is replaced.
+
+    Args:
+        name: First part of the keys of its scenes.
+        folder: The folder.
+        kind: One of KINDS; by default what its layout looks like.
+        up: The axis that points up in its files; by default z for published data sets, y for others.
+
+    Returns:
+        The source.
+
+    Raises:
+        UsageError: The folder holds no scans, or the name is that of the package's own.
+    """
+    if name == EXAMPLE:
+        raise UsageError(f"'{EXAMPLE}' is the name of the package's own scans; take another")
+    source = _source(name, folder, kind, up)
+    if next(iter(scenes_of(source)), None) is None:
+        raise UsageError(f"{folder}: no scan was found in it: GLB, glTF or PLY files in the layout '{source.kind}'")
+    _write({**_listed(), name: source})
+    return source
+
+
+def remove(name: str) -> None:
+    """Forget a registered folder; its files stay.
+
+    Raises:
+        UnknownNameError: No folder of this name is registered.
+    """
+    listed = _listed()
+    if name not in listed:
+        raise UnknownNameError("folder of scans", name, listed)
+    del listed[name]
+    _write(listed)
+
+
+def scenes_of(source: Source) -> Iterator[SceneFiles]:
+    """Scenes of a folder, sorted by key."""
+    found = {scene.key: scene for scene in _found(source)}
+    for key in sorted(found):
+        yield found[key]
+
+
+def scene(key: str) -> SceneFiles:
+    """Files of the scene with a key.
+
+    Raises:
+        WorldError: It is not there; the message says how to register it.
+    """
+    name = key.partition("/")[0]
+    source = sources().get(name)
+    if source is None:
+        raise WorldError(
+            f"scene '{key[:80]}': no folder '{name[:40]}' is registered: worldgauge world add {name[:40]} DIR"
+        )
+    for one in scenes_of(source):
+        if one.key == key:
+            return one
+    raise WorldError(f"scene '{key[:80]}' is not in {source.folder}; see: worldgauge world list")
+
+
+def _source(name: str, folder: Path, kind: str | None, up: Up | None) -> Source:
+    check_name(name, "name of a folder of scans")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder")
+    if kind is not None and kind not in KINDS:
+        raise UnknownNameError("layout of scans", kind, KINDS)
+    if up is not None and up not in get_args(Up):
+        raise UsageError(f"up is '{up}'; give y or z")
+    kind = kind or _kind_of(folder)
+    return Source(name, folder.resolve(), kind, up or ("y" if kind == "files" else "z"))
+
+
+def _kind_of(folder: Path) -> str:
+    """What a layout looks like."""
+    for path, _ in _walked(folder):
+        if path.name.endswith(".basis.glb") or path.name.endswith(".semantic.txt"):
+            return "hm3d"
+        if path.suffix == ".house":
+            return "mp3d"
+        if path.name == "mesh_semantic.ply" and path.parent.name == "habitat":
+            return "replica"
+    for path, _ in _walked(folder):
+        if path.suffix == ".glb" and path.with_suffix(".navmesh").is_file():
+            return "gibson"
+    return "files"
+
+
+def _found(source: Source) -> Iterator[SceneFiles]:
+    for path, parts in _walked(source.folder):
+        if source.kind == "replica":
+            if path.name == "mesh_semantic.ply" and path.parent.name == "habitat":
+                yield _files(source, parts[:-2] or ("room",), path, path.with_suffix(".navmesh"))
+            continue
+        if path.suffix not in _ENDINGS or ".semantic." in path.name or path.stem.endswith("_semantic"):
+            continue
+        stem = path.name.split(".")[0]
+        if source.kind in ("hm3d", "mp3d"):
+            # One folder a scene. Of an uncompressed copy beside, the compressed one is what was published.
+            if path.name == f"{stem}.glb" and path.with_name(f"{stem}.basis.glb").is_file():
+                continue
+            if path.suffix == ".glb" and len(parts) > 1:
+                yield _files(source, (parts[-2],), path, path.with_name(path.name[:-4] + ".navmesh"))
+            continue
+        yield _files(source, (*parts[:-1], path.stem), path, path.with_suffix(".navmesh"))
+
+
+def _files(source: Source, parts: tuple[str, ...], path: Path, navmesh: Path) -> SceneFiles:
+    return SceneFiles("/".join((source.name, *parts)), path, source.up, navmesh if navmesh.is_file() else None)
+
+
+def _walked(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """Files below a folder, four levels deep, without hidden ones; each with its path within."""
+    count = 0
+    for place, folders, files in os.walk(folder):
+        within = Path(place).relative_to(folder).parts
+        folders[:] = sorted(one for one in folders if one[0] != "." and len(within) < _DEEPEST)
+        for file in sorted(files):
+            if file[0] == ".":
+                continue
+            count += 1
+            if count > 20 * _MOST_SCENES:
+                raise DataError(
+                    f"{folder}: more than {20 * _MOST_SCENES} files; register the folder of the scans itself"
+                )
+            yield Path(place) / file, (*within, file)
+
+
+def _place() -> Path:
+    from platformdirs import user_config_dir
+
+    return Path(os.environ.get("WORLDGAUGE_CONFIG") or user_config_dir("worldgauge")) / "scenes.json"
+
+
+def _listed() -> dict[str, Source]:
+    path = _place()
+    if not path.is_file():
+        return {}
+    found = {}
+    for name, held in read_json_object(path).items():
+        known = isinstance(held, dict) and all(isinstance(held.get(key), str) for key in ("folder", "kind", "up"))
+        if not known or held["kind"] not in KINDS or held["up"] not in get_args(Up):
+            raise DataError(f"{path}: '{name[:40]}' is damaged; register it again: worldgauge world add NAME DIR")
+        found[name] = Source(name, Path(held["folder"]), held["kind"], held["up"])
+    return found
+
+
+def _write(listed: dict[str, Source]) -> None:
+    rows = {one.name: {"folder": str(one.folder), "kind": one.kind, "up": one.up} for one in listed.values()}
+    write_file(_place(), dumps(rows, 2) + "\n")

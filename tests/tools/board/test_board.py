@@ -1,0 +1,215 @@
+"""The leaderboard: its numbers and ranks are those of a report, names are escaped, and it works in a real browser."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import glow
+from support.commands import command
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.report.compare import compare
+from worldgauge.report.loading import load_evidence
+from worldgauge.tools.board.site import in_script, write_board
+from worldgauge.tools.bundle.archive import Archive, write_archive
+from worldgauge.tools.bundle.bundle import About, write_bundles
+from worldgauge.tools.bundle.verify import verify
+
+EVIL = "<script>alert(1)</script>"
+
+
+def named(bundle: Path, path: Path, **about: Any) -> Path:
+    """The same run under another name and with other words about the model, as somebody might send it."""
+    with Archive(bundle) as archive:
+        files = {name: archive.read(name) for name in archive.files}
+    told = json.loads(files["bundle.json"])
+    told["about"].update(about)
+    files["bundle.json"] = json.dumps(told).encode()
+    write_archive(path, files)
+    return path
+
+
+@pytest.fixture(scope="module")
+def bundles(glow_runs: Path, glow_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three results, one looked at by somebody, a fourth of a name that is there, and three files that are no use."""
+    folder = tmp_path_factory.mktemp("board") / "bundles"
+    abouts = {"glowing": About("Apache-2.0", 1_300_000_000), "better": About("MIT", 40_000_000, by=EVIL)}
+    for name in ("glowing", "better", "faulty"):
+        write_bundles([glow_runs / name], folder, whole=2, about=abouts.get(name, About()))
+    named(folder / "glow-glowing.zip", folder / "glow-second.zip", licence=EVIL)
+    found = verify(folder / "glow-better.zip", data=glow_data, by="somebody <else>")
+    (folder / "glow-better.verified.json").write_text(json.dumps(found.to_dict()))
+    (folder / "cut.zip").write_bytes((folder / "glow-better.zip").read_bytes()[:500])
+    (folder / "same.zip").write_bytes((folder / "glow-glowing.zip").read_bytes())
+    write_archive(
+        folder / "other.zip", {EVIL.replace("<", "").replace(">", "").replace("/", "").replace("(1)", ""): b""}
+    )
+    (folder / "notes.txt").write_text("not a bundle")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(bundles: Path) -> Path:
+    return write_board(bundles, bundles.parent / "site").page.parent
+
+
+def test_ranks_and_numbers_are_those_of_a_report(site: Path, glow_runs: Path) -> None:
+    told = {(one["label"], one["root"]): one for one in json.loads((site / "board.json").read_text())["results"]}
+    assert len(told) == 4
+    evidence, _ = load_evidence([glow_runs])
+    wanted = compare(evidence, "psnr")
+    best = next(one for (label, _), one in told.items() if label == "better")
+    assert best["mean"] == pytest.approx(wanted.by_label["better"].mean)
+    page = (site / "index.html").read_text()
+    places = [page.index(f">{label}</a>") for label in ("better", "glowing #1", "glowing #2", "faulty")]
+    assert places == sorted(places)
+    # Three rooms cannot order four models, and the page says so.
+    assert {one["rank"] for one in told.values()} == {"1–4"}
+    assert "cannot order these models" in page
+
+
+def test_what_is_left_out_and_what_shares_a_name_is_told(site: Path) -> None:
+    page = (site / "index.html").read_text()
+    left = dict(json.loads((site / "board.json").read_text())["left_out"])
+    assert left.keys() == {"cut.zip", "same.zip", "other.zip"}
+    assert "byte by byte" in left["same.zip"]
+    assert "2 results are named glowing; their roots tell them apart." in page
+    assert "scored again" in page
+    assert "somebody &lt;else&gt;" in page
+
+
+def test_everything_that_others_wrote_is_escaped(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        assert EVIL not in text, page
+        assert "alert(1)</script>" not in text, page
+    assert "\\u003c" in in_script({"a": EVIL})
+    assert "<" not in in_script({"a": EVIL})
+
+
+def test_the_same_bundles_give_the_same_site(site: Path, bundles: Path, tmp_path: Path) -> None:
+    again = write_board(bundles, tmp_path / "again").page.parent
+    files = sorted(path.relative_to(site) for path in site.rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
+    assert all((site / name).read_bytes() == (again / name).read_bytes() for name in files)
+    write_board(bundles, tmp_path / "again")  # an older site is replaced
+
+
+def test_links_lead_to_files_of_the_site(site: Path) -> None:
+    links = 0
+    for page in site.rglob("*.html"):
+        for link in re.findall(r'(?:href|src)="([^"#]+)"', page.read_text()):
+            assert (page.parent / link).is_file(), f"{page}: {link}"
+            links += 1
+    assert links > 4 * 6
+    assert str(site.parent) not in (site / "index.html").read_text()
+
+
+def test_runs_stand_beside_bundles_and_sets_apart(
+    glow_runs: Path, glow_suite: None, bundles: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    shutil.copytree(glow_runs / "better", folder / "better")
+    shutil.copy(bundles / "glow-faulty.zip", folder)
+    glow.make_run(folder / "few", glow.Glowing("few"), glow.make_data(tmp_path / "few", n=4))
+    made = write_board(folder, tmp_path / "site")
+    assert (made.shown, made.tables, made.left_out) == (3, 2, ())
+    page = made.page.read_text()
+    assert page.count("<section id=") == 2
+    assert "own run" in page
+
+
+def test_scores_that_did_not_come_out_again_have_no_rank(bundles: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("glow-better", "glow-faulty"):
+        shutil.copy(bundles / f"{name}.zip", folder)
+    told = json.loads((bundles / "glow-better.verified.json").read_text())
+    told["numbers"][0]["verdict"] = "differs"
+    (folder / "glow-better.verified.json").write_text(json.dumps(told))
+    made = write_board(folder, tmp_path / "site")
+    ranks = {one["label"]: one["rank"] for one in json.loads((made.page.parent / "board.json").read_text())["results"]}
+    assert ranks == {"better": "–", "faulty": "1"}
+    (folder / "glow-better.verified.json").write_text(json.dumps({**told, "root": "00"}))
+    assert "another bundle" in dict(write_board(folder, tmp_path / "site").left_out)["glow-better.zip"]
+
+
+def test_folders_that_cannot_be_boards(bundles: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "thesis.tex").write_text("mine")
+    with pytest.raises(UsageError, match="something else"):
+        write_board(bundles, tmp_path / "own")
+    assert (tmp_path / "own" / "thesis.tex").exists()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="neither bundles"):
+        write_board(tmp_path / "empty", tmp_path / "site")
+    with pytest.raises(DataError, match="cannot be listed"):
+        write_board(tmp_path / "missing", tmp_path / "site")
+    assert not (tmp_path / "site").exists()
+
+
+def test_command(bundles: Path, tmp_path: Path) -> None:
+    done = command(tmp_path, "board", bundles)
+    assert done.returncode == 0, done.stderr
+    assert "4 results in 1 table" in done.stdout
+    assert "left out same.zip" in done.stdout
+    assert (tmp_path / "site" / "index.html").is_file()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine (make chromium)")
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.mark.browser
+def test_it_sorts_filters_and_compares_in_a_browser(browser: Any, site: Path) -> None:
+    tab = browser.new_page(viewport={"width": 390, "height": 800})
+    trouble: list[str] = []
+    tab.on("console", lambda m: trouble.append(m.text) if m.type in ("error", "warning") else None)
+    tab.on("pageerror", lambda error: trouble.append(str(error)))
+    tab.goto((site / "index.html").as_uri())
+
+    def shown() -> list[str]:
+        return tab.locator(".ranks tbody tr:not(.gone) .label").all_inner_texts()
+
+    order = shown()
+    assert order == ["better", "glowing #1", "glowing #2", "faulty"]
+    tab.get_by_role("button", name="all").click()
+    assert shown() == order
+    tab.get_by_role("button", name="all").click()
+    assert shown() == ["faulty", "glowing #1", "glowing #2", "better"]  # what is equal keeps its order
+    tab.get_by_label("Parameters up to").select_option("1e9")
+    assert shown() == ["better"]
+    assert tab.locator("[data-shown]").inner_text() == "1 of 4 results"
+    tab.get_by_label("Parameters up to").select_option("")
+    tab.get_by_label("Licence").select_option("Apache-2.0")
+    assert len(shown()) == 1
+    tab.get_by_label("Licence").select_option("")
+    tab.locator('[data-side="a"]').select_option("faulty")
+    tab.locator('[data-side="b"]').select_option("better")
+    said = tab.locator("output").inner_text()
+    assert said.startswith("faulty minus better: −8 ")
+    assert "on 5 shared tasks in 3 clusters" in said
+    # Nothing but tables is wider than the screen.
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    tab.get_by_role("link", name="better").click()
+    tab.wait_for_load_state()
+    assert tab.locator("h1").inner_text() == "better"
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    for _ in range(200):
+        if tab.evaluate("document.querySelector('video').readyState >= 1"):
+            break
+        tab.wait_for_timeout(25)
+    assert tab.evaluate("document.querySelector('video').videoWidth") == glow.SIZE[0]
+    assert not trouble

@@ -1,0 +1,123 @@
+"""Changed and cut files: the same error type, never a crash, never a long wait or a large allocation."""
+
+from __future__ import annotations
+
+import io
+import struct
+import time
+import tracemalloc
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from support.glb import QUAD, Glb
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.worlds.scan.readers import read_mesh
+
+
+def glb() -> bytes:
+    made = Glb()
+    png = cv2.imencode(".png", np.full((8, 8, 3), 77, np.uint8))[1].tobytes()
+    names = {"POSITION": made.array(QUAD), "TEXCOORD_0": made.array([[0, 0], [1, 0], [1, 1], [0, 1]])}
+    part = {"attributes": names, "indices": made.array([0, 1, 2, 0, 2, 3], "u2"), "material": made.image(png)}
+    made.mesh(part, name="thing", extras={"instance": 3, "category": "chair"})
+    return made.bytes()
+
+
+def ply(form: str) -> bytes:
+    head = (
+        f"ply\nformat {form} 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+        "element face 2\nproperty list uchar int vertex_indices\nend_header\n"
+    ).encode()
+    if form == "ascii":
+        return head + b"0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n4 0 1 2 0\n"
+    return head + struct.pack("<9fB3iB4i", 0, 0, 0, 1, 0, 0, 0, 1, 0, 3, 0, 1, 2, 4, 0, 1, 2, 0)
+
+
+FILES = {
+    "a.glb": glb(),
+    "a.ply": ply("binary_little_endian"),
+    "text.ply": ply("ascii"),
+}
+
+
+def changed(data: bytes, rng: np.random.Generator) -> bytes:
+    """A file with a few bytes changed, cut out, doubled, or cut off."""
+    held = bytearray(data)
+    for _ in range(int(rng.integers(1, 4))):
+        at = int(rng.integers(len(held)))
+        match int(rng.integers(6)):
+            case 0:
+                held[at] = int(rng.integers(256))
+            case 1:
+                held[at] ^= 1 << int(rng.integers(8))
+            case 2:
+                held = held[: max(at, 1)]
+            case 3:
+                held[at : at + 4] = struct.pack("<I", int(rng.choice([0, 1, 2**31 - 1, 2**31, 2**32 - 1])))
+            case 4:
+                held[at:at] = held[at : at + int(rng.integers(1, 40))]
+            case 5:
+                # Digits of JSON and headers.
+                digits = [n for n, byte in enumerate(held) if 48 <= byte <= 57]
+                if digits:
+                    held[digits[int(rng.integers(len(digits)))]] = int(rng.integers(45, 58))
+    return bytes(held)
+
+
+def attack(name: str, count: int, folder: Path) -> None:
+    rng = np.random.default_rng([count, len(FILES[name])])
+    path = folder / name
+    refused = 0
+    for number in range(count):
+        path.write_bytes(changed(FILES[name], rng))
+        start = time.monotonic()
+        try:
+            read_mesh(path)
+        except WorldgaugeError as error:
+            refused += 1
+            lines = str(error).count("\n")
+        else:
+            lines = 0
+        assert lines == 0, number
+        assert time.monotonic() - start < 30, number
+    assert refused > count // 20
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_untouched_files_are_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(FILES[name])
+    assert len(read_mesh(tmp_path / name).triangles) >= 2
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_changed_files(tmp_path: Path, name: str) -> None:
+    attack(name, 300, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_many_changed_files(tmp_path: Path, name: str) -> None:
+    attack(name, 34_000, tmp_path)
+
+
+def test_claims_of_size_allocate_nothing(tmp_path: Path) -> None:
+    made = Glb()
+    made.mesh({"attributes": {"POSITION": made.array(QUAD)}})
+    made.content["accessors"][0] |= {"count": 199_999_999}
+    path = tmp_path / "a.glb"
+    path.write_bytes(made.bytes())
+    picture = io.BytesIO(cv2.imencode(".png", np.zeros((2, 2, 3), np.uint8))[1].tobytes()).getvalue()
+    wide = picture[:16] + struct.pack(">II", 16000, 16000) + picture[24:]
+    textured = Glb()
+    textured.mesh({"attributes": {"POSITION": textured.array(QUAD)}, "material": textured.image(wide)})
+    (tmp_path / "b.glb").write_bytes(textured.bytes())
+    tracemalloc.start()
+    with pytest.raises(WorldgaugeError):
+        read_mesh(path)
+    assert read_mesh(tmp_path / "b.glb").missing == (True,)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 5_000_000
