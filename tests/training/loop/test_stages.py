@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from worldgauge.core.actions import LOOP_WALK  # noqa: E402
 from worldgauge.core.errors import RunError, UnknownNameError, UsageError  # noqa: E402
-from worldgauge.core.io import read_json_object  # noqa: E402
+from worldgauge.core.io import loads, read_json_object  # noqa: E402
 from worldgauge.models.outside.trained import Trained  # noqa: E402
 from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
 from worldgauge.nets.architectures import Window, architectures  # noqa: E402
@@ -19,6 +19,7 @@ from worldgauge.training.cache import CachedClip  # noqa: E402
 from worldgauge.training.loop import loop  # noqa: E402
 from worldgauge.training.loop.looks import looks_of  # noqa: E402
 from worldgauge.training.loop.loop import train  # noqa: E402
+from worldgauge.training.loop.stages import distil  # noqa: E402
 from worldgauge.training.loop.stages.distil import matching_loss, rolled  # noqa: E402
 from worldgauge.training.loop.stages.init import TRAJECTORIES, ways_of  # noqa: E402
 from worldgauge.training.material import Material  # noqa: E402
@@ -197,6 +198,33 @@ def test_a_rollout_has_gradients_through_one_denoising_step(kind: str) -> None:
     assert any(bool(grad.any()) for grad in grads)
     again = rolled(net, window, sampling_levels(4), torch.Generator().manual_seed(2))
     torch.testing.assert_close(again, drawn)
+
+
+def test_a_student_that_collapses_is_stopped_and_its_best_weights_are_kept(
+    material: Material, init: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distil, "EVERY", 1)
+    recipe = changed(TINY, {"stage": "distil", "steps": 60, "learning_rate": 0.9, "average": 0.0, "clip_norm": 100})
+    folder = train(recipe, material, tmp_path, parent=init)
+    rows = [loads(line) for line in (folder / loop.LOG).read_text().splitlines()]
+    (stopped,) = [row for row in rows if "stopped" in row]
+    assert stopped["step"] < 60
+    assert stopped["stopped"].startswith("the student")
+    assert read_json_object(folder / "config.json")["steps_done"] == stopped["step"]
+    again = Trained(str(folder), weights="last")._drawing.net
+    best = Trained(str(folder))._drawing.net
+    assert max(float(one.detach().abs().max()) for one in best.parameters()) < 0.9 * max(
+        float(one.detach().abs().max()) for one in again.parameters()
+    )
+
+
+def test_the_running_average_by_hand(material: Material, tmp_path: Path) -> None:
+    folder = train(changed(TINY, {"steps": 1}), material, tmp_path)
+    torch.manual_seed(TINY.seed)
+    last = Trained(str(folder), weights="last")._drawing.net
+    first = type(last)(last.shape).state_dict()
+    for name, kept in Trained(str(folder))._drawing.net.state_dict().items():
+        torch.testing.assert_close(kept, 0.1 * first[name] + 0.9 * last.state_dict()[name], atol=1e-6, rtol=0)
 
 
 def test_looks_by_hand() -> None:
