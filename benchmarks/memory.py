@@ -21,30 +21,10 @@ HORIZONS_S, SMALL = (60, 120), (320, 180)
 def run() -> dict[str, Any]:
     """Megabytes of the largest process. Reference: the frames of the walk and of the rollout, all held at once."""
     with tempfile.TemporaryDirectory() as folder:
-        collected = collect(
-            "loopnav",
-            Path(folder, "data"),
-            settlements=1,
-            ranges=(RADIUS,),
-            types=("ABA",),
-            per_combination=1,
-            seed=5,
-            size=SIZE,
-        )
-        ours, generated = _measured(folder, "loopnav")
-        collect(
-            "mind",
-            Path(folder, "minutes"),
-            mem=1,
-            train=0,
-            action_space=0,
-            mirror=0,
-            perspectives=("1st",),
-            frames=HORIZONS_S[-1] * 24 * 3 // 2,
-            size=SMALL,
-        )
-        minutes = {str(seconds): round(_measured(folder, "mind", seconds)[0]) for seconds in HORIZONS_S}
-    reference = (collected.frames + generated) * SIZE[0] * SIZE[1] * 3 / 1e6
+        recorded = _in_own_process(folder, "collect")
+        ours, generated = _in_own_process(folder, "loopnav")
+        minutes = {str(seconds): round(_in_own_process(folder, "mind", seconds)[0]) for seconds in HORIZONS_S}
+    reference = (recorded + generated) * SIZE[0] * SIZE[1] * 3 / 1e6
     return {
         "name": "memory",
         "unit": "MB, largest process",
@@ -54,19 +34,45 @@ def run() -> dict[str, Any]:
         "ratio": round(reference / ours, 1),
         "goal": GOAL_MB,
         "met": ours <= GOAL_MB,
-        "frames": collected.frames,
+        "frames": recorded,
         "horizon_s": minutes,
     }
 
 
-def _measured(folder: str, suite: str, *seconds: int) -> tuple[float, int]:
-    """Megabytes and frames of a process of its own: what earlier benchmarks have used does not count."""
-    command = [sys.executable, "-m", "benchmarks.memory", folder, suite, *map(str, seconds)]
-    megabytes, frames = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return megabytes, frames
+def _in_own_process(folder: str, what: str, *seconds: int) -> Any:
+    """What a process prints that is started by this small one: the peak of a process begins at that of its parent."""
+    command = [sys.executable, "-m", "benchmarks.memory", folder, what, *map(str, seconds)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def _collect(folder: Path) -> None:
+    """Frames of the long walk."""
+    collected = collect(
+        "loopnav",
+        folder / "data",
+        settlements=1,
+        ranges=(RADIUS,),
+        types=("ABA",),
+        per_combination=1,
+        seed=5,
+        size=SIZE,
+    )
+    collect(
+        "mind",
+        folder / "minutes",
+        mem=1,
+        train=0,
+        action_space=0,
+        mirror=0,
+        perspectives=("1st",),
+        frames=HORIZONS_S[-1] * 24 * 3 // 2,
+        size=SMALL,
+    )
+    print(json.dumps(collected.frames))
 
 
 def _measure(folder: Path, suite: str, *seconds: str) -> None:
+    """Megabytes and frames of a task."""
     import resource
 
     data, out = folder / ("minutes" if seconds else "data"), folder / "-".join(("out", *seconds))
@@ -79,4 +85,8 @@ def _measure(folder: Path, suite: str, *seconds: str) -> None:
 
 
 if __name__ == "__main__":
-    _measure(Path(sys.argv[1]), *sys.argv[2:])
+    place, what, *more = sys.argv[1:]
+    if what == "collect":
+        _collect(Path(place))
+    else:
+        _measure(Path(place), what, *more)

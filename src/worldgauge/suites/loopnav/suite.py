@@ -26,6 +26,7 @@ class LoopNav(Suite):
     Settings = LoopNavSettings
     references = (
         "truth",
+        "tiny",
         "hedge",
         "freeze",
         "noise",
@@ -36,6 +37,8 @@ class LoopNav(Suite):
         "memory-plane",
         "drift",
     )
+    default_references = ("tiny",)
+    """A small learned model, so that no table holds made-up rows alone."""
     floor_references = ("hedge", "freeze", "noise", "mean", "replay", "forgetful")
     claims_memory = True
     claim = "redraws the place it has seen"
@@ -74,7 +77,7 @@ class LoopNav(Suite):
         if full:
             options = {"settlements": 2, "ranges": (5, 15), "per_combination": 1, "size": (256, 144)}
             return DemoSet(place, question, options, cls.references, core_seconds=300, megabytes=300)
-        return DemoSet(place, question, options, ("truth", "memory", "forgetful"), core_seconds=70)
+        return DemoSet(place, question, options, ("truth", "memory", "tiny", "forgetful"), core_seconds=75)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per recorded loop; invalid recordings become skipped tasks with the reason."""

@@ -35,15 +35,16 @@ class Mind(Suite):
         "memory-plane",
         "render",
         "drift",
+        "tiny",
         "hedge",
         "forgetful",
         "freeze",
         "mean",
         "noise",
     )
-    default_references = ("reencoded", "late", "hedge", "freeze", "mean")
-    """A file of the truth, the truth a frame late, the last picture turned, the same still, and an average: what every
-    row is compared with."""
+    default_references = ("reencoded", "late", "tiny", "hedge", "freeze", "mean")
+    """A file of the truth, the truth a frame late, a small learned model, the last picture turned, the same still, and
+    an average: what every row is compared with."""
     floor_references = ("hedge", "forgetful", "freeze", "mean", "noise")
     claims_memory = True
     claim = "keeps what it has seen"
@@ -90,7 +91,7 @@ class Mind(Suite):
         others = {"action_space": 0, "mirror": 0, "train": 0}
         options = {**others, "mem": 8, "perspectives": ("1st",), "frames": 48, "size": (192, 108)}
         settings = {"tests": "mem", "poses": "exact"}
-        return DemoSet(place, question, options, ("truth", "memory", "forgetful"), settings, core_seconds=50)
+        return DemoSet(place, question, options, ("truth", "memory", "tiny", "forgetful"), settings, core_seconds=55)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per clip or mirrored path; faulty ones become tasks that fail with the reason.
