@@ -130,11 +130,11 @@ def test_actions_of_another_family_are_not_applicable(causal: Path) -> None:
 
 
 def test_files_that_are_not_what_they_should_be_are_told(causal: Path, tmp_path: Path) -> None:
-    """A thousand damaged checkpoints, cut, changed, renamed: an error of ours each time, or the same shapes."""
+    """Four hundred damaged checkpoints, cut, changed, renamed: an error of ours each time, or the same shapes."""
     weights, config = (causal / "model.safetensors").read_bytes(), (causal / "config.json").read_text()
     rng = np.random.default_rng(0)
     told, fine = json.loads(config), 0
-    for number in range(1000):
+    for number in range(400):
         data, text = bytearray(weights), config
         kind = number % 5
         if kind == 0:
@@ -157,4 +157,4 @@ def test_files_that_are_not_what_they_should_be_are_told(causal: Path, tmp_path:
         with suppress(WorldgaugeError):
             Trained(str(tmp_path))
             fine += 1
-    assert fine < 300
+    assert fine < 120

@@ -206,7 +206,7 @@ def test_a_student_that_collapses_is_stopped_and_its_best_weights_are_kept(
     monkeypatch.setattr(distil, "EVERY", 1)
     recipe = changed(TINY, {"stage": "distil", "steps": 60, "learning_rate": 0.9, "average": 0.0, "clip_norm": 100})
     folder = train(recipe, material, tmp_path, parent=init)
-    rows = [loads(line) for line in (folder / loop.LOG).read_text().splitlines()]
+    rows = [loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     (stopped,) = [row for row in rows if "stopped" in row]
     assert stopped["step"] < 60
     assert stopped["stopped"].startswith("the student")
