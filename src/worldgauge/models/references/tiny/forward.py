@@ -117,8 +117,8 @@ def _drawn(out: Array, newest: Array, k: int) -> Array:
     _, h, w = newest.shape
     plain, motion = out[: 12 * k], out[12 * k :]
     residual = plain.reshape(3 * k, 2, 2, h // 2, w // 2).transpose(0, 3, 1, 4, 2).reshape(k, 3, h, w)
-    moves: Array = _doubled(h // 2) @ motion @ _doubled(w // 2).T
-    flow = (FLOW_SCALE * moves.reshape(k, 3, h, w)[:, :2]).astype(np.float32)
+    moves = np.asarray(_doubled(h // 2) @ motion @ _doubled(w // 2).T, np.float32)
+    flow = np.float32(FLOW_SCALE) * moves.reshape(k, 3, h, w)[:, :2]
     return moved(newest, flow) + residual
 
 
