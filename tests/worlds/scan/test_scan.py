@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import math
 import os
 import shutil
 from pathlib import Path
@@ -8,15 +10,18 @@ import numpy as np
 import pytest
 
 from support.glb import TRIANGLE, Glb
+from support.places import TESTS
 from support.scan_room import CATEGORIES, example_boxes, write_example
 from worldgauge.core.errors import UnknownNameError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.camera import BoxScene, render
 from worldgauge.worlds.scan import Scan, checking, prepared, sources
+from worldgauge.worlds.scan.mesh import ours
 from worldgauge.worlds.scan.prepared import Reading
 from worldgauge.worlds.walking.geodesic import Geodesic
 
+VECTORS = TESTS / "vectors" / "scan"
 EXAMPLE = Path(sources.__file__).parent / "examples" / "room.glb"
 
 
@@ -158,3 +163,40 @@ def test_a_scan_without_its_textures_is_not_used(tmp_path: Path) -> None:
     sources.add("data", tmp_path / "data")
     with pytest.raises(WorldError, match=r"100% of it has no texture; .*images\[0\]"):
         Scan("data/bare")
+
+
+def test_a_published_floor_must_lie_on_the_scan(tmp_path: Path) -> None:
+    held = json.loads((VECTORS / "two_storeys.json").read_text())
+    made = Glb()
+    indices = made.array(np.array(held["triangles"]).ravel(), "u4")
+    made.mesh({"attributes": {"POSITION": made.array(held["vertices"])}, "indices": indices})
+    (tmp_path / "house.glb").write_bytes(made.bytes())
+    navmesh = VECTORS / "two_storeys.navmesh"
+    house = Scan.of_file(tmp_path / "house.glb", Reading(), navmesh)
+    found = checking.look_over(house)
+    assert found.ok, found.problems
+    assert found.facts["navmesh_m2"] == 124.7
+    assert len(found.facts["storeys_m"]) == 2
+    wrong = checking.look_over(Scan.of_file(EXAMPLE, Reading(), navmesh))
+    assert any("another scene" in line for line in wrong.problems)
+
+
+def test_the_found_floor_gives_about_the_distances_of_the_published_one(tmp_path: Path) -> None:
+    held = json.loads((VECTORS / "two_storeys.json").read_text())
+    made = Glb()
+    indices = made.array(np.array(held["triangles"]).ravel(), "u4")
+    made.mesh({"attributes": {"POSITION": made.array(held["vertices"])}, "indices": indices})
+    (tmp_path / "house.glb").write_bytes(made.bytes())
+    house = Scan.of_file(tmp_path / "house.glb", Reading())
+    ratios = []
+    for storey, level in enumerate(house.heightfield.storeys):
+        geodesic = Geodesic(house.heightfield.floor(storey))
+        for case in held["paths"]:
+            a, b = (ours(np.array([case[end]]), "y")[0] for end in ("start", "end"))
+            near = abs(a[2] - level) < 0.5 and abs(b[2] - level) < 0.5
+            if case["geodesic"] is None or not near or case["geodesic"] < 1.0:
+                continue
+            if math.isfinite(found := geodesic.distance(a[:2], b[:2])):
+                ratios.append(found / case["geodesic"])
+    assert len(ratios) > 10
+    assert abs(float(np.median(ratios)) - 1) < 0.02

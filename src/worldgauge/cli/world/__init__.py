@@ -193,9 +193,11 @@ def _opened(scan: str, up: str | None, scale: float, two_sided: bool) -> Scan:
 
     path, way = Path(scan), _up(up)
     if path.suffix.lower() in (".glb", ".gltf", ".ply"):
-        return Scan.of_file(path, Reading(way or ("z" if path.suffix.lower() == ".ply" else "y"), scale, two_sided))
+        reading = Reading(way or ("z" if path.suffix.lower() == ".ply" else "y"), scale, two_sided)
+        beside = path.with_suffix(".navmesh")
+        return Scan.of_file(path, reading, beside if beside.is_file() else None)
     found = sources.scene(scan)
-    return Scan.of_file(found.geometry, Reading(way or found.up, scale, two_sided))
+    return Scan.of_file(found.geometry, Reading(way or found.up, scale, two_sided), found.navmesh)
 
 
 def _up(given: str | None) -> Any:

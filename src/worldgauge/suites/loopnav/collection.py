@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -36,6 +37,7 @@ from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.servers.java import address
 from worldgauge.worlds.minecraft.viewer import MOST_PIXELS
+from worldgauge.worlds.scan.sources import chosen
 from worldgauge.worlds.voxel.eye import VERTICAL_FOV_DEG
 from worldgauge.worlds.voxel.world import KINDS
 from worldgauge.worlds.walking.floor import check_walkable
@@ -100,6 +102,11 @@ class LoopNavOptions:
         'With --world minecraft, how frames are drawn: "ours" (the default), "viewer" (the published renderer) or '
         '"released" (the same, with its missing stairs).',
     )
+    scenes: str | None = option(
+        None,
+        "With --world scan: registered folders or keys of scenes, separated by commas (worldgauge world list). Each "
+        "is one world; --settlements is not asked.",
+    )
 
     @property
     def game(self) -> Game | None:
@@ -142,6 +149,8 @@ class LoopNavCollection(Collection):
         """
         options = self.options
         check_walkable(options.world)
+        if (options.world == "scan") != (options.scenes is not None):
+            raise UsageError("--world scan and --scenes go together: folders or keys of worldgauge world list")
         game = options.game
         if game is None:
             return
@@ -162,6 +171,8 @@ class LoopNavCollection(Collection):
         """
         options, game = self.options, self.options.game
         world = {} if options.world in ("voxel", "minecraft") else {"world": options.world}
+        if options.scenes is not None:
+            world["scenes"] = ",".join(self._scenes)
         return {
             **world,
             **({"no_look_around": True} if options.no_look_around else {}),
@@ -317,12 +328,22 @@ class LoopNavCollection(Collection):
         """Video and records."""
         return self.out / f"{item.id}.avi", self.out / f"{item.id}.json"
 
+    @cached_property
+    def _scenes(self) -> tuple[str, ...]:
+        """Keys of the scans that are walked in."""
+        keys = chosen(self.options.scenes or "")
+        if len(keys) > _MAX_SETTLEMENTS:
+            raise UsageError(f"--scenes names {len(keys)} scans; a collection holds up to {_MAX_SETTLEMENTS}")
+        return keys
+
     def _locations(self) -> list[tuple[int, str, str]]:
         """Number, name and kind of every place; the number of one on a server does not depend on the others named."""
         game = self.options.game
         if game is not None and game.places:
             named = [place_of(text) for text in game.places]
             return [(crc32(place.name.encode()), place.name, place.kind) for place in named]
+        if self.options.world == "scan":
+            return [(number, key.replace("/", "_"), key) for number, key in enumerate(self._scenes)]
         if self.options.world not in ("voxel", "minecraft"):
             return [(number, f"{self.options.world}_{number + 1}", "") for number in range(self.options.settlements)]
         kinds = [KINDS[settlement % len(KINDS)] for settlement in range(self.options.settlements)]

@@ -16,6 +16,7 @@ from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
     from worldgauge.worlds.scan.floors.heightfield import Heightfield
+    from worldgauge.worlds.scan.floors.navmesh import NavMesh
     from worldgauge.worlds.scan.prepared import Prepared, Reading
 
 MOST_UNREAD = 0.05
@@ -42,18 +43,19 @@ class Scan:
         from worldgauge.worlds.scan.prepared import Reading
 
         found = sources.scene(scene)
-        self._open(scene, found.geometry, Reading(found.up), storey)
+        self._open(scene, found.geometry, Reading(found.up), storey, found.navmesh)
         if self.prepared.unread > MOST_UNREAD:
             why = next((note for note in self.prepared.notes if "magenta" in note), "")
             raise WorldError(f"scene '{scene}': {self.prepared.unread:.0%} of it has no texture; {why}")
 
     @classmethod
-    def of_file(cls, path: Path, reading: Reading) -> Scan:
+    def of_file(cls, path: Path, reading: Reading, navmesh: Path | None = None) -> Scan:
         """A file that is in no registered folder, for a look at it.
 
         Args:
             path: The file.
             reading: How it is read.
+            navmesh: Its published floor.
 
         Returns:
             The scan; its facts name no scene that could be opened again.
@@ -63,13 +65,13 @@ class Scan:
             DataError: It is damaged.
         """
         scan = cls.__new__(cls)
-        scan._open(path.name, path, reading, None)
+        scan._open(path.name, path, reading, None, navmesh)
         return scan
 
-    def _open(self, key: str, path: Path, reading: Reading, storey: int | None) -> None:
+    def _open(self, key: str, path: Path, reading: Reading, storey: int | None, navmesh: Path | None = None) -> None:
         from worldgauge.worlds.scan.prepared import prepare
 
-        self.key, self.storey, self.reading = key, storey, reading
+        self.key, self.storey, self.reading, self._navmesh = key, storey, reading, navmesh
         self.prepared: Prepared = prepare(path, reading)
         self.categories: tuple[str, ...] = self.prepared.categories
 
@@ -90,6 +92,17 @@ class Scan:
         from worldgauge.worlds.scan.floors.heightfield import heightfield_of
 
         return heightfield_of(self.prepared.scene.corners)
+
+    @cached_property
+    def navmesh(self) -> NavMesh | None:
+        """The published floor; None where none lies beside the file.
+
+        Raises:
+            DataError: It is damaged.
+        """
+        from worldgauge.worlds.scan.floors.navmesh import NavMesh
+
+        return None if self._navmesh is None else NavMesh.read(self._navmesh)
 
     @cached_property
     def floor(self) -> FloorPlan:

@@ -12,8 +12,8 @@ from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.core.image import Image
 from worldgauge.worlds.scan import MOST_UNREAD, Scan
-from worldgauge.worlds.scan.floors.heightfield import LEAST_M2, Heightfield, heightfield_of
-from worldgauge.worlds.scan.mesh import Up
+from worldgauge.worlds.scan.floors.heightfield import CELL_M, LEAST_M2, Heightfield, heightfield_of
+from worldgauge.worlds.scan.mesh import Up, ours
 
 VIEWS = 50
 """Views by which holes are counted."""
@@ -22,6 +22,8 @@ _OTHER_AXIS = 1.7
 """How much more floor another axis must give to be proposed."""
 _HOLES = 0.2
 _EYE_M = 1.0
+_OFF_M, _OFF = 0.5, 0.05
+"""How far corners of a navmesh may lie off the mesh, and how many of them farther."""
 _SCALES = ((0.001, "millimetres"), (0.01, "centimetres"), (0.0254, "inches"))
 
 
@@ -81,6 +83,7 @@ def look_over(scan: Scan) -> Findings:
         found.problems.append(str(error))
         return found
     _check_floor(found, fields, scene.corners, scan.reading.up)
+    _check_navmesh(found, scan)
     if fields.storeys:
         _check_views(found, scan)
     return found
@@ -180,6 +183,34 @@ def _check_floor(found: Findings, fields: Heightfield, corners: NDArray[np.float
     if area > _OTHER_AXIS * max(fields.area_m2, LEAST_M2):
         line = f"another axis may be up: {area:.0f} m² of floor instead of {fields.area_m2:.0f} with --up {other}"
         (found.hints if fields.storeys else found.problems).append(line)
+
+
+def _check_navmesh(found: Findings, scan: Scan) -> None:
+    """Whether the published floor lies on what can be stood on in the mesh."""
+    from scipy.spatial import cKDTree
+
+    try:
+        navmesh = scan.navmesh
+    except WorldgaugeError as error:
+        found.problems.append(str(error))
+        return
+    if navmesh is None:
+        found.hints.append(
+            "no floor is published for it; its own is found in the mesh, and results on it are not comparable"
+        )
+        return
+    found.facts["navmesh_m2"] = round(navmesh.area_m2, 1)
+    fields = scan.heightfield
+    if not len(fields.cell):
+        return
+    at = np.stack(np.divmod(fields.cell, fields.shape[1]), -1) * CELL_M + fields.origin + CELL_M / 2
+    stood = cKDTree(np.column_stack([at, fields.height_m]))
+    corners = np.array([corner for polygon in navmesh.polygons for corner in polygon.corners])
+    away, _ = stood.query(ours(corners, "y"))
+    if (share := float((away > _OFF_M).mean())) > _OFF:
+        found.problems.append(
+            f"{share:.0%} of its navmesh lies over {_OFF_M} m off the mesh: it is of another scene, or --up is wrong"
+        )
 
 
 def _area_read(corners: NDArray[np.float32], up: Up) -> float:

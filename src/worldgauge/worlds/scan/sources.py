@@ -149,6 +149,34 @@ def scene(key: str) -> SceneFiles:
     raise WorldError(f"scene '{key[:80]}' is not in {source.folder}; see: worldgauge world list")
 
 
+def chosen(text: str) -> tuple[str, ...]:
+    """Keys that a list of scenes names, in its order, each once.
+
+    Args:
+        text: Keys, or names of folders for all their scenes, separated by commas.
+
+    Returns:
+        The keys.
+
+    Raises:
+        UnknownNameError: No folder of a name is registered.
+        WorldError: A scene is not there.
+        UsageError: The list is empty.
+    """
+    known = sources()
+    keys: dict[str, None] = {}
+    for name in (one.strip() for one in text.split(",") if one.strip()):
+        if "/" in name:
+            keys[scene(name).key] = None
+        elif name in known:
+            keys |= dict.fromkeys(one.key for one in scenes_of(known[name]))
+        else:
+            raise UnknownNameError("folder of scans", name, known)
+    if not keys:
+        raise UsageError(f"no scenes are named in '{text[:40]}'; give folders or keys: worldgauge world list")
+    return tuple(keys)
+
+
 def _source(name: str, folder: Path, kind: str | None, up: Up | None) -> Source:
     check_name(name, "name of a folder of scans")
     if not folder.is_dir():

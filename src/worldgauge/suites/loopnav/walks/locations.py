@@ -33,6 +33,7 @@ from worldgauge.worlds.minecraft.places import Place
 from worldgauge.worlds.minecraft.servers.java import JavaServer, address
 from worldgauge.worlds.minecraft.servers.server import JsServer, Online
 from worldgauge.worlds.minecraft.viewer import Viewer
+from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.walking.floor import build_walkable
 from worldgauge.worlds.walking.sampling import released_ground
@@ -117,7 +118,7 @@ def open_location(out: Path, location: str, world: str, kind: str, seed: int, ga
         out: Folder of the collection.
         location: Its name; with a server one of the game's places.
         world: Registered name of the world.
-        kind: Kind of a settlement.
+        kind: Kind of a settlement, or key of a scan.
         seed: Seed of the world.
         game: How the real game is used, if it is.
 
@@ -132,7 +133,7 @@ def open_location(out: Path, location: str, world: str, kind: str, seed: int, ga
         _open.pop(mode)[1].closing.close()
     with ExitStack() as stack:
         if game is None:
-            opened = _embedded(kind, seed) if world == "voxel" else _on_floor(world, seed)
+            opened = _embedded(kind, seed) if world == "voxel" else _on_floor(world, kind, seed)
         elif game.mode == "java":
             opened = _on_server(out, game.place(location), game, stack)
         else:
@@ -171,7 +172,10 @@ def _embedded(kind: str, seed: int) -> Location:
     return Location(VoxelSite(world.voxels), world, world.facts, seed)
 
 
-def _on_floor(name: str, seed: int) -> Location:
+def _on_floor(name: str, scene: str, seed: int) -> Location:
+    if name == "scan":
+        scan = Scan(scene)
+        return Location(FloorSite(scan.floor, f"scene '{scene}'", seed), scan, scan.facts, None)
     world = build_walkable(name, seed)
     return Location(FloorSite(world.floor, f"world '{name}' (seed {seed})", seed), world, world.facts, seed)
 
