@@ -260,3 +260,11 @@ def test_settings_of_references_are_checked_when_they_are_made() -> None:
         resolve_subject("drift?step_m=abc")
     with pytest.raises(UsageError, match=r"^model 'memory': stride must be a whole number, got 1.5$"):
         resolve_subject("memory?stride=1.5")
+
+
+def test_a_short_form_is_a_setting() -> None:
+    assert parse_subject("trained:ckpt/tiny?steps=2") == ("trained", {"folder": "ckpt/tiny", "steps": 2})
+    assert parse_subject("trained?folder=ckpt") == ("trained", {"folder": "ckpt"})
+    assert parse_subject("freeze:Class") == ("freeze:Class", {})  # a module, for freeze has no short form
+    with pytest.raises(UsageError, match="folder is given twice"):
+        parse_subject("trained:a?folder=b")

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worldgauge.core.actions import LOOP_WALK, Actions
-from worldgauge.core.episode import Episode, WorldFacts
+from worldgauge.core.actions import LOOP_WALK, Actions, path_moves
+from worldgauge.core.episode import Context, Episode, WorldFacts
 from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera
+from worldgauge.core.model import RolloutRequest
 from worldgauge.core.video import Clip
 from worldgauge.nets.action_rows import mirror_of, row_width
 from worldgauge.nets.memory import memories
@@ -225,3 +226,22 @@ def test_damaged_checkpoints_are_told(damage: str, material: Material, tmp_path:
         config.write_text(config.read_text().replace('"past": 4', '"past": 6'))
     with pytest.raises(DataError, match="safetensors"):
         Trained(str(folder))
+
+
+def test_a_checkpoint_of_camera_paths_is_driven_by_poses(tmp_path: Path) -> None:
+    poses = np.tile(np.eye(4), (24, 1, 1))
+    poses[:, :3, :3] = [[0, 0, 1], [-1, 0, 0], [0, -1, 0]]  # looks along x
+    poses[:, 0, 3] = np.arange(24) * 0.1
+    frames = np.random.default_rng(0).integers(0, 256, (24, 8, 16, 3), np.uint8)
+    camera = Camera.from_horizontal_fov(16, 8, 90)
+    one = TrainingClip("a", "s", "train", "d", Clip.from_array(frames, 25.0), path_moves(poses), poses, camera)
+    ready = cached_clips([one], TINY.size, tmp_path / "cache").clips
+    space = one.actions.space
+    paths = Material(ready, (space.name,), row_width(space), mirror_of(space), 25.0, space)
+    model = Trained(str(train(changed(TINY, {"steps": 2}), paths, tmp_path / "out")))
+    assert (model.spec.control, model.spec.view, model.spec.action_spaces) == ("camera", "perspective", None)
+    context = Context(one.frames[:6], poses[:6], one.actions[:5], camera)
+    drawn = np.concatenate(list(model.rollout(RolloutRequest(context, 5, 0, poses=poses[6:11]))))
+    assert drawn.shape == (5, 8, 16, 3)
+    with pytest.raises(DataError, match="frames need"):
+        TrainingClip("a", "s", "train", "d", one.frames, one.actions[:3], poses, camera)

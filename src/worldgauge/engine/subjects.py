@@ -208,7 +208,8 @@ def live_entry(model: WorldModel | Agent, kind: SubjectKind = "model") -> Subjec
 def parse_subject(text: str) -> tuple[str, dict[str, Any]]:
     """Split "target?name=value&name=value" into target and settings.
 
-    The text of a served model stays whole: its server reads the settings.
+    A registered model whose `short_form` names a setting is also written "name:value": "trained:ckpt/tiny" is
+    "trained?folder=ckpt/tiny". The text of a served model stays whole: its server reads the settings.
 
     Args:
         text: Text that names a subject.
@@ -223,9 +224,18 @@ def parse_subject(text: str) -> tuple[str, dict[str, Any]]:
         return text, {}
     target, _, query = text.partition("?")
     try:
-        return target, settings_of(query)
+        settings = settings_of(query)
     except ValueError as error:
         raise UsageError(f"'{text}': {error}") from None
+    name, colon, value = target.partition(":")
+    if not (colon and value and name.isidentifier() and name in models):
+        return target, settings
+    setting = models.entry(name).facts.get("short_form")
+    if setting is None:
+        return target, settings
+    if setting in settings:
+        raise UsageError(f"'{text}': {setting} is given twice; after '{name}:' stands one already")
+    return name, {setting: value, **settings}
 
 
 def split_calibration(text: str) -> tuple[str, str | None]:

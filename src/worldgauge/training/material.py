@@ -10,6 +10,8 @@ import numpy as np
 
 from worldgauge.core.actions import ActionSpace, Motion
 from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import Panorama
+from worldgauge.core.model import View
 from worldgauge.nets.action_rows import Rows, mirror_of, row_width
 from worldgauge.training.cache import Cached, CachedClip, cached_clips
 from worldgauge.training.clip import DamagedClip, FoundClips, read_clips
@@ -32,6 +34,7 @@ class Material:
         mirror: What a mirror makes of a row. None where nothing is mirrored.
         fps: Frames a second; None where clips differ.
         space: An action space of theirs.
+        view: "perspective", or "panorama" where all frames are equirectangular.
         ring: Walks that are drawn while training.
         damaged: Clips that are left out.
     """
@@ -42,6 +45,7 @@ class Material:
     mirror: Rows | None
     fps: float | None
     space: ActionSpace
+    view: View = "perspective"
     ring: WalkRing | None = None
     damaged: Sequence[DamagedClip] = ()
 
@@ -152,6 +156,9 @@ def read_material(
     if found.clips:
         ready = cached_clips(found.clips, recipe.size, cache, told=recipe.told, workers=workers, progress=progress)
     names = {space.name for space in spaces} | set(ring.source.space_names if ring else ())
+    views = {"panorama" if isinstance(one.camera, Panorama) else "perspective" for one in found.clips}
+    if len(views | ({"perspective"} if ring else set())) > 1:
+        raise UsageError("some clips are panoramas and some are not; train on one kind")
     space = min(spaces, key=lambda one: one.name)
     return Material(
         ready.clips,
@@ -160,6 +167,7 @@ def read_material(
         mirror_of(space, recipe.told) if _moves_camera(space) else None,
         rates[0] if len(rates) == 1 else None,
         space,
+        "panorama" if views == {"panorama"} else "perspective",
         ring,
         (*found.damaged, *ready.damaged),
     )

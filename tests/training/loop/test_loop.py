@@ -199,7 +199,7 @@ def test_walks_are_trained_on_alike_by_any_workers_and_prove_their_scenes(tmp_pa
     def drawn(workers: int) -> Material:
         ring = WalkRing("walks?families=urban&frames=12", 0, recipe.size, workers=workers, frames=48, renewed=1.0)
         space = ring.source.space
-        return Material([], ring.source.space_names, row_width(space), mirror_of(space), 24.0, space, ring)
+        return Material([], ring.source.space_names, row_width(space), mirror_of(space), 24.0, space, ring=ring)
 
     alone = train(recipe, drawn(0), tmp_path / "alone")
     train(changed(recipe, {}), drawn(0), tmp_path / "again", minutes=1e-9)

@@ -81,7 +81,7 @@ def train(
 ) -> None:
     """Train a world model on recorded walks. A training that was stopped goes on, to the same weights.
 
-    Use it with any command: --model "trained?folder=OUT".
+    Use it with any command: --model trained:OUT.
     """
     if context.invoked_subcommand is not None:
         return
@@ -139,7 +139,7 @@ def train(
     if not dry_run:
         for name, text in table_of_last(out):
             print_text(f"{name} {text}")
-        print_text(f"{out}\nnext: worldgauge check-model --model 'trained?folder={out}'")
+        print_text(f"{out}\nnext: worldgauge check-model --model trained:{out}")
 
 
 @app.command(epilog="Example: worldgauge train cache --recipe mind-tiny --data mind=data")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from worldgauge.core.actions import motions
+from worldgauge.core.actions import motions, path_moves
 from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableError, UnknownNameError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.io import digest_of_file, read_json_object
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from worldgauge.nets.drawing import Question, Sampling
 
 
-@models.register("trained")
+@models.register("trained", short_form="folder")
 class Trained:
     """A network of `worldgauge train`, which draws a step of frames at a time from its own last ones.
+
+    "trained:FOLDER" is short for "trained?folder=FOLDER".
 
     Args:
         folder: Folder of the checkpoint.
@@ -94,13 +96,16 @@ class Trained:
         try:
             self._told: Told = config["told"]
             is_free = self._told == "motion"
+            follows_path = config.get("control", "actions") == "camera"
             self.spec = ModelSpec(
                 f"trained-{place.resolve().name}",
+                control="camera" if follows_path else "actions",
+                view=config.get("view", "perspective"),
                 frame_size=tuple(config["size"]),
                 fps=None if is_free else config["fps"],
                 max_context=self._drawing.most or None,
                 chunk=self._drawing.chunk,
-                action_spaces=None if is_free else tuple(config["action_spaces"]),
+                action_spaces=None if is_free or follows_path else tuple(config["action_spaces"]),
                 settings=told,
             )
         except (KeyError, TypeError, UsageError) as error:
@@ -149,8 +154,12 @@ class Trained:
     def _question(self, request: RolloutRequest) -> Question:
         from worldgauge.nets.drawing import Question
 
-        assert request.actions is not None
         future, past, camera = request.actions, request.context.actions, request.context.camera
+        if self.spec.control == "camera":
+            assert request.poses is not None
+            seen = request.context.poses
+            future, past = path_moves(np.concatenate([seen[-1:], request.poses])), path_moves(seen)
+        assert future is not None
         if row_width(future.space, self._told) != self._drawing.net.shape.columns:
             raise NotApplicableError(
                 f"'{self.spec.name}' was trained on actions of {', '.join(self.spec.action_spaces or ())}, "

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from worldgauge.core.actions import CAMERA_MOTION
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.architectures import Network, Window, architectures
@@ -380,6 +381,8 @@ def _write_checkpoint(
         "size": list(recipe.size),
         "fps": material.fps,
         "action_spaces": list(material.spaces),
+        "control": "camera" if material.spaces == (CAMERA_MOTION.name,) else "actions",
+        "view": material.view,
         "torch": torch.__version__,
     }
     write_file(out / CONFIG, dumps(config, indent=2))

@@ -1,0 +1,148 @@
+"""What cannot be trained is one line, before anything is done."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.commands import command
+from worldgauge.core.actions import LOOP_WALK, Actions
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.geometry import Camera
+from worldgauge.core.video import Clip
+from worldgauge.training.clip import Split, TrainingClip, training_sources
+from worldgauge.worlds.walking.primitives import NAV_STEPS
+
+RECIPE = """
+size = [16, 8]
+frames = 2
+past = 4
+channels = [8]
+batch = 2
+steps = 2
+"""
+SPACES = {"loops": LOOP_WALK, "steps": NAV_STEPS}
+
+
+@training_sources.register("loops-or-steps")
+def made_up(folder: Path, split: Split) -> Iterator[TrainingClip]:
+    """Clips of noise: FOLDER/SPACE-SPLIT-FIRST-COUNT-FRAMES."""
+    kind, own, first, count, frames = folder.name.split("-")
+    space = SPACES[kind]
+    for number in range(int(first), int(first) + int(count)) if own == split else ():
+        rng = np.random.default_rng(number)
+        clip = Clip.from_array(rng.integers(0, 256, (int(frames), 16, 32, 3), np.uint8), 20.0)
+        actions = Actions(space, rng.random((int(frames) - 1, len(space)), np.float32))
+        poses, camera = np.tile(np.eye(4), (int(frames), 1, 1)), Camera.from_horizontal_fov(32, 16, 90)
+        world = WorldFacts("made-up", {"seed": number})
+        yield TrainingClip(
+            f"{number}", "made-up", split, folder.name + str(number), clip, actions, poses, camera, world=world
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.toml").write_text(RECIPE)
+    for name in (
+        "loops-train-0-4-30",
+        "loops-val-9-2-30",
+        "loops-test-0-2-30",
+        "steps-train-0-2-30",
+        "loops-train-50-2-6",
+    ):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def train(place: Path, *more: str, data: str = "loops-train-0-4-30") -> tuple[int, str]:
+    given = ["--recipe", "tiny.toml", "--data", f"loops-or-steps={data}", "--out", "out", "--cache", "cache", *more]
+    done = command(place, "train", *given)
+    return done.returncode, done.stderr + done.stdout
+
+
+def refused(place: Path, *more: str, data: str = "loops-train-0-4-30") -> str:
+    code, said = train(place, *more, data=data)
+    assert code == 2, said
+    (line,) = [line for line in said.splitlines() if line.startswith("error:")]
+    assert not (place / "out" / "model.safetensors").exists()
+    return line
+
+
+def test_what_needs_no_torch_is_told_without_it(place: Path) -> None:
+    cache = ("train", "cache", "--recipe", "tiny.toml", "--cache", "cache")
+    data = ("--data", "loops-or-steps=loops-train-0-4-30")
+    done = command(place, *cache, *data)
+    assert "4 clips, 120 frames of 16x8" in done.stdout
+    for words, said in (
+        (("--data", "loops-or-steps=loops-test-0-2-30"), "only test parts; worldgauge collect"),
+        (("--data", "loops-or-steps=nowhere"), "no such folder"),
+        (("--data", "loop-or-step=nowhere"), "Did you mean 'loops-or-steps'?"),
+        (("--data", "walkz"), "Did you mean 'walks'?"),
+        ((), "there is nothing to train on"),
+        (
+            ("--data", "loops-or-steps=loops-train-0-4-30", "--data", "loops-or-steps=steps-train-0-2-30"),
+            "2 kinds of actions",
+        ),
+        ((*data, "--set", "size=[17, 8]"), "(16, 8)"),
+        ((*data, "--set", "stepz=3"), "Did you mean 'steps'?"),
+    ):
+        done = command(place, *cache, *words)
+        assert done.returncode == 2, words
+        assert said in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+    done = command(place, "train", "inspect", place)
+    assert (done.returncode, "config.json" in done.stderr) == (2, True)
+
+
+def test_without_the_extra_the_line_to_install_it_is_told(place: Path) -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        assert "worldgauge[train]" in refused(place)
+    else:
+        pytest.skip("torch is here")
+
+
+@pytest.fixture
+def torch() -> None:
+    pytest.importorskip("torch")
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_training_by_the_command_and_what_it_says(place: Path) -> None:
+    code, said = train(place, "--dry-run")
+    assert code == 0
+    assert "4 clips, 120 frames: 92 windows of 8 frames, 2 steps of 2" in said
+    assert "GFLOP" in said
+    assert not (place / "out").exists()
+    validated = "--validate", "loops-or-steps=loops-val-9-2-30"
+    code, said = train(place, *validated, "--steps", "3", "--seed", "4")
+    assert code == 0
+    assert "freeze_mse_1s" in said
+    done = command(place, "train", "inspect", "out")
+    assert "3 of 3 steps" in done.stdout
+    assert "4 scenes" in done.stdout
+    assert "3, not 5" in refused_with(place, *validated, "--steps", "5", "--seed", "4")
+
+
+def refused_with(place: Path, *more: str) -> str:
+    code, said = train(place, *more)
+    assert code == 2
+    return said
+
+
+@pytest.mark.usefixtures("torch")
+def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
+    assert "here are: cpu" in refused(place, "--device", "cuda:77")
+    assert "float32" in refused(place, "--precision", "float16")
+    assert "--minutes" in refused(place, "--final")
+    assert "Did you mean 'trackio'" in refused(place, "--log", "trackoi")
+    assert "9 clips are asked for, there are 4" in refused(place, "--clips", "9")
+    assert "windows need 8" in refused(place, data="loops-train-50-2-6")
+    assert "begins from a checkpoint" in refused(place, "--stage", "distil")
+    assert "2 of its 2 scenes are also trained on" in refused(place, "--validate", "loops-or-steps=loops-test-0-2-30")
+    assert "another kind" in refused(place, "--validate", "loops-or-steps=steps-train-0-2-30")
+    assert "no such folder" in refused(place, "--validate", "loops-or-steps=nowhere")
+    overlap = ("--validate", "loops-or-steps=loops-test-0-2-30", "--allow-overlap")
+    assert train(place, *overlap)[0] == 0
