@@ -25,6 +25,7 @@ from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.engine.suite.speed import speed_table
 from worldgauge.metrics import metric_bounds
+from worldgauge.report.charts.curves import SeriesStyle
 from worldgauge.report.compare import Comparison, compare
 from worldgauge.report.evidence import ComparedRun, Evidence
 from worldgauge.report.loading import load_evidence
@@ -33,6 +34,7 @@ from worldgauge.report.provenance import provenance
 from worldgauge.report.tables import COUNTS, view_table
 from worldgauge.report.wording import digits_for, direction, metric_name, number
 from worldgauge.tools.board.entries import Entries, Entry, open_set, read_entries
+from worldgauge.tools.board.many import MOST_BY_SIGN_FLIPS, compare_many
 from worldgauge.tools.bundle.archive import Archive
 
 INDEX, ABOUT = "index.html", "board.json"
@@ -103,10 +105,11 @@ def _write_set(entries: Sequence[Entry], site: Path) -> dict[str, Any]:
     rates = {row.label: row.cells[1].mean for row in speed.rows} if speed is not None else {}
     headline = made[0] if made else None
     compared = _compare(evidence, suite, headline, by_folder)
+    styles = assign_styles(evidence)
     rows = []
     for run in evidence.runs:
         entry = by_folder[run.directory]
-        _write_report(run, entry, evidence, [*made, *([speed] if speed is not None else [])], site)
+        _write_report(run, entry, evidence, styles, [*made, *([speed] if speed is not None else [])], site)
         rows.append(_row(run, entry, headline, compared, rates.get(run.label)))
     placed = {standing.label: at for at, standing in enumerate(compared.standings)} if compared else {}
     rows.sort(key=lambda row: (placed.get(row["label"], len(placed)), row["label"]))
@@ -114,6 +117,10 @@ def _write_set(entries: Sequence[Entry], site: Path) -> dict[str, Any]:
     names = [run.subject for run in evidence.runs]
     twins = sorted({name for name in names if names.count(name) > 1})
     notes = [f"{names.count(name)} results are named {name}; their roots tell them apart." for name in twins]
+    if len(rows) > MOST_BY_SIGN_FLIPS:
+        notes.append(
+            "Ranks and comparisons are by Student's paired test over clusters, as sign flips cannot order so many."
+        )
     if len({dumps(entry.facts.get("metrics", {})) for entry in entries}) > 1:
         notes.append("Not all were scored with the same versions of metrics: see their pages.")
     defaults = open_set(entries).__class__().settings
@@ -133,7 +140,7 @@ def _write_set(entries: Sequence[Entry], site: Path) -> dict[str, Any]:
         "rows": rows,
         "notes": notes + list(headline.notes if headline else ()),
         "pairs": _pairs(compared),
-        "can_order": compared is not None and compared.can_order,
+        "can_order": compared is not None and (compared.can_order or len(rows) > MOST_BY_SIGN_FLIPS),
     }
 
 
@@ -160,15 +167,15 @@ def _compare(
         again = by_folder[run.directory].again
         if again is not None and again["differs"]:
             flags[run.label] = DIFFERS
-    return compare(
-        evidence,
-        headline.metric,
-        higher=better != "lower",
-        bounds=metric_bounds(headline.metric),
-        flags=flags,
-        balanced=suite.balanced_by,
-        table=headline,
-    )
+    shared: dict[str, Any] = {
+        "higher": better != "lower",
+        "bounds": metric_bounds(headline.metric),
+        "flags": flags,
+        "balanced": suite.balanced_by,
+    }
+    if len(evidence.runs) > MOST_BY_SIGN_FLIPS:
+        return compare_many(evidence, headline.metric, **shared)
+    return compare(evidence, headline.metric, table=headline, **shared)
 
 
 def _pairs(compared: Comparison | None) -> str:
@@ -277,9 +284,15 @@ def _verified(entry: Entry) -> dict[str, str]:
     return {"word": "scored again" if again["tasks"] else "whole", "told": f"{told}."}
 
 
-def _write_report(run: ComparedRun, entry: Entry, evidence: Evidence, made: Sequence[Table], site: Path) -> None:
+def _write_report(
+    run: ComparedRun,
+    entry: Entry,
+    evidence: Evidence,
+    styles: Mapping[str, SeriesStyle],
+    made: Sequence[Table],
+    site: Path,
+) -> None:
     """The page of one result: its row of every table, what was verified, films, how it was made."""
-    styles = assign_styles(evidence)
     views = []
     for place, table in enumerate(made):
         rows = tuple(row for row in table.rows if row.label == run.label)
