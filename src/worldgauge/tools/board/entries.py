@@ -17,8 +17,8 @@ from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING
 from worldgauge.tools.bundle.archive import Archive
 from worldgauge.tools.bundle.bundle import About, write_bundles
-from worldgauge.tools.bundle.opened import open_bundle, open_plain_suite
-from worldgauge.tools.bundle.verify import Verification, verify
+from worldgauge.tools.bundle.opened import open_plain_suite
+from worldgauge.tools.bundle.verify import Verification, look_over
 
 VERIFIED = ".verified.json"
 """Ends the name of a file beside a bundle: what `worldgauge verify --json` has printed of it."""
@@ -99,9 +99,9 @@ def read_entries(folder: Path, scratch: Path) -> Entries:
         raise DataError(f"{folder}: cannot be listed ({error.strerror})") from error
     found = Entries()
     seen: dict[str, str] = {}
-    for path, bundle in _bundles(folder, paths, scratch, found):
+    for number, (path, bundle) in enumerate(_bundles(folder, paths, scratch, found)):
         try:
-            entry = _read(path, bundle, scratch)
+            entry = _read(path, bundle, scratch / str(number))
         except WorldgaugeError as error:
             found.left_out.append((path.name, str(error).replace(f"{bundle}: ", "")))
             continue
@@ -135,23 +135,20 @@ def _holds_runs(path: Path) -> bool:
     return (path / "run.json").exists() or any(path.glob("*/run.json"))
 
 
-def _read(path: Path, bundle: Path, scratch: Path) -> Entry:
-    found = verify(bundle)
-    if not found.ok:
+def _read(path: Path, bundle: Path, folder: Path) -> Entry:
+    with Archive(bundle) as archive:
+        found, opened = look_over(archive, folder)
+    if not found.ok or opened is None:
         first = next(check for check in found.checks if check.status == "violated")
         raise DataError(f"its {first.name} do not agree: {first.told}")
-    ident = found.root[:16]
-    with Archive(bundle) as archive:
-        opened = open_bundle(archive, scratch / ident)
-        open_plain_suite(opened.facts)
-        _check_about(opened.facts)
-        facts = dict(opened.facts)
-        # Their code is not here, and would not be run if it were.
-        facts["settings"] = {n: v for n, v in opened.facts["settings"].items() if n not in (SETTING, DIGEST)}
-        opened.folder.facts_path.write_text(dumps(facts))
-    return Entry(
-        ident, path, bundle, path.is_dir(), opened.folder, facts, opened.about, found, _looked_at(path, found.root)
-    )
+    open_plain_suite(opened.facts)
+    _check_about(opened.facts)
+    facts = dict(opened.facts)
+    # Their code is not here, and would not be run if it were.
+    facts["settings"] = {n: v for n, v in opened.facts["settings"].items() if n not in (SETTING, DIGEST)}
+    opened.folder.facts_path.write_text(dumps(facts))
+    again = _looked_at(path, found.root)
+    return Entry(found.root[:16], path, bundle, path.is_dir(), opened.folder, facts, opened.about, found, again)
 
 
 def _looked_at(path: Path, root: str) -> dict[str, Any] | None:

@@ -12,9 +12,12 @@ import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Template
 from markupsafe import Markup
 
 from worldgauge import __version__
@@ -301,27 +304,23 @@ def _write_report(
     alone = Evidence(evidence.suite, evidence.settings, (run,))
     shared, own = provenance(alone)
     films, more = _films(entry, site)
-    text = (
-        environment(__package__)
-        .get_template("entry.html.j2")
-        .render(
-            css=Markup(asset("page.css")),
-            own_css=Markup(_text("board.css")),
-            label=run.label,
-            suite=evidence.suite,
-            question=suites.entry(evidence.suite).summary,
-            reference=run.kind == "reference",
-            entry=entry,
-            verified=_verified(entry),
-            size=_size(entry.about.parameters),
-            counts=run.counts,
-            tables=views,
-            films=films,
-            more=more,
-            facts=[*shared, *(pair for _, theirs in own for pair in theirs)],
-            troubles=[one for one in run.outcomes if one.end != "scored"][:50],
-            version=__version__,
-        )
+    text = _template("entry.html.j2").render(
+        css=Markup(asset("page.css")),
+        own_css=Markup(_text("board.css")),
+        label=run.label,
+        suite=evidence.suite,
+        question=suites.entry(evidence.suite).summary,
+        reference=run.kind == "reference",
+        entry=entry,
+        verified=_verified(entry),
+        size=_size(entry.about.parameters),
+        counts=run.counts,
+        tables=views,
+        films=films,
+        more=more,
+        facts=[*shared, *(pair for _, theirs in own for pair in theirs)],
+        troubles=[one for one in run.outcomes if one.end != "scored"][:50],
+        version=__version__,
     )
     (site / "reports" / f"{entry.ident}.html").write_text(text, encoding="utf-8")
 
@@ -353,26 +352,26 @@ def _films(entry: Entry, site: Path) -> tuple[list[dict[str, str]], int]:
 def _index(sets: Sequence[Mapping[str, Any]], entries: Entries) -> str:
     script = _text("board.js")
     rows = [row for one in sets for row in one["rows"]]
-    return (
-        environment(__package__)
-        .get_template("board.html.j2")
-        .render(
-            css=Markup(asset("page.css")),
-            own_css=Markup(_text("board.css")),
-            js=Markup(script),
-            js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            sets=sets,
-            count=counted(len(rows), "result"),
-            controls=sorted({row["control"] for row in rows}),
-            licences=sorted({row["licence"] for row in rows}),
-            left_out=entries.left_out,
-            metric_name=metric_name,
-            version=__version__,
-        )
+    return _template("board.html.j2").render(
+        css=Markup(asset("page.css")),
+        own_css=Markup(_text("board.css")),
+        js=Markup(script),
+        js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        sets=sets,
+        count=counted(len(rows), "result"),
+        controls=sorted({row["control"] for row in rows}),
+        licences=sorted({row["licence"] for row in rows}),
+        left_out=entries.left_out,
+        metric_name=metric_name,
+        version=__version__,
     )
 
 
-def _text(name: str) -> str:
-    from importlib.resources import files
+@cache
+def _template(name: str) -> Template:
+    return environment(__package__).get_template(name)
 
+
+@cache
+def _text(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")

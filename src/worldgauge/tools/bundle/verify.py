@@ -9,7 +9,7 @@ import hashlib
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -148,19 +148,36 @@ def verify(
     if data is None and rescore:
         raise UsageError("scores are made again from the data set: give its folder with --data")
     with Archive(path) as archive, tempfile.TemporaryDirectory(prefix="worldgauge-verify-") as scratch:
-        checks = [*_published(archive, root), *_digests(archive)]
-        if any(check.name == "contents" and check.status == "violated" for check in checks):
-            return Verification(path, archive.root, "", "", tuple(checks), (), by=by)
-        bundle = open_bundle(archive, Path(scratch) / "run")
-        checks += [_sample(archive, bundle), *_agreement(bundle)]
-        scores = [score for _, score in bundle.folder.scores()]
-        numbers, rescored = _numbers(scores, {}), tuple[str, ...]()
-        if data is not None:
-            checks_again, pairs = _score_again(archive, bundle, data, rescore, progress)
-            checks += checks_again
-            numbers, rescored = _numbers(scores, pairs), tuple(pairs)
-        name, suite = bundle.facts["subject"]["name"], bundle.facts["suite"]
-        return Verification(path, archive.root, name, suite, tuple(checks), numbers, rescored, by)
+        found, bundle = look_over(archive, Path(scratch) / "run", root=root)
+        if bundle is None or data is None:
+            return replace(found, by=by)
+        checks, pairs = _score_again(archive, bundle, data, rescore, progress)
+        numbers = _numbers([score for _, score in bundle.folder.scores()], pairs)
+        return replace(found, checks=(*found.checks, *checks), numbers=numbers, rescored=tuple(pairs), by=by)
+
+
+def look_over(archive: Archive, folder: Path, *, root: str | None = None) -> tuple[Verification, OpenBundle | None]:
+    """Check all that can be checked without the data set.
+
+    Args:
+        archive: The bundle.
+        folder: An empty folder, which gets its text.
+        root: Root that the author has published.
+
+    Returns:
+        What was found, and the run; None where the contents are not what the root names.
+
+    Raises:
+        DataError: For a bundle that cannot be unpacked, or says something that no bundle says.
+    """
+    checks = [*_published(archive, root), *_digests(archive)]
+    if any(check.name == "contents" and check.status == "violated" for check in checks):
+        return Verification(archive.path, archive.root, "", "", tuple(checks), ()), None
+    bundle = open_bundle(archive, folder)
+    checks += [_sample(archive, bundle), *_agreement(bundle)]
+    numbers = _numbers([score for _, score in bundle.folder.scores()], {})
+    name, suite = bundle.facts["subject"]["name"], bundle.facts["suite"]
+    return Verification(archive.path, archive.root, name, suite, tuple(checks), numbers), bundle
 
 
 def _published(archive: Archive, root: str | None) -> Iterator[Check]:
