@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.open_suite import list_tasks, open_suite
@@ -27,8 +29,9 @@ class Knows:
 def test_a_run_says_which_scenes_were_trained_on(clips: Path, tmp_path: Path) -> None:
     suite = open_suite("mind", {})
     tasks = list_tasks(suite, clips, None)
-    first = suite.scene_of(tasks[0])
-    assert first is not None
+    world = suite.world_of(tasks[0])
+    assert world is not None
+    first = world.scene
     seen = count_seen(suite, tasks, [first, "other"])
     assert seen is not None
     assert seen["seen"] == 1
@@ -50,3 +53,13 @@ def test_tables_without_such_rows_are_left_alone() -> None:
     (told,) = with_seen([table], {"a": {"trained_on": {"seen": 3, "scenes": 8, "unknown": 0}}})
     assert told.rows[0].flag == "trained on 3 of these 8 scenes"
     assert told == replace(table, rows=told.rows, alarms=told.alarms)
+
+
+@pytest.mark.parametrize("name", ["mind", "loopnav", "target", "closedloop"])
+def test_the_world_of_a_task_is_that_of_its_view(name: str, request: pytest.FixtureRequest) -> None:
+    suite = open_suite(name, {})
+    task = next(task for task in list_tasks(suite, request.getfixturevalue(f"{name}_data"), None) if task.skip is None)
+    world = suite.world_of(task)
+    assert world is not None
+    assert world.digest is not None
+    assert world == suite.task_view(task).world

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.model import PRIVILEGED
 from worldgauge.engine.identity import metric_versions
 from worldgauge.engine.store import SCHEMA
@@ -79,9 +80,17 @@ def count_seen(suite: Suite, tasks: Sequence[Task], trained_scenes: Sequence[str
     """
     if not trained_scenes:
         return None
-    found = [suite.scene_of(task) for task in tasks if task.skip is None]
+    found = [_scene_of(suite, task) for task in tasks if task.skip is None]
     scenes = {scene for scene in found if scene is not None}
     return {"seen": len(scenes & set(trained_scenes)), "scenes": len(scenes), "unknown": found.count(None)}
+
+
+def _scene_of(suite: Suite, task: Task) -> str | None:
+    try:
+        world = suite.world_of(task)
+    except WorldgaugeError:
+        return None
+    return None if world is None else world.scene
 
 
 def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:

@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 
 from support.commands import command
+from worldgauge.cli.train.app import _check_minutes
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
+from worldgauge.training.cache import CachedClip
 from worldgauge.training.clip import Split, TrainingClip, training_sources
+from worldgauge.training.material import TrainingPlan
+from worldgauge.training.recipe import Recipe
+from worldgauge.training.validation import Validation
 from worldgauge.worlds.walking.primitives import NAV_STEPS
 
 RECIPE = """
@@ -146,3 +152,14 @@ def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
     assert "no such folder" in refused(place, "--validate", "loops-or-steps=nowhere")
     overlap = ("--validate", "loops-or-steps=loops-test-0-2-30", "--allow-overlap")
     assert train(place, *overlap)[0] == 0
+
+
+def test_minutes_that_hold_no_validation_are_refused() -> None:
+    frames = np.zeros((60, 8, 16, 3), np.uint8)
+    clip = CachedClip("a", "s", None, frames, np.zeros((60, 9), np.float32), np.zeros((60, 5)))
+    validation = Validation([clip], 24.0, np.eye(9, dtype=np.float32))
+    slow = TrainingPlan(10, 1.0, 60.0, 1.0, 1.0)
+    with pytest.raises(UsageError, match=r"--minutes 0\.1 is less than one validation, about 12 s"):
+        _check_minutes(0.1, slow, validation, Recipe(frames=4, batch=16, size=(16, 8)))  # 10 steps of 60 / 3 / 16 s
+    _check_minutes(1, slow, validation, Recipe(frames=4, batch=16, size=(16, 8)))
+    _check_minutes(0.1, slow, None, Recipe())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from worldgauge.core.actions import describe
-from worldgauge.core.episode import Episode
+from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.model import RolloutRequest
 from worldgauge.core.registry import Registry
@@ -394,20 +394,19 @@ class Suite:
         """Published results of the benchmark's paper, labelled as such."""
         return []
 
-    def scene_of(self, task: Task) -> str | None:
-        """Digest of the scene of a task (`WorldFacts.scene`), to tell whether a model was trained on it.
+    def world_of(self, task: Task) -> WorldFacts | None:
+        """The world of a task, to tell whether a model was trained on it. Asked of all tasks, so it must be cheap.
 
         Args:
             task: The task.
 
         Returns:
-            The digest. None where the world is not known.
+            The world. None where it is not known.
+
+        Raises:
+            WorldgaugeError: When the data are gone.
         """
-        try:
-            world = self.task_view(task).world
-        except DataError:
-            return None
-        return None if world is None else world.scene
+        return self.task_view(task).world
 
     def task_view(self, task: Task) -> TaskView:
         """What a report shows of a task: truth, walk and world.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
@@ -18,6 +19,7 @@ from worldgauge.suites.closedloop.report.view import task_details, task_view
 from worldgauge.suites.closedloop.settings import REACHING, SUITE, settings_type
 from worldgauge.suites.closedloop.settings import Settings as ClosedLoopSettings
 from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
+from worldgauge.suites.closedloop.task_index import world_of_task
 from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.worlds.tabletop.canvas import can_draw
 
@@ -135,6 +137,10 @@ class ClosedLoop(Suite):
     def published(self) -> list[Table]:
         """Tables 1 to 7 of the paper."""
         return published.published()
+
+    def world_of(self, task: Task) -> WorldFacts | None:
+        """The home or table of its episode."""
+        return world_of_task(task)
 
     def task_view(self, task: Task) -> TaskView:
         """The home, the shortest path where there is a goal, and what lies on it."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task
 from worldgauge.suites.closedloop.format.episode import ClosedLoop
@@ -91,6 +92,15 @@ def open_task(task: Task, settings: Settings) -> ClosedLoopTask[Any, Any, Any]:
                 raise DataError(f"{task.id}: {scene_missing(episode.scene)}")
             return kind(episode, world, settings)
     raise DataError(f"{task.sample['source']}: episode '{task.id}' is gone; plan the run again")
+
+
+def world_of_task(task: Task) -> WorldFacts | None:
+    """The world of a task's episode; None where it is not available.
+
+    Raises:
+        DataError: When the data are gone.
+    """
+    return _loaded(task.sample["source"]).scenes.get(task.cluster)
 
 
 @lru_cache(maxsize=2)

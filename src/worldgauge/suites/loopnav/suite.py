@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
@@ -132,6 +133,10 @@ class LoopNav(Suite):
     def published(self) -> list[Table]:
         """Table 1 of the paper."""
         return summary.published()
+
+    def world_of(self, task: Task) -> WorldFacts | None:
+        """The world of its location."""
+        return tasks.world_of(task)
 
     def task_view(self, task: Task) -> TaskView:
         """What a person wants to see of a task: the true way back, the walk, and the corners of the loop."""

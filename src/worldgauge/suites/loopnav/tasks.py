@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.episode import Episode
+from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.engine.suite.drift import too_short
@@ -89,6 +89,16 @@ def episode_of(task: Task) -> tuple[Episode, int]:
     episode, start = _episode(task.sample["source"], task.id), int(task.sample["generated_from"])
     asked = task.sample.get("frames_asked")
     return episode if asked is None else episode.first(start + asked), start
+
+
+def world_of(task: Task) -> WorldFacts | None:
+    """The world that a task was recorded in; None for published recordings."""
+    return _worlds(task.sample["source"]).get(task.id.split("/")[1])
+
+
+@lru_cache(maxsize=2)
+def _worlds(source: str) -> dict[str, WorldFacts]:
+    return worlds_of(Path(source))
 
 
 def picture(task: Task) -> TaskView:

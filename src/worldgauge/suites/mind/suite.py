@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
@@ -152,6 +153,10 @@ class Mind(Suite):
     def published(self) -> list[Table]:
         """Tables 2 and 3 of the paper, and later results on its memory test."""
         return published.published()
+
+    def world_of(self, task: Task) -> WorldFacts | None:
+        """The world of its clip."""
+        return tasks.clip_of(task).world
 
     def task_view(self, task: Task) -> TaskView:
         """The real frames, the walk, and where the frames asked for begin."""

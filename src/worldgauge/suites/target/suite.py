@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
@@ -131,6 +132,10 @@ class Target(Suite):
     def published(self) -> list[Table]:
         """Tables 1 to 4 of the paper."""
         return published.published()
+
+    def world_of(self, task: Task) -> WorldFacts | None:
+        """The world of its scenario."""
+        return tasks.scenario_of(task, self.options).world
 
     def task_view(self, task: Task) -> TaskView:
         """The real frames, the walk, and where the target stands."""
