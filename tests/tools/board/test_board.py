@@ -1,9 +1,10 @@
 """The leaderboard: its numbers and ranks are those of a report, names are escaped, and it works in a real browser."""
 
+import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,53 @@ def test_scores_that_did_not_come_out_again_have_no_rank(bundles: Path, tmp_path
     assert ranks == {"better": "–", "faulty": "1"}
     (folder / "glow-better.verified.json").write_text(json.dumps({**told, "root": "00"}))
     assert "another bundle" in dict(write_board(folder, tmp_path / "site").left_out)["glow-better.zip"]
+
+
+def _without_version(facts: dict[str, Any]) -> None:
+    del facts["suite_version"]
+
+
+def _odd_speed(lines: list[dict[str, Any]]) -> None:
+    lines[0]["speed"] = {"first_s": "<soon>"}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("run.json", _without_version),
+        ("run.json", lambda facts: facts.update(data_fingerprint="f" * 64, created=[1], versions="x", platform=3)),
+        ("run.json", lambda facts: facts["subject"].update(name=EVIL * 3, control={"a": EVIL}, inputs=[EVIL])),
+        ("run.json", lambda facts: facts["subject"].update(inputs=[3])),
+        ("journal.jsonl", _odd_speed),
+    ],
+)
+def test_a_bundle_that_says_odd_things_harms_no_other(
+    name: str, change: Callable[[Any], object], bundles: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    shutil.copy(bundles / "glow-better.zip", folder)
+    # Of a bundle without whole videos, so that the choice of them stays what it was.
+    with Archive(bundles / "glow-faulty.zip") as archive:
+        files = {one: archive.read(one) for one in archive.files}
+    if name.endswith("l"):
+        held = [json.loads(line) for line in files[name].splitlines()]
+        change(held)
+        files[name] = "".join(json.dumps(line) + "\n" for line in held).encode()
+    else:
+        held = json.loads(files[name])
+        change(held)
+        files[name] = json.dumps(held).encode()
+    told = json.loads(files["bundle.json"])
+    for left in [one for one in files if one.startswith("records/") and one.endswith(".mp4")]:
+        told["left_out"][left] = hashlib.sha256(files.pop(left)).hexdigest()
+    files["bundle.json"] = json.dumps({**told, "whole": [], "whole_asked": 0}).encode()
+    write_archive(folder / "odd.zip", files)
+    made = write_board(folder, tmp_path / "site")
+    assert "better" in made.page.read_text()
+    assert made.shown + len(made.left_out) == 2
+    for page in made.page.parent.rglob("*.html"):
+        assert EVIL not in page.read_text()
 
 
 def test_folders_that_cannot_be_boards(bundles: Path, tmp_path: Path) -> None:

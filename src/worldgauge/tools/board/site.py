@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -87,7 +87,7 @@ def write_board(folder: Path, out: Path) -> Board:
         entries = read_entries(folder, Path(scratch))
         for name in ("reports", "films"):
             (site / name).mkdir()
-        sets = [_write_set(theirs, site) for theirs in entries.sets.values()]
+        sets = [_write_set(placed, site) for placed in _placed_sets(entries)]
         (site / INDEX).write_text(_index(sets, entries), encoding="utf-8")
         rows = [{**row["facts"], "set": one["ident"]} for one in sets for row in one["rows"]]
         told = {"results": rows, "left_out": [list(one) for one in entries.left_out], "worldgauge": __version__}
@@ -95,19 +95,64 @@ def write_board(folder: Path, out: Path) -> Board:
     return Board(out / INDEX, len(entries.shown), len(sets), tuple(entries.left_out))
 
 
-def _write_set(entries: Sequence[Entry], site: Path) -> dict[str, Any]:
-    """The table of one set for the index; the pages of its results are written."""
+@dataclass(frozen=True)
+class _PlacedSet:
+    """The results of one set of tasks, with their tables and ranks."""
+
+    entries: Sequence[Entry]
+    evidence: Evidence
+    suite: Suite
+    made: Sequence[Table]
+    speed: Table | None
+    compared: Comparison | None
+
+
+def _placed_sets(entries: Entries) -> Iterator[_PlacedSet]:
+    """The sets with their tables. A result that no table can be made of is left out: anybody may have written it."""
+    for theirs in entries.sets.values():
+        try:
+            yield _place(theirs)
+        except Exception:
+            sound = []
+            for entry in theirs:
+                try:
+                    _place([entry])
+                    sound.append(entry)
+                except Exception as error:
+                    why = f"not the run of a {entry.facts['suite']} ({type(error).__name__}: {error})"
+                    entries.shown.remove(entry)
+                    entries.left_out.append((entry.source.name, " ".join(why.split())[:300]))
+            if len(sound) == len(theirs):
+                raise
+            if sound:
+                yield _place(sound)
+
+
+def _place(entries: Sequence[Entry]) -> _PlacedSet:
     evidence, _ = load_evidence([entry.folder.directory for entry in entries])
     suite = open_set(entries)
-    by_folder = {entry.folder.directory: entry for entry in entries}
     kinds = {run.label: run.kind for run in evidence.runs}
     made = suite.all_tables(
         {r.label: r.scores for r in evidence.runs}, kinds, {r.label: r.failed for r in evidence.runs}
     )
     speed = speed_table({run.label: run.speeds for run in evidence.runs}, kinds)
+    flags = {
+        run.label: DIFFERS
+        for run in evidence.runs
+        for entry in entries
+        if entry.folder.directory == run.directory and entry.again is not None and entry.again["differs"]
+    }
+    compared = _compare(evidence, suite, made[0] if made else None, flags)
+    return _PlacedSet(entries, evidence, suite, made, speed, compared)
+
+
+def _write_set(placed_set: _PlacedSet, site: Path) -> dict[str, Any]:
+    """The table of one set for the index; the pages of its results are written."""
+    entries, evidence, suite = placed_set.entries, placed_set.evidence, placed_set.suite
+    made, speed, compared = placed_set.made, placed_set.speed, placed_set.compared
+    by_folder = {entry.folder.directory: entry for entry in entries}
     rates = {row.label: row.cells[1].mean for row in speed.rows} if speed is not None else {}
     headline = made[0] if made else None
-    compared = _compare(evidence, suite, headline, by_folder)
     styles = assign_styles(evidence)
     rows = []
     for run in evidence.runs:
@@ -126,7 +171,7 @@ def _write_set(entries: Sequence[Entry], site: Path) -> dict[str, Any]:
         )
     if len({dumps(entry.facts.get("metrics", {})) for entry in entries}) > 1:
         notes.append("Not all were scored with the same versions of metrics: see their pages.")
-    defaults = open_set(entries).__class__().settings
+    defaults = type(suite)().settings
     changed = {k: v for k, v in facts["settings"].items() if v != defaults.get(k)}
     return {
         "ident": entries[0].set_key[:12],
@@ -158,18 +203,14 @@ def _columns(headline: Table | None) -> list[dict[str, str]]:
 
 
 def _compare(
-    evidence: Evidence, suite: Suite, headline: Table | None, by_folder: Mapping[Path, Entry]
+    evidence: Evidence, suite: Suite, headline: Table | None, differing: Mapping[str, str]
 ) -> Comparison | None:
     """Ranks and pairs by the headline metric, as a report has them."""
     if headline is None or not evidence.has(headline.metric):
         return None
     sample = evidence.sample(headline.metric) if headline.betters else None
     better = headline.better if sample is None else sample.better
-    flags = {row.label: row.flag for row in headline.rows if row.flag}
-    for run in evidence.runs:
-        again = by_folder[run.directory].again
-        if again is not None and again["differs"]:
-            flags[run.label] = DIFFERS
+    flags = {**{row.label: row.flag for row in headline.rows if row.flag}, **differing}
     shared: dict[str, Any] = {
         "higher": better != "lower",
         "bounds": metric_bounds(headline.metric),
