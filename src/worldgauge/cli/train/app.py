@@ -110,7 +110,8 @@ def train(
     given: dict[str, Any] = {"device": device, "precision": precision}
     with resumable(), ProgressBar() as bar:
         material = _material(data, made, cache, clips, workers, bar)
-        validation = _validation(validate, allow_overlap, material, made, cache)
+        is_needed = validate is not None or not dry_run
+        validation = _validation(validate, allow_overlap, material, made, cache) if is_needed else None
         facts = _facts(material, made)
         if dry_run or minutes:
             plan = loop.plan_training(recipes[0], material, parent=from_, **given)
@@ -134,7 +135,7 @@ def train(
     if json:
         print_json(checkpoint=str(out), trained=not dry_run, **facts)
         return
-    for line in _sentences(facts, made, validation is not None):
+    for line in _sentences(facts, made, validation is not None or not is_needed):
         print_text(line)
     if not dry_run:
         for name, text in table_of_last(out):
@@ -227,10 +228,12 @@ def _check_minutes(minutes: float | None, plan: TrainingPlan, validation: Valida
 
 
 def _sentences(facts: dict[str, Any], recipe: Recipe, validated: bool) -> Iterator[str]:
-    yield (
-        f"{facts['clips']} clips, {facts['frames']} frames: {facts['windows']} windows of {recipe.length} frames, "
-        f"{recipe.steps} steps of {recipe.batch}"
-    )
+    steps = f"{recipe.steps} steps of {recipe.batch}"
+    if facts["clips"]:
+        windows = f"{facts['windows']} windows of {recipe.length} frames"
+        yield f"{facts['clips']} clips, {facts['frames']} frames: {windows}, {steps}"
+    if "walks" in facts:
+        yield f"{facts['walks']}: drawn while training, {facts['walks_held']} at a time; {steps}"
     if facts["too_short"]:
         yield f"{facts['too_short']} clips are shorter than a window and left out"
     for one in facts["damaged"]:
@@ -322,6 +325,7 @@ def _facts(material: Material, recipe: Recipe) -> dict[str, Any]:
         "too_short": short,
         "damaged": [one._asdict() for one in material.damaged],
         "steps": recipe.steps,
+        **({} if material.ring is None else {"walks": material.ring.text, "walks_held": material.ring.count}),
     }
 
 
