@@ -254,7 +254,7 @@ def checked_shape(shape: Any) -> Any:
         numbers = value if isinstance(value, tuple) else (value,)
         if isinstance(value, str) and len(numbers) == 1:
             continue
-        if len(numbers) > LARGEST or not all(type(one) is int and 0 <= one <= LARGEST for one in numbers):
+        if len(numbers) > LARGEST or not all(type(one) in (int, bool) and 0 <= one <= LARGEST for one in numbers):
             raise ValueError(f"{name} is {str(value)[:40]}; whole numbers up to {LARGEST} are known")
     return shape
 

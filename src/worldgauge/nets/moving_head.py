@@ -15,6 +15,8 @@ from torch.nn import functional
 
 FLOW_SCALE = 4.0
 """Pixels of flow for an output of 1."""
+_REACH = 2
+"""Pixels to each side that bicubic interpolation looks at."""
 
 
 class MovingHead(nn.Module):
@@ -26,12 +28,15 @@ class MovingHead(nn.Module):
         sources: Frames that may be moved.
         planes: Planes of a frame, P.
         patch: How many times the height and width of frames are those of the features.
+        wraps: The left border joins the right one, as in panoramas.
     """
 
-    def __init__(self, channels: int, frames: int, sources: int, planes: int = 3, patch: int = 2) -> None:
+    def __init__(
+        self, channels: int, frames: int, sources: int, planes: int = 3, patch: int = 2, wraps: bool = False
+    ) -> None:
         super().__init__()
-        self.frames, self.patch, self.plain = frames, patch, frames * planes * patch**2
-        self.out = nn.Conv2d(channels, self.plain + 3 * sources * frames, 3, padding=1)
+        self.frames, self.patch, self.plain, self.wraps = frames, patch, frames * planes * patch**2, wraps
+        self.out = RoundConv(channels, self.plain + 3 * sources * frames, wraps)
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
 
@@ -49,14 +54,21 @@ class MovingHead(nn.Module):
         k = self.frames
         plain, motion = self.out(features).split([self.plain, 3 * s * k], dim=1)
         residual = functional.pixel_shuffle(plain, self.patch).reshape(b, k, p, h, w)
-        motion = functional.interpolate(motion, size=(h, w), mode="bilinear", align_corners=False)
+        motion = self._spread(motion)
         motion = motion.reshape(b, k, s, 3, h, w)
         share = motion[:, :, :, 2].softmax(2)
         flow = FLOW_SCALE * motion[:, :, :, :2]
         known = sources[:, None].expand(b, k, s, p, h, w)
-        moved = moved_by(known.reshape(-1, p, h, w), flow.reshape(-1, 2, h, w)).reshape(b, k, s, p, h, w)
+        moved = moved_by(known.reshape(-1, p, h, w), flow.reshape(-1, 2, h, w), self.wraps).reshape(b, k, s, p, h, w)
         drawn: Tensor = (share[:, :, :, None] * moved).sum(2) + residual
         return drawn
+
+    def _spread(self, motion: Tensor) -> Tensor:
+        """Motion of each place to each pixel."""
+        if self.wraps:
+            motion = functional.pad(motion, (1, 1, 0, 0), mode="circular")
+        spread = functional.interpolate(motion, scale_factor=self.patch, mode="bilinear", align_corners=False)
+        return spread[..., self.patch : -self.patch] if self.wraps else spread
 
 
 class PlainHead(nn.Module):
@@ -68,12 +80,15 @@ class PlainHead(nn.Module):
         sources: Frames that are given; the first is added to.
         planes: Planes of a frame, P.
         patch: How many times the height and width of frames are those of the features.
+        wraps: The left border joins the right one, as in panoramas.
     """
 
-    def __init__(self, channels: int, frames: int, sources: int, planes: int = 3, patch: int = 2) -> None:
+    def __init__(
+        self, channels: int, frames: int, sources: int, planes: int = 3, patch: int = 2, wraps: bool = False
+    ) -> None:
         super().__init__()
         self.frames, self.patch = frames, patch
-        self.out = nn.Conv2d(channels, frames * planes * patch**2, 3, padding=1)
+        self.out = RoundConv(channels, frames * planes * patch**2, wraps)
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
 
@@ -95,17 +110,49 @@ class PlainHead(nn.Module):
 HEADS: Mapping[str, type[MovingHead] | type[PlainHead]] = {"moving": MovingHead, "plain": PlainHead}
 
 
-def moved_by(frames: Tensor, flow: Tensor) -> Tensor:
-    """Look up each pixel of frames at a distance, with bicubic interpolation; beyond the border lies its last pixel.
+class RoundConv(nn.Conv2d):
+    """A convolution of 3x3 whose input may go round: the left border joins the right one.
+
+    Args:
+        inner: Channels of the input.
+        outer: Channels of the output.
+        wraps: Whether it goes round; zeros lie beyond the borders otherwise.
+        stride: Step of the output.
+    """
+
+    def __init__(self, inner: int, outer: int, wraps: bool, stride: int = 1) -> None:
+        super().__init__(inner, outer, 3, stride=stride, padding=(1, 0 if wraps else 1))
+        self.wraps = wraps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Convolve.
+
+        Args:
+            x: (B, inner, H, W).
+
+        Returns:
+            (B, outer, H / stride, W / stride).
+        """
+        made: Tensor = super().forward(functional.pad(x, (1, 1, 0, 0), mode="circular") if self.wraps else x)
+        return made
+
+
+def moved_by(frames: Tensor, flow: Tensor, wraps: bool = False) -> Tensor:
+    """Look up each pixel of frames at a distance, with bicubic interpolation.
 
     Args:
         frames: (N, C, H, W).
         flow: (N, 2, H, W), how many pixels to the right and down of itself each pixel looks.
+        wraps: Beyond the left border lies the right one. Otherwise beyond a border lies its last pixel.
     """
     h, w = frames.shape[-2:]
     x = torch.arange(w, device=frames.device, dtype=frames.dtype)
     y = torch.arange(h, device=frames.device, dtype=frames.dtype)
-    across = (2 * (x + flow[:, 0]) + 1) / w - 1
+    right = x + flow[:, 0]
+    if wraps:
+        frames = functional.pad(frames, (_REACH, _REACH, 0, 0), mode="circular")
+        right, w = torch.remainder(right, w) + _REACH, w + 2 * _REACH
+    across = (2 * right + 1) / w - 1
     down = (2 * (y[:, None] + flow[:, 1]) + 1) / h - 1
     places = torch.stack([across, down], dim=-1)
     return functional.grid_sample(frames, places, mode="bicubic", padding_mode="border", align_corners=False)

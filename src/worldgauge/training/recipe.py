@@ -33,6 +33,7 @@ class Recipe:
         fetched: Frames that a memory fetches for a step, where it fetches any.
         channels: Channels of each level of a `conv`.
         blocks: Blocks a level.
+        wraps: Whether the left border of a `conv` joins the right one, as in panoramas.
         patch: Pixels of a place of a `causal`, across and down.
         width: Size of a token.
         depth: Blocks.
@@ -72,6 +73,7 @@ class Recipe:
     fetched: int = 2
     channels: tuple[int, ...] = (48, 96)
     blocks: int = 1
+    wraps: bool = False
     patch: int = 4
     width: int = 128
     depth: int = 4

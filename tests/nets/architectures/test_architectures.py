@@ -18,7 +18,7 @@ from worldgauge.nets.moving_head import HEADS  # noqa: E402
 
 SETTINGS: dict[str, Any] = {
     "frames": 2, "past": 4, "channels": (8, 16), "blocks": 1, "patch": 4, "width": 32, "depth": 2, "heads": 2,
-    "window": 3, "fetched": 2, "together": 0,
+    "window": 3, "fetched": 2, "together": 0, "wraps": False,
 }  # fmt: skip
 COLUMNS, SIZE, DRAWN = 5, (24, 12), 3
 
@@ -231,6 +231,18 @@ def test_one_clip_is_learned_by_heart(kind: str) -> None:
         error.backward()
         optimiser.step()
     assert 10 * np.log10(4 / float(error.detach())) >= 35
+
+
+@pytest.mark.parametrize("memory", ["window", "fetched"])
+@pytest.mark.parametrize("head", sorted(HEADS))
+def test_a_panorama_that_is_turned_is_drawn_turned(memory: str, head: str) -> None:
+    net = shaken(made("conv", memory, head, wraps=True)).double()
+    window = window_for(net, dtype=torch.float64)
+    noisy, t = asked(net, window)
+    turned = Window(*(one if one is None or one.ndim < 5 else one.roll(8, -1) for one in window))
+    with torch.no_grad():
+        plain = net.guesses(window, noisy, t)
+        torch.testing.assert_close(net.guesses(turned, noisy.roll(8, -1), t), plain.roll(8, -1), atol=1e-9, rtol=1e-9)
 
 
 def test_sizes_that_do_not_go_together_are_told() -> None:

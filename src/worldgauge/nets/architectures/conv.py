@@ -18,7 +18,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.nets.architectures import Network, Noising, Recalled, Supervised, Window, architectures
 from worldgauge.nets.conditioning import StepEmbedding
 from worldgauge.nets.memory import memories
-from worldgauge.nets.moving_head import HEADS
+from worldgauge.nets.moving_head import HEADS, RoundConv
 
 PIXELS = 3
 """Planes of frames whose values lie in -1 to 1."""
@@ -38,6 +38,7 @@ class ConvShape:
         planes: Planes of a frame, P.
         memory: Name of the memory.
         head: "moving" or "plain".
+        wraps: The left border joins the right one, as in panoramas.
     """
 
     columns: int
@@ -49,6 +50,7 @@ class ConvShape:
     planes: int = 3
     memory: str = "window"
     head: str = "moving"
+    wraps: bool = False
 
 
 @architectures.register("conv")
@@ -65,21 +67,21 @@ class ConvNet(Network):
         embedded = 4 * shape.channels[0]
         self.embedding = StepEmbedding(embedded, shape.columns, shape.frames, shape.fetched)
         first, *_ = shape.channels
-        self.enter = nn.Conv2d(4 * shape.planes * (shape.frames + shape.past + shape.fetched), first, 3, padding=1)
+        self.enter = RoundConv(4 * shape.planes * (shape.frames + shape.past + shape.fetched), first, shape.wraps)
         self.down, self.up, self.shrink, self.grow = (nn.ModuleList() for _ in range(4))
         before = first
         for level, channels in enumerate(shape.channels):
-            self.shrink.append(nn.Conv2d(before, channels, 3, stride=2 if level else 1, padding=1))
-            self.down.append(nn.ModuleList(_Block(channels, embedded) for _ in range(shape.blocks)))
+            self.shrink.append(RoundConv(before, channels, shape.wraps, stride=2 if level else 1))
+            self.down.append(nn.ModuleList(_Block(channels, embedded, shape.wraps) for _ in range(shape.blocks)))
             before = channels
         for level in reversed(range(len(shape.channels))):
             channels = shape.channels[level]
             joined = before + channels
-            self.grow.append(nn.Conv2d(joined, channels, 3, padding=1))
-            self.up.append(nn.ModuleList(_Block(channels, embedded) for _ in range(shape.blocks)))
+            self.grow.append(RoundConv(joined, channels, shape.wraps))
+            self.up.append(nn.ModuleList(_Block(channels, embedded, shape.wraps) for _ in range(shape.blocks)))
             before = channels
         self.normal = nn.GroupNorm(8, first)
-        self.head = HEADS[shape.head](first, shape.frames, 1 + shape.fetched, shape.planes, 2)
+        self.head = HEADS[shape.head](first, shape.frames, 1 + shape.fetched, shape.planes, 2, shape.wraps)
 
     @classmethod
     def shape_from(cls, settings: Mapping[str, Any], *, columns: int, planes: int, size: tuple[int, int]) -> ConvShape:
@@ -99,6 +101,7 @@ class ConvNet(Network):
             planes,
             settings["memory"],
             settings["head"],
+            settings["wraps"],
         )
 
     @classmethod
@@ -200,11 +203,11 @@ def _recalled(window: Window, step: int) -> Recalled:
 class _Block(nn.Module):
     """Two convolutions beside a shortcut; the step's embedding scales and shifts between them."""
 
-    def __init__(self, channels: int, embedded: int) -> None:
+    def __init__(self, channels: int, embedded: int, wraps: bool) -> None:
         super().__init__()
         self.first_normal, self.second_normal = nn.GroupNorm(8, channels), nn.GroupNorm(8, channels)
-        self.first = nn.Conv2d(channels, channels, 3, padding=1)
-        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        self.first = RoundConv(channels, channels, wraps)
+        self.second = RoundConv(channels, channels, wraps)
         self.modulation = nn.Linear(embedded, 2 * channels)
         nn.init.zeros_(self.second.weight)
         nn.init.zeros_(self.second.bias)
