@@ -1,6 +1,7 @@
-"""Which plan is taken by how surely its imagined end is named, what cannot be chosen by, and what answers."""
+"""Which plan is taken by how well the thing is seen at its imagined end, what cannot be chosen by, and what answers."""
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,13 +12,20 @@ from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.image import Image
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
+from worldgauge.suites.closedloop.recognition.clearest_reviser import seen_well
 from worldgauge.suites.closedloop.recognition.episodes import find_recognition
 from worldgauge.suites.closedloop.recognition.recogniser import recogniser
-from worldgauge.suites.closedloop.recognition.tracking import Target, track_by_geometry, track_through
+from worldgauge.suites.closedloop.recognition.tracking import (
+    Target,
+    TrackedView,
+    camera_path,
+    target_in,
+    track_by_geometry,
+)
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import Primitive, Steps, from_letters
+from worldgauge.worlds.walking.primitives import Primitive, Steps, from_letters, trajectory
 
 CAMERA = Camera.from_horizontal_fov(96, 96, 90)
 
@@ -86,7 +94,7 @@ def test_the_real_view_answers_whatever_is_imagined(env: HomeEnv) -> None:
         json.dumps([made.scores, made.notes], allow_nan=False)
 
 
-def test_the_score_is_the_confidence_at_the_imagined_end(env: HomeEnv) -> None:
+def test_the_score_is_how_well_the_thing_is_seen_at_the_imagined_end(env: HomeEnv) -> None:
     given = candidates(env)
     made = decided(env, given)
     known = [score for score in made.scores if score is not None]
@@ -98,13 +106,23 @@ def test_the_score_is_the_confidence_at_the_imagined_end(env: HomeEnv) -> None:
     assert best.rollout is not None
     target = Target(here.box, here.front, here.depth("front"), CAMERA)
     end = len(best.plan.steps)
-    (seen,) = track_through(target, best.plan, best.rollout, [end])
-    assert made.scores[made.chosen] == pytest.approx(recogniser().probabilities(seen.image, seen.box).max(), abs=1e-6)
-    assert max(known) > (made.confidence or 1)
+    seen = target_in(target, best.rollout, end, camera_path(target, best.plan, best.rollout)[end])
+    assert seen is not None
+    sure = recogniser().probabilities(seen.image, seen.box).max()
+    assert made.scores[made.chosen] == pytest.approx(seen_well(seen, sure), abs=1e-6)
     # The box that geometry and colours give lies where the thing really is.
     there = env.sight(env.led_to(0.0, best.plan.steps))
     assert there.box is not None
     assert overlap(seen.box, there.box) > 0.3
+
+
+def test_a_view_by_hand_of_a_thing_that_is_seen_well() -> None:
+    """A quarter of the view, named with 0.8: 0.8 + 0.5 ln 0.25; the size of the image does not matter."""
+    for side in (64, 128):
+        seen = TrackedView(1, 1, np.zeros((side, side, 3), np.uint8), (0, 0, side // 2, side // 2), 1.0, 0.0)
+        assert seen_well(seen, 0.8) == pytest.approx(0.8 - math.log(2))
+        assert seen_well(seen, 0.9) > seen_well(seen, 0.8)
+        assert seen_well(seen._replace(box=(0, 0, side // 2, side // 4)), 0.8) < seen_well(seen, 0.8)
 
 
 def overlap(one: tuple[int, ...], other: tuple[int, ...]) -> float:
@@ -158,9 +176,33 @@ def test_a_target_that_comes_back_into_view_is_found_again(env: HomeEnv) -> None
     target = Target(here.box, here.front, here.depth("front"), CAMERA)
     given = rolled_out(env, steps, true_frames(env, steps), 4)
     assert given.rollout is not None
-    frames = list(range(1, 7))
-    through = [one.frame for one in track_through(target, given.plan, given.rollout, frames)]
-    assert through[-1] == 6
-    assert 3 not in through
-    by_rule = [one.frame for one in track_by_geometry(target, given.plan, given.rollout, frames)]
-    assert by_rule == [frame for frame in through if frame < 3]
+    path = camera_path(target, given.plan, given.rollout)
+    seen = [frame for frame, pose in path.items() if target_in(target, given.rollout, frame, pose) is not None]
+    assert list(path) == [1, 2, 3, 4, 5, 6]
+    assert seen[-1] == 6
+    assert 3 not in seen
+    by_rule = [one.frame for one in track_by_geometry(target, given.plan, given.rollout, range(1, 7))]
+    assert by_rule == [frame for frame in seen if frame < 3]
+
+
+def test_an_end_without_the_thing_does_not_count(env: HomeEnv) -> None:
+    """Forward and then turned away by 90 degrees: the frame is true, and the thing is not in it."""
+    steps = from_letters("FLLLL")
+    made = decided(env, [rolled_out(env, steps, true_frames(env, steps))])
+    assert (made.chosen, made.scores) == (0, (None,))
+
+
+def test_the_camera_goes_where_true_frames_say_and_stays_where_they_repeat(env: HomeEnv) -> None:
+    good = env.plans[1]  # type: ignore[attr-defined]
+    here = env.observe()
+    assert here.box is not None
+    target = Target(here.box, here.front, here.depth("front"), CAMERA)
+    leading = next(n for n, step in enumerate(good) if step is not good[0])
+    frames = true_frames(env, good)
+    frozen = frames.copy()
+    frozen[leading + 1 :] = frames[leading]
+    for shown, way_m in ((frames, trajectory(good)[-1, :2]), (frozen, (0.0, 0.0))):
+        given = rolled_out(env, good, shown, 1 + leading)
+        assert given.rollout is not None
+        pose = camera_path(target, given.plan, given.rollout)[len(good)]
+        assert (pose[2, 3], -pose[0, 3]) == pytest.approx(tuple(way_m), abs=1e-6)

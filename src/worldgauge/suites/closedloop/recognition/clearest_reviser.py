@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,27 +23,34 @@ from worldgauge.suites.closedloop.policies.contract import (
 from worldgauge.suites.closedloop.recognition.box_tracking import BoxTracker
 from worldgauge.suites.closedloop.recognition.recogniser import recogniser
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import identity
-from worldgauge.suites.closedloop.recognition.tracking import Follow, Target, TrackedView, track_through
+from worldgauge.suites.closedloop.recognition.tracking import Target, TrackedView, camera_path, target_in
 from worldgauge.worlds.indoor.homes import LABELS
 
-MOST_DIFFERENT = 20.0
+MOST_DIFFERENT = 18.0
 """Mean difference of colour, in levels, above which a frame does not show the place where the agent is. In validation
-homes nine of ten true ends differ by 9 or less (shadows of what was hidden), all ends in another home by 21 or more."""
+homes 94 of 100 true ends differ by less (shadows of what was hidden), and none of 142 ends in another home."""
+LEAST_MOVED_M = 0.05
+"""Least way from where the agent stands; turns alone show what the real views show."""
+SIZE_WEIGHT = 0.5
+"""Of the logarithm of the box's share of the view, beside the recogniser's confidence. By least squares on the true
+clarity of 655 ends of 56 episodes in validation homes, with true frames: the rank correlation with it is 0.72, that of
+the confidence alone 0.54; the ends chosen have a clarity of 0.80 on average against 0.68, the best ones 0.90."""
 _DIGITS = 6
 
 
 @revisers.register("clearest", identity=identity, tasks=("recognition",), chat=False, imagines=True)
 class ClearestReviser:
-    """Answers from the real view alone, and takes the plan at whose imagined end the recogniser is surest.
+    """Answers from the real view alone, and takes the plan at whose imagined end the thing seems to be seen best.
 
-    A plan counts only if the recogniser is surer there than of the real view now, and than of the last real one before
-    what is imagined, and if the frame shows what was really seen, where it shows the same place. So a model that shows
-    nothing new, or nothing true, brings no choice that turning on the spot would not bring too: then the first plan is
-    taken, as it is where nothing was imagined. Option: tracker, "geometry" or "sam2".
+    It seems so where the recogniser is sure and the thing is large: a surer look at a small piece is often wrong.
+
+    A plan counts only if its last frame shows the thing from another place, and shows what was really seen where it
+    shows the same. So a model that shows nothing new, or nothing true, brings no choice: then the first plan is taken,
+    as it is where nothing was imagined. Option: tracker, "geometry" or "sam2".
     """
 
     def __init__(self, kit: PolicyKit) -> None:
-        self._follow: Follow = BoxTracker() if kit.options.get("tracker") == "sam2" else track_through
+        self._masks = BoxTracker() if kit.options.get("tracker") == "sam2" else None
 
     def revise(
         self,
@@ -54,7 +62,7 @@ class ClearestReviser:
     ) -> Decision:
         """Return answer, confidence and plan; no answer if the target is not in the front view. See `Reviser.revise`.
 
-        The score of a candidate is the confidence at its end, None for one that does not count.
+        The score of a candidate is `seen_well` at its end, None for one that does not count.
         """
         first, chosen = (candidates[0].plan, 0) if candidates else (None, None)
         box = observation.box
@@ -64,7 +72,7 @@ class ClearestReviser:
         target = Target(box, observation.front, observation.depth("front"), observation.camera)
         now = _shares(observation.front, box, labels)
         sure = float(now.max())
-        ends = [self._end(target, candidate, sure, labels) for candidate in candidates]
+        ends = [self._end(target, candidate, labels) for candidate in candidates]
         scores = tuple(None if end is None else round(end, _DIGITS) for end in ends)
         known = [score for score in scores if score is not None]
         if known:
@@ -77,22 +85,37 @@ class ClearestReviser:
         plan = None if chosen is None else candidates[chosen].plan
         return Decision(plan, chosen, labels[int(np.argmax(now))], sure, scores=scores, notes=notes)
 
-    def _end(self, target: Target, candidate: Candidate, sure: float, labels: Sequence[str]) -> float | None:
-        """Return the confidence at the imagined end of a plan; None if it does not count."""
+    def _end(self, target: Target, candidate: Candidate, labels: Sequence[str]) -> float | None:
+        """Return how well the thing seems to be seen at the end of a plan; None if it does not count."""
         rollout = candidate.rollout
         if rollout is None or rollout.valid_len <= rollout.exact:
             return None
-        end, real = rollout.valid_len - 1, rollout.exact - 1
-        seen = {one.frame: one for one in self._follow(target, candidate.plan, rollout, sorted({real, end} - {0}))}
-        if end not in seen or seen[end].differs > MOST_DIFFERENT:
+        end = rollout.valid_len - 1
+        pose = camera_path(target, candidate.plan, rollout).get(end)
+        if pose is None or float(np.linalg.norm(pose[:3, 3])) < LEAST_MOVED_M:
             return None
-        if real in seen:
-            sure = max(sure, self._confidence(seen[real], labels))
-        there = self._confidence(seen[end], labels)
-        return there if there > sure else None
+        if target.differs(rollout, end, pose) > MOST_DIFFERENT:
+            return None
+        if self._masks is None:
+            seen = target_in(target, rollout, end, pose)
+        else:
+            seen = next(iter(self._masks(target, candidate.plan, rollout, [end])), None)
+        return None if seen is None else seen_well(seen, float(_shares(seen.image, seen.box, labels).max()))
 
-    def _confidence(self, seen: TrackedView, labels: Sequence[str]) -> float:
-        return float(_shares(seen.image, seen.box, labels).max())
+
+def seen_well(seen: TrackedView, confidence: float) -> float:
+    """Judge a view of a thing.
+
+    Args:
+        seen: The view, with the box of the thing.
+        confidence: Probability of its most probable label.
+
+    Returns:
+        Higher is better, without unit: estimates of the clarity rise with it.
+    """
+    x0, y0, x1, y1 = seen.box
+    height, width = seen.image.shape[:2]
+    return confidence + SIZE_WEIGHT * math.log((x1 - x0) * (y1 - y0) / (width * height))
 
 
 def _shares(image: Image, box: Box, labels: Sequence[str]) -> FloatArray:

@@ -48,7 +48,6 @@ class TrackedView(NamedTuple):
         box: The target's box.
         inside: Share of the target's points in view, 1 if unknown.
         off_rad: Bearing of its centre, to the right of straight ahead, before any turning.
-        differs: Mean difference of colour between the frame and what was really seen, 0 to 60 levels; 0 if unknown.
     """
 
     frame: int
@@ -57,7 +56,6 @@ class TrackedView(NamedTuple):
     box: Box
     inside: float
     off_rad: float
-    differs: float = 0.0
 
 
 class Target:
@@ -177,9 +175,9 @@ class Target:
                 taken, error, overlap = other, theirs, shared
         return taken if overlap >= _LEAST_OVERLAP else None
 
-    def differs(self, frame: Image, camera: Camera | Panorama, pose: FloatArray) -> float:
+    def differs(self, rollout: Rollout, frame: int, pose: FloatArray) -> float:
         """Return the mean difference of colour between a frame from `pose` and what was really seen, 0 to 60 levels."""
-        return self._error(*_small(frame, camera), pose)[0]
+        return self._error(*_small(rollout.frames[frame], _whole(rollout)), pose)[0]
 
     def _error(self, small: Image, camera: Camera | Panorama, pose: FloatArray) -> tuple[float, float]:
         """Return the mean colour difference of the points in view, and their share."""
@@ -211,45 +209,71 @@ def track_by_geometry(
         rollout: What was imagined for it.
         frames: Rising indices from 1.
     """
-    yield from _tracked(target, plan, rollout, frames, through=False)
-
-
-def track_through(target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]) -> Iterator[TrackedView]:
-    """Track like `track_by_geometry`, also past frames in which the target is out of view; leading turns are known."""
-    yield from _tracked(target, plan, rollout, frames, through=True)
-
-
-def _tracked(
-    target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int], *, through: bool
-) -> Iterator[TrackedView]:
     wanted = set(frames)
-    pose: FloatArray | None = _turned(plan.turn_left_rad) if target.known else None
-    for frame in range(1, max(wanted, default=0) + 1):
-        if frame >= len(rollout.frames) or pose is None:
-            return
-        step = plan.steps[frame - 1] if frame <= len(plan.steps) else Primitive.FORWARD
-        pixels = rollout.frames[frame]
-        whole = Panorama(pixels.shape[1], pixels.shape[0]) if rollout.view == "panorama" else rollout.camera
-        real = through and frame < rollout.exact
-        pose = pose @ _motion(step, 1.0) if real else target.moved(pose, step, pixels, whole)
-        if pose is None:
-            return
-        if through and frame not in wanted:
-            continue
-        off = target.bearing(pose)
-        aim = off if rollout.view == "panorama" else 0.0
-        image = rollout.seen(frame)
-        if aim:
-            image = perspective(pixels, rollout.camera, yaw_right_deg=math.degrees(aim), rule=rollout.rule)
-        aimed = pose @ _turned(-aim)
-        found = target.box_in(image, rollout.camera, aimed)
-        if found is None:
-            if through:
-                continue
+    for frame, pose in _poses(target, plan, rollout, max(wanted, default=0), 0):
+        seen = target_in(target, rollout, frame, pose)
+        if seen is None:
             return
         if frame in wanted:
-            differs = target.differs(pixels, whole, pose)
-            yield TrackedView(frame, int(rollout.frame_to_action[frame]), image, *found, off, differs)
+            yield seen
+
+
+def camera_path(target: Target, plan: ActionPlan, rollout: Rollout) -> dict[int, FloatArray]:
+    """Estimate where the frames of a plan were imagined from; leading turns are known.
+
+    Args:
+        target: What is really seen.
+        plan: The plan.
+        rollout: What was imagined for it.
+
+    Returns:
+        (4, 4) poses relative to the real view, by frame from 1 on; up to the last one that shows enough of it.
+    """
+    return dict(_poses(target, plan, rollout, rollout.valid_len - 1, rollout.exact))
+
+
+def target_in(target: Target, rollout: Rollout, frame: int, pose: FloatArray) -> TrackedView | None:
+    """Find the target in a frame that was imagined from a pose.
+
+    Args:
+        target: The target.
+        rollout: What was imagined.
+        frame: Index of the frame.
+        pose: (4, 4) relative to the real view.
+
+    Returns:
+        None if it is out of view.
+    """
+    off = target.bearing(pose)
+    aim = off if rollout.view == "panorama" else 0.0
+    image = rollout.seen(frame)
+    if aim:
+        image = perspective(rollout.frames[frame], rollout.camera, yaw_right_deg=math.degrees(aim), rule=rollout.rule)
+    found = target.box_in(image, rollout.camera, pose @ _turned(-aim))
+    return None if found is None else TrackedView(frame, int(rollout.frame_to_action[frame]), image, *found, off)
+
+
+def _poses(
+    target: Target, plan: ActionPlan, rollout: Rollout, last: int, exact: int
+) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the frames from 1 to `last` with their poses, up to the first that shows too little of the real view."""
+    if not target.known:
+        return
+    pose = _turned(plan.turn_left_rad)
+    for frame in range(1, min(last, len(rollout.frames) - 1) + 1):
+        step = plan.steps[frame - 1] if frame <= len(plan.steps) else Primitive.FORWARD
+        pixels = rollout.frames[frame]
+        there = pose @ _motion(step, 1.0) if frame < exact else target.moved(pose, step, pixels, _whole(rollout))
+        if there is None:
+            return
+        pose = there
+        yield frame, pose
+
+
+def _whole(rollout: Rollout) -> Camera | Panorama:
+    """Return what the frames of a rollout were seen by."""
+    height, width = rollout.frames.shape[1:3]
+    return Panorama(width, height) if rollout.view == "panorama" else rollout.camera
 
 
 def _seen_from(pose: FloatArray, points: FloatArray) -> FloatArray:
