@@ -75,6 +75,8 @@ def test_the_shipped_file_is_small_and_says_what_it_was_made_of(shipped: Recogni
     assert shipped.facts["labels"] == list(LABELS)
     assert shipped.facts["trained_on"]["digest"] != shipped.facts["validated_on"]["digest"]
     assert identity() == f"recogniser-{shipped.digest[:16]}"
+    assert shipped.facts["clear_boxes"] >= 200
+    assert shipped.facts["clear_accuracy"] >= 0.9
     json.dumps(shipped.facts, allow_nan=False)
 
 
