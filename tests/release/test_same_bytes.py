@@ -24,6 +24,7 @@ BEFORE: dict[str, Any] = json.loads((TESTS / "release" / "bytes_0_1_0.json").rea
 NEW = {
     "metrics": {*measure.ADDED, "path/scale_free_ade", "ape_whole"},
     "models": {"hedge", "trained", "coarse", "tiny"},
+    "worlds": {"scan"},
 }
 """Registered since 0.1.0, by kind."""
 

@@ -67,6 +67,8 @@ EXTRAS = {
         Extra("chat", ("openai", "jsonschema"), "language models behind an address"),
         Extra("torch", ("torch", "transformers", "safetensors"), "published networks"),
         Extra("train", ("torch", "safetensors"), "training of world models"),
+        Extra("adapt", ("torch", "safetensors", "diffusers"), "codecs and pipelines of diffusers in training"),
+        Extra("scan", ("DracoPy", "opengl_basisu"), "compressed meshes and textures of scans"),
         Extra("analysis", ("pyarrow",), "raw scenes of Target-Bench"),
         Extra("cluster", ("ray",), "workers on other machines"),
         Extra("realtime", ("websockets", "msgpack"), "models and policies behind a websocket"),
