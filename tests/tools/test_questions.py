@@ -1,6 +1,7 @@
 """What a suite asks as plain files: the same as a model is asked, and a round trip through a model that is not here."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,19 @@ from worldgauge.engine.run import run
 from worldgauge.tools.questions import ABOUT, CONTEXT, POSES, QUESTION, START, TABLE, read_question, write_questions
 
 SETTINGS = {"loopnav": {"stride": 40}, "mind": {"tests": "mem"}, "target": {"decoder": "exact", "cross_check": "never"}}
+
+CLIP = "./clips.py:Clips"
+CLIPS = """
+from worldgauge_serve import ModelSpec
+
+
+class Clips:
+    def __init__(self):
+        self.spec = ModelSpec("clips", control="camera", fps=16.0, max_context=1, lengths="40n+1")
+
+    def rollout(self, request):
+        raise RuntimeError("it is elsewhere")
+"""
 
 
 class Asked:
@@ -113,6 +127,50 @@ def test_a_model_of_another_rate_is_scored_by_its_videos(
     assert record["facts"]["bridge"]["own_fps"] == 16
 
 
+def test_a_model_of_certain_lengths_is_asked_for_them_and_judged_by_what_is_needed(
+    loopnav_data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "clips.py").write_text(CLIPS)
+    settings = ("--set", "stride=40")
+    asked = command(tmp_path, "questions", "loopnav", "--data", loopnav_data, "--out", "q", *settings, "--for", CLIP)
+    assert asked.returncode == 0, asked.stderr
+    plain = write_questions("loopnav", data=loopnav_data, out=tmp_path / "all", model=Asked("camera", fps=16.0))
+    for path in (tmp_path / "q").rglob(QUESTION):
+        told = json.loads(path.read_text())
+        assert told["judged"] == read_question(plain.folder, told["task"])["frames"]
+        assert told["judged"] < told["frames"]
+        assert told["frames"] % 40 == 0, "with the picture it goes on from: 40 n + 1"
+        for rows in (told["poses"]["rows"], told["actions"]["rows"], told["keys"]["held"]):
+            assert len(rows) == told["frames"]
+        assert told["keys"]["held"][-1] == [], "standing still beyond what is judged"
+    answered_elsewhere(tmp_path / "q", tmp_path / "VIDEOS" / "clips")
+    # The command that `questions` ends with, as it stands.
+    words = shlex.split(asked.stdout.splitlines()[-1])[1:]
+    assert words[-6:] == ["--video-fps", "16", "--video-longer", "cut", "--set", "stride=40"]
+    done = command(tmp_path, *words, "--no-references", "--json")
+    counts = json.loads(done.stdout)["runs"]["clips"]["counts"]
+    assert (counts["scored"], counts["failed"]) == (len(plain.questions), 0)
+
+
+@pytest.mark.parametrize("suite", ["loopnav", "mind", "target"])
+def test_keys_say_what_the_actions_do(suite: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    found = write_questions(suite, data=data_of(suite, request), out=tmp_path, settings=SETTINGS[suite], limit=2)
+    for task in found.questions:
+        told = read_question(found.folder, task)
+        if told["actions"] is None:
+            continue
+        axes, keys = told["actions"]["axes"], told["keys"]
+        gains = np.array([[axis["motion"][name] for name in ("forward", "left", "yaw", "pitch")] for axis in axes])
+        moves = np.array(told["actions"]["rows"]) @ gains
+        for held, turned, (ahead, left, yaw, pitch) in zip(
+            keys["held"], keys["turned_deg"]["rows"], moves, strict=True
+        ):
+            assert ("forward" in held, "back" in held) == (ahead >= 1e-3, ahead <= -1e-3)
+            assert ("left" in held, "right" in held) == (left >= 1e-3, left <= -1e-3)
+            assert turned == pytest.approx([-np.degrees(yaw), -np.degrees(pitch)], abs=1e-4)
+            assert ("look_left" in held) == (np.degrees(yaw) >= 0.1)
+
+
 def test_the_table_holds_every_question(loopnav_data: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     found = write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", limit=2)
@@ -120,6 +178,7 @@ def test_the_table_holds_every_question(loopnav_data: Path, tmp_path: Path) -> N
     assert [row["task"] for row in rows] == list(found.questions)
     for row in rows:
         assert row["caption"] == read_question(found.folder, row["task"])["caption"]
+        assert row["keys"]["held"] == read_question(found.folder, row["task"])["keys"]["held"]
         assert (tmp_path / "q" / row["start"]).is_file()
         assert (tmp_path / "q" / row["context"]["video"]).is_file()
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -139,6 +140,13 @@ def score(
         float | None,
         typer.Option(help="With --videos: frames a second of the videos, where it is not that of the recordings."),
     ] = None,
+    video_longer: Annotated[
+        Literal["error", "cut"] | None,
+        typer.Option(
+            help="With --videos: 'cut' drops what a video holds beyond the frames that are judged, as of a model that "
+            "makes clips of fixed lengths. By default such a video fails."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="With --videos: parent of the run folders.")] = None,
     references: References = None,
     settings: Settings = None,
@@ -165,9 +173,10 @@ def score(
     given = with_metrics(settings_of(settings), metric)
     shared: dict[str, Any] = {"settings": given, "workers": workers, "on": on, "deadline_s": deadline}
     if videos is None:
-        if out is not None or references is not None or video_fps is not None:
+        if any(each is not None for each in (out, references, video_fps, video_longer)):
             raise UsageError(
-                "score --out, --references and --video-fps go with --videos; scores of runs stay in their run folders"
+                "score --out, --references, --video-fps and --video-longer go with --videos; scores of runs stay in "
+                "their run folders"
             )
         with resumable(), RunProgress(verbose=verbose) as progress:
             result = engine.score(runs, data=data, progress=progress, **shared)
@@ -184,6 +193,7 @@ def score(
             data=data,
             out=out,
             fps=video_fps,
+            longer=video_longer or "error",
             references=beside,
             matched_references=references is not False,
             progress=progress,
@@ -213,6 +223,7 @@ def questions(
     """Write what a suite asks as files, for a model on any machine. Score its videos with: score SUITE --videos."""
     from worldgauge.terminal.output import endings, print_json
     from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.terminal.tables import out as terminal
     from worldgauge.terminal.tables import print_text
     from worldgauge.tools.questions import write_questions
 
@@ -233,6 +244,7 @@ def questions(
             questions=list(found.questions),
             skipped=dict(found.skipped),
             table=None if found.table is None else str(found.table),
+            scored_with=list(found.scored_with),
         )
         return
     print_text(f"{len(found.questions)} questions in {found.folder}; {len(found.skipped)} tasks are not asked")
@@ -240,7 +252,9 @@ def questions(
     if found.table is None:
         print_text("One Parquet file of all questions needs the extra 'analysis'.")
     print_text("next: write a video a task as VIDEOS/NAME_OF_YOUR_MODEL/TASK.mp4, then")
-    print_text(f"worldgauge score {suite} --data {data} --videos VIDEOS", indent="  ")
+    same = [word for one in settings or () for word in ("--set", one)]
+    words = ["worldgauge", "score", suite, "--data", str(data), "--videos", "VIDEOS", *found.scored_with, *same]
+    terminal.print(f"  {shlex.join(words)}", markup=False, soft_wrap=True)
 
 
 def _finish(result: RunResult, form: Form, **more: Any) -> None:

@@ -21,7 +21,7 @@ from worldgauge.engine.store import check_file_slugs
 from worldgauge.engine.subject_run import RunWatcher
 from worldgauge.engine.subjects import run_label
 from worldgauge.engine.suite.base import Suite
-from worldgauge.models.outside.videos import videos_in
+from worldgauge.models.outside.videos import Longer, videos_in
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ def score_videos(
     data: Path | str,
     out: Path | str | None = None,
     fps: float | None = None,
+    longer: Longer = "error",
     references: Sequence[str] = (),
     matched_references: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -69,6 +70,7 @@ def score_videos(
         data: Folder of the data set.
         out: Folder of the run folders, by default runs/<suite>.
         fps: Rate of the videos in frames a second, where it is not that of the recordings.
+        longer: "cut" drops what a video holds beyond the frames that are judged; "error" refuses it.
         references: Names of models that are run for comparison.
         matched_references: As for `run`.
         settings: Settings of the suite.
@@ -91,7 +93,8 @@ def score_videos(
     if added:
         settings = {**(settings or {}), **added}
         asked = open_suite(suite, settings)
-    found = read_video_folder(asked, Path(videos), [task.id for task in list_tasks(asked, Path(data), None)], fps)
+    tasks = [task.id for task in list_tasks(asked, Path(data), None)]
+    found = read_video_folder(asked, Path(videos), tasks, fps, longer)
     if not found.models:
         raise UsageError(f"{videos}: no sub-folder holds a video; expected <model>/<task>.mp4")
     result = run(
@@ -110,7 +113,9 @@ def score_videos(
     return result, found
 
 
-def read_video_folder(suite: Suite, folder: Path, tasks: list[str], fps: float | None = None) -> VideoFolder:
+def read_video_folder(
+    suite: Suite, folder: Path, tasks: list[str], fps: float | None = None, longer: Longer = "error"
+) -> VideoFolder:
     """Find the subjects in a folder of videos, in the layout of `suite.submissions`.
 
     Args:
@@ -118,6 +123,7 @@ def read_video_folder(suite: Suite, folder: Path, tasks: list[str], fps: float |
         folder: Folder of the videos.
         tasks: Ids of the tasks of the run.
         fps: Rate of the videos, where it is not that of the recordings.
+        longer: What is done about a video of too many frames, as for `score_videos`.
 
     Returns:
         What the folder holds.
@@ -133,6 +139,8 @@ def read_video_folder(suite: Suite, folder: Path, tasks: list[str], fps: float |
             empty.append(name)
             continue
         given = {**settings, "name": name, **({} if fps is None else {"fps": fps})}
+        if longer != "error":
+            given["longer"] = longer
         models[name] = "videos?" + urlencode({key: json.dumps(value) for key, value in given.items()})
         left = sorted(set(held) - set(tasks))
         others = {id: place for id in left if (place := asked.elsewhere(id))}

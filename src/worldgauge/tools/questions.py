@@ -20,7 +20,7 @@ from worldgauge.core.errors import DataError, NotApplicableError, RunError, Usag
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Frames, write_png
 from worldgauge.core.io import atomic_folder, dumps, read_json_object
-from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
+from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel, fitted
 from worldgauge.core.video import Writer
 from worldgauge.engine.identity import subject_identity, task_key, task_seed
 from worldgauge.engine.open_suite import list_tasks, open_suite
@@ -29,6 +29,7 @@ from worldgauge.engine.subjects import find_served, resolve_subject
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.task import LocalTaskContext
+from worldgauge_serve import KEYS, key_rows, mouse_deltas
 
 FORMAT, VERSION = "worldgauge-questions", 1
 ABOUT = "questions.json"
@@ -38,6 +39,7 @@ QUESTION = "question.json"
 START, CONTEXT = "start.png", "context.mp4"
 POSES = "camera-to-world, metres; camera: x right, y down, z forward; world: z up"
 CONTROLS: tuple[Control, ...] = ("camera", "actions", "text")
+TURNS = ("right", "down")
 
 Watcher = Callable[[str, int, int], None]
 
@@ -51,12 +53,14 @@ class QuestionSet:
         questions: Ids of the tasks that are asked.
         skipped: Why the others are not, by id.
         table: One Parquet file of all questions. None without the extra `analysis`.
+        scored_with: Options that `score --videos` needs for the answers of the model whose form the questions have.
     """
 
     folder: Path
     questions: tuple[str, ...]
     skipped: Mapping[str, str]
     table: Path | None
+    scored_with: tuple[str, ...] = ()
 
 
 def write_questions(
@@ -118,7 +122,9 @@ def write_questions(
         progress("", len(tasks), len(tasks))
     asked = tuple(task.id for task in tasks if task.id not in skipped)
     atomic_write(folder / ABOUT, dumps({**about, "questions": list(asked), "skipped": skipped}, indent=2) + "\n")
-    return QuestionSet(folder, asked, skipped, _write_table(folder, asked))
+    own_rate = () if spec.fps is None else ("--video-fps", f"{spec.fps:g}")
+    longer = () if spec.lengths is None else ("--video-longer", "cut")
+    return QuestionSet(folder, asked, skipped, _write_table(folder, asked), (*own_rate, *longer))
 
 
 def read_question(folder: Path, task: str) -> dict[str, Any]:
@@ -179,7 +185,8 @@ def _write(suite: Suite, task: Task, spec: ModelSpec, seed: int, folder: Path, k
     place = folder / task.id
     if (place / QUESTION).is_file() and read_json_object(place / QUESTION).get("key") == key:
         return
-    request = _any_form(suite, task, spec, seed) if any_form else _request(suite, task, spec, seed)
+    judged = _any_form(suite, task, spec, seed) if any_form else _request(suite, task, spec, seed)
+    request = judged if any_form else fitted(judged, spec)
     with atomic_folder(place) as new:
         clip = request.context.clip
         write_png(new / START, clip[len(clip) - 1])
@@ -187,7 +194,7 @@ def _write(suite: Suite, task: Task, spec: ModelSpec, seed: int, folder: Path, k
             for frame in clip:
                 video.write(frame)
         facts = {"format": FORMAT, "version": VERSION, "suite": suite.name, "task": task.id, "key": key}
-        (new / QUESTION).write_text(dumps({**facts, **_facts(request)}) + "\n", encoding="utf-8")
+        (new / QUESTION).write_text(dumps({**facts, **_facts(request, judged.horizon)}) + "\n", encoding="utf-8")
 
 
 def _any_form(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutRequest:
@@ -199,8 +206,8 @@ def _any_form(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutRe
 
 
 def _request(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutRequest:
-    """What the suite asks a model of this form."""
-    asked = _Asked(spec)
+    """What the suite asks a model of this form, of as many frames as it judges."""
+    asked = _Asked(replace(spec, lengths=None, context_lengths=None))
     with TemporaryDirectory() as scratch:
         context = LocalTaskContext(Path(scratch), task_seed(seed, task.id), lambda done, total: None)
         with suppress(_NotedError):
@@ -226,13 +233,14 @@ class _Asked:
         raise _NotedError
 
 
-def _facts(request: RolloutRequest) -> dict[str, Any]:
+def _facts(request: RolloutRequest, judged: int) -> dict[str, Any]:
     context, (width, height) = request.context, request.frame_size
     camera = context.camera
     known = isinstance(camera, Camera)
     return {
         "video": f"{request.task}.mp4",
         "frames": request.horizon,
+        "judged": judged,
         "fps": context.clip.fps,
         "width": width,
         "height": height,
@@ -245,6 +253,7 @@ def _facts(request: RolloutRequest) -> dict[str, Any]:
         "view": "perspective" if known else "panorama",
         "intrinsics": {name: getattr(camera, name) for name in ("fx", "fy", "cx", "cy")} if known else None,
         "actions": None if request.actions is None else _action_facts(request.actions, context.actions),
+        "keys": None if request.actions is None else _key_facts(request.actions),
         "poses": None
         if request.poses is None
         else {"convention": POSES, "context": _rows(context.poses), "rows": _rows(request.poses)},
@@ -258,6 +267,20 @@ def _action_facts(actions: Actions, before: Actions) -> dict[str, Any]:
         "axes": axes,
         "context": _rows(before.values),
         "rows": _rows(actions.values),
+    }
+
+
+def _key_facts(actions: Actions) -> dict[str, Any] | None:
+    """The same as keys that are held and turns of a mouse, whatever the space; None where no camera is moved."""
+    if not any(any(axis.motion) for axis in actions.space.axes):
+        return None
+    others = [axis.name for axis in actions.space.axes if axis.kind == "button" and not any(axis.motion)]
+    names = [*KEYS, *others]
+    rows = key_rows(actions, names)
+    return {
+        "names": names,
+        "held": [[name for name, on in zip(names, row, strict=True) if on] for row in rows],
+        "turned_deg": {"axes": TURNS, "rows": _rows(mouse_deltas(actions, axes=TURNS))},
     }
 
 
