@@ -41,6 +41,11 @@ class RealtimeServer:
                 self._sglang(session)
             elif session.request.path == "/v1/realtime/world/camera":
                 self._vllm(session)
+        except (AssertionError, ValueError, TypeError, KeyError, OSError) as error:
+            refusal = {"message": "Internal inference error"}
+            if session.request.path == "/v1/realtime_video/generate":
+                refusal = {"content": f"invalid generate request {error}"}
+            session.send(msgpack.packb({"type": "error", **refusal}))
         except Exception as error:  # the client has gone
             if "close" not in type(error).__name__.lower():
                 raise
@@ -49,8 +54,11 @@ class RealtimeServer:
         asked = msgpack.unpackb(session.recv())
         self.asked.append(asked)
         if unknown := set(asked) - FIELDS:
-            session.send(msgpack.packb({"type": "error", "content": f"invalid generate request {unknown}"}))
-            return
+            raise ValueError(unknown)
+        assert asked["type"] == "init"
+        assert isinstance(asked["seed"], int)
+        assert isinstance(asked["fps"], int)
+        assert asked["max_chunks"] >= 1
         width, height = (int(side) for side in asked["size"].split("x"))
         image = np.asarray(Image.open(io.BytesIO(asked["first_frame"])).convert("RGB"))
         assert image.shape == (height, width, 3)
@@ -101,6 +109,8 @@ class RealtimeServer:
         count, per = extra["num_frames"], extra["frames_per_chunk"]
         assert asked["camera"]["poses"].shape == (count, 4, 4)
         assert asked["camera"]["intrinsics"].shape == (count, 4)
+        assert asked["camera"]["poses"].dtype == asked["camera"]["intrinsics"].dtype == np.float32
+        assert count % 4 == 1
         assert image.shape == (extra["height"], extra["width"], 3)
         frames = np.stack([image + np.uint8(k) for k in range(count)])
         chunks = [frames[at : at + per] for at in range(0, count, per)]

@@ -1,8 +1,5 @@
 """openpi: what the policy server is given, the path that its actions are, and every answer that is none."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +7,8 @@ import msgpack
 import numpy as np
 import pytest
 from PIL import Image
-from websockets.sync.server import ServerConnection, serve
 
+from support.policy_server import policy_server
 from worldgauge.core.geometry import Camera
 from worldgauge.suites.closedloop.manipulation.adapters.openpi import (
     OpenPi,
@@ -37,48 +34,6 @@ def scene(**fields: Any) -> Scene:
         "pick up the cup", front, np.ones((48, 64), np.float32), camera, np.eye(4), DOWN, np.zeros((0, 8)), 2, 4, 7
     )
     return replace(plain, **fields)
-
-
-class Server:
-    """As openpi's: its metadata, then an answer for each observation; `answer` may be an array, a text or bytes."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer, self.asked, self.headers, self.url = answer, [], [], ""  # type: ignore[var-annotated]
-
-    def handle(self, session: ServerConnection) -> None:
-        assert session.request is not None
-        self.headers.append(session.request.headers)
-        session.send(msgpack.packb({}))
-        for message in session:
-            self.asked.append(msgpack.unpackb(message, object_hook=_array, strict_map_key=False))
-            text = isinstance(self.answer, (str, bytes))
-            if text and self.answer == "silence":
-                continue
-            if text and self.answer == "gone":
-                return
-            session.send(self.answer if text else msgpack.packb({"actions": self.answer}, default=_packed))
-
-
-@contextmanager
-def policy_server(answer: Any) -> Iterator[Server]:
-    made = Server(answer)
-    with serve(made.handle, "127.0.0.1", 0, compression=None, max_size=None) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        made.url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
-        yield made
-        server.shutdown()
-        thread.join()
-
-
-def _array(value: Any) -> Any:
-    if b"__ndarray__" not in value:
-        return value
-    return np.ndarray(buffer=value[b"data"], dtype=np.dtype(value[b"dtype"]), shape=value[b"shape"])
-
-
-def _packed(value: Any) -> Any:
-    return {b"__ndarray__": True, b"data": value.tobytes(), b"dtype": value.dtype.str, b"shape": value.shape}
 
 
 def test_actions_by_hand() -> None:

@@ -56,6 +56,11 @@ def _refuse(prompt, given):
         raise ValueError(f"mouse_cond must have shape (B, T, 2), but got {mouse.shape}")
     if keyboard is not None and keyboard.dim() != 3:
         raise ValueError("keyboard_cond must have 3 dimensions (B, T, K)")
+    for name in ("mouse_cond", "keyboard_cond"):
+        if given.get(name) is not None and given[name].dtype != torch.float32:
+            raise ValueError(f"{name} is float32, as its examples make it, not {given[name].dtype}")
+    if given["num_frames"] % 4 != 1:
+        raise ValueError(f"num_frames {given['num_frames']} would be rounded to 4n + 1")
 
 
 def _answered(model, given):
@@ -86,10 +91,12 @@ def _answered(model, given):
         inner = np.load(os.path.join(given["action_path"], "intrinsics.npy"))
         assert poses.shape == (count, 4, 4)
         assert inner.shape == (count, 4)
+        assert poses.dtype == inner.dtype == np.float32
         CALLS[-1].update(poses=poses, K=inner)
         return 4 * (latents - latents % 4 - 1) + 1, still
     if "lingbot" in name:
         assert given["c2ws_plucker_emb"].shape == (1, 384, latents, height // 8, width // 8)
+        assert given["c2ws_plucker_emb"].dtype == torch.float32
     elif "gamecraft" in name:
         assert given["camera_states"].shape == (1, count, 6, height, width)
         assert given["camera_states"].dtype == torch.bfloat16

@@ -25,6 +25,8 @@ class CausalInferencePipeline:
         before = initial_latent.shape[2] if initial_latent is not None else 0
         assert before % self.num_frame_per_block == 0
         total, frames = before + new, 1 + 4 * (before + new - 1)
+        for name, value in conditional_dict.items():
+            assert value.dtype == torch.bfloat16, f"{name} is {value.dtype}, the network bfloat16"
         given = {name: value.float().cpu().numpy() for name, value in conditional_dict.items()}
         assert given["cond_concat"].shape == (1, 20, total, 44, 80)
         assert given["visual_context"].shape == (1, 257, 1280)

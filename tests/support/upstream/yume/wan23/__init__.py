@@ -91,6 +91,7 @@ class Yume:
         assert frame_num % 4 == 1
         colours, known, height, width = img.shape
         assert colours == 48
+        assert img.dtype == torch.bfloat16
         frames = (frame_num - 1) // 4 + 1
         assert frames == known + latent_frame_zero, "padded to the length of the noise"
         assert height * width * 256 == max_area, "else the size is another one"
