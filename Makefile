@@ -77,9 +77,10 @@ egl:
 	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libegl1 libopengl0 libgl1-mesa-dri >/dev/null; } \
 	|| echo "no EGL and no way to install it here (Debian: libegl1 libopengl0 libgl1-mesa-dri): the table with the arm cannot be drawn"
 
+# Modules are compiled where they are first imported: most never are, and their bytecode takes 110 MB.
 $(VENV)/.base: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --constraint requirements.lock --editable .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base
