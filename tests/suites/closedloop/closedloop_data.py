@@ -74,7 +74,7 @@ def home_episodes(
 
 
 def make_published_data(folder: Path, *, packed: bool = True) -> Path:
-    """Write the files of the release as it lays them out, three rows each; returns `folder`.
+    """Write the files of the release as it lays them out, three rows each; returns `folder`. Nothing by our writer.
 
     packed: the JSON files are gzipped.
     """

@@ -109,6 +109,14 @@ def test_long_samples_are_thinned_to_the_length_of_a_plan(count: int, most: int,
     assert thinned(count, most) == kept
 
 
+def test_no_two_poses_that_are_kept_are_the_same() -> None:
+    """The release keeps 23 of 24 poses where the last two round to one, as of 31, 61 and 99."""
+    for count in range(1, 200):
+        kept = thinned(count, 24)
+        assert len(set(kept)) == min(count, 24)
+        assert kept[-1] == count - 1
+
+
 def test_plans_are_in_our_frame_with_unit_quaternions_and_a_gripper_of_0_or_1() -> None:
     network = Network()
     plans = DiffuserActor(poses=10, backend=network).propose(scene())

@@ -1,0 +1,175 @@
+"""What foresight brings in the closed loop, over hundreds of episodes: success by model, and the gain over `none`.
+
+    python -m benchmarks.foresight --data data --task recognition --model oracle --model none --out ends.jsonl
+
+Episodes are acted out by the suite's own policies and rules, with the seeds of `worldgauge run`. But of a plan only the
+last frame is drawn, since the default revisers of homes and tables read no other, and nothing is filmed. So an episode
+takes a fraction of the time of a run, and ends as it does there with `oracle`, `warp`, `freeze` and `none`; `degraded`,
+`noise` and `forgetful` draw other numbers. Each episode's end is a line of the file, and an interrupted benchmark goes
+on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.image import Frames
+from worldgauge.core.model import RolloutRequest, WorldModel, imagines
+from worldgauge.core.statistics import paired_difference, rate_interval
+from worldgauge.engine.identity import task_seed
+from worldgauge.engine.subjects import resolve_subject
+from worldgauge.suites.closedloop import task_index
+from worldgauge.suites.closedloop.loop import run_episode
+from worldgauge.suites.closedloop.manipulation.env import SimulatedFuture, TableEnv
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import ClosedLoopTask
+
+SEED = 0
+BASE = "none"
+
+
+class LastFrame:
+    """A model of which only the last frame of every plan is drawn; the others repeat the present view.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: WorldModel) -> None:
+        self.spec, self._model = model.spec, model
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """Yield `horizon` frames."""
+        for _ in range(request.horizon - 1):
+            yield request.context.clip[-1][None]
+        last = slice(request.horizon - 1, request.horizon)
+        short = {
+            name: None if value is None else value[last]
+            for name in ("actions", "poses", "truth", "truth_poses")
+            for value in (getattr(request, name),)
+        }
+        yield from self._model.rollout(replace(request, horizon=1, **short))
+
+
+def share_futures(env: TableEnv) -> None:
+    """Keep all simulated futures of a table: models that take the same plan ask for the same ones."""
+    known: dict[Any, SimulatedFuture] = {}
+    simulate = env.future
+
+    def future(poses: Sequence[Any], state: Any = None) -> SimulatedFuture:
+        key = env.state if state is None else state, tuple(poses)
+        if key not in known:
+            known[key] = simulate(poses, state)
+        return known[key]
+
+    env.future = future  # type: ignore[method-assign]
+
+
+def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, name: str) -> float:
+    """Act an episode out in an environment at its start; 1 for success."""
+    seed = task_seed(SEED, name)
+    proposer, reviser = task.policies()
+    env.reset()
+    goal, rules = task.goal(env), task.rules(env, seed)
+    rules.true_value = lambda plan: None  # regret is not told, and it takes longer than all else
+    imagine = task.imagination(LastFrame(model), env, seed, name) if imagines(model) else None
+    if imagine is not None:
+        imagine.remember()
+        env = Remembering(env, imagine)
+    end = task.start_fault(env) or run_episode(env, goal, proposer, reviser, rules, imagine, [seed])
+    return float(succeeded(task, end, rules))
+
+
+def succeeded(task: ClosedLoopTask[Any, Any, Any], end: str, rules: Any) -> bool:
+    """Whether an episode ended in success."""
+    return rules.label == task.episode.category if task.name == "recognition" else end in ("solved", "arrived")
+
+
+class Remembering:
+    """An environment of which the model is shown what is seen after every action."""
+
+    def __init__(self, env: Any, imagine: Any) -> None:
+        self._env, self._imagine = env, imagine
+        self.observe, self.turn = env.observe, env.turn
+
+    def step(self, action: Any) -> bool:
+        """Carry out one action."""
+        failed = bool(self._env.step(action))
+        self._imagine.remember()
+        return failed
+
+
+def act_out(data: Path, settings: Settings, models: Sequence[str], every: int, out: Path) -> None:
+    """Append the end of each `every`th episode that the file lacks, a line for each model."""
+    known = set(ends(out))
+    subjects = {name: resolve_subject(name).model for name in models}
+    for task in list(task_index.tasks(data, settings))[::every]:
+        missing = [name for name in models if (task.id, name) not in known]
+        if not missing or task.skip is not None:
+            continue
+        own = task_index.open_task(task, settings)
+        env = own.make_env()
+        if isinstance(env, TableEnv):
+            share_futures(env)
+        found = {name: end_of(own, env, subjects[name], task.id) for name in missing}
+        with out.open("a") as file:
+            for name, success in found.items():
+                line = {"task": task.id, "cluster": task.cluster, "model": name, "success": success}
+                file.write(json.dumps(line) + "\n")
+
+
+def ends(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Lines of a file by task and model."""
+    lines = map(json.loads, out.read_text().splitlines()) if out.exists() else ()
+    return {(line["task"], line["model"]): line for line in lines}
+
+
+def table(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """Rows of a table: success, gain over `none` on the same episodes, episodes and clusters."""
+    yield "| model | success, % | gain, points | episodes | clusters |"
+    yield "|---|---|---|---|---|"
+    clusters = {task: line["cluster"] for (task, _), line in found.items()}
+    base = {task: line["success"] for (task, model), line in found.items() if model == BASE}
+    for model in dict.fromkeys(model for _, model in found):
+        own = {task: line["success"] for (task, name), line in found.items() if name == model}
+        inside = rate_interval(map(bool, own.values()), [clusters[task] for task in own])
+        gain = "" if model == BASE else _gain(own, {task: base[task] for task in own if task in base}, clusters)
+        said = "" if inside is None else f" [{100 * inside.low:.1f}, {100 * inside.high:.1f}]"
+        homes = len({clusters[task] for task in own})
+        yield f"| `{model}` | {100 * np.mean(list(own.values())):.1f}{said} | {gain} | {len(own)} | {homes} |"
+
+
+def _gain(own: Mapping[str, float], base: Mapping[str, float], clusters: Mapping[str, str]) -> str:
+    told = paired_difference(own, base, cluster=clusters, rng=np.random.default_rng(SEED))
+    if told.mean is None:
+        return ""
+    low_high = "" if told.interval is None else f" [{100 * told.interval.low:.1f}, {100 * told.interval.high:.1f}]"
+    return f"{100 * told.mean:+.1f}{low_high}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.foresight", description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of `worldgauge collect closedloop`")
+    parser.add_argument("--task", choices=("recognition", "navigation", "manipulation"), required=True)
+    parser.add_argument("--model", action="append", default=[], help="world model to ask; repeat for several")
+    parser.add_argument("--view-px", type=int, help="height of the views, by default that of the task")
+    parser.add_argument("--panorama-px", type=int, default=256, help="width of panoramas")
+    parser.add_argument("--every", type=int, default=1, help="only every Nth episode")
+    parser.add_argument("--out", type=Path, required=True, help="file of the episodes' ends, new or to be continued")
+    asked = parser.parse_args()
+    options = {"task": asked.task, "panorama_px": asked.panorama_px, "view_px": asked.view_px}
+    settings = Settings.of({name: value for name, value in options.items() if value is not None})
+    act_out(asked.data, settings, asked.model or [BASE], asked.every, asked.out)
+    print("\n".join(table(ends(asked.out))))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
