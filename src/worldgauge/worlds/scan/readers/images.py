@@ -49,6 +49,7 @@ def decode_texture(data: bytes, where: str) -> Texels:
     if data[:12] == b"\xabKTX 20\xbb\r\n\x1a\n" or data[:2] == b"sB":
         return _reduced(_basis(data, where))
     width, height = _size(data, where)
+    _check_parts(data, where)
     if not min(width, height) > 0 or max(width, height) > MOST_PX:
         raise Damaged(f"{where}: {width}x{height} pixels are none, or pass the limit of {MOST_PX} a side")
     return _reduced(_by_opencv(data, where, max(width, height)))
@@ -129,6 +130,25 @@ def _size(data: bytes, where: str) -> tuple[int, int]:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP" and len(data) >= 30:
         return _webp_size(data)
     raise Damaged(f"{where}: neither JPEG, PNG, WebP, KTX2 nor Basis")
+
+
+def _check_parts(data: bytes, where: str) -> None:
+    """Whether the parts of a PNG or WebP lie within it: decoders take as much memory as a part claims to need."""
+    if data[:2] == b"\xff\xd8":
+        return
+    is_png = data[:4] == b"\x89PNG"
+    at, head, order, end = (8, 12, ">I", len(data)) if is_png else (12, 8, "<I", _riff_end(data))
+    while at + head <= end:
+        (size,) = struct.unpack_from(order, data, at if is_png else at + 4)
+        if at + head + size > end:
+            raise Damaged(f"{where}: a part of {size} bytes passes the end of the picture")
+        if data[at + 4 : at + 8] == b"IEND":
+            return
+        at += head + size + (0 if is_png else size % 2)
+
+
+def _riff_end(data: bytes) -> int:
+    return min(8 + int.from_bytes(data[4:8], "little"), len(data))
 
 
 def _jpeg_size(data: bytes, where: str) -> tuple[int, int]:
