@@ -2,11 +2,11 @@
 
     python -m benchmarks.foresight --data data --task recognition --model oracle --model none --out ends.jsonl
 
-Episodes are acted out by the suite's own policies and rules, with the seeds of `worldgauge run`. But of a plan only the
-last frame is drawn, since the default revisers of homes and tables read no other, and nothing is filmed. So an episode
-takes a fraction of the time of a run, and ends as it does there with `oracle`, `warp`, `freeze` and `none`; `degraded`,
-`noise` and `forgetful` draw other numbers. Each episode's end is a line of the file, and an interrupted benchmark goes
-on where it was.
+Episodes are acted out by the suite's own policies and rules, with the seeds of `worldgauge run`, and nothing is filmed.
+Of a plan in navigation and manipulation only the last frame is drawn, since the default revisers read no other; the one
+of recognition follows the camera through all. So an episode takes a fraction of the time of a run, and ends as it does
+there with `oracle`, `warp`, `freeze` and `none`; of `degraded`, `noise` and `forgetful` the last frame alone is another
+draw. Each episode's end is a line of the file, and an interrupted benchmark goes on where it was.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from worldgauge.suites.closedloop.task import ClosedLoopTask
 
 SEED = 0
 BASE = "none"
+READS_ALL = frozenset({"recognition"})
+"""Tasks whose default reviser reads all frames of a plan."""
 
 
 class LastFrame:
@@ -79,7 +81,8 @@ def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, nam
     env.reset()
     goal, rules = task.goal(env), task.rules(env, seed)
     rules.true_value = lambda plan: None  # regret is not told, and it takes longer than all else
-    imagine = task.imagination(LastFrame(model), env, seed, name) if imagines(model) else None
+    asked = model if task.name in READS_ALL else LastFrame(model)
+    imagine = task.imagination(asked, env, seed, name) if imagines(model) else None
     if imagine is not None:
         imagine.remember()
         env = Remembering(env, imagine)

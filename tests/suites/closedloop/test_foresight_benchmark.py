@@ -1,4 +1,4 @@
-"""`benchmarks.foresight` draws last frames only, and its episodes end as those of a run."""
+"""Episodes of `benchmarks.foresight` end as those of a run, and where nobody reads others, last frames only are drawn."""
 
 from pathlib import Path
 
