@@ -1,4 +1,4 @@
-"""Episodes of `benchmarks.foresight` end as those of a run, and where nobody reads others, last frames only are drawn."""
+"""Episodes of `benchmarks.foresight` end as in a run; where nobody reads other frames, it draws the last ones only."""
 
 from pathlib import Path
 
