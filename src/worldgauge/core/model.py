@@ -369,9 +369,7 @@ def fitted(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
     forms = {form for form in FORM_OF.values() if getattr(request, form) is not None}
     space = None if request.actions is None else request.actions.space.name
     require(spec, forms | {"caption"} if request.caption else forms, space)
-    for name, poses in (("context poses", request.context.poses), ("poses", request.poses)):
-        if poses is not None and (fault := pose_fault(poses)) is not None:
-            raise DataError(f"task '{request.task}': {name}: {fault}")
+    check_poses(request)
     length = next_length(spec.lengths, 1 + request.horizon)
     if length is None:
         raise NotApplicableError(
@@ -388,6 +386,20 @@ def fitted(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
     if not more and context is request.context:
         return request
     return replace(request, context=context, horizon=length - 1, actions=actions, poses=poses)
+
+
+def check_poses(request: RolloutRequest) -> None:
+    """Refuse a request whose poses are none. Interpolation would make rotations of what is close to none.
+
+    Args:
+        request: The request.
+
+    Raises:
+        DataError: A pose is no rotation with a place, or not finite.
+    """
+    for name, poses in (("context poses", request.context.poses), ("poses", request.poses)):
+        if poses is not None and (fault := pose_fault(poses)) is not None:
+            raise DataError(f"task '{request.task}': {name}: {fault}")
 
 
 def _read_only(request: RolloutRequest) -> RolloutRequest:

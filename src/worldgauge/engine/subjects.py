@@ -202,7 +202,7 @@ def live_entry(model: WorldModel | Agent, kind: SubjectKind = "model") -> Subjec
         UsageError: For something that is not a model, or not an agent where an agent is expected.
     """
     subject = resolve_subject(model, kind)
-    return SubjectEntry(subject.label, subject.identity, model=model, trained_scenes=subject.trained_scenes)
+    return SubjectEntry(subject.label, subject.identity, model=subject.model, trained_scenes=subject.trained_scenes)
 
 
 def parse_subject(text: str) -> tuple[str, dict[str, Any]]:

@@ -415,10 +415,12 @@ def test_another_length_or_size_fails_at_the_rate_of_the_model(model: Grey, word
 
 
 def test_a_path_of_no_rotations_is_the_failure_of_the_model(tmp_path: Path) -> None:
-    model = Grey(16)
-    model.camera_path = lambda request: np.zeros((request.horizon, 4, 4))  # type: ignore[method-assign]
-    with pytest.raises(SubjectError, match="'grey': camera_path: a pose of the path is no rotation"):
-        perform(model, tmp_path / "a")
+    for fps in (16, 24):
+        for fault in (np.zeros((4, 4)), np.diag([2.0, 2, 2, 1])):  # a stretched one is a rotation to who interpolates
+            model = Grey(fps)
+            model.camera_path = lambda request, one=fault: np.tile(one, (request.horizon, 1, 1))  # type: ignore[method-assign]
+            with pytest.raises(SubjectError, match="'grey': camera_path: pose 0 is no rotation"):
+                perform(model, tmp_path / f"{fps}-{fault[0, 0]}")
 
 
 def test_notes_name_who_was_asked_at_another_rate() -> None:

@@ -21,7 +21,7 @@ from worldgauge.core.episode import Context
 from worldgauge.core.errors import NotApplicableError, ShapeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames, Image
-from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.model import ModelSpec, RolloutRequest, check_poses
 from worldgauge.engine.options import option
 
 Drawn = Literal["nearest", "blend"]
@@ -117,7 +117,11 @@ class RateBridge:
         Returns:
             The request for `own_frames` frames. Poses are interpolated, actions shared out by time, and the recorded
             future is that of the nearest recorded frames.
+
+        Raises:
+            DataError: Its poses are no poses of a camera.
         """
+        check_poses(request)
         seen, at = request.context, np.arange(self.own_frames + 1, dtype=np.float64) * (self.fps / self.own_fps)
 
         def path(poses: FloatArray | None) -> FloatArray | None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.episode import Context, WorldFacts
-from worldgauge.core.errors import DataError, ShapeError, SubjectError
+from worldgauge.core.errors import DataError, SubjectError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Frames
 from worldgauge.core.io import digest_of_file
@@ -23,7 +23,7 @@ from worldgauge.engine.suite.contract import Record, TaskContext
 from worldgauge.engine.suite.rate_bridge import Drawn, RateBridge, at_rate, takes_rate
 from worldgauge.worlds import open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
-from worldgauge_serve import next_length
+from worldgauge_serve import next_length, pose_fault
 
 ROLLOUT = "rollout.mp4"
 POSES = "poses.json"
@@ -182,10 +182,7 @@ def write_rollout(
     longer = {"frames_made": made} if made > request.horizon else {}
     if bridge is None:
         return WrittenRollout(request.horizon, poses, longer)
-    try:
-        poses = None if poses is None else bridge.poses(poses, seen.poses[-1])
-    except ShapeError as error:
-        raise SubjectError(f"model '{subject.spec.name}': camera_path: {error}") from None
+    poses = None if poses is None else bridge.poses(poses, seen.poses[-1])
     return WrittenRollout(bridge.frames, poses, {"bridge": bridge.facts, **longer})
 
 
@@ -204,6 +201,8 @@ def _camera_path(subject: WorldModel, request: RolloutRequest) -> FloatArray | N
             f"model '{subject.spec.name}': camera_path gave {poses.shape}; "
             f"expected ({request.horizon}, 4, 4), all finite"
         )
+    if (fault := pose_fault(poses)) is not None:
+        raise SubjectError(f"model '{subject.spec.name}': camera_path: {fault}")
     return poses
 
 
