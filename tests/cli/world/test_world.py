@@ -10,6 +10,8 @@ import pytest
 from support.commands import command
 from support.scan_room import write_example
 from worldgauge.core.image import png_size
+from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge.worlds.blocks.structure_files import write_schem
 
 
 @pytest.fixture
@@ -53,6 +55,10 @@ def test_a_picture_and_an_export(folder: Path) -> None:
     done = command(folder, "world", "export", "indoor:seed=2", "--out", "home.glb", "--texel", "60", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["size_bytes"] == (folder / "home.glb").stat().st_size
+    write_schem(folder / "hut.schem", Blueprint.of([[[1, 1], [-1, 2]]], ("stone", "oak_planks")))
+    done = command(folder, "world", "export", "hut.schem", "--out", "hut.glb")
+    assert "hut.glb: " in done.stdout
+    assert "2 things" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_z_up(tmp_path: Path, scan: Scan) -> None:
 @pytest.mark.parametrize(
     ("facts", "options", "words"),
     [
-        (WorldFacts("tabletop", {}), {}, "cannot be exported; these can: indoor"),
+        (WorldFacts("tabletop", {}), {}, "cannot be exported; these can: indoor, voxel"),
         (FACTS, {"texel_m": 0.0}, "a texel is 0.001 to 1 m"),
         (FACTS, {"quality": 0}, "quality is 1 to 100"),
     ],

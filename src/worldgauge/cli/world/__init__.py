@@ -12,6 +12,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.terminal.options import FAILED, Json
 
 if TYPE_CHECKING:
+    from worldgauge.core.episode import WorldFacts
     from worldgauge.worlds.scan import Scan
 
 app = typer.Typer(
@@ -161,30 +162,44 @@ def picture(
 
 @app.command()
 def export(
-    world: Annotated[str, typer.Argument(help="A home and its arguments, such as indoor:seed=1.")],
+    world: Annotated[
+        str,
+        typer.Argument(
+            help="A home or village and its arguments, such as indoor:seed=1 or voxel:kind=plains,seed=1; or the file "
+            "of a build: .nbt, .schem or .litematic."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The GLB file to write.")],
-    texel: Annotated[float, typer.Option(help="Side of a texel in millimetres.")] = 5.0,
-    quality: Annotated[int, typer.Option(help="Of its JPEG pictures, 1 to 100; 0 for PNG.")] = 92,
+    texel: Annotated[float, typer.Option(help="Side of a texel in millimetres, for homes.")] = 5.0,
+    quality: Annotated[int, typer.Option(help="Of a home's JPEG pictures, 1 to 100; 0 for PNG.")] = 92,
     up: Annotated[str, typer.Option(help="The axis that points up in the file: y by the standard, or z.")] = "y",
     json: Json = False,
 ) -> None:
-    """Write an embedded home as a GLB file, with textures, names and instances, for Blender, Unity or simulators."""
-    from worldgauge.core.episode import WorldFacts
-    from worldgauge.terminal.options import texts_of
-    from worldgauge.worlds import worlds
-    from worldgauge.worlds.export import export_world
-    from worldgauge_serve import value_of
+    """Write a home, village or build as a GLB file, with textures, names and instances, for Blender and others."""
+    from worldgauge.worlds.blocks.structure_files import SUFFIXES, read_structure
+    from worldgauge.worlds.export import export_build, export_world
 
-    name, _, given = world.partition(":")
-    worlds.get(name)
-    pairs = texts_of([one for one in given.split(",") if one], "world")
-    facts = WorldFacts(name, {key: value_of(value) for key, value in pairs.items()})
-    made = export_world(facts, out, texel_m=texel / 1000, quality=quality or None, up=_up(up) or "y")
+    if Path(world).suffix.lower() in SUFFIXES:
+        made = export_build(read_structure(Path(world)).blueprint, out, up=_up(up) or "y")
+    else:
+        made = export_world(_facts(world), out, texel_m=texel / 1000, quality=quality or None, up=_up(up) or "y")
     if json:
         _object(file=str(out), **made._asdict())
         return
     size_mb = made.size_bytes / 1e6
     print(f"{out}: {made.triangles} triangles, {made.things} things, {made.pages} textures, {size_mb:.1f} MB")
+
+
+def _facts(world: str) -> WorldFacts:
+    from worldgauge.core.episode import WorldFacts
+    from worldgauge.terminal.options import texts_of
+    from worldgauge.worlds import worlds
+    from worldgauge_serve import value_of
+
+    name, _, given = world.partition(":")
+    worlds.get(name)
+    pairs = texts_of([one for one in given.split(",") if one], "world")
+    return WorldFacts(name, {key: value_of(value) for key, value in pairs.items()})
 
 
 def _opened(scan: str, up: str | None, scale: float, two_sided: bool) -> Scan:

@@ -45,11 +45,15 @@ class Mesh:
             counter-clockwise seen from outside.
         colours: (n, 4) uint8, RGB and opacity. An opacity of 255 hides everything behind it.
         two_sided: (n,) bool, whether a face is a thin sheet that is visible from both sides.
+        block: (n,) int32, index into `names`.
+        names: Blocks that the build is made of, without states; one in several states is there several times.
     """
 
     quads: NDArray[np.int16]
     colours: NDArray[np.uint8]
     two_sided: NDArray[np.bool_]
+    block: NDArray[np.int32]
+    names: tuple[str, ...]
 
 
 def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
@@ -78,6 +82,7 @@ def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
     order = np.argsort(numbers, kind="stable")
     bounds = np.searchsorted(numbers[order], np.arange(len(kinds) + 1))
     found: list[tuple[NDArray[np.int16], _Face]] = []
+    blocks: list[int] = []
     for number, kind in enumerate(kinds):
         here = places[order[bounds[number] : bounds[number + 1]]]
         if not len(here):
@@ -94,12 +99,14 @@ def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
             for face in faces:
                 hiding = [other for other in others if _hides(kinds[other], kind, face)]
                 found.append((corners[~np.isin(near, hiding)] if hiding else corners, face))
+        blocks += [number] * (len(found) - len(blocks))
+    lengths = np.array([len(at) for at, _ in found], np.int64)
     return Mesh(
         np.concatenate([np.zeros((0, 4, 3), np.int16), *(at[:, None] + face.corners for at, face in found)]),
         np.concatenate([np.zeros((0, 4), np.uint8), *(np.tile(face.colour, (len(at), 1)) for at, face in found)]),
-        np.repeat(
-            np.array([face.side < 0 for _, face in found], np.bool_), np.array([len(at) for at, _ in found], np.int64)
-        ),
+        np.repeat(np.array([face.side < 0 for _, face in found], np.bool_), lengths),
+        np.repeat(np.array(blocks, np.int32), lengths),
+        tuple(name for name, _ in build.blocks),
     )
 
 

@@ -1,4 +1,4 @@
-"""Embedded worlds as GLB files, for Blender, Unity, simulators and our own world `scan`."""
+"""Embedded worlds and builds as GLB files, for Blender, Unity, simulators and our own world `scan`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import NamedTuple
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.worlds import open_world
-from worldgauge.worlds.export.glb import Up, write_glb
+from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge.worlds.export.glb import Pages, Patch, Up, write_glb
 
-EXPORTED = ("indoor",)
+EXPORTED = ("indoor", "voxel")
 """Worlds that can be written."""
 
 
@@ -38,8 +39,8 @@ def export_world(
     Args:
         facts: The world.
         path: The file.
-        texel_m: Side of a texel in metres, for homes.
-        quality: Of its JPEG pictures, 1 to 100; None for PNG.
+        texel_m: Side of a texel in metres, for homes; those of villages are a sixteenth.
+        quality: Of its JPEG pictures, 1 to 100; None for PNG, which villages always have.
         up: The axis that points up in the file.
 
     Returns:
@@ -55,12 +56,40 @@ def export_world(
         raise UsageError(f"a texel is 0.001 to 1 m wide, got {texel_m}")
     if quality is not None and not 1 <= quality <= 100:
         raise UsageError(f"quality is 1 to 100, got {quality}")
-    from worldgauge.worlds.export import homes
-    from worldgauge.worlds.indoor import Home
-
     world = open_world(facts)
-    assert isinstance(world, Home)
-    patches, pages = homes.patches_of(world.scene.looks, world.categories, texel_m, quality)
+    from worldgauge.worlds.export import homes, villages
+    from worldgauge.worlds.indoor import Home
+    from worldgauge.worlds.voxel import Voxel
+
+    if isinstance(world, Home):
+        made = homes.patches_of(world.scene.looks, world.categories, texel_m, quality)
+    else:
+        assert isinstance(world, Voxel)
+        made = villages.patches_of(world.voxels)
+    return _written(path, *made, up)
+
+
+def export_build(blueprint: Blueprint, path: Path, *, up: Up = "y") -> Exported:
+    """Write a build as a GLB file, with its colours and the names of its blocks.
+
+    Args:
+        blueprint: The build.
+        path: The file.
+        up: The axis that points up in the file.
+
+    Returns:
+        What was written.
+
+    Raises:
+        UsageError: It has no blocks.
+        ShapeError: A side has more than 2000 blocks.
+    """
+    from worldgauge.worlds.export.builds import patches_of
+
+    return _written(path, *patches_of(blueprint), up)
+
+
+def _written(path: Path, patches: list[Patch], pages: Pages, up: Up) -> Exported:
     write_glb(path, patches, pages, up=up)
     things = len({patch.instance for patch in patches} - {0})
     return Exported(sum(len(patch.triangles) for patch in patches), things, len(pages.images), path.stat().st_size)

@@ -37,6 +37,7 @@ class Patch:
         uv: (V, 2) float32, 0 to 1 from the upper left corner of the texture.
         triangles: (T, 3) uint32, counter-clockwise seen from outside.
         two_sided: Whether it is seen from behind as well.
+        opacity: 0 to 1; less than 1 is blended with what lies behind.
     """
 
     instance: int
@@ -46,6 +47,7 @@ class Patch:
     uv: NDArray[np.float32]
     triangles: NDArray[np.uint32]
     two_sided: bool = False
+    opacity: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,16 @@ class Pages:
     """Textures of a file.
 
     Attributes:
-        images: (H, W, 3) uint8 each.
+        images: (H, W, 3) uint8 each, or (H, W, 4) where texels of opacity 0 are holes.
         quality: Of JPEG, 1 to 100; None for PNG, which keeps every bit.
         nearest: Whether texels are drawn as squares.
+        repeat: Whether a texture goes on beyond its border.
     """
 
     images: tuple[Image, ...]
     quality: int | None = 92
     nearest: bool = False
+    repeat: bool = False
 
 
 def write_glb(path: Path, patches: Sequence[Patch], pages: Pages, *, up: Up = "y") -> None:
@@ -83,10 +87,11 @@ def write_glb(path: Path, patches: Sequence[Patch], pages: Pages, *, up: Up = "y
     kind = "image/png" if pages.quality is None else "image/jpeg"
     views = [{"bufferView": store.add(data), "mimeType": kind} for data in images]
     meshes, nodes = [], []
-    things = dict.fromkeys((patch.instance, patch.category) for patch in patches)
-    materials = {key: n for n, key in enumerate(dict.fromkeys((patch.page, patch.two_sided) for patch in patches))}
-    for instance, category in things:
-        own = [patch for patch in patches if (patch.instance, patch.category) == (instance, category)]
+    materials = {key: n for n, key in enumerate(dict.fromkeys(_look(patch) for patch in patches))}
+    owned: dict[tuple[int, str], list[Patch]] = {}
+    for patch in patches:
+        owned.setdefault((patch.instance, patch.category), []).append(patch)
+    for (instance, category), own in owned.items():
         meshes.append({"primitives": [_primitive(store, patch, up, materials) for patch in own]})
         nodes.append(
             {
@@ -103,19 +108,8 @@ def write_glb(path: Path, patches: Sequence[Patch], pages: Pages, *, up: Up = "y
         "scenes": [{"nodes": list(range(len(nodes)))}],
         "nodes": nodes,
         "meshes": meshes,
-        "materials": [
-            {
-                "pbrMetallicRoughness": {
-                    "baseColorTexture": {"index": page},
-                    "metallicFactor": 0,
-                    "roughnessFactor": 1,
-                },
-                "extensions": {"KHR_materials_unlit": {}},
-                **({"doubleSided": True} if two_sided else {}),
-            }
-            for page, two_sided in materials
-        ],
-        "samplers": [{**filters, "wrapS": 33071, "wrapT": 33071}],
+        "materials": [_material(*look, pages.images[look[0]].shape[2] == 4) for look in materials],
+        "samplers": [{**filters, **dict.fromkeys(("wrapS", "wrapT"), 10497 if pages.repeat else 33071)}],
         "textures": [{"source": n, "sampler": 0} for n in range(len(views))],
         "images": views,
         "accessors": store.accessors,
@@ -152,7 +146,28 @@ class _Store:
         return len(self.accessors) - 1
 
 
-def _primitive(store: _Store, patch: Patch, up: Up, materials: dict[tuple[int, bool], int]) -> dict[str, Any]:
+_Look = tuple[int, bool, float]
+"""Page, whether it is seen from behind, opacity."""
+
+
+def _look(patch: Patch) -> _Look:
+    return patch.page, patch.two_sided, patch.opacity
+
+
+def _material(page: int, two_sided: bool, opacity: float, cut: bool) -> dict[str, Any]:
+    colour: dict[str, Any] = {"baseColorTexture": {"index": page}, "metallicFactor": 0, "roughnessFactor": 1}
+    material: dict[str, Any] = {"pbrMetallicRoughness": colour, "extensions": {"KHR_materials_unlit": {}}}
+    if two_sided:
+        material["doubleSided"] = True
+    if opacity < 1:
+        colour["baseColorFactor"] = [1, 1, 1, round(opacity, 4)]
+        material["alphaMode"] = "BLEND"
+    elif cut:
+        material["alphaMode"] = "MASK"
+    return material
+
+
+def _primitive(store: _Store, patch: Patch, up: Up, materials: dict[_Look, int]) -> dict[str, Any]:
     x, y, z = patch.vertices.T
     # Axes trade places and signs only, so no bit of a coordinate changes.
     turned = np.stack([-y, z, -x] if up == "y" else [-y, x, z], -1).astype("<f4")
@@ -162,12 +177,12 @@ def _primitive(store: _Store, patch: Patch, up: Up, materials: dict[tuple[int, b
             "TEXCOORD_0": store.add_array(patch.uv.astype("<f4"), "VEC2", _FLOAT, _VERTICES),
         },
         "indices": store.add_array(patch.triangles.astype("<u4").reshape(-1), "SCALAR", _UINT32, _INDICES),
-        "material": materials[patch.page, patch.two_sided],
+        "material": materials[_look(patch)],
     }
 
 
 def _encoded(image: Image, quality: int | None) -> bytes:
-    bgr = np.ascontiguousarray(image[..., ::-1])
+    bgr = np.ascontiguousarray(image[..., [2, 1, 0, 3][: image.shape[2]]])
     options = [cv2.IMWRITE_PNG_COMPRESSION, 6] if quality is None else [cv2.IMWRITE_JPEG_QUALITY, quality]
     return bytes(cv2.imencode(".png" if quality is None else ".jpg", bgr, options)[1].tobytes())
 
