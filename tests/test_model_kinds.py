@@ -119,10 +119,19 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.slow
+QUICK = ("camera_at_16", "target")
+"""The one that is asked whenever tests run."""
+
+
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("suite", sorted(SETTINGS))
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "suite"),
+    [
+        pytest.param(kind, suite, marks=() if (kind, suite) == QUICK else pytest.mark.slow)
+        for kind in KINDS
+        for suite in sorted(SETTINGS)
+    ],
+)
 def test_one_command(suite: str, kind: str, data: Path, server: RealtimeServer, tmp_path: Path) -> None:
     given = {name: value for name, value in SETTINGS[suite].items() if name != "task"}
     settings = [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
@@ -146,3 +155,15 @@ def test_one_command(suite: str, kind: str, data: Path, server: RealtimeServer, 
     own = OWN.get(kind, 16.0)
     bridged = suite in RECORDED and own != RECORDED[suite]
     assert (f"truth-fps-{own:g}" in counts) == bridged
+    costs = [note for note in found["tables"][0]["notes"] if "what its row lacks is what this alone costs" in note]
+    assert len(costs) == bridged
+    if bridged:
+        (row,) = (row for row in found["tables"][0]["rows"] if row["label"] == f"truth-fps-{own:g}")
+        assert row["kind"] == "reference"
+        assert any(cell["mean"] is not None for cell in row["cells"])
+        assert any(note.startswith(f"{name} was asked at {own:g} frames/s") for note in found["tables"][0]["notes"])
+    (row,) = (row for row in found["speed"]["rows"] if row["label"] == name)
+    seconds, rate, memory = (cell["mean"] for cell in row["cells"][:3])
+    assert seconds > 0
+    assert rate > 0
+    assert memory is None, "no GPU is in use"

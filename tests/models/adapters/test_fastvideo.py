@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.upstream import as_served, question, standing_in, walk_rows
-from worldgauge.core.actions import HAND_POSES, Actions
+from worldgauge.core.actions import HAND_POSES, LOOP_WALK, Actions
 from worldgauge.core.model import checked_rollout
 from worldgauge.models.adapters import fastvideo
 from worldgauge.models.adapters.fastvideo import (
@@ -189,6 +189,27 @@ def test_families_of_one_length(engine: Any, model: str, count: int) -> None:
     assert len(drawn(made, count + 3, **words)) == count + 3
     assert [call["num_frames"] for call in engine.CALLS] == [count, count]
     assert engine.CALLS[0]["prompt"] == " ".join([SCENE, *words.values()])
+
+
+def test_a_chain_gives_each_sentence_calls_of_its_own(engine: Any) -> None:
+    made = FastVideo("FastVideo/Wan2.1-I2V-14B-480P-Diffusers", size="64x32", chain=True)
+    assert made.spec.settings["chain"] is True
+    walk = np.zeros((80, 4), np.float32)
+    walk[:50, 0], walk[50:, 2] = 1, -0.02
+    request = replace(asked(made, 80), actions=Actions(LOOP_WALK, walk), text="Walk, then turn.")
+    assert request.prompts is not None
+    assert [said.frame for said in request.prompts] == [0, 50]
+    frames = np.concatenate(list(checked_rollout(made, request)))
+    assert len(frames) == 80
+    assert [call["prompt"] for call in engine.CALLS] == [f"{SCENE} {said.text}" for said in request.prompts]
+    assert engine.CALLS[0]["seed"] != engine.CALLS[1]["seed"]
+    whole = FastVideo("FastVideo/Wan2.1-I2V-14B-480P-Diffusers", size="64x32")
+    list(checked_rollout(whole, request))
+    assert [call["prompt"] for call in engine.CALLS[2:]] == [f"{SCENE} Walk, then turn."]
+    with pytest.raises(NotApplicable, match="no sentences"):
+        list(made.rollout(as_served(replace(request, actions=None))))
+    with pytest.raises(ValueError, match="chain is for models that words drive"):
+        FastVideo(MG2, chain=True)
 
 
 def test_segments_walk_and_turn() -> None:

@@ -124,6 +124,8 @@ class FastVideo:
         segment: Frames of one action of a model that takes segments.
         stream: Ask `StreamingVideoGenerator`, block by block: Matrix-Game 2.0 only.
         prompt: Words put before the caption.
+        chain: Start a new call wherever the walk is told a new sentence (`request.prompts`), with that sentence alone;
+            for models that words drive.
         gpus: Graphics processors.
         load: Further arguments of `from_pretrained`.
         call: Further arguments of every call, such as {"guidance_scale": 5}.
@@ -144,11 +146,14 @@ class FastVideo:
         segment: int = 8,
         stream: bool = False,
         prompt: str = "",
+        chain: bool = False,
         gpus: int = 1,
         load: Mapping[str, Any] | None = None,
         call: Mapping[str, Any] | None = None,
     ) -> None:
         self._known = known = _known(like or model)
+        if chain and known.takes != "text":
+            raise ValueError("fastvideo: chain is for models that words drive; this one is told every frame")
         if stream and (known.takes != "keys" or known.caption):
             raise ValueError("fastvideo: stream is for Matrix-Game 2.0; FastVideo streams no other model with keys")
         if scale <= 0 or turn_deg < 0 or mouse < 0 or segment < 1:
@@ -156,7 +161,8 @@ class FastVideo:
         self._size = _size(size) or known.size
         self._rule = _rule(known.lengths, frames)
         self._longest = (last_length(self._rule, UNLIMITED) or 0) if next_length(self._rule, UNLIMITED) is None else 0
-        self._scale, self._segment, self._prompt, self._stream = scale, segment, prompt, stream
+        self._scale, self._segment, self._prompt = scale, segment, prompt
+        self._stream, self._chain = stream, chain
         self._turn_deg, self._mouse = turn_deg or known.turn_deg, mouse or known.mouse
         self._call = {**known.call, **({"num_inference_steps": steps} if steps else {}), **dict(call or {})}
         self._torch = _need("torch")
@@ -183,6 +189,7 @@ class FastVideo:
                 **{"model": model, "takes": known.takes, "frames": self._longest, "prompt": prompt},
                 **unit.get(known.takes, {"scale": scale}),
                 **({"stream": True} if stream else {}),
+                **({"chain": True} if chain else {}),
                 **{"call": json.loads(json.dumps(self._call)), "load": json.loads(json.dumps(dict(load or {})))},
             },
         )
@@ -194,7 +201,10 @@ class FastVideo:
             ValueError: The model draws another number or size of frames.
             NotApplicable: Its conditions cannot express the control.
         """
-        yield from continued(request, self._rule, self._streamed if self._stream else self._drawn)
+        if self._chain and not request.prompts:
+            raise NotApplicable("chain: this question has no sentences of single frames")
+        cuts = tuple(prompt.frame for prompt in request.prompts or ()) if self._chain else ()
+        yield from continued(request, self._rule, self._streamed if self._stream else self._drawn, cuts)
 
     def _drawn(self, part: Request) -> NDArray[np.uint8]:
         with tempfile.TemporaryDirectory() as folder:
@@ -246,6 +256,7 @@ class FastVideo:
 
     def _words(self, request: Request) -> str:
         text = request.text if self._known.takes == "text" else None
+        text = request.prompts[0].text if self._chain and request.prompts else text
         words = (self._prompt, request.caption if self._known.caption else None, text)
         return " ".join(each.strip() for each in words if each)
 
