@@ -11,6 +11,7 @@ import json
 NAMES = (
     "render",
     "panorama",
+    "scan",
     "build_render",
     "build_reading",
     "closedloop",

@@ -261,6 +261,37 @@ def digest() -> str:
     return hashlib.sha256(b"".join(views())).hexdigest()
 
 
+def test_the_bits_are_those_of_every_machine(box: Scene) -> None:
+    # Rotations of whole fifths, so that no library's sine is asked.
+    turn = np.array([[3, 0, 4], [-4, 0, 3], [0, -5, 0]]) / 5
+    sha = hashlib.sha256()
+    for eye in ([1.0, 1.0, 1.0], [3.5, 0.5, 2.0], [0.25, 2.75, 0.5]):
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = turn, eye
+        for camera in (Camera(64, 48, 40.0, 38.0, 30.0, 25.0), Panorama(64, 32)):
+            view = render(box, pose, camera)
+            for values in (view.rgb, view.depth, view.instance):
+                sha.update(np.ascontiguousarray(values).tobytes())
+    assert sha.hexdigest() == "6e81b3861c0375c23591f0a3cf45e4c21a8c58c9b12cdc9320b7cbfeb8aa4b73"
+
+
+def test_colour_is_smooth_along_edges_and_labels_are_not() -> None:
+    low = np.array([[[2, 4, -4], [2, -4, -4], [2, -4, -1]], [[2, 4, -4], [2, -4, -1], [2, 4, 1]]], float)
+    high = np.array([[[3, 6, -6], [3, -6, -6], [3, -6, 6]], [[3, 6, -6], [3, -6, 6], [3, 6, 6]]], float)
+    corners, numbers = np.concatenate([low, high]), np.array([1, 1, 2, 2], np.uint16)
+    looks = Material(factor=(1.0, 1.0, 1.0, 1.0)), Material(factor=(0.0, 0.0, 0.0, 1.0))
+    mesh = mesh_of(corners, instance=numbers, material=numbers.astype(np.int32) - 1, materials=looks)
+    view = render(scene_of(mesh)[0], pose_from_yaw_pitch([0, 0, 0], 0.0), Camera.from_horizontal_fov(64, 64, 60))
+    edge = (view.rgb[..., 0] > 0) & (view.rgb[..., 0] < 255)
+    # Thirds of white; one pixel or two a column, along the edge only.
+    assert {*view.rgb[edge][:, 0].tolist()} == {85, 170}
+    assert 30 <= edge.sum() <= 128
+    beside = np.abs(np.diff(view.instance.astype(int), axis=0)) > 0
+    assert (edge[:-1] | edge[1:])[beside].mean() > 0.5
+    assert {*np.unique(view.instance).tolist()} == {1, 2}
+    assert np.isin(view.depth, np.array([2, 3], np.float32)).all()
+
+
 def test_the_same_bits_in_any_number_of_threads() -> None:
     here = views()
     with ThreadPoolExecutor(8) as pool:

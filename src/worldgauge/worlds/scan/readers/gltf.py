@@ -216,14 +216,14 @@ class _Reader:
             faces = self._triangles(primitive, mode, len(places), where)
         material, uv_set, transform = self._material(primitive, where)
         uv = get(f"TEXCOORD_{uv_set}", (2,))
-        uv = np.zeros((len(places), 2)) if uv is None else uv.astype(np.float64)
+        uv = np.zeros((len(places), 2)) if uv is None else _doubles(uv)
         if transform is not None:
             uv = uv @ transform[:2, :2].T + transform[:2, 2]
         colours = get("COLOR_0", (3, 4))
         lengths = {len(one) for one in (places, uv, colours) if one is not None}
         if len(lengths) > 1:
             raise Damaged(f"{where}: its attributes have {sorted(lengths)} elements")
-        return _Part(places.astype(np.float64), uv, _bytes_of(colours), faces, material)
+        return _Part(_doubles(places), uv, _bytes_of(colours), faces, material)
 
     def _plain(self, attributes: Mapping[str, Any], where: str) -> Any:
         def get(name: str, widths: tuple[int, ...]) -> NDArray[Any] | None:
@@ -358,6 +358,12 @@ class _Reader:
         except (Damaged, DataError, MissingExtraError) as error:
             self.notes.append(f"texture drawn as magenta checks: {error}")
             return checks(), True
+
+
+def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers in double precision. Those of a damaged file may be NaN of the kind that signals."""
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64)
 
 
 def _placed(node: Mapping[str, Any], where: str, matrix: NDArray[np.float64]) -> _Drawn:
