@@ -21,11 +21,15 @@ WORLDS = {"first person": WorldFacts("voxel", PLAINS), "third person": WorldFact
 
 def turn_away_and_back(world: WorldFacts) -> Episode:
     """2 s ahead, 1 s turned away; then, to be imagined, 1 s turned away and 1 s ahead again."""
-    yaw = [0.0] * 8 + [np.pi] * 8 + [0.0] * 4
+    return looking(world, [0.0] * 8 + [np.pi] * 8 + [0.0] * 4, FPS)
+
+
+def looking(world: WorldFacts, yaw: list[float], fps: float) -> Episode:
+    """Somebody who stands at one place and looks in these directions."""
+    seen, camera = open_world(world), Camera.from_vertical_fov(96, 54, 60)
     poses = np.stack([pose_from_yaw_pitch((80, 80, 40), one, -0.6) for one in yaw])
-    camera = Camera.from_vertical_fov(96, 54, 60)
-    seen = open_world(world)
-    clip = Clip.from_array(np.stack([seen.view(pose, camera).rgb for pose in poses]), FPS)
+    views = {one: seen.view(pose, camera).rgb for one, pose in dict(zip(yaw, poses, strict=True)).items()}
+    clip = Clip.from_array(np.stack([views[one] for one in yaw]), fps)
     actions = Actions(LOOP_WALK, np.zeros((len(poses) - 1, len(LOOP_WALK)), np.float32))
     return Episode("turn", clip, poses, actions, camera, world)
 
@@ -53,6 +57,31 @@ def test_only_the_place_that_comes_back_counts(view: str, tmp_path: Path) -> Non
     # Ahead was last seen at 1.75 s, and is seen again at 4 s.
     filled = [one for one in forgotten["returned_mse"].facts["by_time_away"] if one["pixels"]]
     assert [(one["low_s"], one["high_s"]) for one in filled] == [(2.0, 5.0)]
+
+
+@pytest.mark.parametrize(
+    ("away_s", "span"),
+    [
+        *[(1, (1.0, 2.0)), (3, (2.0, 5.0)), (7, (5.0, 10.0)), (15, (10.0, 20.0)), (30, (20.0, 40.0))],
+        *[(59, (40.0, 60.0)), (60, (60.0, None)), (75, (60.0, None))],
+    ],
+)
+def test_the_curve_goes_from_a_second_to_a_minute(
+    away_s: int, span: tuple[float, float | None], tmp_path: Path
+) -> None:
+    yaw = [0.0] * 4 + [np.pi] * (away_s - 1) + [0.0]  # last seen at 3 s, in view again `away_s` later
+    episode = looking(WORLDS["first person"], yaw, 1.0)
+    truth = episode.clip[4:]
+    frames = truth.to_array().copy()
+    frames[-1] = 255 - frames[-1]
+    record = Record(Task("own", f"away/{away_s}", {}, str(away_s)), "subject", tmp_path, {"crop": None})
+    for rollout, right in ((truth, True), (Clip.from_array(frames, 1.0), False)):
+        scores = {one.metric: one for one in returned_scores(record, episode, 4, truth, rollout)}
+        for score in scores.values():
+            (filled,) = (one for one in score.facts["by_time_away"] if one["pixels"])
+            assert (filled["low_s"], filled["high_s"]) == span
+        assert (scores["returned_mse"].value == 0) == right
+        assert (scores["returned_detail"].value > 0.999) == right
 
 
 def test_what_is_not_known_or_not_there_is_missing(tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.policy_server import policy_server
 from support.served import MODELS, PYTHON, http_server
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.suites.closedloop.manipulation import process_proposer as process
+from worldgauge.suites.closedloop.manipulation.adapters import openpi
 from worldgauge.suites.closedloop.manipulation.process_proposer import checked_poses
 from worldgauge.suites.closedloop.policies.contract import (
     REFUSED,
@@ -95,6 +97,20 @@ def test_it_is_told_everything_and_only_what_it_asks_for() -> None:
     assert plans_of(at("Told"), n=4)[0].poses[0][:3] == (4, 5, 0), "the first sample stays first"
     thing = plans_of(at("Reach?layout=things"))[0].poses[0]
     assert thing[:3] == (0.25, 0.125, 0.75)
+
+
+def test_a_policy_server_of_openpi_is_asked_through_its_adapter() -> None:
+    moves = np.tile(np.array([[0.2, 0, 0, 0, 0, 0, -1]], np.float32), (10, 1))
+    with policy_server(moves) as server:
+        text = f"cmd:{PYTHON} -m worldgauge_serve '{openpi.__file__}:OpenPi?url={server.url}'"
+        plans = plans_of(text, n=2)
+        assert [len(plan.poses) for plan in plans] == [5, 5]
+        assert plans[0].poses[-1] == pytest.approx((0.2, *HAND[1:7], 1.0)), "ten moves of a centimetre, an open hand"
+        assert {asked["prompt"] for asked in server.asked} == {"push the red button"}
+        server.answer = np.zeros((10, 8), np.float32)
+        with pytest.raises(SubjectError, match="policy 'openpi' raised PolicyError: actions of 8 columns") as caught:
+            plans_of(text, n=1)
+        assert "\n" not in str(caught.value)
 
 
 def test_more_samples_than_wanted_are_thinned_by_their_ends() -> None:
