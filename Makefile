@@ -129,7 +129,7 @@ $(VENV)/torch/.made: $(VENV)/.base
 	rm -rf $(VENV)/torch
 	$(PYTHON) -m venv $(VENV)/torch
 	$(VENV)/torch/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 accelerate==1.15.0 safetensors \
+	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 accelerate==1.15.0 safetensors peft==0.21.2 ftfy==6.3.1 \
 	  tensorboard==2.21.0
 	touch $@
 

@@ -109,19 +109,19 @@ def test_recipes_are_typed() -> None:
         ("head = 'dream'", "moving, plain"),
     ):
         with pytest.raises(UsageError, match=told):
-            recipe_of_text(text, "mine")
+            recipe_of_text(text, "mine", "", Recipe())
     with pytest.raises(DataError, match="mine"):
-        recipe_of_text("steps =", "mine")
+        recipe_of_text("steps =", "mine", "", Recipe())
 
 
 def test_a_stage_has_its_own_keys_in_a_recipe() -> None:
     text = "steps = 9\nbatch = 3\n[init]\nsteps = 4"
-    assert recipe_of_text(text, "mine").steps == 9
-    init = recipe_of_text(text, "mine", "init")
+    assert recipe_of_text(text, "mine", "", Recipe()).steps == 9
+    init = recipe_of_text(text, "mine", "init", Recipe())
     assert (init.stage, init.steps, init.batch) == ("init", 4, 3)
-    assert recipe_of_text(text, "mine", "distil").steps == 9
+    assert recipe_of_text(text, "mine", "distil", Recipe()).steps == 9
     with pytest.raises(UsageError, match=r"mine, \[init\]: no key 'stepz'"):
-        recipe_of_text("[init]\nstepz = 4", "mine")
+        recipe_of_text("[init]\nstepz = 4", "mine", "", Recipe())
 
 
 def test_windows_fetch_frames_of_their_clip(material: Material) -> None:
@@ -163,7 +163,7 @@ def test_a_folder_without_training_clips_is_told(tmp_path: Path) -> None:
 torch = pytest.importorskip("torch")
 
 from worldgauge.models.outside.trained import Trained  # noqa: E402
-from worldgauge.training.loop import loop  # noqa: E402
+from worldgauge.training.loop import stepping  # noqa: E402
 from worldgauge.training.loop.loop import train  # noqa: E402
 
 
@@ -173,7 +173,7 @@ def test_an_interruption_changes_no_byte(
 ) -> None:
     recipe = changed(TINY, {"stage": stage})
     whole = train(recipe, material, tmp_path / "whole")
-    step = loop._step
+    step = stepping.Stepping.take
     left = [7]
 
     def killed(*given: object) -> bool:
@@ -182,11 +182,11 @@ def test_an_interruption_changes_no_byte(
             raise KeyboardInterrupt
         return step(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(loop, "SAVE_EVERY_S", -1.0)  # after every step
-    monkeypatch.setattr(loop, "_step", killed)
+    monkeypatch.setattr(stepping, "SAVE_EVERY_S", -1.0)  # after every step
+    monkeypatch.setattr(stepping.Stepping, "take", killed)
     with pytest.raises(KeyboardInterrupt):
         train(recipe, material, tmp_path / "again")
-    monkeypatch.setattr(loop, "_step", step)
+    monkeypatch.setattr(stepping.Stepping, "take", step)
     again = train(recipe, material, tmp_path / "again")
     assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from worldgauge.core.actions import ActionSpace, Motion
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Panorama
 from worldgauge.core.model import View
-from worldgauge.nets.action_rows import Rows, mirror_of, row_width
+from worldgauge.nets.action_rows import Rows, Told, mirror_of, row_width
 from worldgauge.training.cache import Cached, CachedClip, cached_clips
 from worldgauge.training.clip import DamagedClip, FoundClips, read_clips
 from worldgauge.training.proof import SourceProof, proof_of, proof_of_walks
@@ -21,6 +22,22 @@ from worldgauge.training.walks import WalkRing
 
 Tell = Callable[[int, int], None]
 """Called with the number of clips that are ready, and of all."""
+
+
+class Wanted(Protocol):
+    """What a recipe says of the clips that it wants."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+
+    @property
+    def told(self) -> Told:
+        """What is told of an action."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of all draws."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +127,7 @@ class TrainingPlan:
 
 def read_material(
     sources: Sequence[tuple[str, Path]],
-    recipe: Recipe,
+    recipe: Wanted,
     cache: Path,
     *,
     walks: str | None = None,

@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, did_you_mean
 from worldgauge.nets.action_rows import Told
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Head = Literal["moving", "plain"]
 Init = Literal["ode", "consistency"]
+R = TypeVar("R", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class Recipe:
         told: What the network is told of an action: "keys", "motion" (the nominal one, so that walks by different keys
             and at different rates can be trained on together) or "both".
         batch: Windows a step of training.
+        parts: Parts of a batch, each with chance of its own, that processes share out among themselves.
         steps: Steps of training.
         learning_rate: Of AdamW.
         warm_up: Steps until the learning rate is reached; it falls along a cosine over the last half.
@@ -85,6 +90,7 @@ class Recipe:
     codec_folder: str = ""
     told: Told = "both"
     batch: int = 16
+    parts: int = 1
     steps: int = 700
     learning_rate: float = 1e-3
     warm_up: int = 50
@@ -130,6 +136,8 @@ class Recipe:
             ("guidance", 0 <= self.guidance <= 100, "0 to 100"),
             ("blocks", 1 <= self.blocks <= 16, "1 to 16"),
             ("batch", 1 <= self.batch <= 65_536, "at least 1"),
+            ("parts", 1 <= self.parts <= self.batch and self.batch % self.parts == 0,
+             f"a number that divides the batch ({self.batch})"),
             ("steps", 1 <= self.steps <= 10**8, "at least 1"),
             ("learning_rate", 0 < self.learning_rate < 1, "above 0, below 1"),
             ("warm_up", self.warm_up >= 0, "0 or more"),
@@ -157,27 +165,45 @@ def named_recipe(name: str, stage: str = "") -> Recipe:
         UnknownNameError: There is no recipe or file of that name.
         DataError: The file is no recipe.
     """
+    return read_recipe(name, Recipe(), "worldgauge.training.recipes", stage)
+
+
+def read_recipe(name: str, usual: R, package: str, stage: str = "") -> R:
+    """Read a recipe of some kind, that comes with worldgauge or lies in a file.
+
+    Args:
+        name: Name, or path of a TOML file.
+        usual: A recipe whose values hold where none is given.
+        package: Where those lie that come with worldgauge.
+        stage: As for `named_recipe`.
+
+    Raises:
+        UnknownNameError: There is no recipe or file of that name.
+        DataError: The file is no recipe.
+        UsageError: A value is out of range.
+    """
     if name.endswith(".toml"):
         path = Path(name)
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
             raise DataError(f"{path}: {error.strerror}") from None
-        return recipe_of_text(text, str(path), stage)
-    own = {one.name.removesuffix(".toml"): one for one in resources.files("worldgauge.training.recipes").iterdir()}
+        return recipe_of_text(text, str(path), stage, usual)
+    own = {one.name.removesuffix(".toml"): one for one in resources.files(package).iterdir()}
     own = {key: one for key, one in own.items() if one.name.endswith(".toml")}
     if name not in own:
         raise UnknownNameError("recipe", name, sorted(own))
-    return recipe_of_text(own[name].read_text(encoding="utf-8"), name, stage)
+    return recipe_of_text(own[name].read_text(encoding="utf-8"), name, stage, usual)
 
 
-def recipe_of_text(text: str, where: str, stage: str = "") -> Recipe:
+def recipe_of_text(text: str, where: str, stage: str, usual: R) -> R:
     """Read a recipe from TOML.
 
     Args:
         text: The TOML.
         where: Its name in messages.
         stage: Another stage than the recipe's; keys in a table of its name hold in place of the others.
+        usual: A recipe whose values hold where none is given.
 
     Raises:
         DataError: It is no TOML, or holds other keys.
@@ -188,7 +214,7 @@ def recipe_of_text(text: str, where: str, stage: str = "") -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where}: {error}") from None
     tables = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
-    made = changed(Recipe(), values, where)
+    made = changed(usual, values, where)
     for name, table in tables.items():
         changed(made, table, f"{where}, [{name}]")
     if not stage:
@@ -196,7 +222,7 @@ def recipe_of_text(text: str, where: str, stage: str = "") -> Recipe:
     return changed(made, {"stage": stage, **tables.get(stage, {})}, f"{where}, [{stage}]")
 
 
-def changed(recipe: Recipe, values: Mapping[str, Any], where: str = "recipe") -> Recipe:
+def changed(recipe: R, values: Mapping[str, Any], where: str = "recipe") -> R:
     """Change keys of a recipe.
 
     Args:
@@ -216,7 +242,7 @@ def changed(recipe: Recipe, values: Mapping[str, Any], where: str = "recipe") ->
     return replace(recipe, **made)
 
 
-def told(recipe: Recipe) -> dict[str, Any]:
+def told(recipe: Any) -> dict[str, Any]:
     """All keys as plain JSON values."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(recipe).items()}
 
@@ -230,7 +256,11 @@ def _like(old: Any, value: Any, where: str) -> Any:
             raise UsageError(f"{where} is {value!r}; give a value like {old!r}") from None
     if isinstance(old, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if isinstance(old, tuple) and isinstance(value, list) and all(type(one) is int for one in value):
+    if (
+        isinstance(old, tuple)
+        and isinstance(value, list)
+        and all(type(one) in {type(each) for each in old} for one in value)
+    ):
         value = tuple(value)
     if type(value) is not type(old):
         raise UsageError(f"{where} is {value!r}; give a value like {old!r}")

@@ -30,12 +30,14 @@ class Batch(NamedTuple):
         rows: (B, T, columns): what led to each frame.
         fetched: (B, S, M, H, W, 3) uint8 frames that a memory fetched for each step after the past; M may be 0.
         relative: (B, S, M, 5) their poses as seen from the end of the step.
+        places: The clip of each window by its id, and where in it the window begins.
     """
 
     frames: NDArray[np.uint8]
     rows: Rows
     fetched: NDArray[np.uint8]
     relative: NDArray[np.float32]
+    places: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Windows:
         """
         rng = np.random.default_rng([self.seed, step])
         clips, starts = self.usable, self._starts
-        frames, rows, fetched, relative = [], [], [], []
+        frames, rows, fetched, relative, places = [], [], [], [], []
         for place in rng.integers(starts[-1], size=count):
             number = int(np.searchsorted(starts, place, side="right")) - 1
             at = int(place - starts[number])
@@ -106,13 +108,15 @@ class Windows:
             if mirrored and self.mirror is not None:
                 seen, told = seen[:, :, ::-1], told @ self.mirror
             frames.append(seen)
+            places.append((clips[number].id, at))
             rows.append(told)
             recalled, poses = self._recalled(clips[number], at, bool(short))
             turned = bool(mirrored) and self.mirror is not None
             fetched.append(recalled[..., ::-1, :] if turned else recalled)
             relative.append(in_mirror(poses) if turned else poses)
         told_poses = np.stack(relative).astype(np.float32)
-        return Batch(np.stack(frames), np.stack(rows).astype(np.float32), np.stack(fetched), told_poses)
+        told_rows = np.stack(rows).astype(np.float32)
+        return Batch(np.stack(frames), told_rows, np.stack(fetched), told_poses, tuple(places))
 
     def _recalled(self, clip: CachedClip, at: int, short: bool) -> tuple[NDArray[np.uint8], Poses]:
         """Frames that are fetched for each step of a window that begins at a frame, and where they were taken.

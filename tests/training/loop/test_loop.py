@@ -21,7 +21,8 @@ from worldgauge.nets.scenes import trained_scenes  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
 from worldgauge.training.inspection import inspected, sentences_of, tensor_shapes  # noqa: E402
 from worldgauge.training.log import read_log  # noqa: E402
-from worldgauge.training.loop import loop  # noqa: E402
+from worldgauge.training.loop import stepping  # noqa: E402
+from worldgauge.training.loop.claim import claimed  # noqa: E402
 from worldgauge.training.loop.loop import check_device, plan_training, train  # noqa: E402
 from worldgauge.training.material import Material  # noqa: E402
 from worldgauge.training.recipe import Recipe, changed  # noqa: E402
@@ -83,7 +84,7 @@ def killed_training(material: Material, out: Path, kills: int) -> int:
             code = 1
             try:
                 torch.set_num_threads(1)
-                loop.SAVE_EVERY_S = -1.0  # after every step
+                stepping.SAVE_EVERY_S = -1.0  # after every step
                 train(TINY, material, out)
                 code = 0
             finally:
@@ -114,21 +115,21 @@ def test_kills_give_the_weights_of_none(kills: int, material: Material, tmp_path
 
 
 def test_a_second_run_is_told_who_holds_the_folder(material: Material, tmp_path: Path) -> None:
-    with loop._claimed(tmp_path), pytest.raises(RunError, match=rf"process {os.getpid()} on .* trains in this folder"):
+    with claimed(tmp_path), pytest.raises(RunError, match=rf"process {os.getpid()} on .* trains in this folder"):
         train(TINY, material, tmp_path)
 
 
 def test_steps_that_are_not_finite_are_left_out_and_ten_end_it(
     material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = loop._step
+    step = stepping.Stepping.take
 
-    def spoiled(state: object, stage: object, window: object, *more: object) -> bool:
+    def spoiled(self: object, state: object, window: object, *more: object) -> bool:
         if state.step in bad:  # type: ignore[attr-defined]
             window = window._replace(frames=window.frames * float("nan"))  # type: ignore[attr-defined]
-        return step(state, stage, window, *more)  # type: ignore[arg-type]
+        return step(self, state, window, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(loop, "_step", spoiled)
+    monkeypatch.setattr(stepping.Stepping, "take", spoiled)
     bad = {3, 5}
     train(TINY, material, tmp_path / "some")
     assert read_log(tmp_path / "some")[-1]["skipped"] == 2
@@ -149,7 +150,7 @@ def test_a_full_disk_keeps_the_last_state(material: Material, tmp_path: Path, mo
             raise DataError(f"{folder}: cannot be written (No space left on device)")
         save(self, folder)
 
-    monkeypatch.setattr(loop, "SAVE_EVERY_S", -1.0)
+    monkeypatch.setattr(stepping, "SAVE_EVERY_S", -1.0)
     monkeypatch.setattr(TrainingState, "save", full)
     with pytest.raises(DataError, match="No space left"):
         train(TINY, material, tmp_path / "full")
@@ -171,10 +172,9 @@ def test_a_plan_counts_and_times(material: Material) -> None:
 
 
 def test_minutes_with_a_cool_down(material: Material, tmp_path: Path) -> None:
-    recipe = changed(TINY, {"steps": 1000, "warm_up": 0})
-    assert loop._share(0, recipe) == 1
-    assert loop._share(0, recipe, 0.75) == pytest.approx(0.51)
-    assert loop._share(0, recipe, 1.0) == pytest.approx(0.02)
+    assert stepping.late_share(0, 1000, 0) == 1
+    assert stepping.late_share(0, 1000, 0, 0.75) == pytest.approx(0.51)
+    assert stepping.late_share(0, 1000, 0, 1.0) == pytest.approx(0.02)
     train(changed(TINY, {"steps": 100_000}), material, tmp_path, minutes=0.005, final=True)
     row = read_log(tmp_path)
     assert read_json_object(tmp_path / "config.json")["steps_done"] < 100_000

@@ -16,7 +16,7 @@ from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
 from worldgauge.nets.architectures import Window, architectures  # noqa: E402
 from worldgauge.nets.levels import sampling_levels  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
-from worldgauge.training.loop import loop  # noqa: E402
+from worldgauge.training.loop import stepping  # noqa: E402
 from worldgauge.training.loop.looks import looks_of  # noqa: E402
 from worldgauge.training.loop.loop import train  # noqa: E402
 from worldgauge.training.loop.stages import distil  # noqa: E402
@@ -83,7 +83,7 @@ def test_an_interrupted_distillation_ends_in_the_same_weights(
 ) -> None:
     parent, recipe = {"init": causal, "distil": init}[stage], changed(TINY, {"stage": stage})
     whole = train(recipe, material, tmp_path / "whole", parent=parent)
-    step, left = loop._step, [3]
+    step, left = stepping.Stepping.take, [3]
 
     def killed(*given: object) -> bool:
         left[0] -= 1
@@ -91,11 +91,11 @@ def test_an_interrupted_distillation_ends_in_the_same_weights(
             raise KeyboardInterrupt
         return step(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(loop, "SAVE_EVERY_S", -1.0)
-    monkeypatch.setattr(loop, "_step", killed)
+    monkeypatch.setattr(stepping, "SAVE_EVERY_S", -1.0)
+    monkeypatch.setattr(stepping.Stepping, "take", killed)
     with pytest.raises(KeyboardInterrupt):
         train(recipe, material, tmp_path / "again", parent=parent)
-    monkeypatch.setattr(loop, "_step", step)
+    monkeypatch.setattr(stepping.Stepping, "take", step)
     again = train(recipe, material, tmp_path / "again", parent=parent)
     assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 

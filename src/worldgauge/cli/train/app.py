@@ -95,10 +95,11 @@ def train(
         raise UsageError("worldgauge train needs --recipe, --data and --out; see: worldgauge train --help")
     try:
         from worldgauge.training.loop import loop
+        from worldgauge.training.loop.stepping import Precision
     except ImportError:
         raise MissingExtraError("worldgauge train", "train") from None
-    if precision not in get_args(loop.Precision):
-        raise UnknownNameError("precision", precision, get_args(loop.Precision))
+    if precision not in get_args(Precision):
+        raise UnknownNameError("precision", precision, get_args(Precision))
     if final and minutes is None:
         raise UsageError("--final goes with --minutes: without them the learning rate falls over all steps")
     sinks = [one for one in log.split(",") if one]

@@ -1,81 +1,218 @@
-"""`worldgauge post-train`: a checkpoint goes on learning from other clips."""
+"""`worldgauge post-train`: a checkpoint, or a brought pipeline of diffusers, goes on learning from other clips."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from worldgauge.core.errors import MissingExtraError
+from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
 from worldgauge.terminal.options import DryRun, Json
 
+if TYPE_CHECKING:
+    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.training.adapt.recipe import Adaptation
+    from worldgauge.training.material import Material
+    from worldgauge.training.recipe import Recipe
+
 EXAMPLE = "worldgauge post-train --base checkpoint --data coverage=data --clips 400 --out homes"
+BROUGHT = "diffusers:"
 
 
 def post_train(
-    base: Annotated[Path, typer.Option(help="Folder of the checkpoint that goes on.")],
+    base: Annotated[
+        str, typer.Option(help="Folder of the checkpoint that goes on, or diffusers:FOLDER of a brought pipeline.")
+    ],
     data: Annotated[list[str], typer.Option(help="SOURCE=FOLDER, such as mind=data/mind. May be given several times.")],
     out: Annotated[Path, typer.Option(help="Folder of the new checkpoint, new or interrupted.")],
+    recipe: Annotated[
+        str | None, typer.Option(help="Recipe for a brought pipeline: target-lora, wiw-svd, actions-lora, a TOML file.")
+    ] = None,
+    write: Annotated[
+        str | None,
+        typer.Option(help="diffsynth or diffsynth-four: write what the papers' own trainer reads; nothing is trained."),
+    ] = None,
     clips: Annotated[
         int | None, typer.Option(help="Train on so many clips, drawn by the seed; fewer are a part of more.", min=1)
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=VALUE in place of the base's. May be given several times.")
+        list[str] | None,
+        typer.Option("--set", help="NAME=VALUE in place of the base's or the recipe's. May be given several times."),
     ] = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Files that are decoded at once.", min=1)] = 1,
+    minutes: Annotated[
+        float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)
+    ] = None,
+    device: Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")] = "cpu",
+    precision: Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")] = "float32",
+    log: Annotated[
+        str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
+    ] = "",
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Train a checkpoint on other clips: all weights, a tenth of the learning rate, each frame once.
+    """Train a checkpoint or a brought pipeline on other clips.
 
-    Stopped, it goes on. Steps and learning rate can be set (--set steps=500).
+    Of a checkpoint all weights, at a tenth of the learning rate, each frame once; steps and learning rate can be set
+    (--set steps=500). Of a brought pipeline what the recipe says. Stopped, it goes on.
     """
     from platformdirs import user_cache_dir
 
-    from worldgauge.core.io import read_json_object
-    from worldgauge.terminal.options import resumable, settings_of, texts_of
+    from worldgauge.terminal.options import resumable, texts_of
     from worldgauge.terminal.output import print_json
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.terminal.tables import print_text
+    from worldgauge.training.log import check_sinks
+
+    folders = [(name, Path(folder)) for name, folder in texts_of(data, "--data").items()]
+    sinks = [one for one in log.split(",") if one]
+    check_sinks(sinks)
+    if base.startswith(BROUGHT) != (recipe is not None):
+        raise UsageError("--recipe goes with --base diffusers:FOLDER, and that with --recipe, such as target-lora")
+    if write is not None:
+        _export(recipe, set_, folders, clips, out, write, json)
+        return
+    try:
+        from worldgauge.training.loop.loop import check_device
+        from worldgauge.training.loop.stepping import Precision
+    except ImportError:
+        raise MissingExtraError("worldgauge post-train", "train") from None
+    if precision not in get_args(Precision):
+        raise UnknownNameError("precision", precision, get_args(Precision))
+    check_device(device)
+    place = cache or Path(user_cache_dir("worldgauge")) / "training"
+    how: dict[str, Any] = {"minutes": minutes, "sinks": sinks, "device": device, "precision": precision}
+    reading: dict[str, Any] = {"clips": clips, "workers": workers}
+    made: Recipe | Adaptation
+    with resumable(), ProgressBar() as bar:
+        if recipe is None:
+            made, material = _go_on(Path(base), folders, place, reading, set_, out, dry_run, bar, how)
+        else:
+            folder = Path(base.removeprefix(BROUGHT)).expanduser()
+            made, material = _adapt(folder, recipe, folders, place, reading, set_, out, dry_run, bar, how)
+    frames = sum(map(len, material.clips))
+    if json:
+        print_json(checkpoint=str(out), trained=not dry_run, clips=len(material.clips), frames=frames, steps=made.steps)
+        return
+    print_text(f"{len(material.clips)} clips, {frames} frames: {made.steps} steps of {made.batch} windows")
+    if not dry_run:
+        named = f"trained?folder={out}" if recipe is None else f"adapted?folder={out}&base={base.removeprefix(BROUGHT)}"
+        print_text(f"{out}\nnext: worldgauge check-model --model '{named}'")
+
+
+def _go_on(
+    base: Path,
+    folders: list[tuple[str, Path]],
+    place: Path,
+    reading: Mapping[str, Any],
+    sets: list[str] | None,
+    out: Path,
+    dry_run: bool,
+    bar: ProgressBar,
+    how: Mapping[str, Any],
+) -> tuple[Recipe, Material]:
+    """Go on with a checkpoint of ours."""
+    from worldgauge.core.io import read_json_object
+    from worldgauge.terminal.options import settings_of
+    from worldgauge.training.loop.loop import train
     from worldgauge.training.material import read_material
     from worldgauge.training.post import base_recipe, one_epoch
     from worldgauge.training.recipe import changed
 
-    try:
-        from worldgauge.training.loop.loop import train
-    except ImportError:
-        raise MissingExtraError("worldgauge post-train", "train") from None
-    recipe = base_recipe(read_json_object(base / "config.json"), str(base))
-    folders = [(name, Path(folder)) for name, folder in texts_of(data, "--data").items()]
-    place = cache or Path(user_cache_dir("worldgauge")) / "training"
-    with resumable(), ProgressBar() as bar:
-        material = read_material(
-            folders,
-            recipe,
-            place,
-            clips=clips,
-            workers=workers,
-            progress=lambda done, of: bar.show("clips read", done, of),
-        )
-        recipe = changed(one_epoch(recipe, material.clips), settings_of(set_), "--set")
-        if not dry_run:
-            train(
-                recipe,
-                material,
-                out,
-                parent=base,
-                progress=lambda mark: bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}"),
-            )
-    frames = sum(map(len, material.clips))
-    if json:
-        print_json(
-            checkpoint=str(out), trained=not dry_run, clips=len(material.clips), frames=frames, steps=recipe.steps
-        )
-        return
-    print_text(f"{len(material.clips)} clips, {frames} frames: {recipe.steps} steps of {recipe.batch} windows")
+    made = base_recipe(read_json_object(base / "config.json"), str(base))
+    material = read_material(
+        folders, made, place, progress=lambda done, of: bar.show("clips read", done, of), **reading
+    )
+    made = changed(one_epoch(made, material.clips), settings_of(sets), "--set")
     if not dry_run:
-        print_text(f"{out}\nnext: worldgauge check-model --model 'trained?folder={out}'")
+        train(
+            made,
+            material,
+            out,
+            parent=base,
+            progress=lambda mark: bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}"),
+            **how,
+        )
+    return made, material
+
+
+def _adapt(
+    base: Path,
+    recipe: str,
+    folders: list[tuple[str, Path]],
+    place: Path,
+    reading: Mapping[str, Any],
+    sets: list[str] | None,
+    out: Path,
+    dry_run: bool,
+    bar: ProgressBar,
+    how: Mapping[str, Any],
+) -> tuple[Adaptation, Material]:
+    """Post-train a brought pipeline."""
+    from importlib.util import find_spec
+
+    from worldgauge.nets.brought.folder import kind_of
+    from worldgauge.training.clip import read_clips
+    from worldgauge.training.loop.adapting import adapt
+    from worldgauge.training.material import read_material
+
+    made = _recipe(recipe, sets)
+    if any(find_spec(name) is None for name in ("diffusers", "transformers", "peft")):
+        raise MissingExtraError("post-training of a pipeline of diffusers", "adapt")
+    kind_of(base)
+    material = read_material(
+        folders, made, place, progress=lambda done, of: bar.show("clips read", done, of), **reading
+    )
+    usable = {one.id for one in material.clips if len(one) >= made.frames}
+    made = made.with_steps(len(usable))
+    texts = {one.id: one for one in read_clips(folders).clips if one.id in usable}
+    if not dry_run:
+        adapt(
+            made,
+            material,
+            texts,
+            base,
+            out,
+            progress=lambda mark: bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}"),
+            **how,
+        )
+    return made, material
+
+
+def _export(
+    recipe: str | None,
+    sets: list[str] | None,
+    folders: list[tuple[str, Path]],
+    clips: int | None,
+    out: Path,
+    form: str,
+    json: bool,
+) -> None:
+    """Write what DiffSynth-Studio reads."""
+    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.tables import print_text
+    from worldgauge.training.adapt.diffsynth import write_diffsynth
+    from worldgauge.training.clip import read_clips
+
+    made = _recipe(recipe or "target-lora", sets)
+    found = read_clips(folders).clips[:clips]
+    written = write_diffsynth(found, out, made, form)
+    if json:
+        print_json(folder=str(out), trained=False, clips=written.clips, left_out=written.left_out)
+        return
+    for name, why in written.left_out.items():
+        print_text(f"left out: {name}: {why}")
+    print_text(f"{written.clips} clips of 121 frames in {out}\nnext: DATA={out} sh {out}/train.sh, in DiffSynth-Studio")
+
+
+def _recipe(name: str, sets: list[str] | None) -> Adaptation:
+    from worldgauge.terminal.options import settings_of
+    from worldgauge.training.adapt.recipe import named_adaptation
+    from worldgauge.training.recipe import changed
+
+    return changed(named_adaptation(name), settings_of(sets), "--set")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import math
-import os
-import platform
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,19 +18,22 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from worldgauge.core.actions import CAMERA_MOTION
-from worldgauge.core.errors import DataError, RunError, UsageError
+from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.architectures import Network, Window, architectures
 from worldgauge.nets.checkpoint import save_tensors
 from worldgauge.nets.codecs import Codec, codecs
 from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS
 from worldgauge.nets.memory import Memory, memories
-from worldgauge.training.log import BINS, Log
+from worldgauge.training.log import Log
 from worldgauge.training.loop.autoencoder import trained_codec
+from worldgauge.training.loop.claim import claimed
 from worldgauge.training.loop.parents import TEACHER, read_parent
 from worldgauge.training.loop.rollouts import drawing_of, rollout_of, write_film
 from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, stages
-from worldgauge.training.loop.state import TrainingState
+from worldgauge.training.loop.state import TrainingState, begin_state
+from worldgauge.training.loop.stepping import Asked, Hooks, Precision, Stepping, go_on
+from worldgauge.training.loop.team import Team
 from worldgauge.training.material import Mark, Material, TrainingPlan
 from worldgauge.training.proof import same_data
 from worldgauge.training.recipe import Recipe, told
@@ -42,11 +41,6 @@ from worldgauge.training.validation import Validation
 from worldgauge.training.windows import Windows
 
 FILMS = "films"
-Precision = Literal["float32", "bfloat16"]
-SAVE_EVERY_S = 120.0
-LOG_EVERY = 10
-"""Steps from one row of the log to the next."""
-_TOO_MUCH, _REMEMBERED, _MOST_SKIPPED = 10.0, 101, 10
 _TIMED = 3
 """Steps that a plan is made from."""
 
@@ -89,65 +83,44 @@ def train(
         UsageError: No clip is as long as a window, or the stage needs another parent.
         UnknownNameError: The stage, architecture, memory or codec is not known.
     """
-    kind, memory = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched)
+    kind, memory, team = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched), Team(device)
+    team.own(recipe.parts)
     windows = _windows(recipe, material, memory, 0)
     start = read_parent(recipe, kind, parent)
-    with _claimed(out), _pool_of(material):
-        _check_same(out, recipe, material, start)
-        log = Log(out, sinks)
-        codec = _codec(recipe, material, start, out)
-        stage = _stage(kind, recipe, material, codec, start)
-        stage.net.to(device), codec.to(device)
-        for other in stage.beside.values():
-            other.to(device)
-        given = _Given(recipe, material, memory, windows, codec, device)
-        stage.prepare(given, out)
-        state = _begin(stage)
-        if state.load(out):
-            log.cut(state.step)
-        trained = time.monotonic() - state.seconds
-        began, saved = time.monotonic(), time.monotonic()
+    device = team.device
+    with claimed(out) if team.is_first else nullcontext(), _pool_of(material):
+        with team.first_before_others():
+            _check_same(out, recipe, material, start)
+            log = Log(out, sinks) if team.is_first else None
+            codec = _codec(recipe, material, start, out)
+            stage = _stage(kind, recipe, material, codec, start)
+            stage.net.to(device), codec.to(device)
+            for other in stage.beside.values():
+                other.to(device)
+            given = _Given(recipe, material, memory, windows, codec, device)
+            stage.prepare(given, out)
+            state = begin_state(
+                stage.net, recipe, stage.betas, {stage.beside[name]: s for name, s in stage.scales.items()}
+            )
+            state.beside = stage.beside
+            if state.load(out) and log is not None:
+                log.cut(state.step)
+        learners = [stage.net, *(stage.beside[name] for name in stage.scales)]
+        stepping = Stepping(stage, team.prepared(Asked(stage, learners)), team, precision == "bfloat16")
         drawing = drawing_of(stage, codec, _most_past(stage.net, recipe), device, precision)
-        marks = {max(1, recipe.steps * quarter // 4) for quarter in (1, 2, 4)}
-        refused, half = 0, precision == "bfloat16"
-        while state.step < recipe.steps:
-            spent = 0.0 if minutes is None else (time.monotonic() - began) / (60 * minutes)
-            if spent >= 1:
-                break
-            waited = time.monotonic()
-            window = given(state.step)
-            waited = time.monotonic() - waited
-            with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=half):
-                fine = _step(state, stage, window, spent if final else 0.0)
-            refused = 0 if fine else refused + 1
-            if refused == _MOST_SKIPPED:
-                why = f"{refused} steps in a row had losses that are not finite, or far too large"
-                log.add({"step": state.step, "stopped": why})
-                state.save(out)
-                raise DataError(f"{out}: {why}; the state before is kept")
-            state.step += 1
-            state.seconds = time.monotonic() - trained
-            fault = stage.verdict(state.step, state.average)
-            row = _row(state, stage, waited)
-            if state.step in marks and validation is not None:
-                paused = time.monotonic()
-                found, drawn = validation.measure(rollout_of(stage, state.average, drawing))
-                write_film(out / FILMS / f"{state.step:07d}.mp4", validation.truths(), drawn, validation.fps)
-                row |= found
-                trained += time.monotonic() - paused
-            if state.step % LOG_EVERY == 0 or state.step in marks:
-                log.add(row)
-                if state.losses:
-                    progress(Mark(state.step, recipe.steps, state.seconds, median(state.losses)))
-            if time.monotonic() - saved > SAVE_EVERY_S:
-                _keep_scenes(out, material, state.step)
-                state.save(out)
-                saved = time.monotonic()
-            if fault is not None:
-                log.add({"step": state.step, "stopped": fault})
-                break
-        state.save(out)
-        _write_checkpoint(out, recipe, material, state, stage, codec, start)
+
+        def looked(step: int) -> Mapping[str, Any]:
+            if validation is None:
+                return {}
+            found, drawn = validation.measure(rollout_of(stage, state.average, drawing))
+            write_film(out / FILMS / f"{step:07d}.mp4", validation.truths(), drawn, validation.fps)
+            return found
+
+        hooks = Hooks(given, looked, lambda step: _keep_scenes(out, material, step), progress)
+        go_on(out, state, stepping, log, hooks, minutes, final)
+        if team.is_first:
+            _write_checkpoint(out, recipe, material, state, stage, codec, start)
+        team.wait()
     return out
 
 
@@ -183,15 +156,16 @@ def plan_training(
     windows = _windows(recipe, material, memory, 0)
     if kind.prepare is not Stage.prepare:
         return TrainingPlan(count, None, None, None, None)
-    given, state, taken = _Given(recipe, material, memory, windows, codec, device), _begin(stage), []
+    given, taken = _Given(recipe, material, memory, windows, codec, device), []
+    state = begin_state(stage.net, recipe, stage.betas)
+    stepping = Stepping(stage, Asked(stage, [stage.net]), Team(device), precision == "bfloat16")
     counter = FlopCounterMode(display=False)
-    with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=precision == "bfloat16"):
-        with counter:
-            _step(state, stage, given(0))
-        for number in range(1, 1 + _TIMED):
-            began = time.monotonic()
-            _step(state, stage, given(number))
-            taken.append(time.monotonic() - began)
+    with counter:
+        stepping.take(state, given(0))
+    for number in range(1, 1 + _TIMED):
+        began = time.monotonic()
+        stepping.take(state, given(number))
+        taken.append(time.monotonic() - began)
     if device == "cpu":
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
     else:
@@ -265,82 +239,6 @@ def _stage(kind: type[Stage], recipe: Recipe, material: Material, codec: Codec, 
     settings = kind.settings(recipe)
     net = architecture(architecture.shape_from(settings, columns=material.columns, planes=codec.planes, size=size))
     return kind(recipe, net, parent)
-
-
-def _begin(stage: Stage) -> TrainingState:
-    recipe, net = stage.recipe, stage.net
-    groups = [{"params": list(net.parameters()), "scale": 1.0}]
-    groups += [{"params": list(stage.beside[name].parameters()), "scale": s} for name, s in stage.scales.items()]
-    optimiser = torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=stage.betas, weight_decay=recipe.decay)
-    average = {name: value.clone() for name, value in net.state_dict().items()}
-    state = TrainingState(net, average, optimiser, torch.Generator().manual_seed(recipe.seed + 1), stage.beside)
-    state.warm_moments()
-    return state
-
-
-def _step(state: TrainingState, stage: Stage, window: Window, spent: float = 0.0) -> bool:
-    """One step; False where it was left out."""
-    recipe = stage.recipe
-    for group in state.optimiser.param_groups:
-        group["lr"] = group["scale"] * recipe.learning_rate * _share(state.step, recipe, spent)
-    state.net.train()
-    state.optimiser.zero_grad()
-    losses = stage.losses(window, state.step, state.generator)
-    loss = losses.float().mean()
-    value = float(loss.detach())
-    watched = stage.is_watched(state.step)
-    too_much = watched and len(state.losses) > 10 and value > _TOO_MUCH * median(state.losses)
-    if not math.isfinite(value) or too_much:
-        state.skipped += 1
-        return False
-    loss.backward()
-    parameters = [one for group in state.optimiser.param_groups for one in group["params"]]
-    norm = torch.nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
-    state.told = {"gradient_norm": float(norm), "bins": _bins(stage, losses)}
-    state.optimiser.step()
-    if watched:
-        state.losses = [*state.losses, value][-_REMEMBERED:]
-    kept = min(recipe.average, (state.step + 1) / (state.step + 10))
-    with torch.no_grad():
-        for name, new in state.net.state_dict().items():
-            state.average[name].lerp_(new, 1 - kept)
-    return True
-
-
-def _share(step: int, recipe: Recipe, spent: float = 0.0) -> float:
-    """Share of the learning rate: a ramp, a plateau, a cosine to 2 % over the last half of the steps or the time."""
-    ramp = min(1.0, (step + 1) / max(recipe.warm_up, 1))
-    late = max(0.0, 2 * step / recipe.steps - 1, 2 * spent - 1)
-    return ramp * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * late)))
-
-
-def _row(state: TrainingState, stage: Stage, waited: float) -> dict[str, Any]:
-    """What the log tells of a step."""
-    recipe = stage.recipe
-    told: dict[str, Any] = {
-        "step": state.step,
-        "seconds": round(state.seconds, 3),
-        "samples": state.step * recipe.batch,
-        "frames": state.step * recipe.batch * recipe.length,
-        "loss": median(state.losses) if state.losses else None,
-        "gradient_norm": state.told.get("gradient_norm"),
-        "learning_rate": state.optimiser.param_groups[0]["lr"],
-        "data_wait_s": round(waited, 4),
-        "skipped": state.skipped,
-    }
-    for number, loss in enumerate(state.told.get("bins", ())):
-        told[f"loss_{number}"] = loss
-    return told
-
-
-def _bins(stage: Stage, losses: Tensor) -> list[float | None]:
-    """Mean loss of each quarter of the levels; None where no window had such a level."""
-    levels = stage.drawn_at
-    if levels is None or levels.numel() != losses.numel():
-        return []
-    places = (levels.flatten() * BINS).long().clamp(0, BINS - 1)
-    each = losses.detach().flatten()
-    return [float(each[places == n].mean()) if bool((places == n).any()) else None for n in range(BINS)]
 
 
 @contextmanager
@@ -424,30 +322,10 @@ def _check_same(out: Path, recipe: Recipe, material: Material, parent: Parent | 
         return
     before = read_json_object(path)
     for key, value in now["recipe"].items():
-        if before.get("recipe", {}).get(key) != value:
-            raise RunError(
-                f"{out} holds a training with {key} = {before.get('recipe', {}).get(key)!r}, not {value!r}; "
-                "take another folder"
-            )
+        held = {**told(Recipe()), **before.get("recipe", {})}.get(key)
+        if held != value:
+            raise RunError(f"{out} holds a training with {key} = {held!r}, not {value!r}; take another folder")
     if not same_data(before.get("data"), material.proof()):
         raise RunError(f"{out} holds a training on other data; take another folder")
     if before.get("lineage") != now["lineage"]:
         raise RunError(f"{out} holds a training that began from another checkpoint; take another folder")
-
-
-@contextmanager
-def _claimed(out: Path) -> Iterator[None]:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with open(out / ".lock", "a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
-                raise RunError(f"{out}: {file.read(200) or 'another process'} trains in this folder") from None
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {platform.node()}")
-            file.flush()
-            yield
-    except OSError as error:
-        raise DataError(f"{out}: {error.strerror}") from None

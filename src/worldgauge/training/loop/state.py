@@ -127,3 +127,23 @@ class TrainingState:
             for number, parameter in enumerate(self._parameters())
             for moment, value in self.optimiser.state.get(parameter, {}).items()
         }
+
+
+def begin_state(
+    net: Any, recipe: Any, betas: tuple[float, float], besides: Mapping[Any, float] | None = None
+) -> TrainingState:
+    """The state before the first step.
+
+    Args:
+        net: The network, or another thing with weights that are trained.
+        recipe: Says learning rate, decay and seed.
+        betas: Of AdamW.
+        besides: Other networks that are trained, with their learning rates as shares of the recipe's.
+    """
+    groups = [{"params": list(net.parameters()), "scale": 1.0}]
+    groups += [{"params": list(other.parameters()), "scale": scale} for other, scale in (besides or {}).items()]
+    optimiser = torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=betas, weight_decay=recipe.decay)
+    average = {name: value.clone() for name, value in net.state_dict().items()}
+    state = TrainingState(net, average, optimiser, torch.Generator().manual_seed(recipe.seed + 1))
+    state.warm_moments()
+    return state

@@ -12,7 +12,8 @@ from suites.target.target_data import make_bad_inputs, make_target_data, make_wa
 from worldgauge.core.errors import DataError, MissingExtraError, UsageError
 from worldgauge.core.geometry import quaternion_of_pose
 from worldgauge.suites.target import format as target
-from worldgauge.suites.target.format.finetune import augmented_frames, plain_frames, write_manifest
+from worldgauge.suites.target.format.finetune import write_manifest
+from worldgauge.training.adapt.diffsynth import augmented_frames, plain_frames
 
 
 @pytest.fixture(scope="module")

@@ -9,18 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-import numpy as np
-
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import write_file
 from worldgauge.suites.target.format.scenario import Scenario, open_video
+from worldgauge.training.adapt.diffsynth import augmented_frames, plain_frames
 
 Recipe = Literal["plain", "augmented"]
 """plain: one clip of a walk, spread over all of it. augmented: four of every second frame, each begun a frame later."""
-
-CLIP_FRAMES = 121
-OFFSETS = 4
-STRIDE = 2
 
 
 @dataclass(frozen=True)
@@ -36,29 +31,6 @@ class Manifest:
     path: Path
     clips: int
     left_out: dict[str, str]
-
-
-def plain_frames(n: int) -> list[int]:
-    """121 frames spread over all of n.
-
-    Raises:
-        UsageError: When there are fewer.
-    """
-    if n < CLIP_FRAMES:
-        raise UsageError(f"a plain clip needs {CLIP_FRAMES} frames, got {n}")
-    return [int(frame) for frame in np.linspace(0, n - 1, CLIP_FRAMES)]
-
-
-def augmented_frames(n: int) -> list[list[int]]:
-    """Four clips of 121 frames, every second of n, from frames 0, 1, 2 and 3.
-
-    Raises:
-        UsageError: Under 244 frames.
-    """
-    least = STRIDE * (CLIP_FRAMES - 1) + OFFSETS
-    if n < least:
-        raise UsageError(f"augmented clips need {least} frames, got {n}")
-    return [[offset + STRIDE * i for i in range(CLIP_FRAMES)] for offset in range(OFFSETS)]
 
 
 def write_manifest(scenarios: Sequence[Scenario], path: Path, recipe: Recipe = "plain") -> Manifest:

@@ -15,6 +15,7 @@ from worldgauge.core.registry import Registry
 from worldgauge.nets.architectures import Network, Noised, Window
 from worldgauge.nets.codecs import Codec
 from worldgauge.nets.levels import level_loss
+from worldgauge.training.loop.stepping import late_share
 from worldgauge.training.recipe import Recipe, told
 
 FIRST_WINDOW = 10**9
@@ -125,6 +126,15 @@ class Stage:
             Why training must stop. None to go on.
         """
         return None
+
+    def share(self, step: int, spent: float) -> float:
+        """Share of the learning rate.
+
+        Args:
+            step: Steps done.
+            spent: Share of the time that is over.
+        """
+        return late_share(step, self.recipe.steps, self.recipe.warm_up, spent)
 
     def kept(self, average: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Weights for the checkpoint.

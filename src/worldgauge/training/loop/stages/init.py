@@ -47,6 +47,7 @@ class Init(Stage):
             self.beside["target"] = deepcopy(net).requires_grad_(False)
         self.levels = sampling_levels(recipe.denoising_steps)
         self.ways: list[tuple[Window, Tensor]] = []
+        self._followed = -1
 
     @property
     def teacher(self) -> Network:
@@ -74,7 +75,7 @@ class Init(Stage):
     def losses(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
         """Squared errors of the student's guesses; see `Stage`."""
         if self.recipe.init == "consistency":
-            return self._consistency(window, generator)
+            return self._consistency(window, step, generator)
         window, way = self.ways[int(torch.randint(len(self.ways), (), generator=generator))]
         way = way.to(window.frames)
         count = way.shape[0] - 1
@@ -83,11 +84,13 @@ class Init(Stage):
         t = torch.tensor(self.levels, device=way.device)[number]
         return (self.net.guesses(window, noisy, t) - way[-1]).square().flatten(1).mean(1)
 
-    def _consistency(self, window: Window, generator: torch.Generator) -> Tensor:
+    def _consistency(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
         target = self.beside["target"]
-        with torch.no_grad():
-            for name, mine in target.state_dict().items():
-                mine.lerp_(self.net.state_dict()[name], 1 - FOLLOWING)
+        if step != self._followed:  # once a step, however many parts its batch has
+            self._followed = step
+            with torch.no_grad():
+                for name, mine in target.state_dict().items():
+                    mine.lerp_(self.net.state_dict()[name], 1 - FOLLOWING)
         steps = steps_of(window, self.net)
         b, s = steps.shape[:2]
         grid = torch.tensor(sampling_levels(NEIGHBOURS)).to(steps)

@@ -1,0 +1,202 @@
+"""`adapted`: a brought pipeline with the adapter that `worldgauge post-train` made, asked like any other model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
+
+import numpy as np
+
+from worldgauge.core.actions import path_moves
+from worldgauge.core.errors import (
+    DataError,
+    MissingExtraError,
+    NotApplicableError,
+    SubjectError,
+    UnknownNameError,
+    UsageError,
+)
+from worldgauge.core.image import Frames
+from worldgauge.core.io import digest_of_file, read_json_object
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.models import models
+from worldgauge.nets.action_rows import Rows, Told, action_rows, row_width
+from worldgauge.nets.scenes import trained_scenes
+
+if TYPE_CHECKING:
+    from worldgauge.nets.brought.adapter import Adapter
+
+
+@models.register("adapted")
+class Adapted:
+    """A video pipeline of diffusers with an adapter of `worldgauge post-train`, a call after another.
+
+    Each call begins with the last frame and has the frames that were trained on; what is too much is left out.
+
+    Args:
+        folder: Folder of the adapter.
+        base: Folder of the pipeline that it was made for; another one is refused.
+        steps: Denoising steps.
+        guidance: Scale of guidance; by default none where no words are told, else the pipeline's own.
+        device: Where it runs, such as "cuda"; the CPU by default.
+        precision: "float32" or "bfloat16".
+
+    Raises:
+        MissingExtraError: diffusers or peft is not installed.
+        DataError: A folder holds no adapter or pipeline, a damaged one, or the base is another.
+        UsageError: A setting is out of range.
+    """
+
+    imagines: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        folder: str,
+        base: str,
+        steps: int = 25,
+        guidance: float | None = None,
+        device: str = "",
+        precision: str = "float32",
+    ) -> None:
+        place, pipeline = Path(folder).expanduser(), Path(base).expanduser()
+        if precision not in ("float32", "bfloat16"):
+            raise UnknownNameError("precision", precision, ["float32", "bfloat16"])
+        if not 1 <= steps <= 1000:
+            raise UsageError(f"adapted: steps is {steps}; give 1 to 1000")
+        try:
+            from worldgauge.nets.brought.adapter import CONFIG, TENSORS
+        except ImportError:
+            raise MissingExtraError("model 'adapted'", "adapt") from None
+        config = read_json_object(place / CONFIG)
+        self._adapter = _opened(place, pipeline, config, device or "cpu", precision == "bfloat16")
+        self._steps = steps
+        self.trained_scenes = trained_scenes(config)
+        try:
+            self._told: Told = config["told"]
+            self._frames, self._prompted = int(config["frames"]), bool(config["prompt"])
+            self._guidance = guidance if guidance is not None or self._prompted else self._unguided()
+            is_free, control = self._told == "motion", config["control"]
+            self.spec = ModelSpec(
+                f"adapted-{place.resolve().name}",
+                control=control,
+                view=config.get("view", "perspective"),
+                frame_size=tuple(config["size"]),
+                fps=None if is_free else config["fps"],
+                max_context=1,
+                chunk=self._frames - 1,
+                inputs=frozenset({"text"}) if self._prompted and control != "text" else frozenset(),
+                action_spaces=None if is_free or control != "actions" else tuple(config["action_spaces"]),
+                settings={
+                    "config": digest_of_file(place / CONFIG),
+                    "weights": digest_of_file(place / TENSORS),
+                    "base": config["base"]["digest"],
+                    "steps": steps,
+                    "guidance": self._guidance,
+                    "precision": precision,
+                },
+            )
+        except (KeyError, TypeError, ValueError, UsageError) as error:
+            raise DataError(f"{place / CONFIG}: {error}") from None
+        if self._told not in get_args(Told):
+            raise DataError(f"{place / CONFIG}: told is '{self._told}'; known: {', '.join(get_args(Told))}")
+        if self._frames < 2:
+            raise DataError(f"{place / CONFIG}: frames is {self._frames}; a call makes at least 2")
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """Draw the frames that follow a context.
+
+        Args:
+            request: The request.
+
+        Yields:
+            Frames of a call at a time.
+
+        Raises:
+            NotApplicableError: Actions with other columns than those it was trained on.
+            SubjectError: The pipeline draws another number or size of frames, or values that are not finite.
+        """
+        rows = self._rows(request)
+        picture, each = request.context.clip[-1], self._frames - 1
+        for number, first in enumerate(range(0, request.horizon, each)):
+            part = None
+            if rows is not None:
+                part = np.zeros((self._frames, rows.shape[1]), np.float32)
+                given = rows[first : first + each]
+                part[1 : 1 + len(given)] = given
+            seed = int(np.random.SeedSequence([request.seed, number]).generate_state(1)[0])
+            drawn = self._drawn(picture, part, request.text or "", seed)
+            picture = drawn[-1]
+            yield drawn[1 : 1 + request.horizon - first]
+
+    def _rows(self, request: RolloutRequest) -> Rows | None:
+        """What leads to each frame of the future; None where the words alone say it."""
+        if not self._adapter.shape.columns:
+            return None
+        future = request.actions
+        if self.spec.control == "camera":
+            assert request.poses is not None
+            future = path_moves(np.concatenate([request.context.poses[-1:], request.poses]))
+        assert future is not None
+        if row_width(future.space, self._told) != self._adapter.shape.columns:
+            raise NotApplicableError(
+                f"'{self.spec.name}' was trained on actions of {', '.join(self.spec.action_spaces or ())}, "
+                f"not '{future.space.name}'"
+            )
+        return action_rows(future, request.context.camera, self._told)
+
+    def _drawn(self, picture: Any, rows: Rows | None, words: str, seed: int) -> Frames:
+        import torch
+        from PIL import Image
+
+        brought, (height, width) = self._adapter.brought, picture.shape[:2]
+        device = brought.nets[0].device
+        told = None if rows is None else torch.from_numpy(rows)[None].to(device)
+        prompt = {"prompt": words if self._prompted else ""} if brought.takes_words else {}
+        with torch.no_grad(), self._adapter.telling(told):
+            made = brought.pipe(
+                image=Image.fromarray(np.ascontiguousarray(picture)),
+                height=height,
+                width=width,
+                num_frames=self._frames,
+                num_inference_steps=self._steps,
+                generator=torch.Generator("cpu").manual_seed(seed),  # the same noise whatever the device
+                output_type="np",
+                **prompt,
+                **brought.call(self._guidance),
+            ).frames[0]
+        values = np.asarray(made, np.float32)
+        if values.shape != (self._frames, height, width, 3):
+            raise SubjectError(f"'{self.spec.name}' drew {values.shape}, not {(self._frames, height, width, 3)}")
+        if not np.isfinite(values).all():
+            raise SubjectError(f"'{self.spec.name}' drew values that are not finite")
+        return (values.clip(0, 1) * 255).round().astype(np.uint8)
+
+    def _unguided(self) -> float | None:
+        """Without words there is nothing that guidance could go away from; SVD is guided by its picture."""
+        return 1.0 if self._adapter.brought.takes_words else None
+
+
+def _opened(place: Path, base: Path, config: dict[str, Any], device: str, half: bool) -> Adapter:
+    """The pipeline with the adapter in it."""
+    from worldgauge.nets.brought.adapter import CONFIG, FORMAT, TENSORS, Adapter, shape_read
+    from worldgauge.nets.brought.folder import digest_of_pipeline, open_brought
+    from worldgauge.nets.checkpoint import load_tensors
+
+    if config.get("format") != FORMAT or "adapter" not in config:
+        raise DataError(f"{place / CONFIG}: no finished adapter of 'worldgauge post-train' ({FORMAT})")
+    shape = shape_read(config["adapter"], str(place / CONFIG))
+    known = config.get("base")
+    if not isinstance(known, dict) or not isinstance(known.get("digest"), str):
+        raise DataError(f"{place / CONFIG}: base: no digest of the pipeline that it was made for")
+    if (there := digest_of_pipeline(base)) != known["digest"]:
+        raise DataError(
+            f"{base} is another pipeline ({there[:12]}) than {place} was made for "
+            f"({known.get('name')}, {known['digest'][:12]})"
+        )
+    brought = open_brought(base, device, half)
+    brought.fps = float(config.get("rate") or brought.fps)
+    adapter = Adapter(brought, shape)
+    adapter.load_state_dict(load_tensors(place / TENSORS, adapter.state_dict()))
+    adapter.eval()
+    return adapter

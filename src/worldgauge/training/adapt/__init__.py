@@ -1,0 +1,1 @@
+"""Post-training of brought pipelines: recipes, prompts, and what the papers' own trainer reads."""

@@ -1,0 +1,1 @@
+"""Recipes for brought pipelines that come with worldgauge."""
