@@ -41,7 +41,6 @@ class FacingEpisode:
     category: str
     start: Stance
     height_m: float = EYE_HEIGHT_M
-    floor_m: float = 0.0
 
 
 class FacingFormat(HomeFormat[FacingEpisode]):
@@ -52,11 +51,9 @@ class FacingFormat(HomeFormat[FacingEpisode]):
     tallied: ClassVar[Mapping[str, str]] = {"faced": "thing to face"}
 
     def read(self, row: EpisodeRow) -> FacingEpisode:
-        start, floor = stance_of(row, "start")
+        start = stance_of(row, "start")
         target = whole_of(row, "target_id", 0, 2**31 - 1)
-        return FacingEpisode(
-            id_of(row, "id"), text_of(row, "scene_id"), target, text_of(row, "category"), start, floor_m=floor
-        )
+        return FacingEpisode(id_of(row, "id"), text_of(row, "scene_id"), target, text_of(row, "category"), start)
 
     def check(self, episodes: Sequence[FacingEpisode], worlds: Worlds, *, decode: bool) -> EpisodeCheck:
         return EpisodeCheck(tallies={"faced": counted(one.category for one in episodes)})
@@ -69,7 +66,7 @@ def write_facing(root: Path, episodes: Sequence[FacingEpisode]) -> Path:
             "scene_id": one.scene,
             "target_id": one.target,
             "category": one.category,
-            **place_fields("start", one.start, one.floor_m),
+            **place_fields("start", one.start),
         }
         for one in distinct(episodes)
     ]

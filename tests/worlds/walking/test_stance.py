@@ -22,7 +22,7 @@ def hall(walls: tuple[tuple[slice, slice], ...] = (), shape: tuple[int, int] = (
 def test_a_step_forward_is_twenty_centimetres_along_the_heading() -> None:
     there, collided = walked(hall(), Stance(1.0, 1.0, math.radians(30)), Primitive.FORWARD)
     assert not collided
-    assert there == pytest.approx((1 + 0.2 * math.cos(math.pi / 6), 1.1, math.pi / 6), abs=1e-12)
+    assert there[:3] == pytest.approx((1 + 0.2 * math.cos(math.pi / 6), 1.1, math.pi / 6), abs=1e-12)
 
 
 def test_sixteen_turns_are_a_full_one_and_left_is_counter_clockwise() -> None:

@@ -261,6 +261,11 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
         chat = None if settings.chat is None else _chat(settings)
         return PolicyKit(cls.name, settings.of_task(cls.name).length, chat, settings.prompts, options)
 
+    @classmethod
+    def lacks(cls, world: WorldFacts, settings: Settings) -> str | None:
+        """Why its episodes cannot be asked in a world that is at hand, in one line; None where they can."""
+        return cls.format.lacks(world)
+
     # of an episode
 
     def policies(self) -> tuple[Proposer[Any], Reviser[Any]]:

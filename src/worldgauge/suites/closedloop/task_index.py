@@ -12,7 +12,8 @@ from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task
 from worldgauge.suites.closedloop.format.episode import ClosedLoop
 from worldgauge.suites.closedloop.format.files import fingerprint_of
-from worldgauge.suites.closedloop.format.load import load, scene_missing
+from worldgauge.suites.closedloop.format.load import load
+from worldgauge.suites.closedloop.format.scenes import scene_missing
 from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.settings import SUITE, Settings
 from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks
@@ -44,16 +45,21 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
         if fault.kind in kinds:
             sample = {"source": str(Path(source).resolve()), "kind": fault.kind, "broken": fault.text}
             yield Task(SUITE, f"{fault.kind}/{fault.id}", sample, fault.text, {"task": fault.kind})
+    lacking: dict[tuple[str, str], str | None] = {}
     for kind, episode in found:
         world = data.scenes.get(episode.scene)
+        if (kind, episode.scene) not in lacking:
+            lacking[kind, episode.scene] = (
+                scene_missing(episode.scene) if world is None else closed_loop_tasks.get(kind).lacks(world, settings)
+            )
         yield Task(
             suite=SUITE,
             id=f"{kind}/{episode.id}",
             sample={"source": str(Path(source).resolve()), "kind": kind, "episode": episode.id},
             fingerprint=fingerprint_of(episode, world) + eyes[kind],
             group={"task": kind, **closed_loop_tasks.get(kind).group(episode)},
-            skip=scene_missing(episode.scene) if world is None else None,
-            cluster=episode.scene,
+            skip=lacking[kind, episode.scene],
+            cluster=_place(episode.scene, world),
         )
 
 
@@ -100,7 +106,13 @@ def world_of_task(task: Task) -> WorldFacts | None:
     Raises:
         DataError: When the data are gone.
     """
-    return _loaded(task.sample["source"]).scenes.get(task.cluster)
+    scenes = _loaded(task.sample["source"]).scenes
+    return next((world for scene, world in scenes.items() if _place(scene, world) == task.cluster), None)
+
+
+def _place(scene: str, world: WorldFacts | None) -> str:
+    """The name of a place: published files spell that of one scan in several ways."""
+    return str(world.params["scene"]) if world is not None and world.name == "scan" else scene
 
 
 @lru_cache(maxsize=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from worldgauge.worlds.scan.floors.heightfield import Heightfield
     from worldgauge.worlds.scan.floors.navmesh import NavMesh
     from worldgauge.worlds.scan.prepared import Prepared, Reading
+    from worldgauge.worlds.scan.semantics import Names, Region
+    from worldgauge.worlds.scan.sources import SceneFiles
+    from worldgauge.worlds.walking.ground import Ground
 
 MOST_UNREAD = 0.05
 """Share of the area without its texture beyond which a scan is not used."""
@@ -31,19 +35,34 @@ class Scan:
 
     Args:
         scene: Key of the scene, such as "hm3d/00800-TEEsavR23oF".
-        storey: The storey that is walked on, from 0; by default that with most floor.
+        storey: The storey of its floor plan, from 0; by default that with most floor.
+        sliding: Whether walkers slide along walls.
 
     Raises:
         WorldError: The scene is not registered, or too much of it is damaged.
         DataError: A file of it is damaged.
     """
 
-    def __init__(self, scene: str, storey: int | None = None) -> None:
+    categories: tuple[str, ...]
+    sliding: bool = False
+    names: Names | None = None
+    _files: SceneFiles | None = None
+
+    def __init__(self, scene: str, storey: int | None = None, sliding: bool = False) -> None:
         from worldgauge.worlds.scan import sources
         from worldgauge.worlds.scan.prepared import Reading
 
         found = sources.scene(scene)
         self._open(scene, found.geometry, Reading(found.up), storey, found.navmesh)
+        self.sliding = sliding
+        self._files = found
+        if found.names is not None:
+            from worldgauge.worlds.scan.semantics import read_names
+
+            self.names = read_names(*found.names, found.up)
+            corners = self.prepared.scene.corners.reshape(-1, 3)
+            self.names.check_fits(found.names[0], corners.min(0), corners.max(0))
+            self.categories = self.names.categories
         if self.prepared.unread > MOST_UNREAD:
             why = next((note for note in self.prepared.notes if "magenta" in note), "")
             raise WorldError(f"scene '{scene}': {self.prepared.unread:.0%} of it has no texture; {why}")
@@ -73,18 +92,35 @@ class Scan:
 
         self.key, self.storey, self.reading, self._navmesh = key, storey, reading, navmesh
         self.prepared: Prepared = prepare(path, reading)
-        self.categories: tuple[str, ...] = self.prepared.categories
+        self.categories = self.prepared.categories
 
     @classmethod
-    def describe(cls, scene: str, storey: int | None = None) -> str:
+    def describe(cls, scene: str, storey: int | None = None, sliding: bool = False) -> str:
         """Describe the place in a sentence; a key does not say what is there."""
         return "A scan of real rooms, in first person."
 
     @property
     def facts(self) -> WorldFacts:
-        """Key of the scene, storey, and the digest of its files and of how they are read."""
+        """Key of the scene, storey, sliding, and the digest of its files and of how they are read."""
         storey = {} if self.storey is None else {"storey": self.storey}
-        return WorldFacts("scan", {"scene": self.key, **storey}, self.prepared.digest)
+        sliding = {"sliding": True} if self.sliding else {}
+        from worldgauge.worlds.scan.sources import digest_of_scene
+
+        digest = self.prepared.digest if self._files is None else digest_of_scene(self._files)
+        return WorldFacts("scan", {"scene": self.key, **storey, **sliding}, digest)
+
+    def ground(self, sliding: bool | None = None) -> Ground:
+        """What walkers stand on: the published navmesh, else the floors found in the mesh; all storeys.
+
+        Args:
+            sliding: Whether they slide along walls; by default as the scan was opened.
+        """
+        from worldgauge.worlds.scan.floors.grounds import HeightfieldGround, NavMeshGround
+
+        slides = self.sliding if sliding is None else sliding
+        if self.navmesh is None:
+            return HeightfieldGround(self.heightfield, sliding=slides)
+        return NavMeshGround(self.navmesh, lambda at: self.heightfield.is_indoor(at), sliding=slides)
 
     @cached_property
     def heightfield(self) -> Heightfield:
@@ -112,6 +148,8 @@ class Scan:
     @cached_property
     def landmarks(self) -> tuple[Landmark, ...]:
         """Things with a category, by instance number; the box of each is that of its corners."""
+        if self.names is not None:
+            return self.names.landmarks
         scene = self.prepared.scene
         named = np.flatnonzero((scene.instance > 0) & (scene.category > 0))
         if not len(named):
@@ -131,6 +169,11 @@ class Scan:
             for number, start, a, b in zip(numbers, first, low, high, strict=True)
         )
 
+    @property
+    def rooms(self) -> tuple[Region, ...]:
+        """Regions that its names tell; none without them."""
+        return () if self.names is None else self.names.regions
+
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
         """Render what a camera sees. Safe to call from several threads.
 
@@ -144,4 +187,8 @@ class Scan:
         """
         from worldgauge.worlds.scan.rendering.camera import render
 
-        return render(self.prepared.scene, pose, camera, position=position)
+        view = render(self.prepared.scene, pose, camera, position=position)
+        if self.names is None:
+            return view
+        category, instance = self.names.labels(pose, camera)
+        return replace(view, category=category, instance=instance)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +79,7 @@ def prepare(path: Path, reading: Reading) -> Prepared:
         DataError: The file is damaged or cannot be read.
         WorldError: Too much of it is damaged, or a package that it needs is not installed.
     """
-    try:
-        content = digest_of_file(path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
-    how = [VERSION, content, reading.up, reading.scale, reading.two_sided, cap_px()]
-    digest = digest_of(dumps(how))
+    digest = digest_of_scan(path, reading)
     root = _cache()
     if root is None:
         return _made(path, reading, digest)
@@ -94,6 +91,49 @@ def prepare(path: Path, reading: Reading) -> Prepared:
                 _write(part, made)
             folder.chmod(0o700)
     return _opened(folder, digest)
+
+
+def digest_of_scan(path: Path, reading: Reading) -> str:
+    """SHA-256 of a scan and of how it is read.
+
+    Args:
+        path: Its file.
+        reading: How it is read.
+
+    Returns:
+        The digest of what `prepare` gives.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    return digest_of(dumps([VERSION, digest_of_kept(path), reading.up, reading.scale, reading.two_sided, cap_px()]))
+
+
+def digest_of_kept(path: Path) -> str:
+    """SHA-256 of a file, remembered while its size and the time of its last change are the same.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    try:
+        state = path.stat()
+        return _digest(path, state.st_size, state.st_mtime_ns)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+@lru_cache(maxsize=4096)
+def _digest(path: Path, size: int, changed: int) -> str:
+    """Kept in the cache too, since workers ask for the same files."""
+    root = _cache()
+    kept = None if root is None else root / ".digests" / digest_of(f"{path.resolve()} {size} {changed}")
+    if kept is not None and kept.is_file() and len(text := kept.read_text(encoding="ascii")) == 64:
+        return text
+    found = digest_of_file(path)
+    # One that was written a moment ago may be written again within the same tick of the clock.
+    if kept is not None and time.time_ns() - changed > 2_000_000_000:
+        write_file(kept, found)
+    return found
 
 
 def forget(digest: str | None = None) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import get_args
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, WorldError
-from worldgauge.core.io import check_name, dumps, read_json_object, write_file
+from worldgauge.core.io import check_name, digest_of, dumps, read_json_object, write_file
 from worldgauge.worlds.scan.mesh import Up
 
 KINDS = ("hm3d", "mp3d", "gibson", "replica", "files")
@@ -17,6 +19,7 @@ KINDS = ("hm3d", "mp3d", "gibson", "replica", "files")
 EXAMPLE = "example"
 """Name of the source that is a part of the package."""
 _ENDINGS = (".glb", ".gltf", ".ply")
+_ID = r"[A-Za-z0-9]{11}"
 _MOST_SCENES = 20_000
 _DEEPEST = 4
 _TERMS = {
@@ -58,12 +61,16 @@ class SceneFiles:
         geometry: What is drawn.
         up: The axis that points up in it.
         navmesh: The published floor, if there is one.
+        names: The mesh of its things and the table of their names, if there are both.
+        is_published: Whether it is of a data set that publishes names of things beside its scans.
     """
 
     key: str
     geometry: Path
     up: Up
     navmesh: Path | None = None
+    names: tuple[Path, Path] | None = None
+    is_published: bool = False
 
 
 def sources() -> dict[str, Source]:
@@ -149,6 +156,24 @@ def scene(key: str) -> SceneFiles:
     raise WorldError(f"scene '{key[:80]}' is not in {source.folder}; see: worldgauge world list")
 
 
+def digest_of_scene(files: SceneFiles) -> str:
+    """SHA-256 of all files of a scene and of how they are read; the scan need not be opened.
+
+    Raises:
+        DataError: One cannot be read.
+    """
+    from worldgauge.worlds.scan.prepared import Reading, digest_of_kept, digest_of_scan
+
+    geometry = digest_of_scan(files.geometry, Reading(files.up))
+    beside = [one for one in (files.navmesh, *(files.names or ())) if one is not None]
+    return digest_of(dumps([geometry, *map(digest_of_kept, beside)])) if beside else geometry
+
+
+def published(id: str) -> SceneFiles | None:
+    """The scene of HM3D or Matterport3D with an id of eleven characters, in any registered folder; None for none."""
+    return next((table[id] for table in map(_published, _data_sets()) if id in table), None)
+
+
 def chosen(text: str) -> tuple[str, ...]:
     """Keys that a list of scenes names, in its order, each once.
 
@@ -192,9 +217,11 @@ def _source(name: str, folder: Path, kind: str | None, up: Up | None) -> Source:
 def _kind_of(folder: Path) -> str:
     """What a layout looks like."""
     for path, _ in _walked(folder):
-        if path.name.endswith(".basis.glb") or path.name.endswith(".semantic.txt"):
+        stem = path.name.split(".")[0]
+        own = re.fullmatch(rf"(\d{{5}}-)?{re.escape(stem)}", path.parent.name) if re.fullmatch(_ID, stem) else None
+        if path.name.endswith((".basis.glb", ".semantic.txt")) or (own and own[1] and path.suffix == ".glb"):
             return "hm3d"
-        if path.suffix == ".house":
+        if path.suffix == ".house" or (own and path.suffix == ".glb"):
             return "mp3d"
         if path.name == "mesh_semantic.ply" and path.parent.name == "habitat":
             return "replica"
@@ -224,7 +251,31 @@ def _found(source: Source) -> Iterator[SceneFiles]:
 
 
 def _files(source: Source, parts: tuple[str, ...], path: Path, navmesh: Path) -> SceneFiles:
-    return SceneFiles("/".join((source.name, *parts)), path, source.up, navmesh if navmesh.is_file() else None)
+    stem = path.name.split(".")[0]
+    beside = {
+        "hm3d": (f"{stem}.semantic.glb", f"{stem}.semantic.txt"),
+        "mp3d": (f"{stem}_semantic.ply", f"{stem}.house"),
+    }.get(source.kind)
+    names = None if beside is None else (path.with_name(beside[0]), path.with_name(beside[1]))
+    return SceneFiles(
+        "/".join((source.name, *parts)),
+        path,
+        source.up,
+        navmesh if navmesh.is_file() else None,
+        names if names is not None and all(one.is_file() for one in names) else None,
+        names is not None,
+    )
+
+
+def _data_sets() -> list[Source]:
+    """Registered folders whose scenes have published ids."""
+    return [source for source in sources().values() if source.kind in ("hm3d", "mp3d")]
+
+
+@lru_cache(maxsize=8)
+def _published(source: Source) -> dict[str, SceneFiles]:
+    """Scenes of a folder by id; a folder that gets scenes while a program runs is looked at once."""
+    return {scene.key.rpartition("/")[2].rpartition("-")[2]: scene for scene in scenes_of(source)}
 
 
 def _walked(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:

@@ -31,6 +31,11 @@ class Landmark:
     high: tuple[float, float, float]
 
     @property
+    def name(self) -> str:
+        """What it is called: its category."""
+        return self.category
+
+    @property
     def centre(self) -> FloatArray:
         """Centre of the box, (3,) metres."""
         middle: FloatArray = (np.array(self.low) + np.array(self.high)) / 2

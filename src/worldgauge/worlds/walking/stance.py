@@ -27,11 +27,23 @@ class Stance(NamedTuple):
         x: Metres in the plane of the world.
         y: Metres in the plane of the world.
         yaw: Radians.
+        z: Metres, height of the floor under the walker. On level floors 0, from where the height of the eye counts.
     """
 
     x: float
     y: float
     yaw: float
+    z: float = 0.0
+
+    @property
+    def at(self) -> tuple[float, float, float]:
+        """Position, metres."""
+        return self.x, self.y, self.z
+
+    @property
+    def plain(self) -> list[float]:
+        """Values that `Stance(*values)` takes, for files: x, y, yaw, and z where it is not 0."""
+        return [self.x, self.y, self.yaw, *([self.z] if self.z else [])]
 
     def eye(self, height_m: float = EYE_HEIGHT_M, pitch: float = 0.0) -> FloatArray:
         """Camera-to-world pose of the eye.
@@ -43,7 +55,7 @@ class Stance(NamedTuple):
         Returns:
             (4, 4).
         """
-        return pose_from_yaw_pitch([self.x, self.y, height_m], self.yaw, pitch)
+        return pose_from_yaw_pitch([self.x, self.y, self.z + height_m], self.yaw, pitch)
 
     def turned(self, left: float) -> Stance:
         """The same place after a turn of `left` radians."""

@@ -78,7 +78,7 @@ def test_published_data_can_be_read_and_not_be_run(tmp_path: Path) -> None:
     warnings = [one.text for one in report.findings if one.severity == "warning"]
     assert len(warnings) == 2, "one an agreement"
     assert "Matterport3D" in warnings[0]
-    assert all("worldgauge collect closedloop" in text for text in warnings)
+    assert all("worldgauge world add" in text for text in warnings)
     infos = [one.text for one in report.findings if one.severity == "info"]
     assert len(infos) == 2
     assert "3 of 3 questions have no reference length" in infos[0]

@@ -29,7 +29,7 @@ HABITAT = [case for case in cases("wiw_camera", "cases") if case.values[0]["kind
 
 @pytest.mark.parametrize("case", HABITAT)
 def test_walks_are_those_of_the_simulator(case: dict[str, Any]) -> None:
-    start, floor = our_stance(case["start_position"], case["start_rotation_wxyz"])
+    start = our_stance(case["start_position"], case["start_rotation_wxyz"])
     steps = [Primitive[name.upper()] for name in case["actions"]]
     path = world_trajectory(
         steps,
@@ -39,15 +39,15 @@ def test_walks_are_those_of_the_simulator(case: dict[str, Any]) -> None:
     )[1:]
     assert len(path) == len(case["expected"])
     for (x, y, phi), expected in zip(path, case["expected"], strict=True):
-        position, rotation = habitat_stance(Stance(x, y, math.radians(phi)), floor)
+        position, rotation = habitat_stance(Stance(x, y, math.radians(phi), start.z))
         np.testing.assert_allclose(position, expected["position"], atol=1e-5)
         np.testing.assert_allclose(rotation, expected["rotation_wxyz"], atol=1e-5)
 
 
 def test_by_hand() -> None:
-    assert our_stance([0.0, 0.5, -2.0], [1.0, 0.0, 0.0, 0.0]) == (Stance(2.0, 0.0, 0.0), 0.5), "-z is ahead"
+    assert our_stance([0.0, 0.5, -2.0], [1.0, 0.0, 0.0, 0.0]) == Stance(2.0, 0.0, 0.0, 0.5), "-z is ahead"
     half = math.sqrt(0.5)
-    stance, _ = our_stance([-1.0, 0.0, 0.0], [half, 0.0, half, 0.0])
+    stance = our_stance([-1.0, 0.0, 0.0], [half, 0.0, half, 0.0])
     assert stance.y == 1.0, "-x is left"
     assert stance.yaw == pytest.approx(math.pi / 2), "turns to the left are positive"
     assert our_yaw([-half, 0.0, -half, 0.0]) == pytest.approx(math.pi / 2), "both signs are one rotation"
@@ -57,10 +57,9 @@ def test_by_hand() -> None:
 def test_there_and_back() -> None:
     rng = np.random.default_rng(1)
     for _ in range(50):
-        stance = Stance(*rng.uniform(-5, 5, 2).tolist(), float(rng.uniform(-math.pi, math.pi)))
-        again, floor = our_stance(*habitat_stance(stance, 1.25))
+        stance = Stance(*rng.uniform(-5, 5, 2).tolist(), float(rng.uniform(-math.pi, math.pi)), 1.25)
+        again = our_stance(*habitat_stance(stance))
         np.testing.assert_allclose(again, stance, atol=1e-12)
-        assert floor == 1.25
     points = rng.normal(size=(7, 3))
     np.testing.assert_array_equal(habitat_point(our_point(points)), points)
 
@@ -71,7 +70,7 @@ def test_what_is_stored_comes_back_to_the_bit() -> None:
     for yaw in yaws:
         stance = as_stored(Stance(*rng.normal(size=2).tolist(), float(yaw)))
         assert as_stored(stance) == stance
-        assert as_stored(our_stance(*habitat_stance(stance))[0]) == stance
+        assert as_stored(our_stance(*habitat_stance(stance))) == stance
         assert -math.pi <= stance.yaw < math.pi
         assert abs(math.remainder(stance.yaw - yaw, math.tau)) < 1e-9
 

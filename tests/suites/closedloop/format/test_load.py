@@ -27,7 +27,8 @@ from suites.closedloop.closedloop_data import (
 from support.folders import contents
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.suites.closedloop.format.files import fingerprint_of
-from worldgauge.suites.closedloop.format.load import load, scene_missing
+from worldgauge.suites.closedloop.format.load import load
+from worldgauge.suites.closedloop.format.scenes import scene_missing
 from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, goal_image, write_navigation
 from worldgauge.suites.closedloop.recognition.format import write_recognition
 from worldgauge.worlds import open_world
@@ -102,8 +103,8 @@ def test_the_published_files_load(tmp_path: Path, packed: bool, inside: str) -> 
     ) == (3, 3, 3)
     assert (found.faults, found.notes) == ((), ())
     first = found.episodes["recognition"][0]
-    assert (first.id, first.category, first.target, first.floor_m) == ("0", "chest of drawers", 100, 0.072447)
-    assert first.start == pytest.approx((2.0, -1.0, math.pi / 4), abs=1e-6)
+    assert (first.id, first.category, first.target, first.start.z) == ("0", "chest of drawers", 100, 0.072447)
+    assert first.start[:3] == pytest.approx((2.0, -1.0, math.pi / 4), abs=1e-6)
     assert found.episodes["navigation"][0].goal.yaw == pytest.approx(-2 * math.asin(0.160523713), abs=1e-6), (
         "either sign"
     )
@@ -154,16 +155,16 @@ def test_answers_beside_the_questions(tmp_path: Path) -> None:
 
 
 def test_scenes_under_agreements_say_which(tmp_path: Path) -> None:
-    for scene, words in (
-        (MP3D, "Matterport3D, under its Terms of Use"),
-        ("17DRP5sb8fy", "Matterport3D, under its Terms of Use"),
-        (HM3D, "End User License Agreement"),
-        ("00824-Dd4bFSTQ8gi", "End User License Agreement"),
-        ("home-test-0001", "not in field 'worlds' of worldgauge.json"),
+    for scene, words, then in (
+        (MP3D, "Matterport3D, under its Terms of Use", "worldgauge world add mp3d DIR"),
+        ("17DRP5sb8fy", "Matterport3D, under its Terms of Use", "worldgauge world add mp3d DIR"),
+        (HM3D, "End User License Agreement", "worldgauge world add hm3d DIR"),
+        ("00824-Dd4bFSTQ8gi", "End User License Agreement", "worldgauge world add hm3d DIR"),
+        ("home-test-0001", "not in field 'worlds' of worldgauge.json", "worldgauge collect closedloop"),
     ):
         text = scene_missing(scene)
         assert words in text
-        assert "worldgauge collect closedloop" in text
+        assert text.endswith(then)
         assert "\n" not in text
 
 

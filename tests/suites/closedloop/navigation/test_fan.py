@@ -83,7 +83,8 @@ def test_free_metres_turn_with_the_walker(env: HomeEnv) -> None:
 
 def test_ways_that_look_free_are_free(env: HomeEnv) -> None:
     rng = np.random.default_rng(3)
-    places = env.floor.points_of(np.argwhere(env.floor.clearance_m > 0.15))
+    floor = Home(7).floor
+    places = floor.points_of(np.argwhere(floor.clearance_m > 0.15))
     wrong = tried = 0
     for place in places[rng.integers(len(places), size=20)]:
         here = Stance(*map(float, place), float(rng.uniform(-3, 3)))

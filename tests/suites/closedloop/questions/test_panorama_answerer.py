@@ -33,7 +33,7 @@ PLANS = [ActionPlan((Primitive.FORWARD,) * steps, "test") for steps in (3, 4, 5)
 def env() -> HomeEnv:
     home = Home(2_000_002)
     made = HomeEnv(home, Stance(0.0, 0.0, 0.0), camera=CAMERA, panorama=PANORAMA)
-    x, y = made.geodesic.nearest(made.rooms[0].middle)
+    x, y, _ = made.ground.nearest([*made.rooms[0].middle, 0.0])
     made.stance = made._start = Stance(float(x), float(y), 0.3)
     return made
 
@@ -41,7 +41,7 @@ def env() -> HomeEnv:
 def middle(env: HomeEnv, kind: str) -> Image:
     """The panorama in the middle of the first room of a kind."""
     room = next(room for room in env.world.plan.rooms if room.kind == kind)  # type: ignore[attr-defined]
-    x, y = env.geodesic.nearest((np.array(room.low) + np.array(room.high)) / 2)
+    x, y, _ = env.ground.nearest([*(np.array(room.low) + np.array(room.high)) / 2, 0.0])
     return env.view(Stance(float(x), float(y), 0.0), PANORAMA).rgb
 
 
@@ -96,7 +96,7 @@ def test_of_a_model_of_single_views_the_end_is_read_all_around(env: HomeEnv, mon
 def test_the_answer_comes_from_what_was_really_seen(env: HomeEnv) -> None:
     things = env.things
     oven = next(thing for thing in things.values() if thing.name == "oven")
-    x, y = env.geodesic.nearest((np.array(oven.low) + np.array(oven.high))[:2] / 2)
+    x, y, _ = env.ground.nearest((np.array(oven.low) + np.array(oven.high)) / 2)
     before = env.stance
     answerer = PanoramaAnswerer(KIT)
     candidates = [Candidate(PLANS[0], None, lambda: None)]

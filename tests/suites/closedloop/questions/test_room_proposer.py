@@ -25,7 +25,7 @@ def env() -> HomeEnv:
     home = Home(2_000_002)
     camera = Camera.from_horizontal_fov(84, 72, 105.0)
     made = HomeEnv(home, Stance(0.0, 0.0, 0.0), camera=camera, panorama=Panorama(128, 72))
-    x, y = made.geodesic.nearest(made.rooms[1].middle)
+    x, y, _ = made.ground.nearest([*made.rooms[1].middle, 0.0])
     made.stance = made._start = Stance(float(x), float(y), 0.3)
     return made
 
@@ -41,8 +41,8 @@ def test_a_way_leads_to_the_middle_of_each_other_room(env: HomeEnv) -> None:
     assert sorted(rooms) == [number for number in range(len(env.rooms)) if number != 1]
     for plan, room in zip(plans, rooms, strict=True):
         end = env.led_to(plan.turn_left_rad, plan.steps)
-        aim = env.geodesic.nearest(env.rooms[room].middle)
-        assert env.geodesic.distance(end[:2], aim) <= ARRIVED_M + 1e-9
+        aim = env.ground.nearest([*env.rooms[room].middle, 0.0])
+        assert env.ground.distance(end.at, aim) <= ARRIVED_M + 1e-9
         assert env.world.room_number_at(end[:2]) == room  # type: ignore[attr-defined]
 
 

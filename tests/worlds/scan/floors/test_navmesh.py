@@ -50,7 +50,7 @@ def test_steps_slide_as_in_detour(house: NavMesh) -> None:
     slid = 0
     for walk in VECTORS["walks_with_sliding"]:
         for step in walk:
-            found = house.step(place(step["from"]), place(step["to"]))
+            found = house.slide(place(step["from"]), place(step["to"]))
             assert found is not None
             assert np.abs(found - place(step["ends"])).max() <= 1e-5
             slid += bool(np.abs(found[:2] - place(step["to"])[:2]).max() > 1e-3)
@@ -66,7 +66,7 @@ def test_a_square_by_hand() -> None:
     a, b = place([1, 1, 1]), place([3, 1, 2])
     assert floor.distance(a, b) == pytest.approx(math.sqrt(5))
     # Into the wall at x = 4: the part along the wall is left. The height is that of the floor.
-    assert np.allclose(floor.step(a, place([5, 3, 2.5])), place([4, 1, 2.5]))  # type: ignore[arg-type]
+    assert np.allclose(floor.slide(a, place([5, 3, 2.5])), place([4, 1, 2.5]))  # type: ignore[arg-type]
     assert floor.stands(a)
     assert floor.stands(place([4.05, 1.2, 1]))
     assert not floor.stands(place([4.5, 1, 1]))
@@ -137,7 +137,7 @@ def attack(folder: Path, count: int) -> None:
         except WorldgaugeError:
             refused += 1
             continue
-        assert floor.step([0.5, 0.5, 0.1], [0.7, 0.5, 0.1]) is None or len(floor.polygons) > 0
+        assert floor.slide([0.5, 0.5, 0.1], [0.7, 0.5, 0.1]) is None or len(floor.polygons) > 0
         floor.distance([2.0, 2.0, 0.1], [5.0, 2.0, 3.0])
     assert refused > count // 10
 

@@ -10,9 +10,11 @@ from typing import Any
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.engine.collection.findings import Finding, Spread, grouped
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
+from worldgauge.suites.closedloop.format.contract import EpisodeFormat
 from worldgauge.suites.closedloop.format.episode import ClosedLoop
-from worldgauge.suites.closedloop.format.load import episode_formats, load, scene_missing
+from worldgauge.suites.closedloop.format.load import episode_formats, load
 from worldgauge.suites.closedloop.format.resolution import resolvable_points
+from worldgauge.suites.closedloop.format.scenes import scene_missing
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -130,6 +132,7 @@ def check(root: Path, *, decode: bool = False) -> EpisodeStatistics:
             *grouped("error", "not usable", ((fault.id, fault.text) for fault in data.faults), "episode"),
             *(Finding("warning", note) for note in data.notes),
             *_of_scenes(data),
+            *_of_scans(data, formats),
             *(finding for one in own.values() for finding in one.findings),
             *(grouped("error", "cannot be entered", _of_worlds(data), "episode") if decode else ()),
         ],
@@ -174,6 +177,22 @@ def _of_scenes(data: ClosedLoop) -> Iterator[Finding]:
     for reason, scenes in reasons.items():
         many = "1 scene has" if len(scenes) == 1 else f"{len(scenes)} of {len(data.scenes)} scenes have"
         yield Finding("warning", f"{many} no world, their episodes are skipped (first: {scenes[0]}): it is {reason}")
+
+
+def _of_scans(data: ClosedLoop, formats: Mapping[str, EpisodeFormat[Any]]) -> Iterator[Finding]:
+    """Of each task in scans: how many of its episodes can run with the scans at hand, and why not more."""
+    for kind, one in formats.items():
+        asked = [episode.scene for episode in data.episodes[kind]]
+        worlds = {scene: data.scenes[scene] for scene in asked}
+        lacking = {scene: facts and one.lacks(facts) for scene, facts in worlds.items()}
+        if not any(facts is not None and facts.name == "scan" for facts in worlds.values()):
+            continue
+        run = sum(worlds[scene] is not None and lacking[scene] is None for scene in asked)
+        why = next((text for text in lacking.values() if text), None)
+        yield Finding(
+            "warning" if why else "info",
+            f"{kind}: {run} of {len(asked)} episodes can run with the scans at hand" + (f"; {why}" if why else ""),
+        )
 
 
 def _of_worlds(data: ClosedLoop) -> Iterator[tuple[str, str]]:

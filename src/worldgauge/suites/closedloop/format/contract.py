@@ -107,6 +107,10 @@ class EpisodeFormat(ABC, Generic[EpisodeT]):
         """The episodes with what lies beside their file; one that cannot be used becomes a fault of `found`."""
         return episodes
 
+    def lacks(self, world: WorldFacts) -> str | None:
+        """Why its episodes cannot be asked in a world that is at hand, in one line; None where they can."""
+        return None
+
     # checking
 
     def check(self, episodes: Sequence[EpisodeT], worlds: Worlds, *, decode: bool) -> EpisodeCheck:

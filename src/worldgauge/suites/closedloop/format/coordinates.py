@@ -61,15 +61,15 @@ def habitat_rotation(yaw: ArrayLike) -> FloatArray:
     return np.stack([np.cos(half), zero, np.sin(half), zero], -1)
 
 
-def our_stance(position: ArrayLike, rotation_wxyz: ArrayLike) -> tuple[Stance, float]:
-    """Where an agent of the simulator stands in our frame, and the height of the floor there in metres."""
+def our_stance(position: ArrayLike, rotation_wxyz: ArrayLike) -> Stance:
+    """Where an agent of the simulator stands in our frame."""
     x, y, z = our_point(position).tolist()
-    return Stance(x, y, float(our_yaw(rotation_wxyz))), z
+    return Stance(x, y, float(our_yaw(rotation_wxyz)), z)
 
 
-def habitat_stance(stance: Stance, floor_m: float = 0.0) -> tuple[list[float], list[float]]:
+def habitat_stance(stance: Stance) -> tuple[list[float], list[float]]:
     """Position and rotation of a stance in the simulator's frame, as in its files; the inverse of `our_stance`."""
-    position = habitat_point([stance.x, stance.y, floor_m]) + 0.0
+    position = habitat_point(stance.at) + 0.0
     return position.tolist(), (habitat_rotation(stance.yaw) + 0.0).tolist()
 
 
@@ -82,7 +82,7 @@ def as_stored(stance: Stance) -> Stance:
     yaw = round(float(wrap_angle(stance.yaw)), 9)
     # -pi rounds to just below itself, which is the other end of the circle.
     yaw = yaw if -math.pi <= yaw < math.pi else round(float(wrap_angle(yaw)), 9)
-    return Stance(round(stance.x, 9) + 0.0, round(stance.y, 9) + 0.0, yaw + 0.0)
+    return Stance(round(stance.x, 9) + 0.0, round(stance.y, 9) + 0.0, yaw + 0.0, round(stance.z, 9) + 0.0)
 
 
 def habitat_camera(pose: ArrayLike) -> tuple[list[float], list[float]]:

@@ -40,11 +40,6 @@ class HomeEpisode(Episode, Protocol):
         """Height of the eye above the floor."""
         ...
 
-    @property
-    def floor_m(self) -> float:
-        """Height of the floor in the world frame."""
-        ...
-
 
 @dataclass(frozen=True)
 class Fault:

@@ -18,6 +18,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.image import png_header_size
 from worldgauge.core.io import digest_of, parse_json
+from worldgauge.worlds.walking.stance import Stance
 
 MAX_JSON_BYTES = 64 * 2**20
 """Packed or not; the published episodes have less than 1 MB each."""
@@ -75,11 +76,16 @@ def picture_digest(path: Path) -> str:
 def fingerprint_of(episode: Any, world: WorldFacts | None = None) -> str:
     """SHA-256 over all that defines a task: every field, the world, and the bytes of its pictures."""
     paths = {name: value for name, value in vars(episode).items() if isinstance(value, Path)}
-    bare = replace(episode, **dict.fromkeys(paths))  # where they lie is no part of what they show
+    told = asdict(replace(episode, **dict.fromkeys(paths)))  # where they lie is no part of what they show
+    stances = {name: value for name, value in vars(episode).items() if isinstance(value, Stance)}
+    told |= {name: stance.plain for name, stance in stances.items()}
+    if "start" in stances:
+        # As it was told before stances had a height, so that runs that were begun then go on.
+        told |= {"start": list(stances["start"][:3]), "floor_m": stances["start"].z}
     pictures = [picture_digest(path) for path in paths.values()]
     facts = [
         type(episode).__name__,
-        asdict(bare),
+        told,
         None if world is None else [world.name, dict(world.params), world.digest],
         pictures[0] if len(pictures) == 1 else pictures or None,
     ]

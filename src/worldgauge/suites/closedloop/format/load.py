@@ -6,14 +6,14 @@ that cannot be read is a fault and does not affect the others.
 Example:
     data = load(root)
     data.episodes["recognition"][0].start
-    data.scenes[scene] or scene_missing(scene)
+    data.scenes[scene] or scenes.scene_missing(scene)
 
-Scenes that are scans come under agreements: their episodes load, and `scenes` maps them to None.
+Published scenes are scans that come under agreements. Their episodes load; `scenes` maps them to the scan where its
+folder is registered, else to None.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from worldgauge.suites.closedloop.format.contract import EpisodeFormat, EpisodeT
 from worldgauge.suites.closedloop.format.episode import ClosedLoop, Episode, Fault
 from worldgauge.suites.closedloop.format.files import read_json
 from worldgauge.suites.closedloop.format.rows import REFUSALS, wrong
+from worldgauge.suites.closedloop.format.scenes import published_world
 from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
 
 INSIDE = ("", "eval_datasets", "WIW_datasets/eval_datasets")
@@ -36,16 +37,6 @@ MAX_EPISODES = 100_000
 
 MANIFEST_FORMAT = "closedloop"
 MANIFEST_VERSION = 1
-
-_SCAN = r"[A-Za-z0-9]{11}"
-_AGREEMENTS = (
-    (r"mp3d", "Matterport3D, under its Terms of Use (https://niessner.github.io/Matterport)"),
-    (
-        rf"hm3d|(^|/)\d{{5}}-{_SCAN}(/|$)",
-        "HM3D, under Matterport's End User License Agreement for academic use (https://aihabitat.org/datasets/hm3d)",
-    ),
-    (rf"^(.*/)?{_SCAN}(\.glb)?$", "Matterport3D, under its Terms of Use (https://niessner.github.io/Matterport)"),
-)
 
 
 def load(root: Path) -> ClosedLoop:
@@ -78,9 +69,10 @@ def load(root: Path) -> ClosedLoop:
         raise DataError(f"{root}: holds no episodes of the closed loop ({seen})")
     worlds = worlds_of(_home(root, formats))
     everything: Iterator[Episode] = (episode for own in episodes.values() for episode in own)
+    named = dict.fromkeys(episode.scene for episode in everything)
     return ClosedLoop(
         episodes,
-        scenes={episode.scene: worlds.get(episode.scene) for episode in everything},
+        scenes={scene: worlds.get(scene) or published_world(scene) for scene in named},
         faults=tuple(found.faults),
         notes=tuple(found.notes),
     )
@@ -110,20 +102,6 @@ def worlds_of(folder: Path) -> dict[str, WorldFacts]:
     if not isinstance(worlds, dict):
         raise DataError(f"{path}: field 'worlds' is {short(worlds)}; remove or repair the manifest")
     return {scene: _world(row, f"{path}: scene {short(scene)}") for scene, row in worlds.items()}
-
-
-def scene_missing(scene: str) -> str:
-    """Why a scene without a world cannot be entered, and what to do, in one line."""
-    for pattern, agreement in _AGREEMENTS:
-        if re.search(pattern, scene):
-            return (
-                f"scene {short(scene)} is a scan of {agreement}, and does not come with worldgauge: sign it and name "
-                f"a world that opens the scan in {MANIFEST}, or collect homes: worldgauge collect closedloop"
-            )
-    return (
-        f"scene {short(scene)} is not in field 'worlds' of {MANIFEST}: put the manifest of the collection back, or "
-        "collect again: worldgauge collect closedloop"
-    )
 
 
 def _take(found: FoundFiles, path: Path, formats: Sequence[EpisodeFormat[Any]]) -> None:

@@ -75,8 +75,8 @@ def eye_of(row: EpisodeRow) -> float:
     return number_of(row, "camera_height", *EYE_M) if "camera_height" in row else EYE_HEIGHT_M
 
 
-def stance_of(row: EpisodeRow, which: str) -> tuple[Stance, float]:
-    """Stance and floor of the fields `<which>_position` and `<which>_rotation`.
+def stance_of(row: EpisodeRow, which: str) -> Stance:
+    """Stance of the fields `<which>_position` and `<which>_rotation`.
 
     The rotation is w, x, y, z; x, y, z, w, which the simulator's own files have, is no rotation of an agent that stands
     upright, so that order is accepted as well where only it makes sense.
@@ -85,10 +85,9 @@ def stance_of(row: EpisodeRow, which: str) -> tuple[Stance, float]:
     rotation = _numbers(row, f"{which}_rotation", 4)
     for order in (rotation, np.roll(rotation, 1)):
         try:
-            stance, floor = our_stance(position, order)
+            return as_stored(our_stance(position, order))
         except ShapeError:
             continue
-        return as_stored(stance), round(floor, 9) + 0.0
     raise ValueError(
         f"field '{which}_rotation' is {short(rotation.tolist())}; give a turn about the vertical as w, x, y, z"
     )

@@ -47,9 +47,9 @@ def put_json(path: Path, content: Any, *, packed: bool = False) -> Path:
     return path
 
 
-def place_fields(which: str, stance: Stance, floor_m: float) -> dict[str, list[float]]:
+def place_fields(which: str, stance: Stance) -> dict[str, list[float]]:
     """The fields `<which>_position` and `<which>_rotation` of a stance, in the simulator's frame."""
-    position, rotation = habitat_stance(stance, floor_m)
+    position, rotation = habitat_stance(stance)
     return {f"{which}_position": position, f"{which}_rotation": rotation}
 
 

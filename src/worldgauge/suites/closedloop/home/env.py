@@ -23,10 +23,10 @@ from worldgauge.suites.closedloop.policies.contract import (
 )
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds import View, World
-from worldgauge.worlds.walking.floor import FloorPlan, Walkable
-from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.floor import Walkable
+from worldgauge.worlds.walking.ground import Ground, ground_of
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, walked
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 _SMALL = Panorama(256, 128)
 """For testing whether something is in view at all."""
@@ -34,6 +34,10 @@ _VIEWS = 24
 """Most cached views: those of one decision; 2 MB each at 384x384."""
 MIN_SHARE = 0.0005
 """Least share of a view that a visible target covers: 25 pixels of 224x224."""
+
+
+_STOREY_M = 0.5
+"""How far the floor under a walker may lie below the things of its storey."""
 
 
 class HomeSight:
@@ -94,8 +98,8 @@ class HomeSight:
 
     def way_to(self, xy: FloatArray, within_m: float) -> Steps | None:
         """Return steps along the shortest way from here to within so many metres of a place (2,); None without one."""
-        geodesic = self._simulator.geodesic
-        return geodesic.steps_to(self.stance, geodesic.nearest(xy), within_m)
+        ground = self._simulator.ground
+        return ground.steps_to(self.stance, ground.nearest([*xy, self.stance.z]), within_m)
 
     @cached_property
     def _around(self) -> View:
@@ -109,7 +113,17 @@ class HomeSight:
 
 
 class HomeEnv:
-    """A walker in an embedded world. target: the object that recognition is about, None elsewhere."""
+    """A walker in an embedded world.
+
+    Args:
+        world: The world.
+        start: Where the walker begins.
+        camera: Camera of the views.
+        panorama: Camera of pictures all around.
+        height_m: Height of the eye above the floor.
+        target: The object that recognition is about, None elsewhere.
+        sliding: Whether the walker slides along walls; None for the world's own rule.
+    """
 
     text_renderer = "nav/v1"
 
@@ -122,23 +136,24 @@ class HomeEnv:
         panorama: Panorama,
         height_m: float = EYE_HEIGHT_M,
         target: int | None = None,
+        sliding: bool | None = None,
     ) -> None:
         self.world: World = world
-        self.floor: FloorPlan = world.floor
+        self._walkable, self._sliding = world, sliding
         self.stance = self._start = start
         self.camera = camera
         self.panorama = panorama
         self.height_m = height_m
         self.target = target
         self._views: OrderedDict[tuple[Stance, Camera | Panorama], View] = OrderedDict()
-        self.things: Mapping[int, Any] = {thing.instance: thing for thing in getattr(world, "objects", ())}
-        planned = getattr(getattr(world, "plan", None), "rooms", ())
-        self.rooms: Sequence[PlannedRoom] = [PlannedRoom(room.low, room.high) for room in planned]
+        things = getattr(world, "objects", None) or world.landmarks
+        self.things: Mapping[int, Any] = {thing.instance: thing for thing in things}
+        self.rooms: Sequence[PlannedRoom] = rooms_of(world, start)
 
     @cached_property
-    def geodesic(self) -> Geodesic:
-        """Distances on the floor."""
-        return _geodesic(self.floor)
+    def ground(self) -> Ground:
+        """What the walker stands on."""
+        return ground_of(self._walkable, self._sliding)
 
     @property
     def position_m(self) -> tuple[float, ...]:
@@ -172,7 +187,7 @@ class HomeEnv:
         Returns:
             Whether it collided.
         """
-        self.stance, collided = walked(self.floor, self.stance, primitive)
+        self.stance, collided = self.ground.step(self.stance, primitive)
         return collided
 
     def views_of_step(self) -> list[Image]:
@@ -181,7 +196,7 @@ class HomeEnv:
 
     def info(self, observation: HomeSight, actions: int, view_steps: Sequence[int]) -> dict[str, Any]:
         """Return the facts of a decision for the trace: the stance. See `TableEnv.info` for the other arguments."""
-        return {"stance": list(observation.stance)}
+        return {"stance": observation.stance.plain}
 
     def plain_actions(self, actions: Sequence[Primitive]) -> str:
         """Return steps as letters."""
@@ -210,7 +225,7 @@ class HomeEnv:
         """Return the stances after each of `steps`, collisions included, from `start`; the walker does not move."""
         stances = []
         for step in steps:
-            start, _ = walked(self.floor, start, step)
+            start, _ = self.ground.step(start, step)
             stances.append(start)
         return stances
 
@@ -229,13 +244,10 @@ class HomeEnv:
         return bool((self.world.view(self.pose(self.stance), _SMALL).instance == self.target).any())
 
 
-_GEODESICS: dict[int, tuple[FloorPlan, Geodesic]] = {}
-
-
-def _geodesic(floor: FloorPlan) -> Geodesic:
-    """Return distances on a floor; those of the last floor are cached, as episodes of one scene follow each other."""
-    held = _GEODESICS.get(id(floor))
-    if held is None or held[0] is not floor:
-        _GEODESICS.clear()
-        _GEODESICS[id(floor)] = held = (floor, Geodesic(floor))
-    return held[1]
+def rooms_of(world: Walkable, at: Stance) -> list[PlannedRoom]:
+    """Rooms of a home, or those of a scan on the storey of a stance; none where no plan tells them."""
+    plan = getattr(world, "plan", None)
+    if plan is not None:
+        return [PlannedRoom(room.low, room.high) for room in plan.rooms]
+    own = [room for room in getattr(world, "rooms", ()) if room.low[2] - _STOREY_M <= at.z <= room.high[2]]
+    return [PlannedRoom(room.low[:2], room.high[:2]) for room in own]

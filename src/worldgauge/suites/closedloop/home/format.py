@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.suites.closedloop.format.contract import EpisodeFormat
 from worldgauge.suites.closedloop.format.episode import HomeEpisode
 from worldgauge.worlds import open_world
-from worldgauge.worlds.walking.floor import FloorPlan
-from worldgauge.worlds.walking.stance import Stance, stands
+from worldgauge.worlds.walking.floor import FloorPlan, Walkable
+from worldgauge.worlds.walking.ground import ground_of
+from worldgauge.worlds.walking.stance import Stance
 
 HomeEpisodeT = TypeVar("HomeEpisodeT", bound=HomeEpisode)
 
@@ -24,9 +25,10 @@ class HomeFormat(EpisodeFormat[HomeEpisodeT]):
 
     def check_in_world(self, episode: HomeEpisodeT, world: WorldFacts) -> Iterator[str]:
         """Places where nobody can stand."""
-        floor = getattr(open_world(world), "floor", None)
-        if not isinstance(floor, FloorPlan):
+        built = open_world(world)
+        if not isinstance(getattr(built, "floor", None), FloorPlan):
             return
+        ground = ground_of(cast(Walkable, built))
         for name, stance in self.places(episode).items():
-            if not stands(floor.clearance_at([[stance.x, stance.y]]))[0]:
+            if not ground.stands(stance.at):
                 yield f"the {name} at ({stance.x:.2f}, {stance.y:.2f}) is no place to stand"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from worldgauge.engine.options import option
+from worldgauge.engine.options import option, part_of
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,17 @@ class HomeSettings:
     )
     panorama_px: int = option(1024, "Width of panoramas in pixels. Their height is 9/16 of it.", low=64, high=4096)
     panorama_rule: Literal["clean", "released"] = option("clean", "How views are cut out of panoramas.")
+    sliding: Literal["on", "off"] | None = option(
+        None,
+        "In scans, whether a walker slides along a wall or stops. By default it slides in published episodes, as in "
+        "their simulator, and stops in others. Homes have no sliding.",
+    )
+
+
+def sliding_of(settings: Any) -> bool | None:
+    """Whether walkers slide along walls; None for the world's own rule."""
+    given = part_of(settings, HomeSettings).sliding
+    return None if given is None else given == "on"
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from worldgauge.engine.suite.contract import TaskView
 from worldgauge.suites.closedloop.format.episode import HomeEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.imagination import HomeImagination
-from worldgauge.suites.closedloop.home.settings import HomeSettings
+from worldgauge.suites.closedloop.home.settings import HomeSettings, sliding_of
 from worldgauge.suites.closedloop.loop import FALLBACK, Rules
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation
 from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskSettings
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.floor import Walkable
+from worldgauge.worlds.walking.ground import ground_of
 from worldgauge.worlds.walking.primitives import Primitive, Steps, from_letters
 from worldgauge.worlds.walking.stance import Stance
 
@@ -72,8 +73,9 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
             episode.start,
             camera=Camera.from_horizontal_fov(round(height * self.parameters.aspect), height, self.hfov_deg),
             panorama=Panorama(panorama_px, panorama_px * 9 // 16),
-            height_m=episode.floor_m + episode.height_m,
+            height_m=episode.height_m,
             target=self.target,
+            sliding=sliding_of(self.settings),
         )
 
     def check_scene(self, world: Walkable) -> None:
@@ -83,7 +85,7 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
             DataError: If it does not.
         """
         episode = self.episode
-        if world.floor.clearance_at(np.array(episode.start[:2])) <= 0:
+        if not ground_of(world, sliding_of(self.settings)).stands(episode.start.at):
             raise DataError(
                 f"{episode.id}: its start ({episode.start.x:.2f}, {episode.start.y:.2f}) is no place to stand in "
                 f"'{episode.scene}'; correct start_position or leave the episode out"
@@ -106,7 +108,7 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
         marks: dict[str, tuple[float, float]] = {}
         for name, place, radius_m in self.aims(env):
             marks[name] = (float(place[0]), float(place[1]))
-            steps = steps or env.geodesic.steps_to(start, env.geodesic.nearest(place), radius_m) or ()
+            steps = steps or env.ground.steps_to(start, env.ground.nearest(place), radius_m) or ()
         stances = [start, *env.replayed(start, steps)]
         if len(stances) == 1:
             stances *= 2
@@ -115,10 +117,10 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
 
     @abstractmethod
     def aims(self, env: HomeEnv) -> list[tuple[str, FloatArray, float]]:
-        """Return name, place (2,) in metres and radius in metres of each goal."""
+        """Return name, place (3,) in metres and radius in metres of each goal."""
 
 
 def aims_of_things(env: HomeEnv, numbers: Sequence[int]) -> list[tuple[str, FloatArray, float]]:
-    """Return name, centre (2,) in metres and radius in metres of those objects that are in the home."""
+    """Return name, centre (3,) in metres and radius in metres of those objects that are in the home."""
     things = [env.things[number] for number in numbers if number in env.things]
-    return [(thing.name, (np.array(thing.low) + np.array(thing.high))[:2] / 2, REACH_M) for thing in things]
+    return [(thing.name, (np.array(thing.low) + np.array(thing.high)) / 2, REACH_M) for thing in things]

@@ -47,7 +47,6 @@ class NavigationEpisode:
         step_to_goal: Primitives of the reference path.
         goal_image: File of the panorama, see `goal_image`; its heading is that of `goal`.
         height_m: Height of the eye above the floor, at the start.
-        floor_m: Height of the floor in the world frame, at the start.
     """
 
     id: str
@@ -58,7 +57,6 @@ class NavigationEpisode:
     step_to_goal: int = 0
     goal_image: Path | None = None
     height_m: float = EYE_HEIGHT_M
-    floor_m: float = 0.0
 
 
 class NavigationFormat(HomeFormat[NavigationEpisode]):
@@ -74,17 +72,14 @@ class NavigationFormat(HomeFormat[NavigationEpisode]):
 
     def read(self, row: EpisodeRow) -> NavigationEpisode:
         """Read one episode (specification, 5.2); `completed` finds its image."""
-        start, floor = stance_of(row, "start")
-        goal, _ = stance_of(row, "goal")
         return NavigationEpisode(
             id=id_of(row, "datum_id"),
             scene=text_of(row, "scene_relpath"),
-            start=start,
-            goal=goal,
+            start=stance_of(row, "start"),
+            goal=stance_of(row, "goal"),
             radius_m=number_of(row, "goal_radius", 1e-3, 100.0) if "goal_radius" in row else GOAL_RADIUS_M,
             step_to_goal=whole_of(row, "step_to_goal", 0, 100_000),
             height_m=eye_of(row),
-            floor_m=floor,
         )
 
     def completed(self, found: FoundFiles, episodes: Iterator[NavigationEpisode]) -> Iterator[NavigationEpisode]:
@@ -187,8 +182,8 @@ def _row(number: int, episode: NavigationEpisode) -> dict[str, Any]:
         "episode_id": number,
         "scene_relpath": episode.scene,
         "goal_image_relpath": _image_name(episode.id),
-        **place_fields("start", episode.start, episode.floor_m),
-        **place_fields("goal", episode.goal, episode.floor_m),
+        **place_fields("start", episode.start),
+        **place_fields("goal", episode.goal),
         "goal_radius": episode.radius_m,
         "step_to_goal": episode.step_to_goal,
         "camera_height": episode.height_m,

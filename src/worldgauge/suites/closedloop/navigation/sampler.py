@@ -51,8 +51,8 @@ class NavigationSampler(HomeSampler):
         for one in navigations(search.home, search.geodesic, rng, bands(search.share)):
             search.discards.update(one.discards)
             yield {
-                "start": list(as_stored(one.start)),
-                "goal": list(as_stored(one.goal)),
+                "start": as_stored(one.start).plain,
+                "goal": as_stored(one.goal).plain,
                 "steps": [int(step) for step in one.steps],
                 "distance_m": one.distance_m,
             }

@@ -162,7 +162,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
     def aims(self, env: HomeEnv) -> list[tuple[str, FloatArray, float]]:
         """The goal."""
         goal = self.episode.goal
-        return [("goal", np.array([goal.x, goal.y]), self.episode.radius_m)]
+        return [("goal", np.array(goal.at), self.episode.radius_m)]
 
 
 class NavigationRules(HomeRules):
@@ -182,13 +182,13 @@ class NavigationRules(HomeRules):
         self._decisions = parameters.decisions + (own.budget == "inclusive")
         self._kept_back = 2 if settings.protocol == "published" else 0
         self._env = env
-        self._goal = (goal.x, goal.y)
+        self._goal = goal.at
         self._radius_m = radius_m
 
     def distance_m(self, stance: Stance | None = None) -> float:
         """Return geodesic metres from a stance, by default the present one, to the goal; infinite without a path."""
         there = stance or self._env.stance
-        return self._env.geodesic.distance((there.x, there.y), self._goal)
+        return self._env.ground.distance(there.at, self._goal)
 
     def arrived(self) -> bool:
         """Whether the goal is within the radius."""
@@ -218,5 +218,5 @@ class NavigationRules(HomeRules):
         Metres alone would not distinguish a turn in the right direction from one in the wrong direction.
         """
         there = self._env.led_to(plan.turn_left_rad, plan.steps)
-        left = self._env.geodesic.steps_left(there, self._goal, self._radius_m)
+        left = self._env.ground.steps_left(there, self._goal, self._radius_m)
         return -left if left < float("inf") else None

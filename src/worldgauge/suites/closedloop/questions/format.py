@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.fields import number_of, short, whole_of
 from worldgauge.engine.collection.findings import Finding, spread
 from worldgauge.suites.closedloop.format.contract import EpisodeCheck, FoundFiles, Worlds, counted
@@ -21,6 +22,7 @@ from worldgauge.suites.closedloop.format.rows import (
     text_of,
     wrong,
 )
+from worldgauge.suites.closedloop.format.scenes import lacks_names
 from worldgauge.suites.closedloop.format.write import distinct, place_fields, put_json
 from worldgauge.suites.closedloop.home.format import HomeFormat
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
@@ -56,7 +58,6 @@ class QuestionEpisode:
         blind_answer: Answer of a language model without any picture; None where the files do not have it.
         evidence: Instances that hold the answer.
         height_m: Height of the eye above the floor.
-        floor_m: Height of the floor in the world frame.
     """
 
     id: str
@@ -71,7 +72,6 @@ class QuestionEpisode:
     blind_answer: str | None = None
     evidence: tuple[int, ...] = ()
     height_m: float = EYE_HEIGHT_M
-    floor_m: float = 0.0
 
 
 class QuestionFormat(HomeFormat[QuestionEpisode]):
@@ -109,7 +109,6 @@ class QuestionFormat(HomeFormat[QuestionEpisode]):
 
     def read(self, row: EpisodeRow) -> QuestionEpisode:
         """Read one question (specification, 5.3); `completed` adds the content of the files next to it."""
-        start, floor = stance_of(row, "start")
         extra = row.get("extra_answers") or []
         if not isinstance(extra, list) or len(extra) > 100:
             raise ValueError(f"field 'extra_answers' is {short(extra)}; give a list of at most 100 texts")
@@ -120,10 +119,9 @@ class QuestionFormat(HomeFormat[QuestionEpisode]):
             answer=text_of(row, "answer", lines=True),
             extra_answers=tuple(text_of({"extra_answers": one}, "extra_answers", lines=True) for one in extra),
             category=text_of(row, "category"),
-            start=start,
+            start=stance_of(row, "start"),
             hfov_deg=number_of(row, "hfov", 10.0, 170.0) if row.get("hfov") is not None else HFOV_DEG,
             height_m=eye_of(row),
-            floor_m=floor,
         )
 
     def completed(self, found: FoundFiles, episodes: Iterator[QuestionEpisode]) -> Iterator[QuestionEpisode]:
@@ -142,6 +140,10 @@ class QuestionFormat(HomeFormat[QuestionEpisode]):
             except REFUSALS as error:
                 text = f"a file beside the questions: {wrong(error)}"
                 found.faults.append(Fault(self.kind, id, text))
+
+    def lacks(self, world: WorldFacts) -> str | None:
+        """It is about things that have names."""
+        return lacks_names(world)
 
     def check(self, episodes: Sequence[QuestionEpisode], worlds: Worlds, *, decode: bool) -> EpisodeCheck:
         """Categories, lengths, and what the files do not say."""
@@ -188,7 +190,7 @@ def _row(episode: QuestionEpisode) -> dict[str, Any]:
         **({"extra_answers": list(episode.extra_answers)} if episode.extra_answers else {}),
         "scene_id": episode.scene,
         "hfov": episode.hfov_deg,
-        **place_fields("start", episode.start, episode.floor_m),
+        **place_fields("start", episode.start),
         "camera_height": episode.height_m,
     }
 

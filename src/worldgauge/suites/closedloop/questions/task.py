@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from worldgauge.core.episode import Goal
+from worldgauge.core.episode import Goal, WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.options import option, part_of
@@ -146,6 +146,12 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
         """Those that detect landmarks, or those of the reviser."""
         return DETECTORS if part_of(settings, QuestionSettings).landmarks == "detected" else super().networks(settings)
 
+    @classmethod
+    def lacks(cls, world: WorldFacts, settings: Settings) -> str | None:
+        """Detected landmarks need no names of things."""
+        detected = part_of(settings, QuestionSettings).landmarks == "detected"
+        return None if detected else super().lacks(world, settings)
+
     @property
     def hfov_deg(self) -> float:
         """The episode's own."""
@@ -259,7 +265,7 @@ class QuestionRules(HomeRules):
         self._evidence = evidence
         self._seed = seed
         self._low_level = low_level
-        self._traveller = Traveller(env.geodesic, lambda: env.stance, env.observe, env.things, low_level)
+        self._traveller = Traveller(env.ground, lambda: env.stance, env.observe, env.things, low_level)
 
     def terminated(self) -> str | None:
         """Stop after several plans in a row without a step."""
@@ -317,18 +323,18 @@ class QuestionRules(HomeRules):
         known = [self._env.things[number] for number in self._evidence if number in self._env.things]
         aim = plan.aim or {}
         if "centre" in aim:
-            end = np.asarray(aim["centre"], np.float64)[:2]
+            end = np.asarray(aim["centre"], np.float64)
         else:
-            end = np.array(self._env.led_to(plan.turn_left_rad, plan.steps)[:2])
-        geodesic = self._env.geodesic
-        place = geodesic.nearest(end)
-        metres = [geodesic.distance(place, geodesic.nearest(_middle(thing))) for thing in known]
+            end = np.array(self._env.led_to(plan.turn_left_rad, plan.steps).at)
+        ground = self._env.ground
+        place = ground.nearest(end)
+        metres = [ground.distance(place, ground.nearest(_middle(thing))) for thing in known]
         found = [one for one in metres if one < float("inf")]
         return -min(found) if found else None
 
 
 def _middle(thing: Any) -> FloatArray:
-    middle: FloatArray = (np.asarray(thing.low, np.float64) + np.asarray(thing.high, np.float64))[:2] / 2
+    middle: FloatArray = (np.asarray(thing.low, np.float64) + np.asarray(thing.high, np.float64)) / 2
     return middle
 
 

@@ -1,6 +1,6 @@
 """How a decision about a question is carried out: a path to a landmark, or a few steps at a time for a plan in words.
 
-    journey = Traveller(geodesic, where, look, things).journey(decision.plan, rng)
+    journey = Traveller(ground, where, look, things).journey(decision.plan, rng)
     turn by journey.turn_left_rad at once, which counts as journey.turn_steps primitives
     for primitive in journey: carry it out       # the next one is computed after that
 
@@ -20,13 +20,13 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation
 from worldgauge.suites.closedloop.questions.landmarks import VISITED_M
-from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.ground import Ground
 from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, Steps
 from worldgauge.worlds.walking.stance import Stance
 
 APPROACH_M = 2.0
 """A path may end within this distance of a landmark's outline (its radius)."""
-SAMPLES, CANDIDATES = 500, 100
+CANDIDATES = 100
 LEAST_M = 0.3
 """Least length of a path to a landmark."""
 ARRIVED_M = 0.25
@@ -108,14 +108,14 @@ class Traveller:
     """Carries out plans about questions.
 
     Attributes:
-        geodesic: Of the scene, for paths to landmarks.
+        ground: Of the scene, for paths to landmarks.
         where: Returns the present stance.
         look: Returns what is sensed now.
         things: Exact objects by number, for an aim that holds a landmark's number but not its place.
         low_level: Carries out plans in words.
     """
 
-    geodesic: Geodesic
+    ground: Ground
     where: Callable[[], Stance]
     look: Callable[[], HomeObservation]
     things: Mapping[int, Any]
@@ -154,22 +154,12 @@ class Traveller:
         here = self.where()
         if math.hypot(centre[0] - here.x, centre[1] - here.y) < VISITED_M + radius:
             return ()
-        angle = rng.uniform(-np.pi, np.pi, SAMPLES)
-        reach = (radius + APPROACH_M) * np.sqrt(rng.uniform(0, 1, SAMPLES))
-        places = centre[:2] + reach[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
-        floor = self.geodesic.floor
-        cells = np.unique(floor.cells_of(places), axis=0)
-        inside = ((cells >= 0) & (cells < floor.free.shape)).all(1)
-        cells = cells[inside]
-        # One distance field, from here: distances are symmetric.
-        away = self.geodesic.field((here.x, here.y))[cells[:, 0], cells[:, 1]]
-        reachable = np.flatnonzero(np.isfinite(away))
-        reachable = np.sort(rng.permutation(reachable)[:CANDIDATES])
-        reachable = reachable[away[reachable] > LEAST_M]
-        if not len(reachable):
+        places = self.ground.places_near(here, centre, radius + APPROACH_M, CANDIDATES, rng)
+        far = np.flatnonzero(places.metres > LEAST_M)
+        if not len(far):
             return ()
-        goal = floor.points_of(cells[reachable[int(np.argmin(away[reachable]))]])
-        return (self.geodesic.steps_to(here, goal, ARRIVED_M) or ())[:MOST_STEPS]
+        goal = places.at[far[int(np.argmin(places.metres[far]))]]
+        return (self.ground.steps_to(here, goal, ARRIVED_M) or ())[:MOST_STEPS]
 
     def _as_told(self, plan: ActionPlan) -> Iterator[Primitive]:
         past: list[Leg] = []

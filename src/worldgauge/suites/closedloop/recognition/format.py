@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.fields import short, whole_of
 from worldgauge.suites.closedloop.format.contract import EpisodeCheck, Worlds, counted
 from worldgauge.suites.closedloop.format.rows import MAX_WHOLE, EpisodeRow, eye_of, id_of, stance_of, text_of
+from worldgauge.suites.closedloop.format.scenes import lacks_names
 from worldgauge.suites.closedloop.format.write import distinct, place_fields, put_json
 from worldgauge.suites.closedloop.home.format import HomeFormat
 from worldgauge.worlds.indoor.homes import LABELS
@@ -28,7 +30,6 @@ class RecognitionEpisode:
         category: The answer, one of the 27 labels in words ("chest of drawers").
         start: Where the agent starts.
         height_m: Height of the eye above the floor.
-        floor_m: Height of the floor in the world frame.
     """
 
     id: str
@@ -38,7 +39,6 @@ class RecognitionEpisode:
     category: str
     start: Stance
     height_m: float = EYE_HEIGHT_M
-    floor_m: float = 0.0
 
 
 class RecognitionFormat(HomeFormat[RecognitionEpisode]):
@@ -61,7 +61,6 @@ class RecognitionFormat(HomeFormat[RecognitionEpisode]):
 
     def read(self, row: EpisodeRow) -> RecognitionEpisode:
         """Read one episode (specification, 5.1)."""
-        start, floor = stance_of(row, "start")
         label = text_of(row, "target_categrory").strip().replace("_", " ")  # so spelled in the files
         if label not in LABELS:
             raise ValueError(f"field 'target_categrory' is {short(label)}; give one of the {len(LABELS)} labels")
@@ -71,10 +70,13 @@ class RecognitionFormat(HomeFormat[RecognitionEpisode]):
             difficulty=whole_of(row, "difficulty", 0, 2),
             target=whole_of(row, "target_id", 0, MAX_WHOLE),
             category=label,
-            start=start,
+            start=stance_of(row, "start"),
             height_m=eye_of(row),
-            floor_m=floor,
         )
+
+    def lacks(self, world: WorldFacts) -> str | None:
+        """It is about things that have names."""
+        return lacks_names(world)
 
     def check(self, episodes: Sequence[RecognitionEpisode], worlds: Worlds, *, decode: bool) -> EpisodeCheck:
         """How many are of each difficulty and label."""
@@ -108,6 +110,6 @@ def _row(number: int, episode: RecognitionEpisode) -> dict[str, Any]:
         "difficulty": episode.difficulty,
         "target_id": episode.target,
         "target_categrory": episode.category.replace(" ", "_"),
-        **place_fields("start", episode.start, episode.floor_m),
+        **place_fields("start", episode.start),
         "camera_height": episode.height_m,
     }

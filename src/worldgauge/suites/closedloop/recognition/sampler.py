@@ -43,7 +43,7 @@ class RecognitionSampler(HomeSampler):
                 "difficulty": one.difficulty,
                 "target": one.target,
                 "category": one.category,
-                "start": list(as_stored(one.start)),
+                "start": as_stored(one.start).plain,
                 "sight": one.sight._asdict(),
                 "steps": [int(step) for step in one.steps],
                 "good": one.good._asdict(),

@@ -6,6 +6,7 @@ Rules after Recast and Detour (Mononen), from their formats and behaviour; writt
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 Point = tuple[float, float, float]
 _EQUAL = (1.0 / 16384.0) ** 2
@@ -40,6 +41,23 @@ def inside(point: Point, corners: Sequence[Point]) -> bool:
             within ^= point[0] < across
         before = here
     return within
+
+
+def leaves(start: Point, end: Point, corners: Sequence[Point]) -> tuple[int, float] | None:
+    """The edge by which a line leaves a convex polygon, and where on the line (0 to 1); None where it ends within."""
+    along, deep = end[0] - start[0], end[2] - start[2]
+    around = sum(area(corners[0], one, other) for one, other in pairwise(corners))
+    best, edge = 1.0, -1
+    for n, a in enumerate(corners):
+        b = corners[(n + 1) % len(corners)]
+        rate = (b[0] - a[0]) * deep - (b[2] - a[2]) * along
+        within = (b[0] - a[0]) * (start[2] - a[2]) - (b[2] - a[2]) * (start[0] - a[0])
+        if around > 0:
+            rate, within = -rate, -within
+        # The line runs out over this edge; one that begins beside it leaves at once.
+        if rate < 0 and within / -rate < best:
+            best, edge = max(within / -rate, 0.0), n
+    return None if edge < 0 else (edge, best)
 
 
 def to_segment(point: Point, a: Point, b: Point) -> tuple[float, float]:

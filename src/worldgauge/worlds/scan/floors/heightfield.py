@@ -7,10 +7,11 @@ published ones to the centimetre, so results are not comparable with those of a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.scan.floors import _spans
@@ -60,6 +61,7 @@ class Heightfield:
         shape: Cells along x and y.
         cell: (N,) int64, the cell of each place, i * shape[1] + j, rising.
         height_m: (N,) float32, its z.
+        ceiling_m: (N,) float32, z of what is above it; infinite where nothing is.
         island: (N,) int64, index into `islands`; -1 on those below LEAST_M2.
         islands: Islands, the largest first.
         storeys: Heights of the storeys in metres, rising.
@@ -69,6 +71,7 @@ class Heightfield:
     shape: tuple[int, int]
     cell: NDArray[np.int64]
     height_m: NDArray[np.float32]
+    ceiling_m: NDArray[np.float32]
     island: NDArray[np.int64]
     islands: tuple[Island, ...]
     storeys: tuple[float, ...]
@@ -87,7 +90,7 @@ class Heightfield:
         """
         if not self.storeys:
             raise WorldError(f"the scan has no indoor floor of {LEAST_M2:g} m² or more; see: worldgauge world check")
-        inside = self.height_m[self._indoor]
+        inside = self.height_m[self.indoor]
         areas = [int((np.abs(inside - storey) <= _WITHIN_M).sum()) for storey in self.storeys]
         return int(np.argmax(areas))
 
@@ -107,7 +110,7 @@ class Heightfield:
         if not 0 <= index < len(self.storeys):
             raise WorldError(f"the scan has {len(self.storeys)} storeys; there is none of number {index}")
         off = np.abs(self.height_m - np.float32(self.storeys[index]))
-        chosen = np.flatnonzero(self._indoor & (off <= _WITHIN_M))
+        chosen = np.flatnonzero(self.indoor & (off <= _WITHIN_M))
         chosen = chosen[np.lexsort((off[chosen], self.cell[chosen]))]
         cells, at = np.unique(self.cell[chosen], return_index=True)
         free = np.zeros(self.shape[0] * self.shape[1], np.bool_)
@@ -116,8 +119,21 @@ class Heightfield:
         plan, level = free.reshape(self.shape), height.reshape(self.shape)
         return FloorPlan(plan & ~_below_steps(plan, level), level, self.origin, CELL_M)
 
-    @property
-    def _indoor(self) -> NDArray[np.bool_]:
+    def is_indoor(self, at: ArrayLike) -> bool:
+        """Whether the floor nearest to a point (3,), at most a storey over or under it, is indoors."""
+        x, y, z = np.asarray(at, np.float64).tolist()
+        i, j = int((x - self.origin[0]) // CELL_M), int((y - self.origin[1]) // CELL_M)
+        if not (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
+            return False
+        first, last = np.searchsorted(self.cell, [i * self.shape[1] + j, i * self.shape[1] + j + 1])
+        if first == last:
+            return False
+        nearest = first + int(np.argmin(np.abs(self.height_m[first:last] - z)))
+        return bool(self.indoor[nearest] and abs(float(self.height_m[nearest]) - z) <= _STOREY_M)
+
+    @cached_property
+    def indoor(self) -> NDArray[np.bool_]:
+        """(N,) whether each place is on an indoor island."""
         inside = np.array([island.is_indoor for island in self.islands] + [False])
         return np.asarray(inside[self.island])
 
@@ -162,7 +178,7 @@ def heightfield_of(corners: NDArray[np.floating[Any]], *, head_m: float = HEAD_M
     island, islands = _islands(parent, floor, ceiling)
     inside = np.array([one.is_indoor for one in islands] + [False])[island]
     place = float(origin[0]), float(origin[1])
-    return Heightfield(place, shape, cell, floor, island, islands, _storeys(floor[inside]))
+    return Heightfield(place, shape, cell, floor, ceiling, island, islands, _storeys(floor[inside]))
 
 
 def _islands(

@@ -40,6 +40,8 @@ _DETAIL = np.dtype([("vertex", "<u4"), ("face", "<u4"), ("vertices", "u1"), ("fa
 _CORNERS = 6
 _OUTER = 0x8000
 _INVALID = 0.001
+_BEFORE_M = 0.001
+"""How far before a wall a walker stops that does not slide."""
 
 
 class Polygon(NamedTuple):
@@ -136,7 +138,7 @@ class NavMesh:
         way = self.path(a, b)
         return math.inf if way is None else float(np.sqrt((np.diff(way, axis=0) ** 2).sum(1)).sum())
 
-    def step(self, a: ArrayLike, b: ArrayLike) -> FloatArray | None:
+    def slide(self, a: ArrayLike, b: ArrayLike) -> FloatArray | None:
         """Where a walker comes that wants to go straight from one point to another, and slides along walls.
 
         Args:
@@ -174,6 +176,54 @@ class NavMesh:
                     queue.append(other)
         height = self._height(own, best)
         return _ours((best[0], best[1] if height is None else height, best[2]))
+
+    def straight(self, a: ArrayLike, b: ArrayLike) -> FloatArray | None:
+        """Where a walker comes that goes straight from one point to another, and stops before a wall.
+
+        Args:
+            a: Where it stands (3,).
+            b: Where it wants to go (3,).
+
+        Returns:
+            Where it ends (3,), on the floor; None where it stands on none.
+        """
+        found = self._nearest(_point(a))
+        if found is None:
+            return None
+        here, start = found
+        end = _point(b)
+        for _ in range(_MOST_POLYGONS):
+            polygon = self.polygons[here]
+            leaves = _detour.leaves(start, end, polygon.corners)
+            if leaves is None:
+                break
+            edge, t = leaves
+            if polygon.beside[edge] < 0:
+                length = math.hypot(end[0] - start[0], end[2] - start[2])
+                end = lerp(start, end, max(t - _BEFORE_M / max(length, _BEFORE_M), 0.0))
+                break
+            here = polygon.beside[edge]
+        height = self._height(here, end)
+        return _ours((end[0], end[1] if height is None else height, end[2]))
+
+    def random_point(self, rng: np.random.Generator) -> FloatArray:
+        """A random place (3,), uniform over the polygons.
+
+        Args:
+            rng: Source of randomness.
+        """
+        triangles, share = self._triangles
+        a, b, c = triangles[int(np.searchsorted(share, rng.random() * share[-1], "right"))]
+        u, v = np.sqrt(rng.random()), rng.random()
+        x, y, z = (1 - u) * a + u * (1 - v) * b + u * v * c
+        return _ours((float(x), float(y), float(z)))
+
+    @cached_property
+    def _triangles(self) -> tuple[FloatArray, FloatArray]:
+        """(N, 3, 3) corners of the surface, in the frame of the file, and (N,) its area up to each, in the plane."""
+        corners = np.array([three for one in self.polygons for three, _, _ in one.triangles])
+        ab, ac = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+        return corners, np.cumsum(np.abs(ab[:, 2] * ac[:, 0] - ab[:, 0] * ac[:, 2]) / 2)
 
     @cached_property
     def islands(self) -> NDArray[np.int64]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
+from worldgauge.worlds.scan.mesh import CLAMP, MIRROR
 from worldgauge.worlds.scan.rendering import _cover, _shade
 from worldgauge.worlds.scan.rendering._cover import Grid
 from worldgauge.worlds.scan.rendering.clusters import Scene
@@ -37,6 +38,72 @@ def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position
     Raises:
         ShapeError: The pose is not a finite (4, 4).
     """
+    eye, turn, grid, inverse, hit = _covered(scene, pose, camera)
+    shape = camera.height, camera.width
+    rgb, depth = np.empty((*shape, 3), np.uint8), np.empty(shape, np.float32)
+    category, instance = np.empty(shape, np.uint16), np.empty(shape, np.uint16)
+    points = np.empty((*shape, 3) if position else (0, 0, 3), np.float32)
+    pixel = 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)
+    _shade.shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, instance, points)
+    _shade.smooth(scene, hit, inverse, eye, turn, grid, pixel, rgb)
+    return View(rgb, depth, category, instance, points if position else None)
+
+
+def texels_met(
+    scene: Scene, pose: ArrayLike, camera: Camera | Panorama
+) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    """What each pixel's centre meets, without any filter: for textures whose colours are numbers.
+
+    Args:
+        scene: The scene.
+        pose: Camera-to-world pose (4, 4).
+        camera: The camera.
+
+    Returns:
+        (H, W) triangle, -1 for none; (H, W) RGBA of the nearest texel from the lowest byte, 0 where there is none.
+
+    Raises:
+        ShapeError: The pose is not a finite (4, 4).
+    """
+    eye, turn, _, inverse, hit = _covered(scene, pose, camera)
+    met = hit >= 0
+    points = eye + camera.rays()[met] @ turn.T / inverse[met][:, None]
+    texels = np.zeros(hit.shape, np.uint32)
+    texels[met] = texels_at(scene, hit[met], points)
+    return hit, texels
+
+
+def texels_at(scene: Scene, triangles: NDArray[np.int32], points: FloatArray) -> NDArray[np.uint32]:
+    """RGBA (N,) from the lowest byte of the texel under each point.
+
+    Args:
+        scene: The scene.
+        triangles: (N,) the triangle of each point.
+        points: (N, 3) metres.
+
+    Returns:
+        The texels, 0 for triangles without a texture.
+    """
+    rows, look = scene.rows[triangles].astype(np.float64), scene.looks[scene.material[triangles]]
+    off = points - rows[:, 12:15]
+    level = scene.levels[np.maximum(look[:, 0], 0)] if len(scene.levels) else np.zeros((len(rows), 3), np.int64)
+    place = level[:, 0].copy()
+    for axis, stride in ((0, np.ones(len(rows), np.int64)), (1, level[:, 1])):
+        column = 3 + 4 * axis
+        at = np.floor(rows[:, column] + (rows[:, column + 1 : column + 4] * off).sum(1)).astype(np.int64)
+        side, wrap = np.maximum(level[:, 1 + axis], 1), look[:, 2 + axis]
+        mirrored = np.minimum(at % (2 * side), 2 * side - 1 - at % (2 * side))
+        place += stride * np.select([wrap == CLAMP, wrap == MIRROR], [np.clip(at, 0, side - 1), mirrored], at % side)
+    textured = look[:, 0] >= 0
+    found = np.zeros(len(rows), np.uint32)
+    found[textured] = scene.texels[place[textured]]
+    return found
+
+
+def _covered(
+    scene: Scene, pose: ArrayLike, camera: Camera | Panorama
+) -> tuple[FloatArray, FloatArray, Grid, FloatArray, NDArray[np.int32]]:
+    """Eye, rotation, rays, and for each pixel 1 / distance and the triangle that is met."""
     pose = np.asarray(pose, np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
         raise ShapeError(f"a camera needs one finite (4, 4) camera-to-world pose, got shape {pose.shape}")
@@ -49,13 +116,7 @@ def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position
     order = seen[np.argsort(nearest[seen], kind="stable")]
     inverse, hit = np.zeros(shape), np.full(shape, -1, np.int32)
     _cover.cover(scene, order, nearest, eye, turn, grid, inverse, hit)
-    rgb, depth = np.empty((*shape, 3), np.uint8), np.empty(shape, np.float32)
-    category, instance = np.empty(shape, np.uint16), np.empty(shape, np.uint16)
-    points = np.empty((*shape, 3) if position else (0, 0, 3), np.float32)
-    pixel = 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)
-    _shade.shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, instance, points)
-    _shade.smooth(scene, hit, inverse, eye, turn, grid, pixel, rgb)
-    return View(rgb, depth, category, instance, points if position else None)
+    return eye, turn, grid, inverse, hit
 
 
 @lru_cache(maxsize=16)

@@ -149,7 +149,7 @@ def _plain(one: HomeQuestion) -> dict[str, Any]:
         "extra_answers": list(one.extra),
         "category": one.category,
         "form": one.form,
-        "start": list(as_stored(one.start)),
+        "start": as_stored(one.start).plain,
         "hfov_deg": one.hfov_deg,
         "reference_m": one.reference_m,
         "blind_answer": one.blind,

@@ -288,12 +288,12 @@ def step_row(k: int, step: TrajectoryStep, scene: str, camera_height_m: float) -
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
         raise ShapeError(f"step {k} needs a finite camera-to-world pose (4, 4), got {pose.shape}")
     x, y, z = pose[:3, 3].tolist()
-    stance = Stance(x, y, float(yaw_pitch_from_pose(pose)[0]))
+    stance = Stance(x, y, float(yaw_pitch_from_pose(pose)[0]), z - camera_height_m)
     return {
         "k": k,
         "action": int(Primitive(step.action)),
         "pose": pose[:3].ravel().tolist(),
-        "coord": habitat_stance(stance, z - camera_height_m),
+        "coord": habitat_stance(stance),
         "habitat_camera_coord": habitat_camera(pose),
         "collided": bool(step.collided),
         "scene": scene,
