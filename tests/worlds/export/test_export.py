@@ -8,7 +8,7 @@ import pytest
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
-from worldgauge.worlds.export import Exported, export_world
+from worldgauge.worlds.export import Exported, export_starter, export_world
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.scan.prepared import Reading
@@ -77,6 +77,18 @@ def test_z_up(tmp_path: Path, scan: Scan) -> None:
     again = Scan.of_file(tmp_path / "z.glb", Reading("z"))
     one, other = (np.unique(each.prepared.scene.corners, axis=0) for each in (again, scan))
     assert np.array_equal(one, other)
+
+
+@pytest.mark.slow
+def test_the_scans_to_begin_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLDGAUGE_CACHE", "off")
+    made = export_starter(tmp_path)
+    assert [path.name for path in made] == ["home-1.glb", "home-2.glb"]
+    assert sum(path.stat().st_size for path in made) < 8_000_000
+    for path, one in made.items():
+        scan = Scan.of_file(path, Reading())
+        assert len(scan.landmarks) == one.things > 30
+        assert scan.heightfield.storeys
 
 
 @pytest.mark.parametrize(

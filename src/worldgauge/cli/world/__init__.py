@@ -190,6 +190,23 @@ def export(
     print(f"{out}: {made.triangles} triangles, {made.things} things, {made.pages} textures, {size_mb:.1f} MB")
 
 
+@app.command()
+def starter(
+    out: Annotated[Path, typer.Option(help="The folder to write to.")],
+    json: Json = False,
+) -> None:
+    """Write two homes of our own as scans to begin with, under 8 MB in all."""
+    from worldgauge.worlds.export import export_starter
+
+    made = export_starter(out)
+    if json:
+        _object(files=[{"file": str(path), **one._asdict()} for path, one in made.items()])
+        return
+    for path, one in made.items():
+        print(f"{path}: {one.triangles} triangles, {one.things} things, {one.size_bytes / 1e6:.1f} MB")
+    print(f"register them: worldgauge world add homes {out}")
+
+
 def _facts(world: str) -> WorldFacts:
     from worldgauge.core.episode import WorldFacts
     from worldgauge.terminal.options import texts_of

@@ -13,6 +13,8 @@ from worldgauge.worlds.export.glb import Pages, Patch, Up, write_glb
 
 EXPORTED = ("indoor", "voxel")
 """Worlds that can be written."""
+STARTER = {"home-1": WorldFacts("indoor", {"seed": 1}), "home-2": WorldFacts("indoor", {"seed": 2})}
+"""Scans of our own to begin with, by the names of their files."""
 
 
 class Exported(NamedTuple):
@@ -67,6 +69,25 @@ def export_world(
         assert isinstance(world, Voxel)
         made = villages.patches_of(world.voxels)
     return _written(path, *made, up)
+
+
+def export_starter(folder: Path, *, texel_m: float = 0.008) -> dict[Path, Exported]:
+    """Write the scans to begin with: two homes with textures, names and instances, under 8 MB in all.
+
+    Args:
+        folder: Where they are written.
+        texel_m: Side of a texel in metres.
+
+    Returns:
+        What was written, by file.
+
+    Raises:
+        DataError: A file cannot be written.
+    """
+    return {
+        path: export_world(facts, path, texel_m=texel_m, quality=85)
+        for path, facts in ((folder / f"{name}.glb", facts) for name, facts in STARTER.items())
+    }
 
 
 def export_build(blueprint: Blueprint, path: Path, *, up: Up = "y") -> Exported:
