@@ -7,7 +7,7 @@ DEMO ?= demo
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all dist test-plain test-torch minecraft minecraft-viewer test-minecraft lint types site bench chromium egl clean lock
+.PHONY: demo test test-all dist test-plain test-torch test-remote minecraft minecraft-viewer test-minecraft lint types site bench chromium egl clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
@@ -15,7 +15,7 @@ demo: $(VENV)/.base
 test: $(VENV)/.dev $(VENV)/.other chromium egl
 	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow"
 
-test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch
+test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch test-remote
 	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks
 
@@ -34,6 +34,10 @@ test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
 	  tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters
+
+# Data sets pushed to a server that speaks S3, in an environment of its own: it wants older packages than the lock has.
+test-remote: $(VENV)/remote/.made
+	$(VENV)/remote/bin/python -m pytest tests/tools/data_sets/test_transfer.py
 
 # Node packages of the game's physics, planner and server, into the user's cache; Node itself where there is none.
 minecraft: $(VENV)/.base
@@ -122,6 +126,12 @@ $(VENV)/site/.made: pyproject.toml requirements-site.lock
 	test -x $(VENV)/site/bin/python || $(PYTHON) -m venv $(VENV)/site
 	$(VENV)/site/bin/python -m pip install --quiet 'pip>=25.1'
 	$(VENV)/site/bin/python -m pip install --quiet --constraint requirements-site.lock --group site
+	touch $@
+
+$(VENV)/remote/.made: pyproject.toml
+	test -x $(VENV)/remote/bin/python || $(PYTHON) -m venv $(VENV)/remote
+	$(VENV)/remote/bin/python -m pip install --quiet --editable '.[remote]' s3fs==2026.9.0 'moto[s3]==5.2.5' flask flask-cors \
+	  hypothesis pytest pytest-timeout
 	touch $@
 
 # torch first and pinned, so that nothing that wants it brings another.

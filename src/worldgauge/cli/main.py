@@ -13,6 +13,7 @@ from worldgauge import __version__
 from worldgauge.cli import suite_commands
 from worldgauge.cli.check import check
 from worldgauge.cli.collect import collect_app
+from worldgauge.cli.data import app as data_app
 from worldgauge.cli.demo import demo
 from worldgauge.cli.doctor import doctor
 from worldgauge.cli.minecraft import minecraft_app
@@ -23,6 +24,7 @@ from worldgauge.cli.train.app import app as train_app
 from worldgauge.cli.train.post import EXAMPLE as POST_EXAMPLE
 from worldgauge.cli.train.post import post_train
 from worldgauge.cli.validate_metrics import validate_metric
+from worldgauge.cli.view import view
 from worldgauge.cli.weights import app as weights_app
 from worldgauge.cli.world import app as world_app
 from worldgauge.core.errors import WorldgaugeError
@@ -34,6 +36,7 @@ COMMANDS = (
     Command(demo, "Measure", "worldgauge demo"),
     Command(run, "Measure", "worldgauge run loopnav --data data --model freeze --references", cls=WithSettings),
     Command(report, "Measure", "worldgauge report runs/loopnav --out report.html"),
+    Command(view, "Measure", "worldgauge view runs"),
     Command(check, "Measure", "worldgauge check loopnav --data data"),
     Command(
         run,
@@ -145,6 +148,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 app.add_typer(collect_app, name="collect", rich_help_panel="Measure", epilog=f"Example: {COLLECT_EXAMPLE}")
 for _command in COMMANDS:
     add(_command)
+app.add_typer(data_app, name="data", rich_help_panel="Models and data")
 app.add_typer(train_app, name="train", rich_help_panel="Models and data")
 app.add_typer(minecraft_app, name="minecraft", rich_help_panel="Models and data")
 app.add_typer(weights_app, name="weights", rich_help_panel="Models and data")

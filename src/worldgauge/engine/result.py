@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.journal import read_journal
+from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Failure, Score, Table
@@ -147,13 +148,14 @@ class RunResult:
 
     def table(self) -> Sequence[Table]:
         """The tables of the suite over these subjects, headline first."""
-        subjects = {name: folder.facts()["subject"] for name, folder in self._folders.items()}
+        facts = {name: folder.facts() for name, folder in self._folders.items()}
+        subjects = {name: one["subject"] for name, one in facts.items()}
         tables = with_motion(self.suite.all_tables(self.scores, self.kinds, self.failed_tasks), subjects)
-        tables = with_seen(tables, {name: folder.facts() for name, folder in self._folders.items()})
+        tables = with_seen(tables, facts)
         bridges = {name: list_bridges(folder, self._lines[name]) for name, folder in self._folders.items()}
         truths = [name for name, facts in subjects.items() if facts["identity"]["source"] == TRUTH]
         told = told_notes({name: list_told(lines) for name, lines in self._lines.items()})
-        return with_notes(tables, [*bridge_notes(bridges, truths), *told])
+        return with_notes(tables, [*bridge_notes(bridges, truths), *told, *data_notes(facts)])
 
     def speed_table(self) -> Table | None:
         """How fast these subjects answered, and what GPU memory that took; None where nothing was measured."""

@@ -14,6 +14,7 @@ from typing import Any
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.model import PRIVILEGED
 from worldgauge.engine.identity import metric_versions
+from worldgauge.engine.sets import membership
 from worldgauge.engine.store import SCHEMA
 from worldgauge.engine.subjects import SubjectEntry
 from worldgauge.engine.suite.base import Suite
@@ -28,6 +29,7 @@ def describe_run(
 ) -> dict[str, Any]:
     """Facts of a run for run.json.
 
+    "set" says which named set the tasks are of, and how many of it they are; it is absent where they are of none.
     `score` adds "scored_with", the versions with which the scores were made, where it scores again.
 
     Args:
@@ -42,6 +44,7 @@ def describe_run(
         Plain JSON values.
     """
     seen = count_seen(suite, tasks, entry.trained_scenes)
+    named = membership(suite.name, tasks)
     return {
         "schema": SCHEMA,
         "suite": suite.name,
@@ -54,6 +57,7 @@ def describe_run(
         "limit": limit,
         "source": str(data.resolve()),
         "data_fingerprint": data_fingerprint(tasks),
+        **({} if named is None else {"set": named}),
         "tasks": len(tasks),
         "versions": installed_versions(),
         "platform": {

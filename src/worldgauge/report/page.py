@@ -17,6 +17,7 @@ from markupsafe import Markup
 from worldgauge.core.statistics import FEWEST_RESAMPLED
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import told_notes, with_motion, with_notes
+from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Table
@@ -103,10 +104,12 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
     failed = {e.label: e.failed for e in evidence.runs}
     made = suite.all_tables({e.label: e.scores for e in evidence.runs}, kinds, failed)
     made = with_motion(made, {e.label: e.facts["subject"] for e in evidence.runs})
-    made = with_seen(made, {e.label: e.facts for e in evidence.runs})
+    facts = {e.label: e.facts for e in evidence.runs}
+    made = with_seen(made, facts)
     truths = [e.label for e in evidence.runs if e.source == TRUTH]
     told = told_notes({e.label: e.told for e in evidence.runs})
-    made = [*with_notes(made, [*bridge_notes({e.label: e.bridges for e in evidence.runs}, truths), *told]), *more]
+    bridges = bridge_notes({e.label: e.bridges for e in evidence.runs}, truths)
+    made = [*with_notes(made, [*bridges, *told, *data_notes(facts)]), *more]
     speed = speed_table({e.label: e.speeds for e in evidence.runs}, kinds)
     if made and speed is not None:
         made.append(speed)

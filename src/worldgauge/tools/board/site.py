@@ -24,6 +24,7 @@ from worldgauge import __version__
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import atomic_folder, dumps
 from worldgauge.engine.collection.findings import counted
+from worldgauge.engine.sets import data_notes
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.engine.suite.speed import speed_table
@@ -171,6 +172,7 @@ def _write_set(placed_set: _PlacedSet, site: Path) -> dict[str, Any]:
         )
     if len({dumps(entry.facts.get("metrics", {})) for entry in entries}) > 1:
         notes.append("Not all were scored with the same versions of metrics: see their pages.")
+    notes += data_notes({run.label: run.facts for run in evidence.runs})
     defaults = type(suite)().settings
     changed = {k: v for k, v in facts["settings"].items() if v != defaults.get(k)}
     return {

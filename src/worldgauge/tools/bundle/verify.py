@@ -19,6 +19,7 @@ from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.identity import metric_versions, score_key, task_key, task_seed
 from worldgauge.engine.open_suite import list_tasks
 from worldgauge.engine.run_manifest import data_fingerprint
+from worldgauge.engine.sets import data_notes, digits_of, known_tasks
 from worldgauge.engine.store import file_slug, record_entry, score_from_json, scores_key
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Score, Task, mean_of_known
@@ -228,6 +229,8 @@ def _agreement(bundle: OpenBundle) -> Iterator[Check]:
     else:
         yield Check("tasks", "ok", f"{counted(len(lines), 'task')}, each with an end")
     yield _scores_of_records(bundle)
+    if facts.get("set") is not None:
+        yield _named_set(bundle)
     try:
         suite = open_plain_suite(facts)
     except WorldgaugeError as error:
@@ -252,6 +255,25 @@ def _scores_of_records(bundle: OpenBundle) -> Check:
     except RunError as error:
         return Check("scores", "violated", str(error).replace(f"{bundle.folder.directory}/", ""))
     return Check("scores", "ok", f"{counted(count, 'score')}, those of the records")
+
+
+def _named_set(bundle: OpenBundle) -> Check:
+    """Whether the tasks are those of the set that run.json names."""
+    told = bundle.facts["set"]
+    words = data_notes({"": bundle.facts})[0].removeprefix("Data: ").rstrip(".") if isinstance(told, dict) else ""
+    known = known_tasks(bundle.facts["suite"], told)
+    if known is None:
+        return Check("set", "not looked", f"{words or 'a set'}: this version of worldgauge does not know it")
+    if (told["tasks"], told["of"]) != (len(bundle.lines), len(known)):
+        return Check("set", "violated", f"{words}: the run has {len(bundle.lines)} tasks, the set {len(known)}")
+    for task, line in bundle.lines.items():
+        try:
+            found = None if line is None or line["status"] == "skipped" else record_entry(bundle.folder.record(task))
+        except RunError as error:
+            return Check("set", "violated", str(error).replace(f"{bundle.folder.directory}/", ""))
+        if task not in known or (found is not None and digits_of(found["fingerprint"]) != known[task]):
+            return Check("set", "violated", f"{words}: task {task} is not of it")
+    return Check("set", "ok", words)
 
 
 def _identity(bundle: OpenBundle, suite: Suite) -> Check:

@@ -75,6 +75,7 @@ EXTRAS = {
         Extra("scan", ("DracoPy", "opengl_basisu"), "compressed meshes and textures of scans"),
         Extra("analysis", ("pyarrow",), "raw scenes of Target-Bench"),
         Extra("cluster", ("ray",), "workers on other machines"),
+        Extra("remote", ("fsspec", "pyarrow"), "data sets on the way to and from other places"),
         Extra("realtime", ("websockets", "msgpack"), "models and policies behind a websocket"),
     )
 }

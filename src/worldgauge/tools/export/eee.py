@@ -17,6 +17,7 @@ from worldgauge import __version__
 from worldgauge.core.errors import RunError
 from worldgauge.core.io import dumps, write_file
 from worldgauge.core.statistics import LEVEL, RESAMPLES
+from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import record_entry
 from worldgauge.engine.suite.contract import Cell, Score
 from worldgauge.engine.suite.tables import score_cell
@@ -176,6 +177,7 @@ def _result(
                 "data_fingerprint": str(run.facts["data_fingerprint"]),
                 "tasks": str(len(run.facts["task_keys"])),
                 "limit": str(run.facts.get("limit")),
+                **({"set": note.removeprefix("Data: ")} if (note := "".join(data_notes({"": run.facts}))) else {}),
             },
         },
         "metric_config": {

@@ -14,6 +14,7 @@ from typing import Any
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import write_file
+from worldgauge.engine.sets import data_notes
 from worldgauge.engine.suite.base import suites
 from worldgauge.tools.export.published_run import ExportNames, PublishedRun, check_one_model
 
@@ -75,6 +76,7 @@ def _entries(run: PublishedRun, names: ExportNames) -> Iterator[dict[str, Any]]:
         version = run.facts.get("versions", {}).get("worldgauge", "")
         notes = f"{metric}: mean of {cell.n} of {cell.expected} tasks in {cell.clusters} clusters{interval}; "
         notes += f"data {run.facts['data_fingerprint'][:12]}, worldgauge {version}"
+        notes += "".join(f", {one.removeprefix('Data: ').rstrip('.')}" for one in data_notes({run.label: run.facts}))
         entry: dict[str, Any] = {
             "dataset": {"id": names.dataset, "task_id": task},
             "value": cell.mean,

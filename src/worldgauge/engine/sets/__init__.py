@@ -1,0 +1,14 @@
+"""Named sets: fixed data sets of all suites, which a release names and whose files and tasks it knows by digest."""
+
+from worldgauge.engine.sets.named import (
+    NamedSet,
+    SetPart,
+    data_notes,
+    digits_of,
+    known_tasks,
+    membership,
+    named_sets,
+    open_set,
+)
+
+__all__ = ["NamedSet", "SetPart", "data_notes", "digits_of", "known_tasks", "membership", "named_sets", "open_set"]

@@ -1,0 +1,184 @@
+"""The definitions of named sets, and which set the tasks of a run are of.
+
+A definition is a JSON file beside this module: for each suite the options of its collection, seeds included, and, once
+it is frozen, the SHA-256 of every file and the fingerprint of every task. A run is of a set when all its tasks are
+tasks of the set with the same fingerprints, wherever its folder came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from worldgauge.core.errors import UnknownNameError
+from worldgauge.core.io import loads
+from worldgauge.engine.suite.contract import Task
+
+PREFIX = "worldgauge-"
+DIGITS = 16
+"""Hexadecimal digits of a fingerprint in a definition; 64 bits are enough to tell tasks of one id apart."""
+
+
+@dataclass(frozen=True)
+class SetPart:
+    """The part of one suite in a set.
+
+    Attributes:
+        suite: Name of the suite, of its collection and of its folder.
+        options: Options of the collection, without those at their defaults.
+        files: SHA-256 of each file by its path in the folder. Empty where the part is not frozen.
+        tasks: First digits of the fingerprint of each task with the suite's default settings, by id.
+    """
+
+    suite: str
+    options: Mapping[str, Any]
+    files: Mapping[str, str] = field(default_factory=dict)
+    tasks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether its digests are known."""
+        return bool(self.files)
+
+
+@dataclass(frozen=True)
+class NamedSet:
+    """A set of all suites.
+
+    Attributes:
+        name: Its name, such as "worldgauge-mini".
+        version: Version of its content.
+        title: What it is, in a few words.
+        parts: One part a suite.
+        made_with: Versions of packages, and the kind of processor, with which it was frozen.
+    """
+
+    name: str
+    version: int
+    title: str
+    parts: tuple[SetPart, ...]
+    made_with: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the digests of all parts are known."""
+        return all(part.is_frozen for part in self.parts)
+
+    def part(self, suite: str) -> SetPart:
+        """The part of one suite.
+
+        Raises:
+            UnknownNameError: The set has none of that suite.
+        """
+        found = {part.suite: part for part in self.parts}
+        if suite not in found:
+            raise UnknownNameError(f"part of {self.name}", suite, found)
+        return found[suite]
+
+
+@cache
+def named_sets() -> Mapping[str, NamedSet]:
+    """All sets by name, the smallest first."""
+    found = [
+        set_from_json(loads(path.read_text(encoding="utf-8")))
+        for path in files(__package__).iterdir()
+        if path.name.endswith(".json")
+    ]
+    return {one.name: one for one in sorted(found, key=lambda one: (not one.is_frozen, one.name))}
+
+
+def set_from_json(content: Mapping[str, Any]) -> NamedSet:
+    """A set from the content of its file."""
+    parts = tuple(
+        SetPart(suite, part["options"], part.get("files", {}), part.get("tasks", {}))
+        for suite, part in content["suites"].items()
+    )
+    return NamedSet(content["name"], content["version"], content["title"], parts, content.get("made_with", {}))
+
+
+def open_set(name: str) -> NamedSet:
+    """A set by its name, with or without the prefix "worldgauge-".
+
+    Raises:
+        UnknownNameError: There is no such set.
+    """
+    known = named_sets()
+    whole = name if name in known else PREFIX + name
+    if whole not in known:
+        raise UnknownNameError("named set", name, (one.removeprefix(PREFIX) for one in known))
+    return known[whole]
+
+
+def membership(suite: str, tasks: Iterable[Task], sets: Iterable[NamedSet] | None = None) -> dict[str, Any] | None:
+    """Tell which set the tasks of a run are of.
+
+    Args:
+        suite: Name of the suite.
+        tasks: The tasks of the run.
+        sets: The sets that may be meant. By default all.
+
+    Returns:
+        "name", "version", "tasks" (of the run) and "of" (of the set). None where one task is of no set, or of another
+        set than the rest.
+    """
+    asked = {task.id: digits_of(task.fingerprint) for task in tasks}
+    if not asked:
+        return None
+    for one in named_sets().values() if sets is None else sets:
+        known = next((part.tasks for part in one.parts if part.suite == suite), {})
+        if all(known.get(task) == digits for task, digits in asked.items()):
+            return {"name": one.name, "version": one.version, "tasks": len(asked), "of": len(known)}
+    return None
+
+
+def known_tasks(suite: str, told: Any) -> Mapping[str, str] | None:
+    """The tasks of the set that a run.json names; None where no such set and version is known.
+
+    Args:
+        suite: Name of the suite.
+        told: What `membership` has returned, or anything else.
+
+    Returns:
+        First digits of the fingerprint of each task, by id.
+    """
+    if not isinstance(told, Mapping):
+        return None
+    named = named_sets().get(str(told.get("name")))
+    if named is None or named.version != told.get("version"):
+        return None
+    return next((part.tasks for part in named.parts if part.suite == suite and part.tasks), None)
+
+
+def digits_of(fingerprint: str) -> str:
+    """What a definition holds of a fingerprint; what a suite adds after a "+" is about its settings."""
+    return fingerprint.partition("+")[0][:DIGITS]
+
+
+def data_notes(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The line below a table that says of which set its runs are; none where no run is of one.
+
+    Args:
+        runs: Content of run.json by subject.
+    """
+    told: dict[str, list[str]] = {}
+    for label, facts in runs.items():
+        told.setdefault(_words(facts.get("set")), []).append(label)
+    if set(told) == {_NO_SET}:
+        return []
+    if len(told) == 1:
+        return [f"Data: {next(iter(told))}."]
+    return ["Data: " + "; ".join(f"{words} for {', '.join(labels)}" for words, labels in told.items()) + "."]
+
+
+_NO_SET = "no named set"
+
+
+def _words(held: Any) -> str:
+    if not isinstance(held, Mapping):
+        return _NO_SET
+    name = f"{held.get('name')}, version {held.get('version')}"
+    tasks, of = held.get("tasks"), held.get("of")
+    return f"{name}, all {of} tasks" if tasks == of else f"{name}, a part of it: {tasks} of {of} tasks"

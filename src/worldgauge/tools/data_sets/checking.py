@@ -1,0 +1,164 @@
+"""Whether a folder holds a named set, file by file, and what to do where it does not."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.io import digest_of_file
+from worldgauge.engine.run_manifest import PACKAGES
+from worldgauge.engine.sets import NamedSet, SetPart
+
+LOGS = "logs"
+"""Folder of the output of workers in a data set: no part of its content."""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class SetCheck:
+    """What was found in a folder.
+
+    Attributes:
+        set: The set that it should hold.
+        root: The folder.
+        whole: Suites whose files are all there as they were frozen.
+        absent: Suites of which nothing is there.
+        open: Suites whose files are there but that are not frozen yet, so that nothing can be compared.
+        differing: Files with other content, below the folder.
+        missing: Files that are not there, of suites of which some are.
+        extra: Files that the set does not have.
+    """
+
+    set: NamedSet
+    root: Path
+    whole: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether what is there is as it was frozen. A set of which only some suites are there is in order, too."""
+        return not (self.differing or self.missing or self.extra) and bool(self.whole or self.open)
+
+    @property
+    def advice(self) -> str:
+        """What to do where files differ, are missing or are too many; empty where all is in order."""
+        short = self.set.name.removeprefix("worldgauge-")
+        again = f"worldgauge data make {short} --out {self.root}"
+        if self.differing:
+            other = [f"{name} {was} (here {now})" for name, was, now in differing_versions(self.set)]
+            if other:
+                first = f"the set was frozen with {', '.join(other)}: install these versions"
+            else:
+                first = "the versions of packages are those it was frozen with, so it is the file or the processor"
+            return (
+                f"{first}; remove the files that differ and make them again ({again}), or fetch the frozen ones "
+                "(worldgauge data pull ADDRESS). A run on other files is told to be of no named set."
+            )
+        if self.missing:
+            return f"make what is missing: {again}"
+        return "remove the files that are too many, or check the folder that holds only the set" if self.extra else ""
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON values."""
+        return {
+            "set": self.set.name,
+            "version": self.set.version,
+            "folder": str(self.root),
+            "ok": self.ok,
+            **{
+                name: list(getattr(self, name)) for name in ("whole", "absent", "open", "differing", "missing", "extra")
+            },
+            "advice": self.advice,
+        }
+
+
+def check_set(
+    named: NamedSet, root: Path, progress: Progress = lambda suite, done, total: None, only: Sequence[str] = ()
+) -> SetCheck:
+    """Compare a folder with a named set.
+
+    Args:
+        named: The set.
+        root: The folder; each suite has its own in it.
+        progress: Called with the suite, the number of files read and the total.
+        only: Suites to look at. By default all.
+
+    Returns:
+        What was found.
+
+    Raises:
+        DataError: When a file cannot be read, or the folder holds no part of a set.
+    """
+    whole: list[str] = []
+    absent: list[str] = []
+    unfrozen: list[str] = []
+    differing: list[str] = []
+    missing: list[str] = []
+    extra: list[str] = []
+    for part in named.parts:
+        if only and part.suite not in only:
+            continue
+        folder = root / part.suite
+        held = {str(path.relative_to(folder).as_posix()): path for path in content_of(folder)}
+        if not held:
+            absent.append(part.suite)
+        elif not part.is_frozen:
+            unfrozen.append(part.suite)
+        else:
+            other = _differing(part, held, progress)
+            lacking = sorted(part.files.keys() - held.keys())
+            more = sorted(held.keys() - part.files.keys())
+            if not (other or lacking or more):
+                whole.append(part.suite)
+            differing += [f"{part.suite}/{name}" for name in other]
+            missing += [f"{part.suite}/{name}" for name in lacking]
+            extra += [f"{part.suite}/{name}" for name in more]
+    if not (whole or unfrozen or differing or missing or extra):
+        names = ", ".join(part.suite for part in named.parts)
+        raise DataError(f"{root}: holds no part of {named.name}; a set has a folder for each suite ({names})")
+    return SetCheck(named, root, *map(tuple, (whole, absent, unfrozen, differing, missing, extra)))
+
+
+def content_of(folder: Path) -> Iterator[Path]:
+    """The files of a data set, sorted: not hidden ones, and not the output of workers."""
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(part.startswith(".") for part in parts) and parts[0] != LOGS:
+            yield path
+
+
+def versions_here() -> dict[str, str]:
+    """Versions of what the bytes of a data set depend on, and the kind of processor."""
+    found = {"machine": platform.machine()}
+    for package in PACKAGES:
+        if package != "worldgauge":
+            try:
+                found[package] = version(package)
+            except PackageNotFoundError:
+                found[package] = "not installed"
+    return found
+
+
+def differing_versions(named: NamedSet) -> list[tuple[str, str, str]]:
+    """Name, version when the set was frozen, and version here, of each that differs."""
+    here = versions_here()
+    return [(name, was, here.get(name, "none")) for name, was in named.made_with.items() if here.get(name) != was]
+
+
+def _differing(part: SetPart, held: dict[str, Path], progress: Progress) -> list[str]:
+    found = []
+    known = [name for name in sorted(part.files) if name in held]
+    for done, name in enumerate(known):
+        progress(part.suite, done, len(known))
+        if digest_of_file(held[name]) != part.files[name]:
+            found.append(name)
+    return found

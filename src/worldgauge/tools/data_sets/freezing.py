@@ -1,0 +1,56 @@
+"""Freeze a named set: write the digests of a folder that was made into the definition of the set.
+
+python -m worldgauge.tools.data_sets.freezing DEFINITION.json FOLDER
+
+For those who keep the package: a set that was published is never frozen again under the same version.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.io import digest_of_file, dumps, read_json_object, write_file
+from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.sets import digits_of
+from worldgauge.tools.data_sets.checking import content_of, versions_here
+
+
+def freeze(definition: Path, root: Path) -> dict[str, Any]:
+    """Add the digests of all suites that are in a folder to a definition.
+
+    Args:
+        definition: The JSON file of the set.
+        root: Folder of the set.
+
+    Returns:
+        The new content of the definition, which is written.
+
+    Raises:
+        UsageError: When the folder holds no part of the set.
+        DataError: When a file cannot be read or written.
+    """
+    content = read_json_object(definition)
+    found = 0
+    for suite, part in content["suites"].items():
+        folder = root / suite
+        files = {path.relative_to(folder).as_posix(): digest_of_file(path) for path in content_of(folder)}
+        if files:
+            tasks = list_tasks(open_suite(suite, {}), folder, None)
+            part["files"], part["tasks"] = files, {task.id: digits_of(task.fingerprint) for task in tasks}
+            found += 1
+    if not found:
+        raise UsageError(f"{root}: holds no part of {content['name']}")
+    content["made_with"] = versions_here()
+    write_file(definition, dumps(content, indent=1) + "\n")
+    return content
+
+
+if __name__ == "__main__":
+    reader = argparse.ArgumentParser()
+    reader.add_argument("definition", type=Path)
+    reader.add_argument("folder", type=Path)
+    given = reader.parse_args()
+    freeze(given.definition, given.folder)

@@ -1,0 +1,113 @@
+"""Pull a data set: the index first, then what is missing here, each file checked against its digest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.io import check_inside, digest_of, digest_of_file, write_file
+from worldgauge.tools.data_sets.transfer.index import INDEX, MAX_INDEX_BYTES, Held, Part, read_index
+from worldgauge.tools.data_sets.transfer.push import demand_pyarrow
+from worldgauge.tools.data_sets.transfer.remote import Moved, Progress, Remote
+
+SCRATCH = ".pull"
+"""Folder, in that of the data set, of what an interrupted pull has brought so far."""
+
+_OVERHEAD = 16 << 20
+"""Bytes of a Parquet file beside the contents: paths, digests and its own bookkeeping."""
+
+
+def pull(address: str, out: Path, progress: Progress = lambda name, done, total: None) -> Moved:
+    """Copy a data set from an address. What is here already is kept, and a file of another content is replaced.
+
+    Args:
+        address: Where `push` has put it.
+        out: Folder of the data set, new or to be continued.
+        progress: Called before each file is brought.
+
+    Returns:
+        What was brought.
+
+    Raises:
+        MissingExtraError: Without pyarrow or fsspec.
+        UsageError: For an address of no known kind.
+        DataError: The place holds no whole data set, a file is not what the index says, or the network fails.
+    """
+    demand_pyarrow()
+    remote = Remote(address)
+    where = f"{remote.address}/{INDEX}"
+    index = read_index(remote.read(INDEX, MAX_INDEX_BYTES), where)
+    for one in index.files:
+        check_inside(out / one.path, out)
+    lacking = [one for one in index.files if not _is_here(out / one.path, one)]
+    by_place: dict[str, list[Held]] = {}
+    for one in lacking:
+        by_place.setdefault(one.place, []).append(one)
+    parts = {part.name: part for part in index.parts}
+    scratch = out / SCRATCH
+    for done, (place, wanted) in enumerate(by_place.items()):
+        progress(place, done, len(by_place))
+        part = parts.get(place) or Part(place, wanted[0].sha256, wanted[0].bytes)
+        brought = _bring(remote, part, scratch)
+        if place in parts:
+            most = sum(one.bytes for one in index.files if one.place == place)
+            _unpack(brought, wanted, out, f"{remote.address}/{place}", most)
+            brought.unlink()
+        else:
+            _place(brought, [out / one.path for one in wanted])
+    shutil.rmtree(scratch, ignore_errors=True)
+    size = sum(one.bytes for one in index.files)
+    return Moved(str(out), len(index.files), size, len(by_place), index.root)
+
+
+def _is_here(path: Path, one: Held) -> bool:
+    return path.is_file() and path.stat().st_size == one.bytes and digest_of_file(path) == one.sha256
+
+
+def _bring(remote: Remote, part: Part, scratch: Path) -> Path:
+    """A file of the place, whole and checked, in the scratch folder."""
+    target = scratch / part.name.replace("/", "-")
+    if not (target.exists() and target.stat().st_size == part.bytes):
+        remote.bring(part.name, target, part.bytes)
+    if digest_of_file(target) != part.sha256:
+        target.unlink()
+        raise DataError(f"{remote.address}/{part.name}: not what the index says; push the data set again")
+    return target
+
+
+def _place(brought: Path, paths: Sequence[Path]) -> None:
+    """Put a file under all the paths that have its content; the last one takes the file itself."""
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    for path in paths[:-1]:
+        with open(brought, "rb") as file:
+            write_file(path, iter(lambda: file.read(1 << 20), b""))
+    os.replace(brought, paths[-1])
+
+
+def _unpack(part: Path, wanted: Sequence[Held], out: Path, where: str, most: int) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        facts = pyarrow.parquet.read_metadata(part)
+        size = sum(facts.row_group(n).total_byte_size for n in range(facts.num_row_groups))
+        if size > most + _OVERHEAD:
+            raise DataError(f"{where}: would unpack to {size} bytes, its files have {most}; nothing was unpacked")
+        table = pyarrow.parquet.read_table(part, columns=["path", "content"])
+        rows = {path: at for at, path in enumerate(table.column("path").to_pylist())}
+        contents = table.column("content")
+        for one in wanted:
+            _write(out / one.path, one, rows, contents, where)
+    except (pyarrow.ArrowException, KeyError, TypeError) as error:
+        raise DataError(f"{where}: cannot be read as Parquet ({' '.join(str(error).split())[:200]})") from error
+
+
+def _write(path: Path, one: Held, rows: Mapping[str, int], contents: object, where: str) -> None:
+    data = contents[rows[one.path]].as_py() if one.path in rows else None  # type: ignore[index]
+    if not isinstance(data, bytes) or digest_of(data) != one.sha256:
+        raise DataError(f"{where}: {one.path} is not what the index says; push the data set again")
+    write_file(path, data)

@@ -1,0 +1,129 @@
+"""Push a data set: small files into Parquet, videos beside it, the index last."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from worldgauge.core.errors import DataError, MissingExtraError
+from worldgauge.core.io import digest_of_file
+from worldgauge.tools.data_sets.card import CARD, LICENCE
+from worldgauge.tools.data_sets.checking import content_of
+from worldgauge.tools.data_sets.transfer.index import INDEX, Held, Index, Part
+from worldgauge.tools.data_sets.transfer.remote import Moved, Progress, Remote
+
+VIDEOS = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov"})
+PART_BYTES = 64 << 20
+"""Size of the files in one Parquet file; a larger file, and every video, lies beside it."""
+
+
+def push(root: Path, address: str, progress: Progress = lambda name, done, total: None) -> Moved:
+    """Copy a data set to an address. What is there already, also of a push that was interrupted, is not sent again.
+
+    Args:
+        root: Folder of the data set, or of a named set.
+        address: Where it goes; see `Remote`.
+        progress: Called before each file is sent.
+
+    Returns:
+        What was sent.
+
+    Raises:
+        MissingExtraError: Without pyarrow or fsspec.
+        UsageError: For an address of no known kind.
+        DataError: The folder holds no files, or the place cannot be written.
+    """
+    demand_pyarrow()
+    remote = Remote(address)
+    found = [_Small(path.relative_to(root).as_posix(), path, path.stat().st_size) for path in content_of(root)]
+    if not found:
+        raise DataError(f"{root}: holds no files; give the folder of a data set")
+    loose = [one for one in found if one.path.suffix.lower() in VIDEOS or one.bytes > PART_BYTES]
+    apart = set(loose)
+    groups = list(_groups([one for one in found if one not in apart]))
+    total, done, sent = len(groups) + len(loose), 0, 0
+    files: list[Held] = []
+    parts: list[Part] = []
+    with tempfile.TemporaryDirectory(prefix="worldgauge-push-") as scratch:
+        for number, group in enumerate(groups):
+            made = Path(scratch) / "part.parquet"
+            digests = _write_part(group, made)
+            digest = digest_of_file(made)
+            part = Part(f"data/part-{number:05d}-{digest[:16]}.parquet", digest, made.stat().st_size)
+            progress(part.name, done, total)
+            sent += _send(remote, made, part.name, part.bytes)
+            parts.append(part)
+            files += [Held(one.name, sha, one.bytes, part.name) for one, sha in zip(group, digests, strict=True)]
+            done += 1
+        for one in loose:
+            progress(one.name, done, total)
+            sha = digest_of_file(one.path)
+            place = f"videos/{sha}{one.path.suffix}"
+            sent += _send(remote, one.path, place, one.bytes)
+            files.append(Held(one.name, sha, one.bytes, place))
+            done += 1
+    for name in (CARD, LICENCE):
+        if (root / name).is_file():
+            remote.write(name, (root / name).read_bytes())
+    index = Index(tuple(sorted(files, key=lambda one: one.path)), tuple(parts))
+    remote.write(INDEX, index.to_bytes())
+    return Moved(remote.address, len(files), sum(one.bytes for one in files), sent, index.root)
+
+
+@dataclass(frozen=True)
+class _Small:
+    name: str
+    path: Path
+    bytes: int
+
+
+def _send(remote: Remote, source: Path, name: str, size: int) -> int:
+    """Send a file whose name holds its digest, unless all of it is there; the number of files sent."""
+    if remote.size(name) == size:
+        return 0
+    remote.send(source, name)
+    return 1
+
+
+def _groups(found: Sequence[_Small]) -> Iterator[list[_Small]]:
+    group: list[_Small] = []
+    size = 0
+    for one in found:
+        if group and size + one.bytes > PART_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(one)
+        size += one.bytes
+    if group:
+        yield group
+
+
+def _write_part(group: Sequence[_Small], path: Path) -> list[str]:
+    import pyarrow
+    import pyarrow.parquet
+
+    digests = [digest_of_file(one.path) for one in group]
+    table = pyarrow.table(
+        {
+            "path": pyarrow.array([one.name for one in group], pyarrow.string()),
+            "sha256": pyarrow.array(digests, pyarrow.string()),
+            "bytes": pyarrow.array([one.bytes for one in group], pyarrow.int64()),
+            "content": pyarrow.array([one.path.read_bytes() for one in group], pyarrow.large_binary()),
+        }
+    )
+    pyarrow.parquet.write_table(table, path)
+    return digests
+
+
+def demand_pyarrow() -> None:
+    """Check that Parquet can be written and read.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("data push and pull", "remote") from None

@@ -1,0 +1,165 @@
+"""The place that data is pushed to: an address of fsspec, asked again where its network fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from worldgauge.core.errors import DataError, MissingExtraError, UsageError
+
+WAITS_S = (1.0, 2.0, 4.0)
+"""Pauses in seconds before another attempt, after a failure that another attempt may mend."""
+BLOCK = 1 << 20
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a file, the number of files done and the total."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What `push` or `pull` has done.
+
+    Attributes:
+        place: The address, or the folder.
+        files: Number of files of the data set.
+        bytes: Their size.
+        sent: Number of files, of the place's own, that travelled now; the rest was there.
+        root: Digest of all contents.
+    """
+
+    place: str
+    files: int
+    bytes: int
+    sent: int
+    root: str
+
+
+class Remote:
+    """A folder at an address.
+
+    Args:
+        address: A path, or an address such as s3://bucket/folder, memory://name or hf://datasets/ORG/NAME.
+
+    Raises:
+        MissingExtraError: fsspec is not installed.
+        UsageError: The address is of no known kind, or its package is not installed.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import fsspec
+        except ImportError:
+            raise MissingExtraError("data push and pull", "remote") from None
+        self.address = address.rstrip("/")
+        try:
+            self._files, self._base = fsspec.core.url_to_fs(self.address)
+        except (ImportError, ValueError) as error:
+            raise UsageError(f"{address}: {' '.join(str(error).split())}") from error
+
+    def size(self, name: str) -> int | None:
+        """Size of a file in bytes; None where it is not there."""
+
+        def ask() -> int | None:
+            try:
+                # A size that was cached would hide what another attempt has left.
+                self._files.invalidate_cache()
+                return int(self._files.info(self._path(name))["size"])
+            except FileNotFoundError:
+                return None
+
+        return self._again(name, ask)
+
+    def send(self, source: Path, name: str) -> None:
+        """Copy a file to the place."""
+
+        def put() -> None:
+            path = self._path(name)
+            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            self._files.put_file(str(source), path)
+
+        self._again(name, put)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a small file."""
+
+        def put() -> None:
+            path = self._path(name)
+            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            self._files.pipe_file(path, data)
+
+        self._again(name, put)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Read a small file.
+
+        Raises:
+            DataError: It is not there, or longer than `limit` bytes.
+        """
+
+        def get() -> bytes:
+            with self._files.open(self._path(name), "rb") as file:
+                return bytes(file.read(limit + 1))
+
+        data = self._again(name, get)
+        if len(data) > limit:
+            raise DataError(f"{self.address}/{name}: longer than {limit} bytes")
+        return data
+
+    def bring(self, name: str, target: Path, size: int) -> None:
+        """Copy a file from the place to this machine. What an earlier attempt has left of `target` is continued.
+
+        Args:
+            name: Name of the file.
+            target: File to write.
+            size: Its size in bytes; not more are read.
+        """
+
+        def get() -> None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            start = target.stat().st_size if target.exists() else 0
+            if start > size:
+                target.unlink()
+                start = 0
+            with self._files.open(self._path(name), "rb") as file, open(target, "ab") as out:
+                file.seek(start)
+                _copy(file, out, size - start)
+
+        self._again(name, get)
+
+    def _path(self, name: str) -> str:
+        return f"{self._base.rstrip('/')}/{name}"
+
+    def _again(self, name: str, act: Callable[[], T]) -> T:
+        """What `act` returns; after a failure of the network it is tried again."""
+        for wait in (*WAITS_S, None):
+            try:
+                return act()
+            except (FileNotFoundError, PermissionError, NotImplementedError) as error:
+                raise DataError(f"{self.address}/{name}: {_words(error)}") from error
+            except Exception as error:  # each kind of place has errors of its own
+                if wait is None:
+                    raise DataError(
+                        f"{self.address}/{name}: {_words(error)}; start the same command again, it goes on from here"
+                    ) from error
+                time.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+
+def _copy(file: Any, out: IO[bytes], left: int) -> None:
+    while left > 0:
+        block = file.read(min(BLOCK, left))
+        if not block:
+            raise OSError("it ended too early")
+        out.write(block)
+        left -= len(block)
+
+
+def _words(error: Exception) -> str:
+    text = " ".join(str(error).split())[:200]
+    if isinstance(error, (FileNotFoundError, PermissionError)):
+        return "not there" if isinstance(error, FileNotFoundError) else "not allowed"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

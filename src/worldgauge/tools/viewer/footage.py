@@ -1,0 +1,246 @@
+"""What there is to see of a task: the truth and the film of every subject, frame by frame and in step."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import cv2
+import numpy as np
+
+from worldgauge.core.errors import UnknownNameError, WorldgaugeError
+from worldgauge.core.image import Image
+from worldgauge.core.video import Clip, resize
+from worldgauge.engine.suite.contract import AnswerCard, Record, Task
+from worldgauge.report.films.film import Film, make_film, same_rate
+from worldgauge.tools.viewer.library import Group, finite
+
+TRUTH = "hidden truth"
+FILM_BYTES = 3_000_000
+SHOWN_PX = 640
+"""Widest frame that is sent; larger ones are made smaller."""
+GAIN = 3
+"""How many times a difference is shown brighter than it is."""
+HELD = 24
+"""Tasks whose films are kept open."""
+T = TypeVar("T")
+
+
+@dataclass
+class Footage:
+    """The films of one task.
+
+    Attributes:
+        clips: Clips by name, the truth first where it is known.
+        lead: Name of the clip that gives length and rate.
+        notes: What is not shown, and why.
+        card: The answers, for a suite whose tasks are answered in words or builds.
+        film: All clips as one video, once it was asked for.
+        lock: Held by who reads frames: a decoder has one place at a time.
+    """
+
+    clips: Mapping[str, Clip] = field(default_factory=dict)
+    lead: str = ""
+    notes: tuple[str, ...] = ()
+    card: AnswerCard | None = None
+    film: Film | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def frames(self) -> int:
+        """Number of frames of the leading clip."""
+        return len(self.clips[self.lead]) if self.lead else 0
+
+    @property
+    def fps(self) -> float:
+        """Frames a second of the leading clip."""
+        return (self.clips[self.lead].fps or 20.0) if self.lead else 0.0
+
+    def picture(self, name: str, frame: int, *, difference: bool = False) -> bytes:
+        """A frame of a clip as PNG, at the time of `frame` of the leading one.
+
+        Args:
+            name: Name of the clip.
+            frame: Frame of the leading clip.
+            difference: Whether the absolute difference to the truth is shown, `GAIN` times as bright.
+
+        Returns:
+            The file.
+
+        Raises:
+            UnknownNameError: There is no such clip, or no truth.
+            WorldgaugeError: The frame cannot be read.
+        """
+        with self.lock:
+            shown = self._frame(name, frame)
+            if difference:
+                truth = self._frame(TRUTH, frame)
+                shown = resize(shown, truth.shape[1], truth.shape[0])
+                far = np.abs(shown.astype(np.int16) - truth.astype(np.int16)) * GAIN
+                shown = np.clip(far, 0, 255).astype(np.uint8)
+        return png(shown)
+
+    def make_film(self) -> Film:
+        """All clips as one video.
+
+        Raises:
+            UsageError: There is no clip.
+        """
+        with self.lock:
+            if self.film is None:
+                self.film = make_film(self.clips, budget=FILM_BYTES, lead=self.lead, tile_px=320)
+            return self.film
+
+    def _frame(self, name: str, frame: int) -> Image:
+        if name not in self.clips:
+            raise UnknownNameError("film of this task", name, self.clips)
+        clip = self.clips[name]
+        at = frame if same_rate(clip, self.fps) else int(frame / self.fps * clip.fps + 1e-6)
+        return clip[max(0, min(at, len(clip) - 1))]
+
+
+class Footages:
+    """Footage of tasks, of which the last ones are kept."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str, int], Footage] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, group: Group, task: str) -> Footage:
+        """The footage of a task.
+
+        Args:
+            group: Its runs.
+            task: Its id.
+
+        Returns:
+            The footage. What cannot be shown is told in its notes.
+
+        Raises:
+            UnknownNameError: There is no such task.
+        """
+        if not any(task in run.ends for run in group.runs.values()):
+            raise UnknownNameError("task", task, group.tasks[:50])
+        key = group.ident, task, sum(run.ends.get(task) == "scored" for run in group.runs.values())
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key]
+        made = _gather(group, task)
+        with self._lock:
+            self._held[key] = made
+            while len(self._held) > HELD:
+                self._held.popitem(last=False)
+        return made
+
+
+def task_facts(group: Group, task: str, footage: Footage) -> dict[str, Any]:
+    """All that the page shows of a task beside its films, plain JSON values."""
+    metrics = [
+        metric for metric in group.metrics if any(metric.name in r.values.get(task, {}) for r in group.runs.values())
+    ]
+    rows, curves = [], []
+    for label, run in group.runs.items():
+        values = [finite(run.values.get(task, {}).get(metric.name)) for metric in metrics]
+        rows.append({"label": label, "end": run.ends.get(task, "left"), "values": values})
+    for metric in metrics:
+        lines = {}
+        for label, run in group.runs.items():
+            score = run.score(task, metric.name)
+            if score is not None and score.series:
+                lines[label] = [[at, finite(value)] for at, value in score.series]
+        if lines:
+            curves.append({"metric": metric.name, "unit": metric.unit, "lines": lines})
+    card = footage.card
+    return {
+        "task": task,
+        "frames": footage.frames,
+        "fps": footage.fps,
+        "clips": [
+            {"name": name, "width": clip.width, "height": clip.height, "frames": len(clip)}
+            for name, clip in footage.clips.items()
+        ],
+        "truth": TRUTH if TRUTH in footage.clips else None,
+        "notes": list(footage.notes),
+        "metrics": [{"name": m.name, "unit": m.unit, "better": m.better} for m in metrics],
+        "rows": rows,
+        "curves": curves,
+        "group": {name: str(value) for name, value in group.group_of(task).items()},
+        "asked": "" if card is None else card.asked,
+        "answers": []
+        if card is None
+        else [
+            {
+                "name": name,
+                "text": view.text[:20_000],
+                "verdict": view.verdict,
+                "reasons": list(view.reasons)[:20],
+                "picture": view.picture is not None,
+            }
+            for name, view in card.plates.items()
+        ],
+    }
+
+
+def png(frame: Image) -> bytes:
+    """A frame (H, W, 3) uint8 RGB as PNG, at most `SHOWN_PX` wide."""
+    if frame.shape[1] > SHOWN_PX:
+        frame = resize(frame, SHOWN_PX, max(1, round(frame.shape[0] * SHOWN_PX / frame.shape[1])))
+    done, data = cv2.imencode(".png", np.ascontiguousarray(frame[:, :, ::-1]))
+    if not done:
+        raise WorldgaugeError("a frame cannot be encoded")
+    return bytes(data)
+
+
+def _gather(group: Group, task: str) -> Footage:
+    suite = group.suite
+    notes: list[str] = []
+    records: dict[str, tuple[Task, Record]] = {}
+    for label, run in group.runs.items():
+        if run.ends.get(task) in ("scored", "unscored"):
+            found = _told(notes, label, lambda run=run: run.record(suite.name, task))  # type: ignore[misc]
+            if found is not None:
+                records[label] = found
+    if not records:
+        return Footage(notes=("No subject has answered this task yet.", *notes))
+    asked = next(iter(records.values()))[0]
+    if suite.shows_answers:
+        scores = {
+            label: [s for m in run.values.get(task, {}) if (s := run.score(task, m)) is not None]
+            for label, run in group.runs.items()
+        }
+        only = {label: record for label, (_, record) in records.items()}
+        card = _told(notes, "the question", lambda: suite.answer_card(asked, only, scores))
+        return Footage(notes=tuple(notes), card=card)
+    clips: dict[str, Clip] = {}
+    if not suite.shows_films:
+        view = _told(notes, TRUTH, lambda: suite.task_view(asked))
+        if view is not None and len(view.truth):
+            clips[TRUTH if len(view.truth) > 1 else "start image"] = view.truth
+    for label, (_, record) in records.items():
+        clip = _told(notes, label, lambda record=record: _clip_of(group, record))  # type: ignore[misc]
+        if clip is not None and len(clip):
+            clips[label] = clip
+    moving = {name: clip for name, clip in clips.items() if name != "start image"}
+    lead = TRUTH if TRUTH in clips else max(moving, key=lambda name: len(moving[name]), default=next(iter(clips), ""))
+    return Footage(clips, lead, tuple(notes))
+
+
+def _clip_of(group: Group, record: Record) -> Clip:
+    if group.suite.shows_films:
+        return group.suite.film(record)
+    if record.rollout is None:
+        raise WorldgaugeError("its record holds no film")
+    return Clip.open(record.directory / record.rollout)
+
+
+def _told(notes: list[str], name: str, get: Callable[[], T]) -> T | None:
+    """What `get` returns; None with a note where that fails."""
+    try:
+        return get()
+    except WorldgaugeError as error:
+        notes.append(f"{name} is not shown: {error}.")
+        return None

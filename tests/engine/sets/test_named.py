@@ -1,0 +1,82 @@
+"""Named sets: their definitions, which set a run is of, and what a table says of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from worldgauge.core.errors import UnknownNameError
+from worldgauge.engine.collection.kernel import open_collection
+from worldgauge.engine.sets import NamedSet, SetPart, data_notes, membership, named_sets, open_set
+from worldgauge.engine.suite.base import suites
+from worldgauge.engine.suite.contract import Task
+
+FINGERPRINTS = {f"t{n}": f"{n:064x}"[::-1] for n in range(3)}
+SET = NamedSet(
+    "worldgauge-toy",
+    4,
+    "A toy",
+    (SetPart("spin", {"seed": 1}, {"a": "0" * 64}, {name: print_[:16] for name, print_ in FINGERPRINTS.items()}),),
+)
+
+
+def task(name: str, fingerprint: str) -> Task:
+    return Task("spin", name, {}, fingerprint)
+
+
+ALL = [task(name, fingerprint) for name, fingerprint in FINGERPRINTS.items()]
+
+
+@pytest.mark.parametrize("name", named_sets())
+def test_every_set_has_all_suites_with_options_that_their_collections_take(name, tmp_path) -> None:
+    named = open_set(name)
+    assert {part.suite for part in named.parts} == set(suites.names())
+    for part in named.parts:
+        assert part.options["seed"] == 42
+        assert open_collection(part.suite, tmp_path / part.suite, part.options).expected() > 0
+
+
+def test_a_set_goes_by_its_short_name_too() -> None:
+    assert open_set("mini") is open_set("worldgauge-mini")
+
+
+def test_an_unknown_set_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'mini'"):
+        open_set("mni")
+
+
+def test_the_small_set_is_frozen() -> None:
+    mini = open_set("mini")
+    assert mini.is_frozen
+    assert all(part.tasks for part in mini.parts)
+    assert "numpy" in mini.made_with
+
+
+@pytest.mark.parametrize(
+    ("tasks", "expected"),
+    [
+        (ALL, (3, 3)),
+        (ALL[:1], (1, 3)),
+        ([], None),
+        ([*ALL, task("other", "0")], None),
+        ([task("t1", "f" * 64)], None),
+        ([task("t1", FINGERPRINTS["t1"] + "+settings")], (1, 3)),
+    ],
+    ids=["whole", "part", "no task", "a task more", "other data", "a suffix of settings"],
+)
+def test_a_run_is_of_the_set_that_has_all_its_tasks(tasks, expected) -> None:
+    found = membership("spin", tasks, [SET])
+    assert found == (
+        None if expected is None else {"name": "worldgauge-toy", "version": 4, "tasks": expected[0], "of": expected[1]}
+    )
+    assert membership("another", tasks, [SET]) is None
+
+
+def test_tables_say_which_set_version_and_subset() -> None:
+    whole = {"set": membership("spin", ALL, [SET])}
+    part = {"set": membership("spin", ALL[:2], [SET])}
+    assert data_notes({"a": whole, "b": whole}) == ["Data: worldgauge-toy, version 4, all 3 tasks."]
+    assert data_notes({"a": part}) == ["Data: worldgauge-toy, version 4, a part of it: 2 of 3 tasks."]
+    assert data_notes({"a": whole, "b": {}}) == [
+        "Data: worldgauge-toy, version 4, all 3 tasks for a; no named set for b."
+    ]
+    assert data_notes({"a": {}}) == []

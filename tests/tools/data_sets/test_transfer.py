@@ -1,0 +1,240 @@
+"""Data on the way: pushed and pulled through real file systems, interrupted, tampered with."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fsspec", reason="extra remote")
+
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.io import digest_of
+from worldgauge.tools.data_sets.transfer import index as indexes
+from worldgauge.tools.data_sets.transfer import pull, push, remote
+from worldgauge.tools.data_sets.transfer.index import read_index
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "WAITS_S", (0.0,))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    root = tmp_path / "data"
+    for name, content in {
+        "README.md": b"# card",
+        "LICENSE": b"free",
+        "spin/worldgauge.json": b"{}",
+        "spin/walks/a/states.json": b"[1, 2]",
+        "spin/walks/a/video.mp4": bytes(range(256)) * 9000,
+        "spin/walks/b/video.mp4": bytes(range(255)) * 7000,
+        "spin/walks/c/video.mp4": bytes(range(255)) * 7000,
+        "spin/.hidden": b"no",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return root
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and not any(part[0] == "." for part in path.relative_to(root).parts)
+    }
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Address of a server that speaks S3 on this machine."""
+    moto = pytest.importorskip("moto.server", reason="moto is not installed")
+    pytest.importorskip("s3fs", reason="s3fs is not installed")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    running = moto.ThreadedMotoServer(port=0)
+    running.start()
+    host, port = running.get_host_and_port()
+    yield f"http://{host}:{port}"
+    running.stop()
+
+
+@pytest.fixture(params=["folder", "memory", "s3"])
+def address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "folder":
+        return str(tmp_path / "place")
+    if request.param == "memory":
+        return f"memory://{tmp_path.name}"
+    import fsspec
+    import s3fs
+
+    url = request.getfixturevalue("server")
+    options = {"endpoint_url": url, "key": "k", "secret": "s"}
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setitem(fsspec.config.conf, "s3", options)
+    s3fs.S3FileSystem.clear_instance_cache()
+    bucket = f"bucket-{digest_of(str(tmp_path))[:12]}"
+    s3fs.S3FileSystem(**options).mkdir(bucket)
+    return f"s3://{bucket}/sets/toy"
+
+
+def test_what_was_pushed_comes_back(data: Path, address: str, tmp_path: Path) -> None:
+    there = push(data, address)
+    assert there.sent == 3  # a Parquet file, and two videos that differ
+    back = pull(address, tmp_path / "back")
+    assert contents(tmp_path / "back") == contents(data)
+    assert (back.root, back.files, back.bytes) == (there.root, 7, there.bytes)
+    assert push(data, address).sent == 0
+    assert pull(address, tmp_path / "back").sent == 0
+
+
+def test_the_parquet_file_is_one_that_others_read(data: Path, tmp_path: Path) -> None:
+    import pandas as pd
+
+    push(data, str(tmp_path / "place"))
+    rows = pd.read_parquet(next((tmp_path / "place" / "data").iterdir())).set_index("path")
+    assert rows.loc["spin/walks/a/states.json", "content"] == b"[1, 2]"
+    assert rows.loc["LICENSE", "sha256"] == digest_of(b"free")
+    assert (tmp_path / "place" / "README.md").read_bytes() == b"# card"
+
+
+def test_a_push_that_was_interrupted_goes_on(
+    data: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    send = remote.Remote.send
+
+    def failing(self: Any, source: Path, name: str) -> None:
+        if len(sent) == 1:
+            raise DataError("the network is gone")
+        sent.append(name)
+        send(self, source, name)
+
+    monkeypatch.setattr(remote.Remote, "send", failing)
+    with pytest.raises(DataError, match="the network is gone"):
+        push(data, address)
+    with pytest.raises(DataError, match=r"index.json: not there"):
+        pull(address, tmp_path / "back")
+    monkeypatch.setattr(remote.Remote, "send", send)
+    assert push(data, address).sent == 2
+    pull(address, tmp_path / "back")
+    assert contents(tmp_path / "back") == contents(data)
+
+
+def test_a_pull_goes_on_in_the_middle_of_a_file(
+    data: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(data, address)
+    copied = []
+
+    def failing(file: Any, out: Any, left: int) -> None:
+        copied.append(left)
+        out.write(file.read(left // 2))
+        raise ConnectionResetError("reset by peer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "_copy", failing)
+        with pytest.raises(DataError, match="reset by peer; start the same command again, it goes on from here"):
+            pull(address, tmp_path / "back")
+    assert copied[1] == copied[0] - copied[0] // 2  # the second attempt asked for the rest only
+    assert not contents(tmp_path / "back")
+    assert pull(address, tmp_path / "back").sent == 3
+    assert contents(tmp_path / "back") == contents(data)
+
+
+def test_a_file_that_was_changed_here_is_brought_again(data: Path, tmp_path: Path) -> None:
+    push(data, str(tmp_path / "place"))
+    pull(str(tmp_path / "place"), tmp_path / "back")
+    (tmp_path / "back/spin/walks/a/states.json").write_bytes(b"[9, 9]")
+    assert pull(str(tmp_path / "place"), tmp_path / "back").sent == 1
+    assert contents(tmp_path / "back") == contents(data)
+
+
+@pytest.mark.parametrize("place", ["data", "videos"])
+def test_a_file_that_was_changed_there_is_refused(data: Path, tmp_path: Path, place: str) -> None:
+    push(data, str(tmp_path / "place"))
+    path = sorted((tmp_path / "place" / place).iterdir())[0]
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="not what the index says"):
+        pull(str(tmp_path / "place"), tmp_path / "back")
+
+
+DIGEST = digest_of(b"x")
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/x", "a/../../x", "a//b", ".ssh/keys", "a/.x", "a\\b", "x\n", "C:/x", "a" * 301]
+)
+def test_paths_that_lead_elsewhere_are_refused(path: str, tmp_path: Path) -> None:
+    _refused([[path, DIGEST, 1, f"videos/{DIGEST}"]], "not one of plain names")
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (["a", DIGEST, 1, "videos/../../x"], "no name of a file there"),
+        (["a", DIGEST, 1, "data/part-00000-0000000000000000.parquet"], "no name of a file there"),
+        (["a", DIGEST, 1, f"videos/{digest_of(b'y')}"], "no name of a file there"),
+        (["a", "0", 1, f"videos/{DIGEST}"], "no usable digest"),
+        (["a", DIGEST, -1, f"videos/{DIGEST}"], "no usable digest or size"),
+        (["a", DIGEST, 1 << 60, f"videos/{DIGEST}"], "no usable digest or size"),
+        (["a", DIGEST, "1", f"videos/{DIGEST}"], "damaged"),
+        (["a", DIGEST, True, f"videos/{DIGEST}"], "damaged"),
+        ([], "damaged"),
+        (7, "damaged"),
+    ],
+)
+def test_rows_that_no_push_writes_are_refused(row: Any, words: str) -> None:
+    _refused([row], words)
+
+
+def test_two_files_that_one_folder_could_not_hold_are_refused() -> None:
+    _refused([["a", DIGEST, 1, f"videos/{DIGEST}"], ["A", DIGEST, 1, f"videos/{DIGEST}"]], "comes twice")
+
+
+def _refused(files: list[Any], words: str) -> None:
+    content = {"format": indexes.FORMAT, "version": indexes.VERSION, "root": "", "parts": [], "files": files}
+    with pytest.raises(DataError, match=words):
+        read_index(json.dumps(content).encode(), "there")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"{}", "not the index"),
+        (b"[]", "not the index"),
+        (b'{"format": "worldgauge-data", "version": 9}', "update worldgauge"),
+        (b'{"format": "worldgauge-data", "version": 1, "parts": [], "files": [], "root": "0"}', "do not follow"),
+        (b"{", "there"),
+    ],
+)
+def test_another_index_is_refused(content: bytes, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        read_index(content, "there")
+
+
+def test_a_link_in_the_folder_leads_nowhere(data: Path, tmp_path: Path) -> None:
+    push(data, str(tmp_path / "place"))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "back").mkdir()
+    (tmp_path / "back" / "spin").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="a link that leads out"):
+        pull(str(tmp_path / "place"), tmp_path / "back")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_an_address_of_no_kind_is_one_line() -> None:
+    with pytest.raises(UsageError, match="nowhere"):
+        push(Path("."), "nowhere://x")
+
+
+def test_an_empty_folder_is_not_pushed(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no files"):
+        push(tmp_path, str(tmp_path / "place"))

@@ -1,0 +1,236 @@
+"""The viewer in a real browser: lists, films in step, links to a frame, votes; 10,000 tasks at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from report.toybench import write_run
+from worldgauge.tools.viewer import Viewer
+from worldgauge.tools.viewer.votes import FILE, read_votes
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (make chromium)"),
+]
+TASK = "ABA/plains_0/5/00"
+
+
+class Tab:
+    """An open page, and what it complained about or asked for."""
+
+    def __init__(self, browser: Any, address: str, **context: Any) -> None:
+        self.context = browser.new_context(**context)
+        self.page = self.context.new_page()
+        self.trouble: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda m: self.trouble.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+
+    def until(self, expression: str) -> None:
+        for _ in range(600):
+            if self.page.evaluate(expression):
+                return
+            self.page.wait_for_timeout(25)
+        raise AssertionError(f"never true: {expression}; trouble: {self.trouble}")
+
+    def pixels(self, name: str) -> list[int]:
+        script = """(name) => {
+            const c = [...document.querySelectorAll('#tiles canvas')].find((one) => one.dataset.name === name);
+            return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data];
+        }"""
+        return list(self.page.evaluate(script, name))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def viewer(runs: Path, tmp_path: Path) -> Iterator[Viewer]:
+    shutil.copytree(runs, tmp_path / "runs")
+    made = Viewer(tmp_path / "runs")
+    made.start()
+    yield made
+    made.close()
+
+
+def link(viewer: Viewer, **fields: Any) -> str:
+    group = viewer.runs()["groups"][0]["id"]
+    return f"{viewer.link}#" + "&".join(f"{name}={value}" for name, value in {"g": group, **fields}.items())
+
+
+def frame_shown(frame: int) -> str:
+    return f"document.getElementById('tiles').dataset.frame === '{frame}'"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_from_the_list_of_runs_to_a_frame(browser: Any, viewer: Viewer, width: int) -> None:
+    tab = Tab(browser, viewer.link, viewport={"width": width, "height": 800})
+    tab.page.get_by_role("link", name="toyloop").click()
+    tab.page.locator(f'[data-task="{TASK}"]').click()
+    tab.until(frame_shown(0))
+    tab.page.keyboard.press("ArrowRight")
+    tab.page.keyboard.press("Shift+ArrowRight")
+    tab.until(frame_shown(11))
+    assert "i=11" in tab.page.url
+    truth = viewer.footages.open(viewer.library.refresh()[0], TASK).clips["hidden truth"][11]
+    shown = tab.pixels("hidden truth")
+    assert [shown[k::4] for k in range(3)] == [truth[:, :, k].ravel().tolist() for k in range(3)]
+    assert tab.pixels("noise") != shown
+    overflow = tab.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0
+    assert not tab.trouble
+    assert all(url.startswith((viewer.link, "blob:")) for url in tab.asked)
+    tab.context.close()
+
+
+def test_a_link_opens_the_very_frame_and_the_cursor_stands_there(browser: Any, viewer: Viewer) -> None:
+    tab = Tab(browser, link(viewer, t=TASK, i=7))
+    tab.until(frame_shown(7))
+    at = tab.page.evaluate("document.querySelector('#curves .now').getAttribute('x1')")
+    assert float(at) == pytest.approx(1000 * 7 / 23)
+    tab.page.locator("#diff").check()
+    tab.until("document.querySelectorAll('#tiles canvas[data-apart=\"1\"]').length > 2")
+    tab.context.close()
+
+
+def test_it_plays_and_stops_at_a_frame(browser: Any, viewer: Viewer) -> None:
+    tab = Tab(browser, link(viewer, t=TASK, i=0))
+    tab.until(frame_shown(0))
+    tab.page.keyboard.press(" ")
+    tab.until("Number(document.getElementById('scrub').value) > 3")
+    tab.page.keyboard.press(" ")
+    tab.until("document.getElementById('play').textContent.includes('Play')")
+    tab.until("document.getElementById('tiles').dataset.frame === document.getElementById('scrub').value")
+    assert not tab.trouble
+    tab.context.close()
+
+
+def test_the_worst_come_first_and_flags_stay(browser: Any, viewer: Viewer) -> None:
+    tab = Tab(browser, link(viewer))
+    tab.page.get_by_role("button", name="keeper").click()
+    column = tab.page.evaluate(
+        "[...document.querySelectorAll('#head > *')].findIndex((one) => one.textContent.startsWith('keeper'))"
+    )
+    script = f"[...document.querySelectorAll('.row')].map((row) => Number(row.children[{column}].textContent))"
+    values = tab.page.evaluate(script)
+    assert values == sorted(values)
+    tab.page.locator(f'[data-task="{TASK}"] .star').click()
+    tab.until(f"document.querySelector('[data-task=\"{TASK}\"] .star').getAttribute('aria-pressed') === 'true'")
+    tab.page.locator("#flagged").check()
+    tab.until("document.querySelectorAll('.row').length === 1")
+    tab.page.reload()
+    tab.page.locator("#flagged").check()
+    tab.until("document.querySelectorAll('.row').length === 1")
+    tab.context.close()
+
+
+def test_a_new_run_appears_by_itself(browser: Any, viewer: Viewer) -> None:
+    tab = Tab(browser, link(viewer))
+    tab.until("document.querySelectorAll('.row').length > 0")
+    write_run(viewer.library.root / "drift", "drift", each=1)
+    tab.until("[...document.querySelectorAll('#head button')].some((one) => one.textContent === 'drift')")
+    tab.context.close()
+
+
+def test_blind_votes_by_keys(browser: Any, viewer: Viewer) -> None:
+    group = viewer.runs()["groups"][0]["id"]
+    tab = Tab(browser, f"{viewer.link}vote?g={group}")
+    tab.page.locator("#voter").fill("Ann")
+    tab.page.get_by_role("button", name="Begin").click()
+    for number, key in enumerate(["ArrowLeft", "ArrowRight", "ArrowDown"]):
+        tab.until("document.querySelectorAll('.ballot canvas').length === 2")
+        page = tab.page.content()
+        assert not any(name in page for name in ("keeper", "freeze", "forgetful"))  # blind
+        tab.page.keyboard.press(key)
+        tab.until(f"document.getElementById('count').textContent.includes('{number + 1} votes of yours')")
+    votes = list(read_votes(viewer.library.root / FILE))
+    assert [one.choice for one in votes] == ["first", "second", "tie"]
+    assert len({one.item for one in votes}) == 3
+    tab.page.get_by_role("button", name="Show results").click()
+    tab.until("document.querySelectorAll('#agreement tbody tr').length > 1")
+    assert not tab.trouble
+    tab.context.close()
+
+
+TASKS = 10_000
+
+
+def write_long_run(folder: Path, subject: str, template: Path) -> None:
+    """A run of many tasks: its scores, without records."""
+    facts = json.loads((template / "run.json").read_text())
+    names = [f"ABA/plains_{n % 7}/5/{n:05d}" for n in range(TASKS)]
+    facts["task_keys"] = dict.fromkeys(names, "k")
+    facts["subject"]["name"] = subject
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps(facts))
+    line = {"key": "k", "scores": "s", "status": "done", "stage": "scored", "error": None, "seconds": 1.0}
+    (folder / "journal.jsonl").write_text("".join(json.dumps({"task": name, **line}) + "\n" for name in names))
+    with open(folder / "scores.jsonl", "w") as file:
+        for n, name in enumerate(names):
+            for metric in ("psnr", "sgcs", "ssim"):
+                score = {
+                    "task": name,
+                    "metric": metric,
+                    "value": (n * 7919 % 10007) / 10007,
+                    "unit": "1",
+                    "better": "higher",
+                    "n": 24,
+                    "reason": None,
+                    "series": [[k, 0.5] for k in range(24)],
+                    "group": {"type": "ABA", "range": 5, "location": f"plains_{n % 7}"},
+                    "facts": {},
+                    "cluster": "",
+                    "subject": subject,
+                }
+                file.write(json.dumps(score, sort_keys=True) + "\n")
+
+
+@pytest.mark.slow
+def test_ten_thousand_tasks_stay_responsive(browser: Any, runs: Path, tmp_path: Path) -> None:
+    for subject in ("alpha", "beta", "gamma"):
+        write_long_run(tmp_path / "runs" / subject, subject, runs / "keeper")
+    viewer = Viewer(tmp_path / "runs")
+    viewer.start()
+    try:
+        address = link(viewer)
+        tab = Tab(browser, address, viewport={"width": 1280, "height": 800})
+        tab.until("document.querySelectorAll('.row').length > 5")
+        paint = tab.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        assert paint < 1000
+        assert tab.page.evaluate("document.querySelectorAll('.row').length") < 60
+        tab.page.get_by_role("button", name="alpha").click()
+        script = """async () => {
+            const body = document.getElementById('body'), gaps = [];
+            let last = performance.now();
+            for (let k = 1; k <= 60; k += 1) {
+                body.scrollTop = k * body.scrollHeight / 60;
+                await new Promise((done) => requestAnimationFrame(done));
+                gaps.push(performance.now() - last);
+                last = performance.now();
+            }
+            return gaps.sort((a, b) => a - b);
+        }"""
+        gaps = tab.page.evaluate(script)
+        print(
+            f"first paint {paint:.0f} ms; frames while scrolling: median {gaps[30]:.0f} ms, longest {gaps[-1]:.0f} ms"
+        )
+        assert gaps[30] < 50
+        assert tab.page.locator(".row").last.get_attribute("data-task")
+        tab.context.close()
+    finally:
+        viewer.close()
