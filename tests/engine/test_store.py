@@ -165,6 +165,35 @@ def test_what_a_kill_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.rglob("*")) == [".mine", "records"]
 
 
+@pytest.mark.parametrize(
+    ("facts", "series"),
+    [
+        ({}, ()),
+        ({}, ((0, 0.1), (5, -2.5e-07), (10, 3.0))),
+        ({}, ((0, None), (5, math.inf), (7, -math.inf), (9, 1.0))),
+        ({"series": [[1, 2.0]], "subject": "s"}, ((0, 1.0),)),
+        ({"said": 'a "series": [[0, 1]], "subject": "b"'}, ((3, 4.0),)),
+    ],
+)
+def test_a_series_is_read_when_it_is_looked_at(
+    facts: dict[str, Any], series: tuple[tuple[int, float | None], ...], tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path)
+    folder.record("a/b").mkdir(parents=True)
+    score = Score("a/b", "m", 1.0, series=series, facts=facts)
+    write_scores([score], "me", folder.record("a/b"), key="s")
+    folder.assemble(["a/b"])
+    [(_, stored)] = folder.scores()
+    loose = folder.scores_path.read_text().replace(", ", ",")
+    folder.scores_path.write_text(loose)
+    [(_, plain)] = folder.scores()
+    assert isinstance(plain.series, tuple)
+    for found in (stored, plain):
+        assert (len(found.series), tuple(found.series), bool(found.series)) == (len(series), series, bool(series))
+        assert found.series[-1:] == series[-1:]
+    assert (stored.facts, stored.series) == (facts, plain.series)
+
+
 def test_records_and_scores_come_back(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.create()

@@ -10,11 +10,11 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, overload
 
 from worldgauge.core.errors import DataError, RunError, SubjectError, UsageError
 from worldgauge.core.io import digest_of, dumps, loads, write_file
@@ -36,14 +36,22 @@ _RUN: Mapping[str, Any] = {
 _SUBJECT: Mapping[str, Any] = {**dict.fromkeys(("name", "kind", "model"), str), "inputs": list, "identity": dict}
 _IDENTITY: Mapping[str, Any] = {"source": str}
 _SCORE: Mapping[str, Any] = {
-    **dict.fromkeys(("task", "metric", "unit", "better", "cluster"), str),
-    **dict.fromkeys(("group", "facts"), dict),
+    **dict.fromkeys(("task", "metric", "unit", "better", "cluster"), (str,)),
+    **dict.fromkeys(("group", "facts"), (dict,)),
     "value": (int, float, NoneType),
-    "n": int,
+    "n": (int,),
     "reason": (str, NoneType),
-    "series": list,
+    "series": (list,),
 }
 """Fields of run.json, of the subject in it and its identity, and of a score, with their types."""
+_NUMBER = r"-?\d++(?:\.\d++)?+(?:[eE][+-]?\d++)?+"
+_VALUE = rf'(?:{_NUMBER}|null|\{{"special": "(?:nan|\+inf|-inf)", "value": null\}})'
+_PAIR = rf"\[\d++, {_VALUE}\]"
+_PAIRS = re.compile(rf"\[(?:{_PAIR}(?:, {_PAIR})*+)?+\]")
+_SERIES, _AFTER = '"series": ', ', "subject": '
+_TEXT = r'"[^"\\]*+"'
+_TAIL = re.compile(rf', "subject": {_TEXT}, "task": {_TEXT}, "unit": {_TEXT}, "value": {_VALUE}\}}\s*+')
+"""What follows the series in a line of scores.jsonl: the fields are sorted, so this can stand nowhere deeper."""
 _RECORD: Mapping[str, Any] = {
     **dict.fromkeys(("key", "task", "fingerprint", "subject"), str),
     "facts": dict,
@@ -153,8 +161,8 @@ class RunFolder:
         with open(self.scores_path, "rb") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    entry = loads(line.decode())
-                    yield str(entry.pop("subject")), score_from_json(entry)
+                    entry, series = _score_line(line.decode())
+                    yield str(entry.pop("subject")), score_from_json(entry, series)
                 except (
                     ValueError,
                     LookupError,
@@ -280,11 +288,12 @@ def scores_key(folder: Path) -> str | None:
     return key if isinstance(key, str) else None
 
 
-def score_from_json(entry: Mapping[str, Any]) -> Score:
+def score_from_json(entry: Mapping[str, Any], stored: StoredSeries | None = None) -> Score:
     """Make a score from its JSON object.
 
     Args:
         entry: The object.
+        stored: Its series, where it is not in the object.
 
     Returns:
         The score.
@@ -292,17 +301,74 @@ def score_from_json(entry: Mapping[str, Any]) -> Score:
     Raises:
         ValueError: A field is unknown, missing or of another type.
     """
-    unknown = entry.keys() - _SCORE.keys()
-    if unknown:
-        raise ValueError(f"unknown field '{min(unknown)}'")
-    for name, kind in _SCORE.items():
-        if name in entry and (not isinstance(entry[name], kind) or isinstance(entry[name], bool)):
-            raise ValueError(f"'{name}' is {entry[name]!r:.40}")
+    for name, held in entry.items():
+        if name not in _SCORE:
+            raise ValueError(f"unknown field '{name}'")
+        if type(held) not in _SCORE[name]:
+            raise ValueError(f"'{name}' is {held!r:.40}")
     if "task" not in entry or "metric" not in entry:
         raise ValueError("no task or no metric")
-    score = Score(**entry)
-    series = tuple((int(frame), None if value is None else float(value)) for frame, value in score.series)
-    return replace(score, value=None if score.value is None else float(score.value), series=series)
+    value = entry["value"]
+    series: Sequence[tuple[int, float | None]] = stored if stored is not None else entry.get("series", ())
+    if stored is None:
+        series = tuple((int(frame), None if one is None else float(one)) for frame, one in series)
+    return Score(**{**entry, "value": None if value is None else float(value), "series": series})
+
+
+class StoredSeries(Sequence[tuple[int, float | None]]):
+    """The series of a score as it stands in a file: read when it is looked at, and not kept.
+
+    Most of a file of scores are numbers of single frames, and most of them no table and no curve needs.
+
+    Args:
+        text: JSON text of pairs of frame and value, checked by `_PAIRS`.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __len__(self) -> int:
+        return self._text.count("[") - 1
+
+    def __iter__(self) -> Iterator[tuple[int, float | None]]:
+        return iter(self._read())
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[int, float | None]: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[tuple[int, float | None], ...]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        return self._read()[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (StoredSeries, tuple)) and self._read() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._read())
+
+    def __repr__(self) -> str:
+        return repr(self._read())
+
+    def _read(self) -> tuple[tuple[int, float | None], ...]:
+        if not self:
+            return ()
+        if "n" in self._text:  # null, nan or inf
+            return tuple((frame, None if value is None else float(value)) for frame, value in loads(self._text))
+        numbers = self._text[2:-2].replace("], [", ", ").split(", ")
+        return tuple(zip(map(int, numbers[::2]), map(float, numbers[1::2]), strict=True))
+
+
+def _score_line(line: str) -> tuple[dict[str, Any], StoredSeries | None]:
+    """The object of a line of scores.jsonl, and its series, unread, where the line is as `write_scores` writes it."""
+    start = line.find(_SERIES)
+    stop = line.find(_AFTER, start)
+    if start >= 0 and _TAIL.fullmatch(line, stop):
+        text = line[start + len(_SERIES) : stop]
+        if _PAIRS.fullmatch(text):
+            return loads(line[:start] + line[stop + 2 :]), StoredSeries(text)
+    return loads(line), None
 
 
 def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:

@@ -79,9 +79,16 @@ class ComparedRun:
             table.setdefault(score.metric, {})[score.task] = score
         return table
 
-    def values(self, metric: str) -> dict[str, float]:
+    def values(self, metric: str) -> Mapping[str, float]:
         """Values of a metric by task, for tasks that have one."""
-        return {t: s.value for t, s in self.by_metric.get(metric, {}).items() if s.value is not None}
+        return self._values.get(metric, {})
+
+    @cached_property
+    def _values(self) -> Mapping[str, Mapping[str, float]]:
+        return {
+            metric: {task: score.value for task, score in scores.items() if score.value is not None}
+            for metric, scores in self.by_metric.items()
+        }
 
     @property
     def counts(self) -> TaskCounts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -114,12 +114,19 @@ def without_damaged(evidence: Evidence, suite: Suite) -> Evidence:
     return replace(evidence, runs=tuple(sound), notes=(*evidence.notes, *map(_LEFT_OUT.format, damaged)))
 
 
-def read_tasks(evidence: Evidence) -> dict[str, Task]:
-    """Tasks by id, from the records, with the data at the place that run.json gives now."""
+def read_tasks(evidence: Evidence, wanted: Iterable[str] | None = None) -> dict[str, Task]:
+    """Tasks by id, from the records, with the data at the place that run.json gives now.
+
+    Args:
+        evidence: The runs.
+        wanted: Ids of the tasks. By default all.
+    """
+    asked = None if wanted is None else set(wanted)
     found: dict[str, Task] = {}
     for run in evidence.runs:
         folder = RunFolder(run.directory)
-        for task in [o.task for o in run.outcomes if o.end == "scored" and o.task not in found]:
+        scored = [o.task for o in run.outcomes if o.end == "scored" and (asked is None or o.task in asked)]
+        for task in [one for one in scored if one not in found]:
             entry = _record(folder, task)
             if entry is None:
                 continue
@@ -132,15 +139,12 @@ def read_tasks(evidence: Evidence) -> dict[str, Task]:
 
 def _read_run(suite: Suite, folder: RunFolder, facts: Mapping[str, Any], label: str) -> ComparedRun:
     subject = facts["subject"]
-    outcomes, rollouts = [], {}
+    outcomes = []
     lines = read_current_lines(folder)
     for task, line in lines.items():
         end = task_ending(line)
         outcomes.append(TaskEnding(task, end, _ENDINGS.get(end) or (line or {}).get("error") or ""))
-        if end in ("scored", "unscored"):
-            name = (_record(folder, task) or {}).get("rollout")
-            if name and (folder.record(task) / name).is_file():
-                rollouts[task] = folder.record(task) / name
+    rollouts = _Rollouts(folder, [one.task for one in outcomes if one.end in ("scored", "unscored")])
     return ComparedRun(
         label,
         str(subject["name"]),
@@ -159,6 +163,31 @@ def _read_run(suite: Suite, folder: RunFolder, facts: Mapping[str, Any], label: 
         tuple(list_told(lines)),
         subject["identity"].get("fps"),
     )
+
+
+class _Rollouts(Mapping[str, Path]):
+    """Video by task, of tasks whose record has one. A record is read when its task is looked up: few are shown."""
+
+    def __init__(self, folder: RunFolder, tasks: Sequence[str]) -> None:
+        self._folder = folder
+        self._tasks = dict.fromkeys(tasks)
+        self._found: dict[str, Path | None] = {}
+
+    def __getitem__(self, task: str) -> Path:
+        if task not in self._found:
+            record = _record(self._folder, task) if task in self._tasks else None
+            path = self._folder.record(task) / record["rollout"] if record and record["rollout"] else None
+            self._found[task] = path if path is not None and path.is_file() else None
+        path = self._found[task]
+        if path is None:
+            raise KeyError(task)
+        return path
+
+    def __iter__(self) -> Iterator[str]:
+        return (task for task in self._tasks if task in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _record(folder: RunFolder, task: str) -> dict[str, Any] | None:

@@ -330,7 +330,7 @@ def _trajectories(
     cases = find_extremes(evidence, metric, higher=higher)
     chosen = select_tasks(evidence, cases, room_for(suite, len(evidence.runs), films))
     units = {name for name in named if _in_unit(evidence, name)}
-    cards = make_task_cards(evidence, suite, read_tasks(evidence), chosen, styles, named, units, said)
+    cards = make_task_cards(evidence, suite, read_tasks(evidence, chosen), chosen, styles, named, units, said)
     left_out = len(evidence.groups) - len(chosen)
     every = list(evidence.groups) if left_out > 0 and len(evidence.groups) <= LISTED else []
     return {

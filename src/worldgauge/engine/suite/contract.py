@@ -89,7 +89,7 @@ class Score:
     better: Better = "higher"
     n: int = 0
     reason: str | None = None
-    series: tuple[tuple[int, float | None], ...] = ()
+    series: Sequence[tuple[int, float | None]] = ()
     group: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     cluster: str = ""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Literal
 
 from worldgauge.core.image import Image
 from worldgauge.engine.options import option
 from worldgauge.engine.suite.contract import Record, Score, Table, TableRow, mean_of_known
 from worldgauge.engine.suite.scores import Series, make_mean_score, metric_facts
-from worldgauge.engine.suite.tables import cluster_of_score, make_cell, sort_rows
+from worldgauge.engine.suite.tables import by_metric, cluster_of_score, make_cell, sort_rows
 from worldgauge.metrics.colour import ColourMoments, colour_distance, colour_moments
 
 EDGES_S = (0.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, math.inf)
@@ -106,12 +107,13 @@ def time_tables(
         A table for each metric with values in two stretches or more.
     """
     rates = {one.task: float(one.facts["fps"]) for own in scores.values() for one in own if _tells_rate(one)}
+    sorted_out = {subject: by_metric(own) for subject, own in scores.items()}
     for metric, title in titles.items():
         rows = []
         unit, better, bounds = metric_facts(metric)
         real: dict[str, tuple[str, Mapping[int, float | None]]] = {}
-        for subject, own in scores.items():
-            mine = [one for one in own if one.metric == metric and one.task in rates]
+        for subject, theirs in sorted_out.items():
+            mine = [one for one in theirs.get(metric, ()) if one.task in rates]
             found = [(cluster_of_score(one), _by_stretch(one.series, rates[one.task])) for one in mine]
             real |= {one.task: (cluster_of_score(one), _recorded(one)) for one in mine if RECORDING in one.facts}
             rows.append(_row(subject, kinds[subject], found, bounds))
@@ -154,12 +156,16 @@ def _by_stretch(series: Series, fps: float) -> dict[int, float | None]:
 
     Frame k is at (k + 1) / fps seconds, since frame -1 is the last one that was shown; a stretch ends with its limit.
     """
-    values: dict[int, list[float | None]] = defaultdict(list)
-    for index, value in series:
-        at = (index + 1) / fps - _EPS_S
-        place = next(place for place, high in enumerate(EDGES_S[1:]) if at <= high)
-        values[place].append(value if value is not None and math.isfinite(value) else None)
-    return {place: mean_of_known([one for one in some if one is not None]) for place, some in values.items()}
+    ordered = sorted(series, key=itemgetter(0))
+    found: dict[int, float | None] = {}
+    start = 0
+    for place, high in enumerate(EDGES_S[1:]):
+        stop = bisect_right(ordered, high, lo=start, key=lambda pair: (pair[0] + 1) / fps - _EPS_S)
+        if stop > start:
+            here = [value for _, value in ordered[start:stop]]
+            found[place] = mean_of_known(value for value in here if value is not None and math.isfinite(value))
+        start = stop
+    return found
 
 
 def _tells_rate(score: Score) -> bool:

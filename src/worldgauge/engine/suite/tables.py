@@ -70,6 +70,14 @@ def cluster_of_score(score: Score) -> str:
     return score.cluster or score.task
 
 
+def by_metric(scores: Iterable[Score]) -> dict[str, list[Score]]:
+    """Scores by metric, in their order."""
+    found: dict[str, list[Score]] = {}
+    for score in scores:
+        found.setdefault(score.metric, []).append(score)
+    return found
+
+
 def clusters_by_task(scores: Mapping[str, Iterable[Score]]) -> dict[str, str]:
     """Cluster of each task.
 

@@ -33,7 +33,7 @@ def film_task(runs: Sequence[Path], task: str) -> Film:
         raise UsageError(f"suite '{suite.name}' has no films: its tasks are answered; the report shows the answers")
     if task not in evidence.groups:
         raise UnknownNameError("scored task", task, evidence.groups)
-    asked = read_tasks(evidence).get(task)
+    asked = read_tasks(evidence, [task]).get(task)
     found = gather_footage("film", task, evidence, suite, asked, assign_styles(evidence), Vocabulary.of(suite))
     film = film_of(found, ONE_FILM_BYTES)
     if film is None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from worldgauge.engine.suite import drift, returned
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
-from worldgauge.engine.suite.tables import clusters_by_task, resolution_note, score_cell, sort_rows
+from worldgauge.engine.suite.tables import by_metric, clusters_by_task, resolution_note, score_cell, sort_rows
 from worldgauge.metrics import metric_bounds
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 
@@ -60,13 +60,16 @@ def summarize(scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -
         kinds: "subject" or "reference", by subject.
     """
     columns = sorted({_column(score) for own in scores.values() for score in own})
+    sorted_out = {subject: by_metric(own) for subject, own in scores.items()}
+    occurring = {metric for theirs in sorted_out.values() for metric in theirs}
     tables = []
-    for metric in (name for name in TITLES if _occurs(name, scores)):
-        tables.append(_table(metric, scores, kinds, columns))
+    for metric in (name for name in TITLES if name in occurring):
+        mine = {subject: theirs.get(metric, []) for subject, theirs in sorted_out.items()}
+        tables.append(_table(metric, mine, kinds, columns))
         if metric in returned.TITLES:
-            tables += filter(None, [returned.curve_table(metric, TITLES[metric], scores, kinds)])
-    occurring = {metric: TITLES[metric] for metric in OVER_TIME if _occurs(metric, scores)}
-    return [*tables, *drift.time_tables(occurring, scores, kinds)]
+            tables += filter(None, [returned.curve_table(metric, TITLES[metric], mine, kinds)])
+    over_time = {metric: TITLES[metric] for metric in OVER_TIME if metric in occurring}
+    return [*tables, *drift.time_tables(over_time, scores, kinds)]
 
 
 def published() -> list[Table]:
@@ -99,13 +102,14 @@ def _published_cell(row: Mapping[str, float]) -> Cell:
     return Cell(row["mean"], row["std"], 18)
 
 
-def _table(metric: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], columns: Columns) -> Table:
-    mine = {subject: [s for s in own if s.metric == metric] for subject, own in scores.items()}
+def _table(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], columns: Columns) -> Table:
     one = next(score for own in mine.values() for score in own)
     rows = []
     for subject, own in mine.items():
-        groups = [[s for s in own if _column(s) == column] for column in columns]
-        cells = tuple(_cell(metric, group) for group in (*groups, own))
+        groups: dict[tuple[str, int], list[Score]] = {column: [] for column in columns}
+        for score in own:
+            groups[_column(score)].append(score)
+        cells = tuple(_cell(metric, group) for group in (*groups.values(), own))
         rows.append(TableRow(subject, cells, _kind(kinds[subject])))
     return Table(
         metric=metric,
@@ -155,10 +159,6 @@ def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
 
 def _kind(kind: str) -> Literal["subject", "reference"]:
     return "reference" if kind == "reference" else "subject"
-
-
-def _occurs(metric: str, scores: Mapping[str, Sequence[Score]]) -> bool:
-    return any(score.metric == metric for own in scores.values() for score in own)
 
 
 def _column(score: Score) -> tuple[str, int]:
