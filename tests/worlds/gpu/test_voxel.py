@@ -1,0 +1,138 @@
+"""Views in batches against those of the CPU's kernel, on Warp's CPU device: the same surfaces, depths and colours."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.cells import litter
+from worldgauge.core.errors import ShapeError, UsageError
+from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
+from worldgauge.worlds import View
+from worldgauge.worlds.gpu.batch import Views
+from worldgauge.worlds.third_person import ThirdPerson, figure_mask
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.blocks import LIQUID
+
+warp = pytest.importorskip("warp")
+
+CAMERA = Camera.from_vertical_fov(64, 48, 70)
+
+
+@pytest.fixture(scope="module")
+def world() -> Voxel:
+    return Voxel.from_cells(litter(3))
+
+
+def some_poses(world: Voxel, count: int = 40) -> np.ndarray:
+    """Inside, outside, above and, the last one, under water."""
+    rng = np.random.default_rng(0)
+    far = np.array(world.voxels.shape) + 2.0
+    places = rng.uniform([-2.0, -2.0, 0.2], far, (count, 3))
+    wet = np.argwhere(LIQUID[world.voxels.states[:, :, 0]])[0]
+    places[-1] = [wet[0] + 0.4, wet[1] + 0.6, 0.3]
+    turns = rng.uniform([-3.0, -1.0], [3.0, 1.0], (count, 2))
+    return np.stack([pose_from_yaw_pitch(place, *turn) for place, turn in zip(places, turns, strict=True)])
+
+
+def assert_alike(got: Views, want: list[View]) -> None:
+    stacked: dict[str, Any] = {
+        name: np.stack([getattr(view, name) for view in want]) for name in ("rgb", "depth", "category", "instance")
+    }
+    same = (got.category == stacked["category"]) & (got.instance == stacked["instance"])
+    assert same.mean() >= 0.9999
+    assert len(np.unique(stacked["instance"])) > 50
+    assert np.array_equal(np.isinf(got.depth)[same], np.isinf(stacked["depth"])[same])
+    hit = same & np.isfinite(stacked["depth"])
+    np.testing.assert_allclose(got.depth[hit], stacked["depth"][hit], rtol=1e-4, atol=0)
+    assert np.abs(got.rgb.astype(int) - stacked["rgb"])[same].max() <= 1
+    if got.position is not None:
+        points = np.stack([view.position for view in want])
+        np.testing.assert_allclose(got.position[hit], points[hit], rtol=1e-4, atol=1e-4)
+        assert np.isnan(got.position[np.isinf(got.depth)]).all()
+
+
+@pytest.mark.parametrize("camera", [CAMERA, Panorama(64, 32)], ids=["pinhole", "panorama"])
+def test_a_batch_sees_what_the_cpu_sees(world: Voxel, camera: Camera | Panorama) -> None:
+    poses = some_poses(world)
+    got = world.views(poses, camera, position=True, device="cpu")
+    assert (got.rgb.dtype, got.depth.dtype, got.category.dtype) == (np.uint8, np.float32, np.uint16)
+    assert_alike(got, [world.view(pose, camera, position=True) for pose in poses])
+
+
+def test_the_walker_is_in_every_view(world: Voxel) -> None:
+    followed = ThirdPerson.from_cells(world.voxels)
+    poses = some_poses(world, 6)
+    got = followed.views(poses, CAMERA, position=True, device="cpu")
+    want = [followed.view(pose, CAMERA, position=True) for pose in poses]
+    assert sum(figure_mask(view).any() for view in want) >= 3
+    for name in ("rgb", "depth", "category", "instance", "position"):
+        stacked = np.stack([getattr(view, name) for view in want])
+        assert np.isclose(getattr(got, name), stacked, rtol=1e-4, equal_nan=True).mean() >= 0.9999
+    with pytest.raises(UsageError, match="out is 'torch'; the figure"):
+        followed.views(poses, CAMERA, out="torch", device="cpu")
+
+
+def test_tensors_hold_the_same_and_no_position_is_drawn_unasked(world: Voxel) -> None:
+    torch = pytest.importorskip("torch")
+    poses = some_poses(world, 3)
+    plain = world.views(poses, CAMERA, device="cpu")
+    tensors = world.views(poses, CAMERA, device="cpu", out="torch")
+    assert plain.position is None
+    assert tensors.position is None
+    assert tensors.category.dtype == torch.uint16
+    for name in ("rgb", "depth", "category", "instance"):
+        assert np.array_equal(getattr(tensors, name).numpy(), getattr(plain, name))
+
+
+def test_too_little_memory_halves_the_batch_and_says_so(
+    world: Voxel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    poses = some_poses(world, 7)
+    want = world.views(poses, CAMERA, device="cpu")
+    real, room = warp.empty, [2]
+
+    def empty(shape: tuple[int, ...], **rest: Any) -> Any:
+        if shape[0] > room[0]:
+            raise RuntimeError("Failed to allocate")
+        return real(shape, **rest)
+
+    monkeypatch.setattr(warp, "empty", empty)
+    with caplog.at_level(logging.WARNING):
+        got = world.views(poses, CAMERA, device="cpu")
+    assert caplog.messages == [
+        "7 views at once have no room on cpu; now 3",
+        "3 views at once have no room on cpu; now 1",
+    ]
+    assert np.array_equal(got.rgb, want.rgb)
+    room[0] = 0
+    with pytest.raises(UsageError, match="not one view of 64x48 has room on cpu"):
+        world.views(poses, CAMERA, device="cpu")
+
+
+def test_what_cannot_be_is_one_line(world: Voxel) -> None:
+    poses = some_poses(world, 1)
+    for device in ("cuda:99", "tpu"):
+        with pytest.raises(UsageError, match=rf"^device '{device}' is not here.*Warp sees cpu[^\n]*$"):
+            world.views(poses, CAMERA, device=device)
+    with pytest.raises(UsageError, match="out is 'jax'; one of numpy, torch"):
+        world.views(poses, CAMERA, device="cpu", out="jax")  # type: ignore[arg-type]
+    for wrong in (poses[0], np.full((1, 4, 4), np.nan)):
+        with pytest.raises(ShapeError, match=r"finite \(N, 4, 4\)"):
+            world.views(wrong, CAMERA, device="cpu")
+
+
+def test_a_cache_that_cannot_be_written_is_one_line() -> None:
+    ask = "from worldgauge.worlds.gpu.batch import open_device; open_device('cpu')"
+    environment = os.environ | {"WARP_CACHE_PATH": "/proc/none"}
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=environment)
+    assert done.stderr.splitlines()[-1].endswith(
+        "Warp cannot keep compiled kernels there (No such file or directory); "
+        "set WARP_CACHE_PATH to a folder that can be written"
+    )
