@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.upstream import as_served, question, standing_in, walk_rows
+from support.upstream import as_served, complaints, question, standing_in, walk_rows
 from worldgauge.core.actions import HAND_POSES, LOOP_WALK, Actions
 from worldgauge.core.model import checked_rollout
 from worldgauge.models.adapters import fastvideo
@@ -294,6 +294,19 @@ def test_says_what_is_missing() -> None:
         del sys.modules[name]
     with pytest.raises(ImportError, match="uv pip install fastvideo"):
         fastvideo._need("fastvideo.nothing")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Matrix-Game-2.0-Base-Distilled", "Matrix-Game-3.0-Base-Distilled", "HY-WorldPlay-Bidirectional"),
+        *("LingBot-World-Base-Cam", "lingbot-world-v2", "HunyuanGameCraft", "DreamX-World-5B-Cam"),
+        *("Cosmos-Predict2.5-2B", "Wan2.1-I2V-14B-480P", "Wan2.2-TI2V-5B", "LTX2"),
+    ],
+)
+def test_every_family_keeps_the_promises_of_a_model(name: str) -> None:
+    """GEN3C is missing: it is asked no turn, and checks turn."""
+    assert complaints(check_model(FastVideo(f"FastVideo/{name}-Diffusers", size="64x32"))) == []
 
 
 @pytest.mark.slow

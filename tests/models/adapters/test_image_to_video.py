@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+from support.upstream import complaints
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
 from worldgauge.core.errors import SubjectError
@@ -22,6 +23,7 @@ from worldgauge.engine.subjects import resolve_subject
 from worldgauge.models.adapters import image_to_video
 from worldgauge.models.adapters.image_to_video import ImageToVideo, spread_over
 from worldgauge.suites.closedloop.trial_questions import StepQuestions
+from worldgauge.tools.check_model import check_model
 from worldgauge_serve import NotApplicable
 
 WORDS = "Walk forward 4.3 metres."
@@ -267,6 +269,11 @@ def test_a_pipeline_with_words(ltx: Path) -> None:
     assert not np.array_equal(drawn(model, horizon=10, seed=6), frames)
     assert not np.array_equal(drawn(model, horizon=10, text="Turn left."), frames)
     assert drawn(loaded(ltx, dtype="bfloat16"), horizon=1).shape == (1, 32, 32, 3)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_pipeline_keeps_the_promises_of_a_model(ltx: Path) -> None:
+    assert complaints(check_model(loaded(ltx, caption=True, size="64x32"))) == []
 
 
 @pytest.mark.usefixtures("no_network")

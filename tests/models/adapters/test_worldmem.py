@@ -183,3 +183,13 @@ def test_drives_the_repository(tmp_path: Path) -> None:
     assert (upstream.n_tokens, upstream.memory_condition_length) == (8, 8)
     assert upstream.cfg.diffusion.sampling_timesteps == 4
     assert len(model.spec.settings["weights"]) == 16
+
+
+def test_keeps_the_promises_of_a_model_with_the_repository(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="the repository's networks are torch")
+    paths = [str(tmp_path / name) for name in ("diffusion_only.ckpt", "vae_only.ckpt")]
+    for path in paths:
+        torch.save({"state_dict": {"gain": torch.ones(())}}, path)
+    with isolated():
+        model = WorldMem(*paths, root=str(ROOT / "worldmem"), steps=4, device="cpu")
+        assert complaints(check_model(model)) == []

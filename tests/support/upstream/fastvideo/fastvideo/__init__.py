@@ -38,7 +38,7 @@ class VideoGenerator:
         os.makedirs(given["output_path"], exist_ok=True)
         CALLS.append({"prompt": prompt, **{name: _kept(value) for name, value in given.items()}})
         count, shifts = _answered(self.model_path, given)
-        frames = _frames(_image(given), count, shifts, given)
+        frames = _frames(_image(given), count, shifts, {**given, "prompt": prompt})
         return {"prompts": prompt, "samples": None, "frames": frames, "size": (given["height"], given["width"], count)}
 
 
@@ -85,7 +85,7 @@ def _answered(model, given):
             assert np.array(pose["K"]).shape == (3, 3)
         CALLS[-1]["poses"] = np.array([pose["extrinsic"] for pose in poses.values()])
         CALLS[-1]["K"] = np.array(poses["0"]["K"])
-        return count, still
+        return count, _turned(CALLS[-1]["poses"])[(np.arange(count) + 3) // 4]
     if "lingbot-world-v2" in name:
         poses = np.load(os.path.join(given["action_path"], "poses.npy"))
         inner = np.load(os.path.join(given["action_path"], "intrinsics.npy"))
@@ -93,19 +93,31 @@ def _answered(model, given):
         assert inner.shape == (count, 4)
         assert poses.dtype == inner.dtype == np.float32
         CALLS[-1].update(poses=poses, K=inner)
-        return 4 * (latents - latents % 4 - 1) + 1, still
+        return 4 * (latents - latents % 4 - 1) + 1, _turned(poses)
     if "lingbot" in name:
         assert given["c2ws_plucker_emb"].shape == (1, 384, latents, height // 8, width // 8)
         assert given["c2ws_plucker_emb"].dtype == torch.float32
+        ahead = given["c2ws_plucker_emb"].numpy()[0, :2, :, 0, 0]
+        return count, 40 * np.arctan2(*ahead)[(np.arange(count) + 3) // 4]
     elif "gamecraft" in name:
         assert given["camera_states"].shape == (1, count, 6, height, width)
         assert given["camera_states"].dtype == torch.bfloat16
+        ahead = given["camera_states"].float().numpy()[0, :, 3:, height // 2, width // 2]
+        return count, 40 * np.arctan2(ahead[:, 0], ahead[:, 2])
     elif "dreamx" in name:
         assert len(given["action_list"]) == len(given["action_speed_list"])
         assert set("".join(given["action_list"])) <= set("wsadjlik")
+        pairs = zip(given["action_list"], given["action_speed_list"], strict=True)
+        turns = [speed * (("l" in held) - ("j" in held)) for held, speed in pairs]
+        return count, 40 * np.cumsum(np.repeat(turns, -(-count // len(turns)))[:count]) / count
     elif "gen3c" in name:
         assert given["trajectory_type"] in ("left", "right", "up", "down", "zoom_in", "zoom_out", "none")
     return count, still
+
+
+def _turned(poses):
+    """Columns that a camera (n, 4, 4) which turns to the right moves the picture by."""
+    return 40 * np.arctan2(poses[:, 0, 2], poses[:, 2, 2])
 
 
 def _shifts(given, count, columns):
@@ -123,7 +135,8 @@ def _image(given):
 
 
 def _frames(image, count, shifts, given):
-    salt = np.random.default_rng(given["seed"]).integers(0, 2, image.shape[:2], dtype=np.uint8)[..., None]
+    drawn_by = [given["seed"], *given.get("prompt", "").encode()]
+    salt = np.random.default_rng(drawn_by).integers(0, 2, image.shape[:2], dtype=np.uint8)[..., None]
     drawn = [np.roll(image, -int(shift), axis=1) ^ (salt if t else 0) for t, shift in enumerate(shifts)]
     return drawn[:count]
 

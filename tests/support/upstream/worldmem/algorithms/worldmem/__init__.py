@@ -2,7 +2,10 @@ import torch
 
 
 class WorldMemMinecraft(torch.nn.Module):
-    """Draws the frame of its memory whose place and view are nearest, times `gain`, and noise in one corner."""
+    """Draws the frame of its memory whose place and view are nearest, turned to the view asked for, times `gain`.
+
+    There is noise in one corner.
+    """
 
     def __init__(self, cfg):
         super().__init__()
@@ -29,7 +32,11 @@ class WorldMemMinecraft(torch.nn.Module):
         assert frame_index.tolist() == [list(range(frames))]
         apart = (pose_conditions[0, seen:, None] - pose_conditions[0, None, :seen]).abs()
         apart[..., 3:] = torch.minimum(apart[..., 3:], 360 - apart[..., 3:])
-        drawn = xs[0, apart.sum(-1).argmin(1)] * self.diffusion_model.gain * self.vae.gain
+        nearest = apart.sum(-1).argmin(1)
+        left = (pose_conditions[0, seen:, 4] - pose_conditions[0, nearest, 4] + 180) % 360 - 180
+        found = zip(xs[0, nearest], left, strict=True)
+        drawn = torch.stack([frame.roll(round(5 * float(turn)), 2) for frame, turn in found])
+        drawn = drawn * self.diffusion_model.gain * self.vae.gain
         drawn[:, :, 0, 0] = torch.rand(3)
         self.validation_step_outputs.append((drawn[:, None], xs[0, seen:, None]))
 
