@@ -23,7 +23,7 @@ import measure
 BEFORE: dict[str, Any] = json.loads((TESTS / "release" / "bytes_0_1_0.json").read_text())
 NEW = {
     "metrics": {*measure.ADDED, "path/scale_free_ade", "ape_whole"},
-    "models": {"hedge", "trained", "coarse", "tiny"},
+    "models": {"hedge", "trained", "coarse", "tiny", "adapted"},
     "worlds": {"scan"},
 }
 """Registered since 0.1.0, by kind."""
