@@ -23,6 +23,7 @@ from worldgauge.cli.run import WithSettings, questions, run, score
 from worldgauge.cli.train.app import app as train_app
 from worldgauge.cli.train.post import EXAMPLE as POST_EXAMPLE
 from worldgauge.cli.train.post import post_train
+from worldgauge.cli.train.study import COMMANDS as STUDIES
 from worldgauge.cli.validate_metrics import validate_metric
 from worldgauge.cli.view import view
 from worldgauge.cli.weights import app as weights_app
@@ -82,6 +83,12 @@ app = typer.Typer(
 )
 
 
+_GROUPS = {
+    "study": typer.Typer(help="Compare models under one setting after another, and conclude.", no_args_is_help=True)
+}
+"""Commands that others are subcommands of; suites may add to them."""
+
+
 def main() -> None:
     """Entry point. Known errors give one line and exit code 2; unknown ones keep their traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
@@ -116,11 +123,11 @@ def _command_line_error(error: Exception) -> str | None:
 def add(command: Command) -> None:
     """Add a command to the app."""
     settings = {} if command.cls is None else {"cls": command.cls}
-    app.command(
+    (_GROUPS[command.group] if command.group else app).command(
         command.name,
         help=command.help,
         epilog=f"Example: {command.example}",
-        rich_help_panel=command.panel,
+        rich_help_panel=None if command.group else command.panel,
         **settings,  # type: ignore[arg-type]
     )(command.run)
 
@@ -153,7 +160,9 @@ app.add_typer(train_app, name="train", rich_help_panel="Models and data")
 app.add_typer(minecraft_app, name="minecraft", rich_help_panel="Models and data")
 app.add_typer(weights_app, name="weights", rich_help_panel="Models and data")
 app.add_typer(world_app, name="world", rich_help_panel="Models and data")
-for _command in suite_commands.commands():
+for _name, _group in _GROUPS.items():
+    app.add_typer(_group, name=_name, rich_help_panel="Tools")
+for _command in (*STUDIES, *suite_commands.commands()):
     add(_command)
 
 if __name__ == "__main__":

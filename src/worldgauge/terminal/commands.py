@@ -20,6 +20,7 @@ class Command:
         name: Name of the command, by default that of the function.
         help: Help text, by default the docstring of the function.
         cls: Click class of the command, by default typer's own.
+        group: Command that it is a subcommand of, such as "study". Empty for none.
     """
 
     run: Callable[..., Any]
@@ -28,3 +29,4 @@ class Command:
     name: str | None = None
     help: str | None = None
     cls: type[Any] | None = None
+    group: str = ""

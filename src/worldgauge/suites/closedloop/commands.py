@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from worldgauge.suites.closedloop.studies.questions import QUESTIONS
 from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import (
     Csv,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def study(
-    name: Annotated[str, typer.Argument(help="Analysis: quality, controllability, noise, calls, revision or context.")],
+    context: typer.Context,
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the page and the runs that it is made from.")],
     model: Models = None,
@@ -48,18 +49,13 @@ def study(
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Repeat an analysis of the paper: what makes a world model useful to an agent?
-
-    Runs all models and settings that it compares, and writes a page with a table, a plot and conclusions, and the plot
-    as an SVG file. A stopped
-    study continues where it stopped.
-    """
+    """Repeat an analysis of the paper, named by the command: what makes a world model useful to an agent?"""
     from worldgauge.suites.closedloop.report.study_page import write_study
     from worldgauge.suites.closedloop.studies.run import run_study
     from worldgauge.terminal.output import form_of
     from worldgauge.terminal.progress import RunProgress
 
-    form = form_of(json, csv)
+    form, name = form_of(json, csv), str(context.info_name)
     given: dict[str, Any] = settings_of(settings)
     with resumable(), RunProgress(verbose=verbose) as progress:
         found = run_study(
@@ -201,8 +197,22 @@ def _print_study(finding: StudyResult, page: Path, form: Form) -> None:
         written(page, json=False)
 
 
+_HOW = (
+    "Runs all models and settings that it compares, and writes a page with a table, a plot and conclusions, and the "
+    "plot as an SVG file. A stopped study continues where it stopped."
+)
 COMMANDS = (
-    Command(study, "Tools", "worldgauge study quality --data data --out studies"),
+    *(
+        Command(
+            study,
+            "Tools",
+            f"worldgauge study {name} --data data --out studies",
+            name,
+            f"Closed loop: {question}\n\n{_HOW}",
+            group="study",
+        )
+        for name, question in QUESTIONS.items()
+    ),
     Command(train_recogniser, "Tools", "worldgauge train-recogniser --out recogniser.npz", name="train-recogniser"),
     Command(train_nearness, "Tools", "worldgauge train-nearness --out nearness.npz", name="train-nearness"),
     Command(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
 
-from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.contract import Cell
-from worldgauge.report import tables
-from worldgauge.report.charts import curves, svg
+from worldgauge.report.charts import curves
 from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle
-from worldgauge.report.page import COLOURS, asset, environment
-from worldgauge.report.wording import number
+from worldgauge.report.page import COLOURS
+from worldgauge.report.study_page import Figure, StudyPage, render_page, svg_file, write_page
+from worldgauge.report.wording import number, times
 from worldgauge.suites.closedloop.studies.definitions import MEASURES, ArmResult, StudyResult
 
 SUCCESS = "success (%)"
@@ -32,60 +30,32 @@ def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
     Raises:
         RunError: Where it cannot be written.
     """
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise write_error(error, out.parent) from error
-    atomic_write(out, render_study(finding, command))
-    atomic_write(out.with_suffix(".svg"), render_drawing(finding))
-    return out
+    return write_page(_page(finding, command), out)
 
 
 def render_drawing(finding: StudyResult) -> str:
     """The drawing alone, as one self-contained SVG file."""
-    drawn = draw(finding, _styles(finding))
-    width, height = (float(side) for side in drawn.split('viewBox="', 1)[1].split('"', 1)[0].split()[2:])
-    style = svg.tag("style", Markup(asset("page.css")) + Markup("svg { background: var(--paper) }"))
-    return str(
-        svg.tag(
-            "svg",
-            style,
-            # Names of curves stand to the right of the drawing, which a page does not cut.
-            svg.tag("svg", drawn, x=8, y=8, width=width, height=height, overflow="visible"),
-            xmlns="http://www.w3.org/2000/svg",
-            viewBox=f"0 0 {width + 48:g} {height + 16:g}",
-            width=f"{2 * (width + 48):g}",
-            height=f"{2 * (height + 16):g}",
-            class_="chart day",
-        )
-    )
+    return svg_file(draw(finding, _styles(finding)))
 
 
 def render_study(finding: StudyResult, command: str = "") -> str:
     """The page as text."""
-    styles = _styles(finding)
-    measure = finding.study.measure
-    return (
-        environment(__package__)
-        .get_template("study.html.j2")
-        .render(
-            name=finding.study.name,
-            question=finding.study.question,
-            css=Markup(asset("page.css")),
-            words=finding.words,
-            drawn=draw(finding, styles),
-            drawn_title=f"Success against {MEASURES[measure]}" if measure else "Success",
-            n=max(point.success.n for point in finding.points),
-            kind=finding.study.drawn,
-            tables=[
-                replace(view, groups=tuple(("What is compared", rows) for _, rows in view.groups))
-                for view in (
-                    tables.view_table(f"table-{k}", table, styles, {}) for k, table in enumerate(finding.tables)
-                )
-            ],
-            command=command,
-        )
+    return render_page(_page(finding, command))
+
+
+def _page(finding: StudyResult, command: str) -> StudyPage:
+    styles, study = _styles(finding), finding.study
+    n = max(point.success.n for point in finding.points)
+    marked = "Dashed" if study.drawn == "levels" else "Hollow"
+    figure = Figure(
+        f"Success against {MEASURES[study.measure]}" if study.measure else "Success",
+        draw(finding, styles),
+        f"Means over {times(n, 'episode', 'episodes')}, with 95 % intervals. {marked}: what the others are compared "
+        "with.",
+        study.drawn,
     )
+    about = "An agent in homes, with a world model in the loop"
+    return StudyPage(study.name, about, study.question, finding.words, [figure], finding.tables, styles, command)
 
 
 def _styles(finding: StudyResult) -> dict[str, SeriesStyle]:

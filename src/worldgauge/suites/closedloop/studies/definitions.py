@@ -19,6 +19,7 @@ from worldgauge.engine.suite.tables import clusters_by_task, score_cell, smalles
 from worldgauge.metrics import metric_bounds, metrics
 from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.scoring import HEADLINE
+from worldgauge.suites.closedloop.studies.questions import QUESTIONS
 from worldgauge.suites.closedloop.summary import summarize
 from worldgauge.suites.closedloop.task import closed_loop_tasks, serves, task_names
 
@@ -394,27 +395,25 @@ STUDIES: Mapping[str, Study] = {
     for study in (
         Study(
             "quality",
-            "Do models that draw better pictures help more?",
+            QUESTIONS["quality"],
             _models_by_fidelity,
             "plane",
             "visual_quality",
             "This measure of quality needs no reference and takes fine noise for detail: models that draw noise lie "
             "farther right than they look.",
         ),
-        Study(
-            "controllability", "Do models that obey help more?", _models_by_fidelity, "plane", "controllability_ssim"
-        ),
+        Study("controllability", QUESTIONS["controllability"], _models_by_fidelity, "plane", "controllability_ssim"),
         Study(
             "noise",
-            "How good must a world model be to help?",
+            QUESTIONS["noise"],
             _noise,
             "levels",
             caveat="Noise stands for error here: it hides what is imagined and moves nothing. A model that draws sharp "
             "pictures of the wrong place can be worth less than its pictures look.",
         ),
-        Study("calls", "Does asking the world model more often help?", _calls, "lines", "model_calls"),
-        Study("revision", "Whose choice among the same plans is best?", _revision, "list"),
-        Study("context", "Is it better to imagine what is all around, or ahead?", _context, "list"),
+        Study("calls", QUESTIONS["calls"], _calls, "lines", "model_calls"),
+        Study("revision", QUESTIONS["revision"], _revision, "list"),
+        Study("context", QUESTIONS["context"], _context, "list"),
     )
 }
-"""By name: the paper's in its order, `noise` among them, which is ours."""
+"""By name, in the order of their questions."""

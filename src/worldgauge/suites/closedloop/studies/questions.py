@@ -1,0 +1,15 @@
+"""What the studies of the closed loop ask, light enough for the help of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+QUESTIONS: Mapping[str, str] = {
+    "quality": "Do models that draw better pictures help more?",
+    "controllability": "Do models that obey help more?",
+    "noise": "How good must a world model be to help?",
+    "calls": "Does asking the world model more often help?",
+    "revision": "Whose choice among the same plans is best?",
+    "context": "Is it better to imagine what is all around, or ahead?",
+}
+"""By name: the paper's in its order, `noise` among them, which is ours."""
