@@ -17,12 +17,28 @@ import pytest
 from support.glb import QUAD, Glb
 from support.places import TESTS
 from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.io import read_text
 from worldgauge.worlds.scan.floors.navmesh import NavMesh
-from worldgauge.worlds.scan.readers import read_mesh
+from worldgauge.worlds.scan.mesh import Material, Mesh
+from worldgauge.worlds.scan.readers import read_mesh, replica
+from worldgauge.worlds.scan.semantics import hm3d_table, house_table
 
 VECTORS = TESTS / "vectors" / "scan"
 LONGEST_S, MOST_MB = 2.0, 500
 """Of processor time a file, and of memory that reading adds."""
+
+
+PLAIN = Mesh(
+    np.zeros((3, 3)),
+    np.zeros((1, 3), np.int32),
+    np.zeros((3, 2)),
+    None,
+    np.zeros(1, np.int32),
+    np.full(1, 7, np.uint16),
+    np.zeros(1, np.uint16),
+    (Material(),),
+    (),
+)
 
 
 def glb() -> bytes:
@@ -49,6 +65,9 @@ FILES: dict[str, bytes] = {
     "a.ply": ply("binary_little_endian"),
     "text.ply": ply("ascii"),
     "two_storeys.navmesh": (VECTORS / "two_storeys.navmesh").read_bytes(),
+    "a.semantic.txt": b'HM3D Semantic Annotations\n1,A0B1C2,"chair, red",0\r\n2,FFFFFF,"wall",1\n3,000000,"lamp",0\n',
+    "a.house": b"ASCII 1.1\nC 0 5 chair#x 7 chair 5 a b\nO 0 1 0 1 2 3\nO 7 -1 -1 1 2 3\nR 0 0\n",
+    "info_semantic.json": b'{"classes": [{"id": 2, "name": "chair"}], "objects": [{"id": 7, "class_id": 2}]}',
 }
 CONVERTED = {
     path.name: path.read_bytes() for path in sorted((VECTORS / "converted").glob("*.glb")) if path.stem != "plain-basis"
@@ -57,7 +76,12 @@ CONVERTED = {
 
 def read(path: Path) -> object:
     """What is made of a file, by the ending of its name."""
-    readers: dict[str, Callable[[Path], object]] = {".navmesh": NavMesh.read}
+    readers: dict[str, Callable[[Path], object]] = {
+        ".navmesh": NavMesh.read,
+        ".txt": lambda path: hm3d_table(read_text(path), path),
+        ".house": lambda path: house_table(read_text(path), path),
+        ".json": lambda path: replica.with_names(PLAIN, path),
+    }
     return readers.get(path.suffix, read_mesh)(path)
 
 

@@ -29,7 +29,10 @@ def add(
     name: Annotated[str, typer.Argument(help="First part of the keys of its scenes, such as hm3d.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that holds the scans.")],
     kind: Annotated[
-        str | None, typer.Option(help="Layout: hm3d, mp3d, gibson, replica or files. By default it is found out.")
+        str | None,
+        typer.Option(
+            help="Layout: hm3d, mp3d, gibson, replica, replicacad, scannetpp or files. By default it is found out."
+        ),
     ] = None,
     up: UpOption = None,
     json: Json = False,
@@ -224,7 +227,7 @@ def _opened(scan: str, up: str | None, scale: float, two_sided: bool) -> Scan:
     from worldgauge.worlds.scan.prepared import Reading
 
     path, way = Path(scan), _up(up)
-    if path.suffix.lower() in (".glb", ".gltf", ".ply"):
+    if path.suffix.lower() in (".glb", ".gltf", ".ply") or path.name.endswith(".scene_instance.json"):
         reading = Reading(way or ("z" if path.suffix.lower() == ".ply" else "y"), scale, two_sided)
         beside = path.with_suffix(".navmesh")
         return Scan.of_file(path, reading, beside if beside.is_file() else None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -83,3 +84,81 @@ def ours(points: NDArray[np.float64], up: Up) -> NDArray[np.float64]:
     """
     x, y, z = points.T
     return np.stack([-z, -x, y] if up == "y" else [y, -x, z], -1)
+
+
+def theirs(points: NDArray[np.float64], up: Up) -> NDArray[np.float64]:
+    """Points (N, 3) of our frame in that of a file; the inverse of `ours`."""
+    x, y, z = points.T
+    return np.stack([-y, z, -x] if up == "y" else [-y, x, z], -1)
+
+
+def named(mesh: Mesh, names: Mapping[int, str]) -> Mesh:
+    """A mesh whose things have the categories of a table.
+
+    Args:
+        mesh: The mesh, with numbers of things.
+        names: Category of each number; an empty one, and a number that is missing, is category 0.
+
+    Returns:
+        The mesh.
+    """
+    categories = {"void": 0}
+    table = np.zeros(65_536, np.uint16)
+    for number, name in sorted(names.items()):
+        words = " ".join(name.replace("_", " ").replace("-", " ").split())[:100]
+        table[number] = categories.setdefault(words, len(categories)) if words else 0
+    return replace(mesh, category=table[mesh.instance], categories=tuple(categories))
+
+
+def joined(
+    parts: Sequence[tuple[Mesh, NDArray[np.float64], int]], names: Sequence[str], notes: Sequence[str] = ()
+) -> Mesh:
+    """Several meshes as one.
+
+    Args:
+        parts: Each mesh, where its vertices lie (V, 3), and the number of the thing that it is; 0 for none. A mesh that
+            is there several times keeps one copy of its textures.
+        names: Category of each part; "" for none.
+        notes: What else is to be told.
+
+    Returns:
+        The mesh; the things within a part are not kept.
+    """
+    materials: list[Material] = []
+    pages: list[NDArray[np.uint8]] = []
+    missing: list[bool] = []
+    held: dict[int, int] = {}
+    told: list[str] = list(notes)
+    first, triangles, material = 0, [], []
+    coloured = any(mesh.colours is not None for mesh, _, _ in parts)
+    for mesh, _, _ in parts:
+        if id(mesh) not in held:
+            held[id(mesh)] = len(materials)
+            moved = [replace(one, page=one.page + len(pages)) if one.page >= 0 else one for one in mesh.materials]
+            materials += moved
+            pages += mesh.pages
+            missing += mesh.missing
+            told += mesh.notes
+        triangles.append(mesh.triangles.astype(np.int64) + first)
+        material.append(mesh.material + held[id(mesh)])
+        first += len(mesh.vertices)
+    counts = [len(mesh.triangles) for mesh, _, _ in parts]
+    instance = np.repeat(np.array([number for _, _, number in parts], np.uint16), counts)
+    whole = Mesh(
+        np.concatenate([points for _, points, _ in parts]),
+        np.concatenate(triangles).astype(np.int32),
+        np.concatenate([mesh.uv for mesh, _, _ in parts]),
+        np.concatenate([_colours(mesh) for mesh, _, _ in parts]) if coloured else None,
+        np.concatenate(material).astype(np.int32),
+        instance,
+        np.zeros(len(instance), np.uint16),
+        tuple(materials),
+        tuple(pages),
+        notes=tuple(dict.fromkeys(told)),
+        missing=tuple(missing),
+    )
+    return named(whole, {number: name for (_, _, number), name in zip(parts, names, strict=True) if number})
+
+
+def _colours(mesh: Mesh) -> NDArray[np.uint8]:
+    return np.full((len(mesh.vertices), 4), 255, np.uint8) if mesh.colours is None else mesh.colours

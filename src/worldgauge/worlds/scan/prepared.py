@@ -17,7 +17,7 @@ import numpy as np
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import atomic_folder, digest_of, digest_of_file, dumps, read_json_object, write_file
 from worldgauge.worlds.scan.mesh import Mesh, Up
-from worldgauge.worlds.scan.readers import read_mesh
+from worldgauge.worlds.scan.readers import files_beside, read_mesh
 from worldgauge.worlds.scan.readers.images import cap_px
 from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
 
@@ -94,7 +94,7 @@ def prepare(path: Path, reading: Reading) -> Prepared:
 
 
 def digest_of_scan(path: Path, reading: Reading) -> str:
-    """SHA-256 of a scan and of how it is read.
+    """SHA-256 of a scan, of the files that it names or that name its things, and of how it is read.
 
     Args:
         path: Its file.
@@ -106,7 +106,9 @@ def digest_of_scan(path: Path, reading: Reading) -> str:
     Raises:
         DataError: The file cannot be read.
     """
-    return digest_of(dumps([VERSION, digest_of_kept(path), reading.up, reading.scale, reading.two_sided, cap_px()]))
+    held, beside = digest_of_kept(path), [digest_of_kept(one) for one in files_beside(path)]
+    content = [held, *beside] if beside else held
+    return digest_of(dumps([VERSION, content, reading.up, reading.scale, reading.two_sided, cap_px()]))
 
 
 def digest_of_kept(path: Path) -> str:

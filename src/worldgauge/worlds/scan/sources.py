@@ -14,11 +14,12 @@ from worldgauge.core.errors import DataError, UnknownNameError, UsageError, Worl
 from worldgauge.core.io import check_name, digest_of, dumps, read_json_object, write_file
 from worldgauge.worlds.scan.mesh import Up
 
-KINDS = ("hm3d", "mp3d", "gibson", "replica", "files")
+KINDS = ("hm3d", "mp3d", "gibson", "replica", "replicacad", "scannetpp", "files")
 """Layouts of folders; "files" is any folder of GLB, glTF and PLY files."""
 EXAMPLE = "example"
 """Name of the source that is a part of the package."""
 _ENDINGS = (".glb", ".gltf", ".ply")
+_SCENE, _ALIGNED = ".scene_instance.json", "mesh_aligned_0.05.ply"
 _ID = r"[A-Za-z0-9]{11}"
 _MOST_SCENES = 20_000
 _DEEPEST = 4
@@ -27,6 +28,8 @@ _TERMS = {
     "mp3d": "the Matterport3D terms of use: https://kaldir.vc.in.tum.de/matterport/MP_TOS.pdf",
     "gibson": "the Gibson terms of use: https://storage.googleapis.com/gibson_material/Agreement%20GDS%2006-04-18.pdf",
     "replica": "the Replica licence: https://github.com/facebookresearch/Replica-Dataset/blob/main/LICENSE",
+    "replicacad": "CC BY 4.0: https://aihabitat.org/datasets/replica_cad/",
+    "scannetpp": "the ScanNet++ terms of use: https://kaldir.vc.in.tum.de/scannetpp/documentation",
 }
 
 
@@ -211,7 +214,7 @@ def _source(name: str, folder: Path, kind: str | None, up: Up | None) -> Source:
     if up is not None and up not in get_args(Up):
         raise UsageError(f"up is '{up}'; give y or z")
     kind = kind or _kind_of(folder)
-    return Source(name, folder.resolve(), kind, up or ("y" if kind == "files" else "z"))
+    return Source(name, folder.resolve(), kind, up or ("y" if kind in ("files", "replicacad") else "z"))
 
 
 def _kind_of(folder: Path) -> str:
@@ -225,6 +228,10 @@ def _kind_of(folder: Path) -> str:
             return "mp3d"
         if path.name == "mesh_semantic.ply" and path.parent.name == "habitat":
             return "replica"
+        if path.name.endswith(_SCENE):
+            return "replicacad"
+        if path.name == _ALIGNED:
+            return "scannetpp"
     for path, _ in _walked(folder):
         if path.suffix == ".glb" and path.with_suffix(".navmesh").is_file():
             return "gibson"
@@ -236,6 +243,16 @@ def _found(source: Source) -> Iterator[SceneFiles]:
         if source.kind == "replica":
             if path.name == "mesh_semantic.ply" and path.parent.name == "habitat":
                 yield _files(source, parts[:-2] or ("room",), path, path.with_suffix(".navmesh"))
+            continue
+        if source.kind == "replicacad":
+            if path.name.endswith(_SCENE):
+                stem = path.name.removesuffix(_SCENE)
+                yield _files(source, (stem,), path, source.folder / "navmeshes" / f"{stem}.navmesh")
+            continue
+        if source.kind == "scannetpp":
+            if path.name == _ALIGNED:
+                own = tuple(part for part in parts[:-1] if part not in ("data", "scans"))
+                yield _files(source, own or ("scan",), path, path.with_suffix(".navmesh"))
             continue
         if path.suffix not in _ENDINGS or ".semantic." in path.name or path.stem.endswith("_semantic"):
             continue

@@ -9,10 +9,10 @@ from worldgauge.worlds.scan.mesh import Mesh, Up
 
 
 def read_mesh(path: Path, *, up: Up = "y") -> Mesh:
-    """Read a scan by the ending of its name.
+    """Read a scan by the ending of its name, with the names of things that lie beside it.
 
     Args:
-        path: A .glb, .gltf or .ply file.
+        path: A .glb, .gltf, .ply or .scene_instance.json file.
         up: The axis that points up in it.
 
     Returns:
@@ -27,7 +27,47 @@ def read_mesh(path: Path, *, up: Up = "y") -> Mesh:
 
         return read_gltf(path, up=up)
     if path.suffix.lower() == ".ply":
+        from worldgauge.worlds.scan.readers import replica, scannetpp
         from worldgauge.worlds.scan.readers.ply import read_ply
 
-        return read_ply(path, up=up)
-    raise DataError(f"{path}: scans are .glb, .gltf or .ply files")
+        mesh = read_ply(path, up=up)
+        beside = _tables(path)
+        if len(beside) == 1:
+            return replica.with_names(mesh, *beside)
+        return scannetpp.with_names(mesh, *beside) if beside else mesh
+    if path.name.endswith(".scene_instance.json"):
+        from worldgauge.worlds.scan.readers.replicacad import read_scene_instance
+
+        return read_scene_instance(path)
+    raise DataError(f"{path}: scans are .glb, .gltf, .ply or .scene_instance.json files")
+
+
+def files_beside(path: Path) -> tuple[Path, ...]:
+    """Files that `read_mesh` reads besides the one that is named, in a fixed order.
+
+    Args:
+        path: A file of a scan.
+
+    Raises:
+        DataError: The file names another one that is not there.
+    """
+    if path.suffix.lower() == ".gltf":
+        from worldgauge.worlds.scan.readers.gltf import linked_files
+
+        return linked_files(path)
+    if path.name.endswith(".scene_instance.json"):
+        from worldgauge.worlds.scan.readers.replicacad import assets_of
+
+        return assets_of(path)
+    return _tables(path) if path.suffix.lower() == ".ply" else ()
+
+
+def _tables(path: Path) -> tuple[Path, ...]:
+    """Tables of names beside a PLY: one of Replica, two of ScanNet++."""
+    from worldgauge.worlds.scan.readers import replica, scannetpp
+
+    table = path.with_name(replica.TABLE)
+    if path.name == "mesh_semantic.ply" and table.is_file():
+        return (table,)
+    both = tuple(path.with_name(name) for name in scannetpp.TABLES)
+    return both if all(one.is_file() for one in both) else ()

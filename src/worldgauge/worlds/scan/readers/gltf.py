@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,23 @@ def read_gltf(path: Path, *, up: Up = "y") -> Mesh:
         raise DataError(f"{path}: {error}") from error
     except WorldError as error:
         raise WorldError(f"{path}: {error}") from error
+
+
+def linked_files(path: Path) -> tuple[Path, ...]:
+    """Files that a .gltf file names and that are there, in its order.
+
+    Raises:
+        DataError: The file is damaged or cannot be read.
+    """
+    try:
+        document = Document(path)
+    except Damaged as error:
+        raise DataError(f"{path}: {error}") from error
+    held = [one for kind in ("buffers", "images") for one in document.content.get(kind, []) if isinstance(one, dict)]
+    names = [one["uri"] for one in held if isinstance(one.get("uri"), str) and not one["uri"].startswith("data:")]
+    beside = [path.parent / unquote(name) for name in names if "\0" not in unquote(name)]
+    folder = path.parent.resolve()
+    return tuple(dict.fromkeys(one for one in beside if one.resolve().is_relative_to(folder) and one.is_file()))
 
 
 class _Drawn(NamedTuple):
