@@ -119,7 +119,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-QUICK = ("camera_at_16", "target")
+QUICK = ("session", "closedloop")
 """The one that is asked whenever tests run."""
 
 
