@@ -238,7 +238,7 @@ def test_commands_in_the_docs_exist(page: Path) -> None:
     """Every `worldgauge VERB --option` that the pages show is one the command line knows."""
     for line in re.findall(r"^\s{4}(worldgauge .*)$", page.read_text("utf-8"), re.MULTILINE):
         words = shlex.split(line.split("#")[0])
-        has_verbs = words[1] in ("collect", "minecraft", "study", "weights")
+        has_verbs = words[1] in ("collect", "data", "minecraft", "study", "weights")
         verb = words[1:3] if has_verbs else words[1:2]
         known = command(ROOT, *verb, "--help")
         assert known.returncode == 0, line
