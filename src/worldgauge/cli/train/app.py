@@ -170,18 +170,28 @@ def cache(
 
 
 @app.command(epilog="Example: worldgauge train inspect checkpoint")
-def inspect(folder: Annotated[Path, typer.Argument(help="Folder of a checkpoint.")], json: Json = False) -> None:
+def inspect(
+    folder: Annotated[Path, typer.Argument(help="Folder of a checkpoint.")],
+    page: Annotated[Path | None, typer.Option(help="Write its learning curve as a page, .html, with drawings.")] = None,
+    json: Json = False,
+) -> None:
     """Show what a checkpoint is: network, lineage, what it was trained on, validation. Needs no torch."""
-    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.output import print_json, written
     from worldgauge.terminal.tables import print_text
     from worldgauge.training.inspection import inspected, sentences_of
 
     found = inspected(folder)
+    if page is not None:
+        from worldgauge.tools.studies.learning import write_learning_curve
+
+        write_learning_curve(folder, page, f"worldgauge train inspect {folder} --page {page}")
     if json:
-        print_json(**found)
+        print_json(**found, **({} if page is None else {"page": str(page)}))
         return
     for line in sentences_of(found):
         print_text(line)
+    if page is not None:
+        written(page, json=False)
 
 
 def _recipe(name: str, sets: list[str] | None, stage: str = "", more: Mapping[str, Any] | None = None) -> Recipe:
