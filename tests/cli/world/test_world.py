@@ -29,13 +29,18 @@ def test_register_look_and_forget(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "mine: 1 scenes in the layout 'files', y up, 0 with a published floor" in done.stdout
     assert "mine/flat" in command(folder, "world", "list").stdout
-    done = command(folder, "world", "check", "mine/flat", "--sheet", "sheet.png", "--plan", "plan.png", "--json")
+    pictures = ("--sheet", "sheet.png", "--plan", "plan.png", "--out", "page.html")
+    done = command(folder, "world", "check", "mine/flat", *pictures, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["ok"]
     assert found["facts"]["size_m"] == [4.2, 3.2, 2.7]
     assert png_size(folder / "sheet.png") == (1200, 900)
     assert png_size(folder / "plan.png")[0] == 800
+    page = (folder / "page.html").read_text()
+    assert page.count('src="data:image/png;base64,') == page.count("<img") == 4
+    assert "This scan can be used." in page
+    assert "<td>4.2, 3.2, 2.7</td>" in page
     assert "MB deleted" in command(folder, "world", "forget").stdout
     assert command(folder, "world", "remove", "mine").returncode == 0
     assert "mine/flat" not in command(folder, "world", "list").stdout

@@ -101,6 +101,7 @@ def check(
     two_sided: TwoSided = False,
     sheet: Annotated[Path | None, typer.Option(help="Write views of it as a PNG.")] = None,
     plan: Annotated[Path | None, typer.Option(help="Write its floor from above as a PNG.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write all of it as a page, with plan, views and panoramas.")] = None,
     json: Json = False,
 ) -> None:
     """Look a scan over: what it is, its size, which way is up, what is missing, where one can walk."""
@@ -118,12 +119,17 @@ def check(
         write_png(sheet, contact_sheet(world, np.random.default_rng(0)))
     if plan and walkable:
         write_png(plan, plan_picture(world, 800))
+    lines = [line for name, value in found.facts.items() for line in _lines(name, value)]
+    if out:
+        from worldgauge.worlds.scan.checking_page import write_page
+
+        rows = [(label, value) for label, _, value in (line.partition(": ") for line in lines)]
+        write_page(out, world, found, rows)
     if json:
         _object(scan=scan, facts=found.facts, problems=found.problems, hints=found.hints, ok=found.ok)
     else:
-        for name, value in found.facts.items():
-            for line in _lines(name, value):
-                print(line)
+        for line in lines:
+            print(line)
         for hint in found.hints:
             print(f"note: {hint}")
         for problem in found.problems:

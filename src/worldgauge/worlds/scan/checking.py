@@ -170,9 +170,9 @@ def _check_size(found: Findings, size: FloatArray) -> None:
 def _check_floor(found: Findings, fields: Heightfield, corners: NDArray[np.float32], up: Up) -> None:
     found.facts |= {
         "floor_m2": round(fields.area_m2, 1),
-        "storeys_m": [round(one, 2) for one in fields.storeys],
+        "storeys_m": [round(one, 2) + 0.0 for one in fields.storeys],
         "islands": [
-            {"m2": round(one.area_m2, 1), "height_m": round(one.height_m, 2), "indoor": one.is_indoor}
+            {"m2": round(one.area_m2, 1), "height_m": round(one.height_m, 2) + 0.0, "indoor": one.is_indoor}
             for one in fields.islands
         ],
     }
