@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import statistics
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from suites.closedloop.closedloop_data import write_json
 from support.scan_tree import BED, CHAIR, HM3D_KEY, MP3D_KEY, make_hm3d, make_mp3d, vectors
-from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.errors import DataError, WorldgaugeError
 from worldgauge.core.geometry import Panorama
 from worldgauge.core.image import png
 from worldgauge.engine.run import run
@@ -24,7 +25,9 @@ from worldgauge.suites.closedloop.format.load import load
 from worldgauge.suites.closedloop.format.scenes import published_world
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task_index import open_task, tasks
+from worldgauge.tools.goal_pictures import LEAST_DB, compare_goals
 from worldgauge.worlds.scan import Scan, sources
+from worldgauge.worlds.scan.prepared import Reading
 from worldgauge.worlds.walking.stance import Stance
 
 SMALL = {"view_px": 48, "panorama_px": 128}
@@ -224,3 +227,14 @@ def test_sliding_is_the_rule_of_published_episodes_and_can_be_turned_off(data: P
     for given, slides in ((None, True), ("on", True), ("off", False)):
         settings = Settings.of({**SMALL, **({"sliding": given} if given else {})})
         assert open_task(task, settings).make_env().ground.sliding == slides
+
+
+def test_goal_pictures_tell_the_right_scan_from_one_that_lies_on_its_side(data: Path) -> None:
+    key = f"hm3d/{HM3D_KEY}"
+    right = compare_goals(Scan(key), key, data)
+    assert [one.id for one in right] == ["0", "1", "2", "3"]
+    assert min(one.psnr_db for one in right) > 60
+    turned = Scan.of_file(sources.scene(key).geometry, Reading("y"))
+    assert statistics.median(one.psnr_db for one in compare_goals(turned, key, data)) < LEAST_DB
+    with pytest.raises(DataError, match="holds no goal picture of the scene 'mp3d/none'"):
+        compare_goals(turned, "mp3d/none", data)

@@ -14,6 +14,7 @@ from worldgauge.terminal.options import FAILED, Json
 if TYPE_CHECKING:
     from worldgauge.core.episode import WorldFacts
     from worldgauge.worlds.scan import Scan
+    from worldgauge.worlds.scan.checking import Findings
 
 app = typer.Typer(
     help="Register scans of real rooms, look them over, and export embedded worlds.", no_args_is_help=True
@@ -102,6 +103,9 @@ def check(
     sheet: Annotated[Path | None, typer.Option(help="Write views of it as a PNG.")] = None,
     plan: Annotated[Path | None, typer.Option(help="Write its floor from above as a PNG.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write all of it as a page, with plan, views and panoramas.")] = None,
+    goals: Annotated[
+        Path | None, typer.Option(help="Published episodes: compare their goal pictures with our panoramas there.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Look a scan over: what it is, its size, which way is up, what is missing, where one can walk."""
@@ -113,6 +117,8 @@ def check(
     world = _opened(scan, up, scale, two_sided)
     found = look_over(world)
     walkable = bool(found.facts.get("storeys_m"))
+    if goals:
+        _compare_goals(found, world, scan, goals)
     if (sheet or plan) and not walkable:
         found.problems.append("no pictures were made: they are taken from its floor")
     if sheet and walkable:
@@ -239,6 +245,21 @@ def _opened(scan: str, up: str | None, scale: float, two_sided: bool) -> Scan:
         return Scan.of_file(path, reading, beside if beside.is_file() else None)
     found = sources.scene(scan)
     return Scan.of_file(found.geometry, Reading(way or found.up, scale, two_sided), found.navmesh)
+
+
+def _compare_goals(found: Findings, world: Scan, key: str, folder: Path) -> None:
+    from statistics import median
+
+    from worldgauge.tools.goal_pictures import LEAST_DB, compare_goals
+
+    compared = compare_goals(world, key, folder)
+    middle = median(one.psnr_db for one in compared)
+    worst = min(compared, key=lambda one: one.psnr_db)
+    found.facts |= {"goal_pictures": len(compared), "goal_pictures_db": round(middle, 1)}
+    if middle < LEAST_DB:
+        found.problems.append(
+            f"goal pictures differ by a median of {middle:.1f} dB (worst {worst.id}): another scan, axis or flip"
+        )
 
 
 def _up(given: str | None) -> Any:

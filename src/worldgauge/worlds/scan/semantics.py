@@ -269,9 +269,10 @@ def _words(name: str) -> str:
 
 
 def _whole(text: str, path: Path, line: int, low: int = 0) -> int:
-    if not re.fullmatch(r"-?\d{1,9}", text.strip()) or not low <= int(text) <= _MOST_THINGS:
+    digits = text.strip()  # of more kinds of blanks than int() knows
+    if not re.fullmatch(r"-?[0-9]{1,9}", digits) or not low <= int(digits) <= _MOST_THINGS:
         raise DataError(f"{path}: line {line} has {text[:30]!r} where a number from {low} to {_MOST_THINGS} must be")
-    return int(text)
+    return int(digits)
 
 
 def _tuple(point: FloatArray) -> tuple[float, float, float]:
