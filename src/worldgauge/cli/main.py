@@ -14,6 +14,7 @@ from worldgauge.cli import suite_commands
 from worldgauge.cli.check import check
 from worldgauge.cli.collect import collect_app
 from worldgauge.cli.data import app as data_app
+from worldgauge.cli.data import export_data
 from worldgauge.cli.demo import demo
 from worldgauge.cli.doctor import doctor
 from worldgauge.cli.minecraft import minecraft_app
@@ -58,6 +59,9 @@ COMMANDS = (
     Command(verify, "Publish", "worldgauge verify bundles/mind-my-model.zip --data data"),
     Command(board, "Publish", "worldgauge board bundles --out site"),
     Command(export, "Publish", "worldgauge export runs/mind --out results"),
+    Command(
+        export_data, "Publish", "worldgauge export-data --data data --from loopnav --out walks", name="export-data"
+    ),
     Command(replay, "Tools", "worldgauge replay runs/closedloop/oracle navigation/goal-0000 --out replay.mp4"),
     Command(validate_metric, "Tools", "worldgauge validate-metric all --out metrics.html", name="validate-metric"),
     Command(doctor, "Tools", "worldgauge doctor"),

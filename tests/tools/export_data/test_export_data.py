@@ -1,0 +1,185 @@
+"""Walks as LeRobot data and as shards: what was written is read back, by our reader and by the documented layout."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from worldgauge.core.actions import Actions, ActionSpace, Axis, Motion
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError
+from worldgauge.core.geometry import Camera
+from worldgauge.core.video import Clip
+from worldgauge.tools.export_data import export_data, read_lerobot, write_lerobot, write_webdataset
+from worldgauge.training.clip import DamagedClip, TrainingClip
+
+SPACE = ActionSpace("toy", (Axis("W", "button", Motion(forward=0.2)), Axis("yaw", "angle", Motion(yaw=1.0))), fps=20.0)
+
+
+def walk(name: str, frames: int, text: str | None = None, size: tuple[int, int] = (48, 32)) -> TrainingClip:
+    rng = np.random.default_rng(frames)
+    base = rng.integers(0, 256, (4, 6, 3), dtype=np.uint8)
+    picture = np.kron(base, np.ones((size[1] // 4, size[0] // 6, 1), np.uint8))
+    shown = np.stack([np.roll(picture, 2 * k, 1) for k in range(frames)])
+    poses = np.tile(np.eye(4), (frames, 1, 1))
+    poses[:, :3, 3] = rng.normal(size=(frames, 3))
+    camera = Camera(*size, 40.0, 41.0, size[0] / 2, size[1] / 2)
+    actions = Actions(SPACE, rng.random((frames - 1, 2), np.float32))
+    return TrainingClip(name, "toy", "train", "f", Clip.from_array(shown, 20.0), actions, poses, camera, text)
+
+
+WALKS = [walk("a", 12, "a red house"), walk("b", 7), walk("c", 9, "a red house")]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("lerobot") / "set"
+    assert write_lerobot(iter(WALKS), out) == 3
+    return out
+
+
+def test_walks_come_back_from_lerobot(written: Path) -> None:
+    back = list(read_lerobot(written, "train"))
+    assert len(back) == 3
+    for one, was in zip(back, WALKS, strict=True):
+        assert isinstance(one, TrainingClip)
+        assert np.allclose(one.poses, was.poses, atol=1e-6)
+        assert np.array_equal(one.actions.values, was.actions.values)
+        assert one.actions.space == was.actions.space
+        assert one.camera == was.camera
+        assert one.text == (was.text or "walk")
+        shown, meant = one.frames.to_array().astype(float), was.frames.to_array().astype(float)
+        assert np.abs(shown - meant).mean() < 12  # lossy, but the same frames:
+        assert all(np.abs(shown - shown[k]).mean((1, 2, 3)).argmin() == k for k in range(len(shown)))
+
+
+def test_the_tables_are_as_the_layout_says(written: Path) -> None:
+    info = json.loads((written / "meta/info.json").read_text())
+    assert (info["codebase_version"], info["fps"], info["total_episodes"], info["total_frames"]) == ("v3.0", 20, 3, 28)
+    rows = pd.read_parquet(written / info["data_path"].format(chunk_index=0, file_index=0))
+    assert list(rows["index"]) == list(range(28))
+    assert list(rows["frame_index"]) == [*range(12), *range(7), *range(9)]
+    assert np.allclose(rows["timestamp"], rows["frame_index"] / 20)
+    for name, feature in info["features"].items():
+        if feature["dtype"] != "video":
+            value = rows[name].iloc[0]
+            assert np.size(value) == feature["shape"][0], name
+            assert feature["names"] is None or len(feature["names"]) == feature["shape"][0]
+    episodes = pd.read_parquet(written / "meta/episodes/chunk-000/file-000.parquet")
+    assert list(episodes["dataset_to_index"] - episodes["dataset_from_index"]) == list(episodes["length"]) == [12, 7, 9]
+    for row in episodes.to_dict("records"):
+        key = "observation.images.view"
+        path = info["video_path"].format(
+            video_key=key,
+            chunk_index=row[f"videos/{key}/chunk_index"],
+            file_index=row[f"videos/{key}/file_index"],
+        )
+        assert len(Clip.open(written / path)) == row["length"]
+        assert row[f"videos/{key}/to_timestamp"] == pytest.approx(row["length"] / 20)
+    tasks = pd.read_parquet(written / "meta/tasks.parquet")
+    assert dict(tasks["task_index"]) == {"a red house": 0, "walk": 1}
+    assert list(rows["task_index"]) == [0] * 12 + [1] * 7 + [0] * 9
+
+
+def test_statistics_are_those_of_the_rows(written: Path) -> None:
+    told = json.loads((written / "meta/stats.json").read_text())
+    rows = pd.read_parquet(written / "data/chunk-000/file-000.parquet")
+    state = np.stack(rows["observation.state"].to_list()).astype(float)
+    assert np.allclose(told["observation.state"]["mean"], state.mean(0))
+    assert np.allclose(told["observation.state"]["std"], state.std(0))
+    assert np.shape(told["observation.images.view"]["mean"]) == (3, 1, 1)
+    assert 0 <= np.min(told["observation.images.view"]["min"]) <= np.max(told["observation.images.view"]["max"]) <= 1
+
+
+def test_walks_that_do_not_go_together_are_refused_and_leave_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="frame size"):
+        write_lerobot([WALKS[0], walk("d", 5, size=(24, 16))], tmp_path / "x")
+    odd = replace(WALKS[0], frames=Clip.from_array(WALKS[0].frames.to_array(), 12.5))
+    with pytest.raises(DataError, match="whole numbers"):
+        write_lerobot([odd], tmp_path / "x")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda info: info.update(codebase_version="v2.1"), "known is v3.0"),
+        (lambda info: info["features"].pop("observation.state"), "no feature 'observation.state'"),
+        (lambda info: info["features"]["observation.intrinsics"].update(shape=[3]), "of 4 numbers"),
+        (lambda info: info["worldgauge"].update(axes=[1]), "no usable names"),
+    ],
+)
+def test_another_data_set_is_one_line(written: Path, tmp_path: Path, change, words: str) -> None:
+    import shutil
+
+    shutil.copytree(written, tmp_path / "set")
+    path = tmp_path / "set/meta/info.json"
+    info = json.loads(path.read_text())
+    change(info)
+    path.write_text(json.dumps(info))
+    with pytest.raises(DataError, match=words):
+        list(read_lerobot(tmp_path / "set"))
+
+
+def test_a_cut_video_is_a_damaged_walk(written: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(written, tmp_path / "set")
+    video = sorted((tmp_path / "set/videos").rglob("*.mp4"))[1]
+    video.write_bytes(video.read_bytes()[:200])
+    kinds = [isinstance(one, DamagedClip) for one in read_lerobot(tmp_path / "set")]
+    assert kinds == [False, True, False]
+
+
+def test_shards_hold_each_walk_side_by_side(tmp_path: Path) -> None:
+    assert write_webdataset(iter(WALKS), tmp_path / "shards", shard_bytes=5_000) == 3
+    shards = sorted((tmp_path / "shards").iterdir())
+    assert len(shards) > 1
+    names: list[str] = []
+    for shard in shards:
+        with tarfile.open(shard) as tar:
+            names += [one.name for one in tar]
+    keys = [name.split(".", 1)[0] for name in names]
+    assert keys == sorted(keys)
+    assert [name.split(".", 1)[1] for name in names[:4]] == ["mp4", "json", "actions.npy", "poses.npy"]
+    with tarfile.open(shards[0]) as tar:
+        facts = json.loads(tar.extractfile("000000.json").read())
+        poses = np.load(io.BytesIO(tar.extractfile("000000.poses.npy").read()), allow_pickle=False)
+        actions = np.load(io.BytesIO(tar.extractfile("000000.actions.npy").read()), allow_pickle=False)
+        (tmp_path / "walk.mp4").write_bytes(tar.extractfile("000000.mp4").read())
+    assert (facts["id"], facts["fps"], facts["actions"]) == ("toy/a", 20.0, ["W", "yaw"])
+    assert np.array_equal(poses, WALKS[0].poses)
+    assert np.array_equal(actions, WALKS[0].actions.values)
+    assert len(Clip.open(tmp_path / "walk.mp4")) == 12
+
+
+def test_the_same_walks_give_the_same_shards(tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        write_webdataset(iter(WALKS), tmp_path / name)
+    assert (tmp_path / "x/shard-000000.tar").read_bytes() == (tmp_path / "y/shard-000000.tar").read_bytes()
+
+
+def test_a_data_set_goes_out_and_from_there_into_shards(walks: Path, tmp_path: Path) -> None:
+    made = export_data(walks, tmp_path / "lerobot", source="loopnav")
+    assert made.clips > 0
+    assert not made.damaged
+    again = export_data(tmp_path / "lerobot", tmp_path / "shards", source="lerobot", to="webdataset")
+    assert again.clips == made.clips
+
+
+def test_what_cannot_be_written_is_one_line(walks: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'lerobot'"):
+        export_data(walks, tmp_path / "x", source="loopnav", to="lerobt")
+    with pytest.raises(UnknownNameError, match="training source"):
+        export_data(walks, tmp_path / "x", source="lopnav")
+    with pytest.raises(UsageError, match="exists already"):
+        export_data(walks, tmp_path, source="loopnav")
+    with pytest.raises(DataError, match="no walk of split 'val'"):
+        export_data(walks, tmp_path / "x", source="loopnav", split="val")
+    assert not (tmp_path / "x").exists()
