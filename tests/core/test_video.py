@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import av
@@ -12,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.films import HEIGHT, KINDS, WIDTH, N, scene, write, write_all
-from worldgauge.core.errors import ShapeError
+from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.image import png
-from worldgauge.core.video import Clip, Writer, problems, resize
+from worldgauge.core.video import AHEAD, Clip, Writer, problems, resize, side_by_side
 
 
 def psnr(a: np.ndarray, b: np.ndarray) -> float:
@@ -229,3 +230,39 @@ def test_pictures_and_levels_survive_as_png() -> None:
     for wrong in (picture[..., 0], picture.astype(np.float32), picture[..., :2], picture[:0], levels[..., None]):
         with pytest.raises(ShapeError, match=r"a picture needs \(H, W, 3\) uint8"):
             png(wrong)
+
+
+def test_clips_side_by_side_are_read_ahead_in_threads_of_their_own(files: dict[str, Path]) -> None:
+    clips = [Clip.open(files[kind]) for kind in ("mjpg", "lossless")]
+    smaller = clips[0].resized(16, 12)
+    pairs = list(side_by_side(smaller, clips[1]))
+    assert len(pairs) == N
+    for got, want in zip(pairs, zip(smaller, clips[1], strict=True), strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(got, want, strict=True))
+    assert list(side_by_side(clips[0][:0], clips[1][:0])) == []
+    with pytest.raises(ShapeError, match="clips of 3, 2 frames"):
+        next(side_by_side(clips[0][:3], clips[1][:2]))
+
+
+def test_no_more_is_read_ahead_than_said_and_no_thread_is_left() -> None:
+    asked: list[tuple[int, int]] = []
+
+    def render(index: int) -> np.ndarray:
+        asked.append((index, threading.get_ident()))
+        if index == 9:
+            raise DataError("frame 9 is gone")
+        return np.full((2, 2, 3), index, np.uint8)
+
+    before = threading.active_count()
+    clip = Clip.rendered(render, 12, 20, (2, 2))
+    pairs = side_by_side(clip, Clip.from_array(np.zeros((12, 2, 2, 3), np.uint8), 20))
+    next(pairs)
+    pairs.close()
+    assert threading.active_count() == before
+    assert max(index for index, _ in asked) <= AHEAD
+    assert threading.get_ident() not in {thread for _, thread in asked}
+    seen = []
+    with pytest.raises(DataError, match="frame 9 is gone"):
+        seen.extend(int(one[0, 0, 0]) for one, _ in side_by_side(clip, clip))
+    assert seen == list(range(9))
+    assert threading.active_count() == before

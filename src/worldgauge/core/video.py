@@ -8,7 +8,10 @@ problems("walk.avi")  # decodes all of it and reports what the decoder complains
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +26,7 @@ from worldgauge.core.image import Image, locked, png
 if TYPE_CHECKING:
     import av.container
 
-__all__ = ["Clip", "Image", "Kind", "Writer", "header_frames", "png", "problems", "resize"]
+__all__ = ["Clip", "Image", "Kind", "Writer", "header_frames", "png", "problems", "resize", "side_by_side"]
 
 Kind = Literal["mjpg", "lossless", "viewable", "archive"]
 
@@ -187,6 +190,44 @@ class Clip:
         clip = Clip(self._source, frames, self.fps, size)
         clip._part_shown = shown
         return clip
+
+
+AHEAD = 4
+"""Frames of a clip that `side_by_side` holds ready."""
+
+
+def side_by_side(*clips: Clip) -> Iterator[tuple[Image, ...]]:
+    """Frame by frame of several clips, each read by a thread of its own, `AHEAD` frames ahead.
+
+    Decoding and resizing leave Python's lock alone, so they go on while the frames before are compared.
+
+    Args:
+        clips: Clips of equal length.
+
+    Yields:
+        One frame of each.
+
+    Raises:
+        ShapeError: The lengths differ.
+        DataError: A frame cannot be decoded; raised in its place.
+    """
+    if len({len(clip) for clip in clips}) > 1:
+        lengths = ", ".join(str(len(clip)) for clip in clips)
+        raise ShapeError(f"clips of {lengths} frames cannot be compared frame by frame")
+    with ExitStack() as stack:
+        lanes: list[tuple[deque[Future[Image]], ThreadPoolExecutor, Iterator[Image]]] = []
+        for clip in clips:
+            frames = iter(clip)
+            thread = ThreadPoolExecutor(1)
+            stack.callback(thread.shutdown, cancel_futures=True)
+            lanes.append((deque(thread.submit(next, frames) for _ in range(min(AHEAD, len(clip)))), thread, frames))
+        for left in range(min(map(len, clips), default=0), 0, -1):
+            found = []
+            for waiting, thread, frames in lanes:
+                found.append(waiting.popleft().result())
+                if left > AHEAD:
+                    waiting.append(thread.submit(next, frames))
+            yield tuple(found)
 
 
 def resize(frame: Image, width: int, height: int) -> Image:

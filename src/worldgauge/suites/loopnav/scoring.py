@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from worldgauge.core.episode import Episode
 from worldgauge.core.image import Image
-from worldgauge.core.video import Clip
+from worldgauge.core.video import Clip, side_by_side
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
 from worldgauge.engine.suite.drift import ColourMeter
 from worldgauge.engine.suite.returned import returned_scores
@@ -81,7 +81,7 @@ def _pixel_scores(
     """SSIM, PSNR, MSE and detail of every frame at the rollout's own size, SSIM at the common one; its sharpness."""
     series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in _PIXEL}
     fitted, colours = truth.resized(rollout.width, rollout.height), ColourMeter()
-    for index, (want, got) in enumerate(zip(fitted, rollout, strict=True)):
+    for index, (want, got) in enumerate(side_by_side(fitted, rollout)):
         for name, function in _PIXEL.items():
             series[name].append((index, function(got, want)))
         colours.see(index, got, want)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from worldgauge.core.errors import NotApplicableError
-from worldgauge.core.video import Clip, header_frames, resize
+from worldgauge.core.video import Clip, header_frames, resize, side_by_side
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
 from worldgauge.engine.suite.drift import ColourMeter
 from worldgauge.engine.suite.returned import returned_scores
@@ -168,7 +168,7 @@ def _frame_scores(
     series: dict[str, list[tuple[int, float | None]]] = {field: [] for field in (*PIXEL, DETAIL)}
     learned = LearnedScores(record, settings, prefix)
     ours, real, colours = MotionMeter(), MotionMeter(), ColourMeter()
-    for index, (got, want) in enumerate(zip(rollout[:count], truth[:count], strict=True)):
+    for index, (got, want) in enumerate(side_by_side(rollout[:count], truth[:count])):
         x, y = prepared(got), prepared(want)
         error = pair_error(x, y)
         for field in PIXEL:
