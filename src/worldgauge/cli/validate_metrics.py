@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from worldgauge.cli.show import Study
     from worldgauge.terminal.output import Form
 
-STUDIES = ("all", "sgcs", "rules")
+STUDIES = ("all", "sgcs", "rules", "people")
 
 
 class Segmenter(StrEnum):
@@ -31,12 +31,16 @@ def validate_metric(
         str,
         typer.Argument(
             metavar="STUDY",
-            help="all: the metrics of frames. sgcs: SGCS against its paper. rules: the rule-based critic.",
+            help="all: the metrics of frames. sgcs: SGCS against its paper. rules: the rule-based critic. people: "
+            "metrics against verdicts of people.",
         ),
     ],
     data: Annotated[
         Path | None,
-        typer.Option(help="Data set of walks or builds to test on. By default drawn scenes, and builds of our own."),
+        typer.Option(
+            help="Data set of walks or builds to test on, by default drawn scenes and our own builds. people: "
+            "WorldReward-Bench, or runs with votes."
+        ),
     ] = None,
     scenes: Annotated[int, typer.Option(help="all, sgcs: number of drawn scenes.")] = 40,
     segmenter: Annotated[Segmenter, typer.Option(help="sgcs: how objects are found.")] = Segmenter.exact,
@@ -65,7 +69,9 @@ def validate_metric(
         _all(data, scenes, seed, metrics, network or [], out, form)
         return
     found: Study
-    if metric == "sgcs":
+    if metric == "people":
+        found = _people(data)
+    elif metric == "sgcs":
         from worldgauge.tools.validate_metrics import published_figure as consistency
 
         found = consistency.run_published_study(data, scenes=scenes, segmenter=segmenter.value, seed=seed)
@@ -75,6 +81,18 @@ def validate_metric(
         found = critic.study(data, structures=structures)
     if not show.studied(found, form):
         raise typer.Exit(FAILED)
+
+
+def _people(data: Path | None) -> Study:
+    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.tools.validate_metrics.people import people_study
+
+    if data is None:
+        raise UsageError(
+            "people: give --data, a folder with verdicts of people (bench.jsonl, or votes of worldgauge view)"
+        )
+    with ProgressBar() as bar:
+        return people_study(data, lambda done, of: bar.show("pairs", done, of))
 
 
 def _all(

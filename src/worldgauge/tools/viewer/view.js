@@ -172,6 +172,7 @@
     state.order = order;
     $("shown").textContent = order.length === tasks.length ? `${tasks.length} tasks` : `${order.length} of ${tasks.length} tasks`;
     drawHead();
+    $("grid").style.setProperty("--rows", `${order.length * ROW}px`);
     $("space").style.height = `${order.length * ROW}px`;
     drawRows();
   };
