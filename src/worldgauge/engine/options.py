@@ -203,6 +203,8 @@ def rule_of(one: Field[Any], hint: Any) -> str:
         return "true or false"
     if kind == tuple[int, int]:
         return f"width and height in pixels{_range(facts)}"
+    if kind == int | str:
+        return f"a whole number{_range(facts)}, or names"
     if _is_list(kind):
         return f"different {_ITEM_NAMES[get_args(kind)[0]]}s{_range(facts)}"
     if kind in _ITEM_NAMES:
@@ -232,6 +234,8 @@ def parse(hint: Any, text: str, flag: str) -> Any:
         return int(width), int(height)
     if _is_list(kind):
         return tuple(_item(get_args(kind)[0], part, flag) for part in text.split(","))
+    if kind == int | str and text.lstrip("-").isdecimal():
+        return int(text)
     return text
 
 
@@ -247,9 +251,9 @@ def typed(value: Any) -> str:
 
 
 def is_typed_as_text(hint: Any) -> bool:
-    """Whether the command line takes the option as text for `parse`, which is so for sizes and lists."""
+    """Whether the command line takes the option as text for `parse`: sizes, lists, and numbers or names."""
     kind = _core(hint)
-    return kind == tuple[int, int] or _is_list(kind)
+    return kind in (tuple[int, int], int | str) or _is_list(kind)
 
 
 def core_type(hint: Any) -> type:
@@ -316,6 +320,8 @@ def _fits(value: Any, hint: Any, facts: OptionFacts) -> bool:
         return good and all(_item_fits(one, inner, words, facts) for one in value)
     if kind == tuple[int, int]:
         return isinstance(value, tuple) and len(value) == 2 and all(_item_fits(one, int, (), facts) for one in value)
+    if kind == int | str:
+        return bool(value) if isinstance(value, str) else _item_fits(value, int, (), facts)
     return _item_fits(value, kind, words, facts)
 
 

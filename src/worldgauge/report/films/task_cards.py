@@ -14,6 +14,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.video import Clip
 from worldgauge.engine.store import record_entry
@@ -261,7 +262,7 @@ def gather_footage(
         log.warning("%s: no truth (%s)", name, error)
         problem = str(error)
     clips: dict[str, Clip] = {}
-    notes = []
+    notes = list(_terms(None if task is None else suite.world_of(task)))
     replays = suite.shows_films
     if not replays and shown is not None and len(shown.truth):
         clips[(TRUTH if len(shown.truth) > 1 else START).label] = shown.truth
@@ -415,6 +416,18 @@ def _make_card(
         shown.caption,
         drawn.replays,
     )
+
+
+def _terms(world: WorldFacts | None) -> Iterator[str]:
+    """Under whose terms the frames of a scan are shown."""
+    if world is None or world.name != "scan":
+        return
+    from worldgauge.worlds.scan import sources
+
+    key = str(world.params.get("scene", ""))
+    source = sources.sources().get(key.partition("/")[0])
+    if source is not None and source.terms:
+        yield f"Frames are of the scan {key}, which is used under {source.terms}."
 
 
 def _tile_style(label: str, styles: Mapping[str, SeriesStyle]) -> SeriesStyle:

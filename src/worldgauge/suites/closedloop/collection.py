@@ -7,8 +7,9 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,14 @@ from worldgauge.suites.closedloop.sampling.parts import (
     samplers,
     write_part,
 )
+from worldgauge.suites.closedloop.sampling.scans import scan_samplers
 from worldgauge.suites.closedloop.task import task_names
 
 # What the suite's agents and models are trained on is collected, too: importing registers it.
 from worldgauge.suites.closedloop.training_data.coverage import collection as _coverage  # noqa: F401
 from worldgauge.suites.closedloop.training_data.demonstrations import collection as _demonstrations  # noqa: F401
 from worldgauge.worlds.indoor.splits import SPLITS
+from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M
 
 PANORAMA = (1024, 576)
@@ -46,7 +49,10 @@ PANORAMA = (1024, 576)
 class EpisodeOptions:
     """What a collection of closed-loop episodes holds, beside the options of each task (`EpisodeSampler.Options`)."""
 
-    scenes: int = option(60, "Number of homes. Episodes are spread evenly over them.", low=1, high=1000)
+    world: str | None = option(None, f"{WORLD_HELP} Navigation is collected there.", choices=("scan",))
+    scenes: int | str = option(
+        60, f"Number of homes. Episodes are spread evenly over them. {SCENES_HELP}", low=1, high=1000
+    )
     split: str = option(
         "test", 'Which homes: those of "train", "val" or "test". No home is in two of them.', choices=SPLITS
     )
@@ -75,12 +81,30 @@ class EpisodeCollection(Collection):
     settings_first = True
     options: EpisodeOptions
 
+    def settings(self) -> dict[str, Any]:
+        """The options; the world is named only where it is no home, and then with the keys of its scenes."""
+        given = super().settings()
+        if self.options.world is None:
+            del given["world"]
+            return given
+        elsewhere = {one.kind: 0 for one in samplers() if one not in scan_samplers()}
+        return {**given, **elsewhere, "scenes": ",".join(self._scenes), **told_of(self._scenes, ground=True)}
+
+    def warnings(self) -> Sequence[str]:
+        """Say what is not collected in scans."""
+        if self.options.world is None:
+            return super().warnings()
+        given = super().settings()
+        left = [one.kind for one in samplers() if one not in scan_samplers() and given[one.kind]]
+        return [*super().warnings(), f"not collected in scans, but in homes: {', '.join(left)}"] if left else []
+
     def check_options(self) -> None:
         """Check that at least one task is to be collected.
 
         Raises:
             UsageError: When all counts are 0.
         """
+        scan_scenes(self.options.world, self.options.scenes, self.options.split)
         if not any(self.settings()[name] for name in _TASKS):
             raise UsageError(f"{' and '.join(_TASKS)} are all 0: give a number for at least one of them")
 
@@ -141,6 +165,10 @@ class EpisodeCollection(Collection):
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
         """Counts by task next to the published ones."""
         return checking.check(root, decode=decode).report()
+
+    @cached_property
+    def _scenes(self) -> tuple[str, ...]:
+        return scan_scenes(self.options.world, self.options.scenes, self.options.split)
 
     def _share_of(self, item: Item) -> Share:
         return next(share for share in all_shares(self.settings()) if share.scene == item.id)

@@ -34,6 +34,7 @@ from worldgauge.suites.mind.walks.mirror import Perspective
 from worldgauge.suites.mind.walks.mirror_starts import find_mirror_start
 from worldgauge.suites.mind.walks.plan import COUNTS, PlannedClip, planned_clips
 from worldgauge.worlds import open_world
+from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import FAMILIES
 from worldgauge.worlds.walking.floor import Walkable
 
@@ -49,6 +50,8 @@ class MindOptions:
     perspectives: tuple[str, ...] = option(
         PERSPECTIVES, "Perspectives: through the walker's eyes, over its shoulder.", choices=PERSPECTIVES
     )
+    world: str | None = option(None, f"{WORLD_HELP} They are seen in first person.", choices=("scan",))
+    scenes: str | None = option(None, SCENES_HELP)
     train: int = option(50, "Training clips for each perspective.", low=0, high=_MAX_COUNT)
     mem: int = option(50, "Clips of the memory test for each perspective.", low=0, high=_MAX_COUNT)
     action_space: int = option(25, "Clips in five action spaces for each perspective.", low=0, high=_MAX_COUNT)
@@ -74,17 +77,25 @@ class MindCollection(Collection):
     options: MindOptions
 
     def check_options(self) -> None:
-        """Check that something is to be collected.
+        """Check that something is to be collected, and in scans the scenes.
 
         Raises:
-            UsageError: When all counts are 0.
+            UsageError: When all counts are 0, or scenes are not there.
         """
+        keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
+        if keys and "1st" not in self.options.perspectives:
+            raise UsageError("scans are seen in first person: leave --perspectives out, or give 1st")
         if not any(getattr(self.options, name) for name in COUNTS):
             raise UsageError("train, mem, action_space and mirror are all 0: ask for at least one of them")
 
     def settings(self) -> dict[str, Any]:
-        """The options; the split is named only where it is not "test"."""
-        return without_test_split(super().settings())
+        """The options; the split is named only where it is not "test", world and scenes only where they are scans."""
+        given = without_test_split(super().settings())
+        if self.options.world is not None:
+            keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
+            return {**given, "perspectives": ["1st"], "scenes": ",".join(keys), **told_of(keys)}
+        del given["world"], given["scenes"]
+        return given
 
     def camera(self) -> Mapping[str, Any]:
         """The field of view, which is that of the published data."""
@@ -92,7 +103,7 @@ class MindCollection(Collection):
 
     def items(self) -> Iterator[Item]:
         """All items, one per clip or start image, part by part."""
-        for clip in planned_clips(plain(self.options)):
+        for clip in planned_clips({**plain(self.options), **self.settings()}):
             yield Item(clip.id, asdict(clip), f"{clip.perspective}-{clip.scene}")
 
     def is_done(self, item: Item) -> bool:
@@ -110,7 +121,7 @@ class MindCollection(Collection):
     def begin(self, *, local: bool) -> None:
         """Write the files of the ten paths, which all start images of a perspective share."""
         if self.options.mirror:
-            for perspective in self.options.perspectives:
+            for perspective in self.settings()["perspectives"]:
                 write_mirror_actions(self.out, cast(Perspective, perspective))
 
     def make(self, item: Item, progress: Tell) -> Made:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +36,7 @@ from worldgauge.suites.target.walks.walks import (
 )
 from worldgauge.suites.target.walks.wording import VAGUE
 from worldgauge.worlds import worlds
+from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import KINDS
 from worldgauge.worlds.walking.floor import Walkable
 
@@ -52,7 +53,8 @@ _EVERYWHERE = {"curtain", "door", "window"}
 class TargetOptions:
     """What a collection of Target-Bench scenarios holds."""
 
-    scenes: int = option(SCENES, "Number of scenes: settlements and homes.", low=1, high=1000)
+    world: str | None = option(None, f"{WORLD_HELP} Its things need names.", choices=("scan",))
+    scenes: int | str = option(SCENES, f"Number of scenes: settlements and homes. {SCENES_HELP}", low=1, high=1000)
     per_scene: int = option(PER_SCENE, "Scenarios for each scene.", low=1, high=100)
     places: tuple[str, ...] = option(PLACES, "Kinds of scene, used in turn.", choices=PLACES)
     seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
@@ -78,18 +80,28 @@ class TargetCollection(Collection):
     fixed = ("seed", "size", "fov_deg", "fps", "places", "split")
     options: TargetOptions
 
+    @cached_property
+    def _keys(self) -> tuple[str, ...]:
+        """Keys of the scans that are walked in; none elsewhere."""
+        return scan_scenes(self.options.world, self.options.scenes, self.options.split)
+
     def check_options(self) -> None:
-        """Check the size of frames: the video format has no odd sizes.
+        """Check the size of frames, since the video format has no odd sizes, and the scenes.
 
         Raises:
-            UsageError: For an odd size.
+            UsageError: For an odd size, and scenes that are not there.
         """
+        scan_scenes(self.options.world, self.options.scenes, self.options.split)
         if any(side % 2 for side in self.options.size):
             raise UsageError(f"size is {self.options.size}: give even width and height, 16 to 8192 pixels")
 
     def settings(self) -> dict[str, Any]:
         """The options, with the field of view as a float; the split is named only where it is not "test"."""
-        return without_test_split({**super().settings(), "fov_deg": float(self.options.fov_deg)})
+        given = without_test_split({**super().settings(), "fov_deg": float(self.options.fov_deg)})
+        if self.options.world is not None:
+            return {**given, "scenes": ",".join(self._keys), **told_of(self._keys)}
+        del given["world"]
+        return given
 
     def camera(self) -> Mapping[str, Any]:
         """Field of view, and the heights it is carried at."""
@@ -97,14 +109,23 @@ class TargetCollection(Collection):
 
     def items(self) -> Iterator[Item]:
         """All items, one per scenario, scene by scene."""
-        rows, places = (HISTORY_S + FUTURE_S) * self.options.fps, self.options.places
-        for scene in range(self.options.scenes):
-            place = cast(Surroundings, places[scene % len(places)])
-            world = _world_of(place, scene // len(places), world_seed_of(self.options.seed, scene, self.options.split))
+        rows = (HISTORY_S + FUTURE_S) * self.options.fps
+        for scene, (place, world) in enumerate(self._places()):
             for number in range(self.options.per_scene):
                 name = scenario_name(f"sample_{scene:03d}", number * rows, (number + 1) * rows - 1)
                 args = {"place": place, "world": world, "entropy": [self.options.seed, scene, number]}
                 yield Item(name, args, f"sample_{scene:03d}")
+
+    def _places(self) -> Iterator[tuple[Surroundings, dict[str, Any]]]:
+        """What surrounds the walker in each scene, and its world."""
+        if self.options.world is not None:
+            yield from (("indoors", {"name": "scan", "params": scan_facts(key).params}) for key in self._keys)
+            return
+        places = self.options.places
+        for scene in range(int(self.options.scenes)):
+            place = cast(Surroundings, places[scene % len(places)])
+            seed = world_seed_of(self.options.seed, scene, self.options.split)
+            yield place, _world_of(place, scene // len(places), seed)
 
     def is_done(self, item: Item) -> bool:
         """Whether the scenario's folder is there; it is put in place in one step."""

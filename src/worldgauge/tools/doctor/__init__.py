@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from worldgauge.tools.doctor import base
-from worldgauge.tools.doctor.optional import EXTRAS, check_browser, check_cache, check_gpu, check_weights
+from worldgauge.tools.doctor.optional import EXTRAS, check_browser, check_cache, check_gpu, check_scans, check_weights
 from worldgauge.tools.doctor.requirement import Requirement
 
 NEEDED: Mapping[str, Callable[[], str]] = {
@@ -26,6 +26,7 @@ NEEDED: Mapping[str, Callable[[], str]] = {
 OPTIONAL: Mapping[str, Callable[[], str]] = {
     **{name: extra.check for name, extra in EXTRAS.items()},
     "cache": check_cache,
+    "scans": check_scans,
     "weights": check_weights,
     "gpu": check_gpu,
     "browser": check_browser,

@@ -106,6 +106,27 @@ def check_weights() -> str:
     return f"{len(here)} of {len(found)} sets in {store_folder()}: {', '.join(here)}"
 
 
+def check_scans() -> str:
+    """Check the folders of scans that are registered, and the room for what is prepared of them."""
+    from worldgauge.worlds.scan import sources
+    from worldgauge.worlds.scan.prepared import cache_folder
+
+    told = []
+    for name, source in sources.sources().items():
+        if name == sources.EXAMPLE:
+            continue
+        if not source.folder.is_dir():
+            raise WorldgaugeError(f"{name}: {source.folder} is gone: worldgauge world remove {name}")
+        found = list(sources.scenes_of(source))
+        floors, named = (sum(getattr(one, what) is not None for one in found) for what in ("navmesh", "names"))
+        told.append(f"{name} {len(found)} scenes ({floors} with navmesh, {named} with names)")
+    if not told:
+        raise AbsentError("none registered: needed for suites in real rooms: worldgauge world add NAME DIR")
+    folder = cache_folder()
+    room = "none is kept" if folder is None else check_folder(folder, "name another folder with WORLDGAUGE_CACHE")
+    return f"{', '.join(told)}; {room}"
+
+
 def check_gpu() -> str:
     """Check whether torch sees a GPU, where torch is installed."""
     try:

@@ -6,7 +6,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +23,8 @@ from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
 
 VERSION = 1
 """Of the readers and kernels; another one prepares again, and another digest follows."""
+_SETTLED_NS = 2_000_000_000
+"""A file that changed later than this ago may change again within the same tick of the clock."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def prepare(path: Path, reading: Reading) -> Prepared:
         WorldError: Too much of it is damaged, or a package that it needs is not installed.
     """
     digest = digest_of_scan(path, reading)
-    root = _cache()
+    root = cache_folder()
     if root is None:
         return _made(path, reading, digest)
     folder = root / digest
@@ -127,14 +129,15 @@ def digest_of_kept(path: Path) -> str:
 @lru_cache(maxsize=4096)
 def _digest(path: Path, size: int, changed: int) -> str:
     """Kept in the cache too, since workers ask for the same files."""
-    root = _cache()
+    root = cache_folder()
     kept = None if root is None else root / ".digests" / digest_of(f"{path.resolve()} {size} {changed}")
     if kept is not None and kept.is_file() and len(text := kept.read_text(encoding="ascii")) == 64:
         return text
     found = digest_of_file(path)
-    # One that was written a moment ago may be written again within the same tick of the clock.
-    if kept is not None and time.time_ns() - changed > 2_000_000_000:
-        write_file(kept, found)
+    if kept is not None and time.time_ns() - changed > _SETTLED_NS:
+        with suppress(OSError, DataError):  # what cannot be kept is found again
+            kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_file(kept, found)
     return found
 
 
@@ -142,7 +145,7 @@ def forget(digest: str | None = None) -> int:
     """Delete what is kept of one scan, or of all; returns the number of bytes."""
     import shutil
 
-    root, freed = _cache(), 0
+    root, freed = cache_folder(), 0
     for folder in sorted(root.glob("*")) if root is not None and root.is_dir() else []:
         if folder.is_dir() and (digest is None or folder.name == digest):
             freed += sum(file.stat().st_size for file in folder.iterdir())
@@ -199,7 +202,8 @@ def _plain(values: Any) -> Any:
     return values.view(np.ndarray)
 
 
-def _cache() -> Path | None:
+def cache_folder() -> Path | None:
+    """Where prepared scans are kept; None for nowhere."""
     from platformdirs import user_cache_dir
 
     given = os.environ.get("WORLDGAUGE_CACHE", "")

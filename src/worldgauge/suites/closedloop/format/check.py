@@ -14,7 +14,7 @@ from worldgauge.suites.closedloop.format.contract import EpisodeFormat
 from worldgauge.suites.closedloop.format.episode import ClosedLoop
 from worldgauge.suites.closedloop.format.load import episode_formats, load
 from worldgauge.suites.closedloop.format.resolution import resolvable_points
-from worldgauge.suites.closedloop.format.scenes import scene_missing
+from worldgauge.suites.closedloop.format.scenes import lacks_navmesh, scene_missing
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -192,6 +192,14 @@ def _of_scans(data: ClosedLoop, formats: Mapping[str, EpisodeFormat[Any]]) -> It
         yield Finding(
             "warning" if why else "info",
             f"{kind}: {run} of {len(asked)} episodes can run with the scans at hand" + (f"; {why}" if why else ""),
+        )
+    bare = [scene for scene, facts in data.scenes.items() if facts is not None and lacks_navmesh(facts)]
+    if bare:
+        many = "1 scan has" if len(bare) == 1 else f"{len(bare)} scans have"
+        yield Finding(
+            "warning",
+            f"{many} no navmesh (first: {bare[0]}): floors are found in the mesh, and distances and success there are "
+            "not comparable with published ones",
         )
 
 

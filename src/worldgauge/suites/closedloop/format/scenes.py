@@ -55,6 +55,18 @@ def scene_missing(scene: str) -> str:
     )
 
 
+def lacks_navmesh(world: WorldFacts) -> bool:
+    """Whether distances in a scan are measured on a floor found in its mesh, which published ones are not."""
+    if world.name != "scan":
+        return False
+    from worldgauge.worlds.scan import sources
+
+    try:
+        return sources.scene(str(world.params.get("scene", ""))).navmesh is None
+    except WorldgaugeError:
+        return False
+
+
 def lacks_names(world: WorldFacts) -> str | None:
     """Why nothing in a world is named, in one line; None where things are, or where that is not known."""
     if world.name != "scan":

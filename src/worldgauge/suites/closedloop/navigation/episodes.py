@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.suites.closedloop.navigation.format import GOAL_RADIUS_M
-from worldgauge.worlds import View
+from worldgauge.worlds import View, World
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.ground import Ground, HasGround
 from worldgauge.worlds.walking.primitives import Steps
 from worldgauge.worlds.walking.stance import Stance
 
@@ -29,6 +31,9 @@ _TRIES = 60
 _YAWS = 8
 _LEAST_THINGS, _THING = 2, 0.01
 _MOST_NEAR = 0.2
+_STARTS = 60
+_WHOLE = 0.95
+"""Least share of a goal view that was scanned."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,96 @@ class NavigationPair:
     discards: tuple[str, ...] = ()
 
 
+class Places(Protocol):
+    """Where navigation begins and ends in a world."""
+
+    world: World
+
+    def goal(self, rng: np.random.Generator) -> FloatArray | None:
+        """A place (3,) where a picture can be taken; None where this draw gives none."""
+        ...
+
+    def start(self, goal: FloatArray, low: float, high: float, rng: np.random.Generator) -> FloatArray | None:
+        """A place (3,) about `low` to `high` metres of way from a goal; None where there is none."""
+        ...
+
+    def distance(self, start: FloatArray, goal: FloatArray) -> float:
+        """Metres of the way."""
+        ...
+
+    def steps_to(self, start: Stance, goal: FloatArray) -> Steps | None:
+        """Primitives until within the radius of the goal."""
+        ...
+
+
+class HomePlaces:
+    """Places on the floor of a home.
+
+    Args:
+        home: The home.
+        geodesic: Distances on its floor.
+    """
+
+    def __init__(self, home: Home, geodesic: Geodesic) -> None:
+        self.world: World = home
+        self._floor, self._geodesic = home.floor, geodesic
+
+    def goal(self, rng: np.random.Generator) -> FloatArray | None:
+        """See `Places.goal`."""
+        place = self._geodesic.random_point(rng)
+        return None if self._floor.clearance_at(place) < _ROOM_M else np.append(place, 0.0)
+
+    def start(self, goal: FloatArray, low: float, high: float, rng: np.random.Generator) -> FloatArray | None:
+        """See `Places.start`."""
+        # The distance field is slightly longer than the path, so the chosen path is measured again.
+        metres = self._geodesic.field(goal[:2])
+        cells = np.argwhere((metres >= low) & (metres <= high * 1.08) & (self._floor.clearance_m >= _ROOM_M))
+        if not len(cells):
+            return None
+        from_centre = rng.uniform(-0.49, 0.49, 2) * self._floor.cell_m
+        return np.append(self._floor.points_of(cells[int(rng.integers(len(cells)))]) + from_centre, 0.0)
+
+    def distance(self, start: FloatArray, goal: FloatArray) -> float:
+        """See `Places.distance`."""
+        return self._geodesic.distance(start[:2], goal[:2])
+
+    def steps_to(self, start: Stance, goal: FloatArray) -> Steps | None:
+        """See `Places.steps_to`."""
+        return self._geodesic.steps_to(start, goal[:2], GOAL_RADIUS_M)
+
+
+class GroundPlaces:
+    """Places on the ground of a scan, on all its storeys.
+
+    Args:
+        world: The scan.
+        ground: Its ground.
+    """
+
+    def __init__(self, world: World, ground: Ground) -> None:
+        self.world, self._ground = world, ground
+
+    def goal(self, rng: np.random.Generator) -> FloatArray | None:
+        """See `Places.goal`."""
+        return self._ground.random_point(rng)
+
+    def start(self, goal: FloatArray, low: float, high: float, rng: np.random.Generator) -> FloatArray | None:
+        """See `Places.start`."""
+        for _ in range(_STARTS):
+            place = self._ground.random_point(rng)
+            if np.linalg.norm(place - goal) <= high and low <= self._ground.distance(place, goal) <= high:
+                return place
+        return None
+
+    def distance(self, start: FloatArray, goal: FloatArray) -> float:
+        """See `Places.distance`."""
+        return self._ground.distance(start, goal)
+
+    def steps_to(self, start: Stance, goal: FloatArray) -> Steps | None:
+        """See `Places.steps_to`."""
+        return self._ground.steps_to(start, goal, GOAL_RADIUS_M)
+
+
 def find_navigation(
     home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int, *, bands: Sequence[int] | None = None
 ) -> list[NavigationPair]:
@@ -67,81 +162,78 @@ def find_navigation(
         n: Number of pairs.
         bands: n of them, for each pair the band of its path length; by default in turn.
     """
-    return list(navigations(home, geodesic, rng, range(n) if bands is None else bands[:n]))
+    return list(navigations(HomePlaces(home, geodesic), rng, range(n) if bands is None else bands[:n]))
 
 
-def navigations(
-    home: Home, geodesic: Geodesic, rng: np.random.Generator, bands: Iterable[int]
-) -> Iterator[NavigationPair]:
+def navigations(places: Places, rng: np.random.Generator, bands: Iterable[int]) -> Iterator[NavigationPair]:
     """Yield a pair per band; stop if none is found.
 
     Args:
-        home: The home.
-        geodesic: Distances on its floor.
+        places: Where they begin and end.
         rng: Source of all randomness.
         bands: Band of each path length, modulo BANDS.
     """
     for band in bands:
-        pair = _find(home, geodesic, rng, band % BANDS)
+        pair = _find(places, rng, band % BANDS)
         if pair is None:
             return
         yield pair
 
 
-def _find(home: Home, geodesic: Geodesic, rng: np.random.Generator, band: int) -> NavigationPair | None:
+def _find(places: Places, rng: np.random.Generator, band: int) -> NavigationPair | None:
     """Return a pair of this band, or of another if there is none."""
     discards: list[str] = []
     width = (REACH_M[1] - REACH_M[0]) / BANDS
     for wanted in sorted(range(BANDS), key=lambda other: abs(other - band)):
         low = REACH_M[0] + wanted * width
         for _ in range(_TRIES):
-            pair = _try(home, geodesic, rng, low, low + width)
+            pair = _try(places, rng, low, low + width)
             if isinstance(pair, NavigationPair):
                 return NavigationPair(pair.start, pair.goal, pair.distance_m, pair.steps, tuple(discards))
             discards.append(pair)
     return None
 
 
-def _try(home: Home, geodesic: Geodesic, rng: np.random.Generator, low: float, high: float) -> NavigationPair | str:
+def _try(places: Places, rng: np.random.Generator, low: float, high: float) -> NavigationPair | str:
     """Return a pair with a path of `low` to `high` metres, or why this draw gives none."""
-    place = geodesic.random_point(rng)
-    if home.floor.clearance_at(place) < _ROOM_M:
+    place = places.goal(rng)
+    if place is None:
         return "no room at the goal"
     yaws = rng.uniform(-math.pi, math.pi, _YAWS)
-    goal = next((one for one in (_stance(place, yaw) for yaw in yaws) if _shows(home, one)), None)
+    goal = next((one for one in (_stance(place, yaw) for yaw in yaws) if _shows(places.world, one)), None)
     if goal is None:
         return "goal view shows nothing but a wall"
-    # The distance field is slightly longer than the path, so the chosen path is measured again.
-    metres = geodesic.field(place)
-    cells = np.argwhere((metres >= low) & (metres <= high * 1.08) & (home.floor.clearance_m >= _ROOM_M))
-    if not len(cells):
+    begin = places.start(place, low, high, rng)
+    if begin is None:
         return "no start at the right distance"
-    from_centre = rng.uniform(-0.49, 0.49, 2) * home.floor.cell_m
-    start_xy = home.floor.points_of(cells[int(rng.integers(len(cells)))]) + from_centre
-    start = _stance(start_xy, rng.uniform(-math.pi, math.pi))
-    distance_m = geodesic.distance(start_xy, place)
+    start = _stance(begin, rng.uniform(-math.pi, math.pi))
+    distance_m = places.distance(begin, place)
     if not low <= distance_m <= high:
         return "no start at the right distance"
-    if _near(home.view(start.eye(), _VIEW)) > _MOST_NEAR:
+    if _near(places.world.view(start.eye(), _VIEW)) > _MOST_NEAR:
         return "something covers the lens at the start"
-    steps = geodesic.steps_to(start, place, GOAL_RADIUS_M)
+    steps = places.steps_to(start, place)
     if steps is None:
         return "steps do not lead to the goal"
     return NavigationPair(start, goal, distance_m, steps)
 
 
-def _stance(xy: FloatArray, yaw: float) -> Stance:
+def _stance(at: FloatArray, yaw: float) -> Stance:
     # Rounded to micrometres, which files keep in full: readers of the files render the same pixels.
-    return Stance(round(float(xy[0]), 6), round(float(xy[1]), 6), round(float(yaw), 6))
+    x, y, z = (round(float(one), 6) for one in at)
+    return Stance(x, y, round(float(yaw), 6), z)
 
 
-def _shows(home: Home, goal: Stance) -> bool:
+def _shows(world: World, goal: Stance) -> bool:
     """Whether the view at the goal faces no wall and shows things that can be looked for."""
-    view = home.view(goal.eye(), _VIEW)
+    view = world.view(goal.eye(), _VIEW)
     height, width = view.depth.shape
     middle = view.depth[height // 4 : -height // 4, width // 4 : -width // 4]
     if float(np.quantile(middle, 0.1)) < OPEN_M or _near(view) > _MOST_NEAR:
         return False
+    if isinstance(world, HasGround) and not view.instance.any():
+        # Nothing is named in this scan: what is far enough away must do.
+        return bool(np.isfinite(view.depth).mean() >= _WHOLE)
     pixels = np.bincount(view.instance.ravel())[1:]
     return int((pixels >= _THING * view.instance.size).sum()) >= _LEAST_THINGS
 

@@ -16,7 +16,7 @@ from worldgauge.core.io import write_file
 from worldgauge.engine.options import option
 from worldgauge.suites.closedloop.format.coordinates import as_stored
 from worldgauge.suites.closedloop.format.files import bytes_of, members_of
-from worldgauge.suites.closedloop.navigation.episodes import BANDS, navigations
+from worldgauge.suites.closedloop.navigation.episodes import BANDS, GroundPlaces, HomePlaces, navigations
 from worldgauge.suites.closedloop.navigation.format import (
     GOAL_RADIUS_M,
     NavigationEpisode,
@@ -25,6 +25,7 @@ from worldgauge.suites.closedloop.navigation.format import (
 )
 from worldgauge.suites.closedloop.sampling.contract import MOST_EPISODES, EpisodeFacts, Share, part_folder
 from worldgauge.suites.closedloop.sampling.home import HomeSampler, HomeSearch, HomeShare, by_number
+from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.stance import Stance
 
 
@@ -43,12 +44,14 @@ class NavigationOptions:
 class NavigationSampler(HomeSampler):
     """Collects them, and takes the pictures of their goals."""
 
-    kind, Options, id_form, pictures = "navigation", NavigationOptions, "goal-{:04d}", 1
+    kind, Options, id_form, pictures, in_scans = "navigation", NavigationOptions, "goal-{:04d}", 1, True
 
     def search(self, search: HomeSearch) -> Iterator[dict[str, Any]]:
         """Starts and goals, with ways of all lengths."""
         rng = search.share.rng(self.kind)
-        for one in navigations(search.home, search.geodesic, rng, bands(search.share)):
+        home = isinstance(search.world, Home)
+        places = HomePlaces(search.home, search.geodesic) if home else GroundPlaces(search.world, search.ground)
+        for one in navigations(places, rng, bands(search.share)):
             search.discards.update(one.discards)
             yield {
                 "start": as_stored(one.start).plain,
@@ -59,7 +62,7 @@ class NavigationSampler(HomeSampler):
 
     def keep_pictures(self, search: HomeSearch, facts: EpisodeFacts) -> None:
         """The panorama at the goal."""
-        rgb = search.home.view(Stance(*facts["goal"]).eye(), search.panorama).rgb
+        rgb = search.world.view(Stance(*facts["goal"]).eye(), search.panorama).rgb
         write_file(self._goal_path(search.out, search.share, facts), png(rgb))
 
     def is_kept(self, out: Path, share: Share, facts: EpisodeFacts) -> bool:

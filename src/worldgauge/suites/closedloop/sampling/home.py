@@ -20,10 +20,11 @@ from worldgauge.core.geometry import Panorama
 from worldgauge.engine.collection.kernel import plain_facts
 from worldgauge.suites.closedloop.sampling.contract import EpisodeFacts, EpisodeSampler, Progress, Share
 from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
-from worldgauge.worlds import open_world
+from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import SPLITS, scene_name, world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.ground import Ground, Level
 
 
 class HomeSampler(EpisodeSampler):
@@ -31,9 +32,11 @@ class HomeSampler(EpisodeSampler):
 
     Attributes:
         id_form: Form of an episode's id, made of its number.
+        in_scans: Whether it also collects in scans, of which it knows no more than their ground and their views.
     """
 
     id_form: ClassVar[str]
+    in_scans: ClassVar[bool] = False
 
     def id_of(self, facts: EpisodeFacts) -> str:
         """Id of an episode."""
@@ -84,16 +87,9 @@ class HomeShare:
         """All episodes of the home; those not found are missing."""
         world = open_world(world_of(self.scene))
         home = cast(Home, world)
-        search = HomeSearch(out, self, home, Geodesic(home.floor), Panorama(*settings["size"]), Counter())
+        search = HomeSearch(out, self, home, Level(home.floor), Panorama(*settings["size"]), Counter())
         done = count(1)
-        rows: dict[str, list[dict[str, Any]]] = {}
-        for sampler in home_samplers():
-            rows[sampler.kind] = own = []
-            # An end of the search before that of the numbers is reported below.
-            for number, facts in zip(self.numbers(sampler.kind), _found(sampler, search), strict=False):
-                own.append({"number": number, **facts})
-                sampler.keep_pictures(search, own[-1])
-                progress(next(done), sum(self.counts.values()))
+        rows = {sampler.kind: found_in(sampler, search, progress, done) for sampler in home_samplers()}
         short = [
             f"{len(own)} of {self.counts[kind]} {kind}" for kind, own in rows.items() if len(own) < self.counts[kind]
         ]
@@ -113,18 +109,30 @@ class HomeSearch:
     Attributes:
         out: Folder of the collection.
         share: What to find.
-        home: The home.
-        geodesic: Distances on its floor.
+        world: The home, or the scan.
+        ground: What a walker stands on in it.
         panorama: Camera of pictures all around.
         discards: Tries that were thrown away by reason; samplers add theirs.
     """
 
     out: Path
     share: HomeShare
-    home: Home
-    geodesic: Geodesic
+    world: World
+    ground: Ground
     panorama: Panorama
     discards: Counter[str]
+
+    @property
+    def home(self) -> Home:
+        """The home; of samplers that are not asked elsewhere."""
+        assert isinstance(self.world, Home)
+        return self.world
+
+    @property
+    def geodesic(self) -> Geodesic:
+        """Distances on the floor of the home."""
+        assert isinstance(self.ground, Level)
+        return self.ground.geodesic
 
 
 def home_samplers() -> list[HomeSampler]:
@@ -153,5 +161,12 @@ def by_number(found: Sequence[tuple[Share, EpisodeFacts]]) -> list[tuple[Share, 
     return sorted(found, key=lambda one: int(one[1]["number"]))
 
 
-def _found(sampler: HomeSampler, search: HomeSearch) -> Iterator[dict[str, Any]]:
-    return sampler.search(search) if search.share.counts[sampler.kind] else iter(())
+def found_in(sampler: HomeSampler, search: HomeSearch, progress: Progress, done: Iterator[int]) -> list[dict[str, Any]]:
+    """The episodes of a task in one place, with their pictures in place; fewer where no more are found."""
+    share, own = search.share, list[dict[str, Any]]()
+    found = sampler.search(search) if share.counts[sampler.kind] else iter(())
+    for number, facts in zip(share.numbers(sampler.kind), found, strict=False):
+        own.append({"number": number, **facts})
+        sampler.keep_pictures(search, own[-1])
+        progress(next(done), sum(share.counts.values()))
+    return own

@@ -14,6 +14,7 @@ from typing import Any
 from worldgauge.core.io import dumps, loads, write_file
 from worldgauge.suites.closedloop.sampling.contract import EpisodeSampler, Share, part_folder
 from worldgauge.suites.closedloop.sampling.home import home_shares
+from worldgauge.suites.closedloop.sampling.scans import scan_shares
 from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
 
 
@@ -23,7 +24,10 @@ def samplers() -> list[EpisodeSampler]:
 
 
 def all_shares(settings: Mapping[str, Any]) -> Iterator[Share]:
-    """The shares of all homes, then those that are of one task."""
+    """The shares of all homes or scans, then those that are of one task."""
+    if settings.get("world") == "scan":
+        yield from scan_shares(settings)
+        return
     yield from home_shares(settings)
     for sampler in samplers():
         yield from sampler.shares(settings)

@@ -8,7 +8,7 @@ fit into a block continues 250 further up. Start images are counted from 0 (thir
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from worldgauge.engine.collection.kernel import world_seed_of
@@ -30,6 +30,8 @@ COUNTS: Mapping[str, Part] = {
 """Option that says how many of a part, for each perspective -> that part."""
 WORLD_CELLS = (192, 192, 64)
 WORLDS: Mapping[Perspective, str] = {"1st": "voxel", "3rd": "third-person"}
+SCANNED = "interior"
+"""Family of scans, for captions."""
 PER_SCENE = 2
 """Clips of a part and perspective that are made in one world of a family before the next."""
 
@@ -56,6 +58,7 @@ class PlannedClip:
         world_seed: Seed of that world.
         entropy: Seed of the walk.
         space: Degrees a frame and centimetres a second.
+        key: Key of the scan that is its world; empty elsewhere.
     """
 
     part: Part
@@ -66,6 +69,7 @@ class PlannedClip:
     world_seed: int
     entropy: tuple[int, ...]
     space: tuple[float, float]
+    key: str = ""
 
     @property
     def id(self) -> str:
@@ -75,6 +79,8 @@ class PlannedClip:
     @property
     def world(self) -> dict[str, Any]:
         """Name and arguments of its world, plain JSON values."""
+        if self.key:
+            return {"name": "scan", "params": {"scene": self.key}}
         params = {"kind": self.family, "seed": self.world_seed, "size": list(WORLD_CELLS)}
         return {"name": WORLDS[self.perspective], "params": params}
 
@@ -83,12 +89,15 @@ def planned_clips(settings: Mapping[str, Any]) -> Iterator[PlannedClip]:
     """All clips of a collection, in order.
 
     Args:
-        settings: "families", "perspectives", "seed", "split", and the counts by option.
+        settings: "families", "perspectives", "seed", "split", and the counts by option; "scenes", keys of scans
+            separated by commas, where it is in scans.
     """
     for option, part in COUNTS.items():
         for perspective in settings["perspectives"]:
             for index in range(settings[option]):
-                yield _clip_of(part, perspective, index, settings)
+                clip = _clip_of(part, perspective, index, settings)
+                keys = settings["scenes"].split(",") if settings.get("scenes") else []
+                yield _in_scan(clip, keys) if keys else clip
 
 
 def _clip_of(part: Part, perspective: Perspective, index: int, settings: Mapping[str, Any]) -> PlannedClip:
@@ -118,6 +127,12 @@ def _clip_of(part: Part, perspective: Perspective, index: int, settings: Mapping
         entropy=(seed, parts.index(part), PERSPECTIVES.index(perspective), index),
         space=space,
     )
+
+
+def _in_scan(clip: PlannedClip, keys: Sequence[str]) -> PlannedClip:
+    """The same clip in one of some scans, which are used in turn."""
+    key = keys[clip.entropy[-1] % len(keys)]
+    return replace(clip, family=SCANNED, scene=key.replace("/", "_"), key=key)
 
 
 def _number(part: Part, perspective: Perspective, index: int) -> int:
