@@ -17,7 +17,7 @@ test: $(VENV)/.dev $(VENV)/.other chromium egl
 
 test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch test-remote
 	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks
+	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks tests/training tests/models/outside/test_trained.py
 
 # The two files that are given away: wheel and sdist, in dist/.
 dist: $(VENV)/.dist

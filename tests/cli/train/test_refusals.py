@@ -8,6 +8,7 @@ import pytest
 
 from support.commands import command
 from worldgauge.cli.train.app import _check_minutes
+from worldgauge.cli.train.processes import is_started
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
@@ -143,6 +144,10 @@ def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
     assert "here are: cpu" in refused(place, "--device", "cuda:77")
     assert "float32" in refused(place, "--precision", "float16")
     assert "--minutes" in refused(place, "--final")
+    assert "--gpus 2 cannot share 1 parts of a batch of 2 evenly; --set parts=2" in refused(place, "--gpus", "2")
+    with pytest.raises(UsageError, match="takes all GPUs from the first"):
+        is_started(2, "cuda:0", False)
+    assert not is_started(2, "cuda:0", True)
     assert "Did you mean 'trackio'" in refused(place, "--log", "trackoi")
     assert "9 clips are asked for, there are 4" in refused(place, "--clips", "9")
     assert "windows need 8" in refused(place, data="loops-train-50-2-6")

@@ -6,6 +6,7 @@ import random
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -159,6 +160,17 @@ def test_a_full_disk_keeps_the_last_state(material: Material, tmp_path: Path, mo
     whole = train(TINY, material, tmp_path / "whole")
     again = train(TINY, material, tmp_path / "full")
     assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def test_a_disk_without_room_is_told_before_the_first_step(
+    material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from worldgauge.training.loop import state
+
+    monkeypatch.setattr(state.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
+    with pytest.raises(DataError, match=r"states need \S+ GB, and 1e-06 GB are free"):
+        train(TINY, material, tmp_path)
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_plan_counts_and_times(material: Material) -> None:

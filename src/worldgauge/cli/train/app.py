@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from worldgauge.cli.train.processes import Gpus, check_shared, is_first, is_started
 from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
 from worldgauge.terminal.options import DryRun, Json
 
@@ -73,6 +74,7 @@ def train(
     workers: Workers = 1,
     device: Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")] = "cpu",
     precision: Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")] = "float32",
+    gpus: Gpus = 1,
     log: Annotated[
         str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
     ] = "",
@@ -107,6 +109,9 @@ def train(
     loop.check_device(device)
     asked = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
     recipes = [_recipe(recipe, set_, one.strip(), asked) for one in (stage or "").split(",")]
+    check_shared(gpus, recipes)
+    if is_started(gpus, device, dry_run):
+        return
     made = recipes[-1]
     given: dict[str, Any] = {"device": device, "precision": precision}
     with resumable(), ProgressBar() as bar:
@@ -133,6 +138,8 @@ def train(
             )
         if material.ring is not None:
             material.ring.close()
+    if not is_first():
+        return
     if json:
         print_json(checkpoint=str(out), trained=not dry_run, **facts)
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from worldgauge.cli.train.processes import Gpus, is_first, is_started
 from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
 from worldgauge.terminal.options import DryRun, Json
 
@@ -50,6 +51,7 @@ def post_train(
     ] = None,
     device: Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")] = "cpu",
     precision: Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")] = "float32",
+    gpus: Gpus = 1,
     log: Annotated[
         str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
     ] = "",
@@ -85,6 +87,8 @@ def post_train(
     if precision not in get_args(Precision):
         raise UnknownNameError("precision", precision, get_args(Precision))
     check_device(device)
+    if is_started(gpus, device, dry_run):
+        return
     place = cache or Path(user_cache_dir("worldgauge")) / "training"
     how: dict[str, Any] = {"minutes": minutes, "sinks": sinks, "device": device, "precision": precision}
     reading: dict[str, Any] = {"clips": clips, "workers": workers}
@@ -95,6 +99,8 @@ def post_train(
         else:
             folder = Path(base.removeprefix(BROUGHT)).expanduser()
             made, material = _adapt(folder, recipe, folders, place, reading, set_, out, dry_run, bar, how)
+    if not is_first():
+        return
     frames = sum(map(len, material.clips))
     if json:
         print_json(checkpoint=str(out), trained=not dry_run, clips=len(material.clips), frames=frames, steps=made.steps)

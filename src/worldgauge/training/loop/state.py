@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +63,22 @@ class TrainingState:
         for old in (folder / STATE).glob("*.safetensors"):
             if old.stem != f"{self.step:09d}":
                 old.unlink(missing_ok=True)
+
+    def check_room(self, folder: Path) -> None:
+        """Check that the disk has room for two states, the old one and the new one that takes its place.
+
+        Args:
+            folder: Folder of the training.
+
+        Raises:
+            DataError: It has not.
+        """
+        needed = 2 * sum(tensor.numel() * tensor.element_size() for tensor in self._tensors().values())
+        free = shutil.disk_usage(folder).free
+        if free < needed:
+            raise DataError(
+                f"{folder}: states need {needed / 1e9:.2g} GB, and {free / 1e9:.2g} GB are free on the disk"
+            )
 
     def load(self, folder: Path) -> bool:
         """Go on from a state.

@@ -165,9 +165,11 @@ def go_on(
         final: Let the learning rate fall over the last half of the minutes.
 
     Raises:
-        DataError: The folder cannot be written, or losses are not finite ten times in a row.
+        DataError: The folder cannot be written, has no room, or losses are not finite ten times in a row.
     """
     learned, recipe, team = stepping.learned, stepping.learned.recipe, stepping.team
+    if team.is_first:
+        state.check_room(out)
     marks = {max(1, recipe.steps * quarter // 4) for quarter in (1, 2, 4)}
     trained = time.monotonic() - state.seconds
     began = saved = time.monotonic()

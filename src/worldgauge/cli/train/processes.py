@@ -1,0 +1,79 @@
+"""`--gpus N`: the same command again as N processes that train together."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from worldgauge.core.errors import MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from worldgauge.training.recipe import Recipe
+
+Gpus = Annotated[
+    int,
+    typer.Option(
+        help="Processes that train together, by accelerate: each on a GPU, with --device cpu on cores.", min=1
+    ),
+]
+
+
+def check_shared(count: int, recipes: Sequence[Recipe]) -> None:
+    """Check that processes can share the batch of each recipe, before they are started.
+
+    Args:
+        count: Processes.
+        recipes: The recipes.
+
+    Raises:
+        UsageError: They cannot.
+    """
+    for one in recipes:
+        if one.parts % count:
+            raise UsageError(
+                f"--gpus {count} cannot share {one.parts} parts of a batch of {one.batch} evenly; "
+                f"--set parts={count}, or another number that {count} divides"
+            )
+
+
+def is_started(count: int, device: str, dry_run: bool) -> bool:
+    """Start this command again in several processes, where several are asked for, and wait for them.
+
+    Args:
+        count: How many are asked for.
+        device: Where they train.
+        dry_run: Whether nothing is trained, for which one is enough.
+
+    Returns:
+        Whether they were started, so that nothing is left to do here.
+
+    Raises:
+        UsageError: There are fewer GPUs, or one of them is named.
+        MissingExtraError: accelerate is not installed.
+    """
+    if count == 1 or dry_run or "WORLD_SIZE" in os.environ:
+        return False
+    try:
+        import accelerate  # noqa: F401
+        import torch
+    except ImportError:
+        raise MissingExtraError("--gpus", "train") from None
+    if ":" in device:
+        raise UsageError(f"--gpus {count} takes all GPUs from the first: give --device cuda, not {device}")
+    if device != "cpu" and torch.cuda.device_count() < count:
+        raise UsageError(f"--gpus {count}: here are {torch.cuda.device_count()}; with --device cpu they run on cores")
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
+    done = subprocess.run([*launcher, "-m", "worldgauge.cli.main", *sys.argv[1:]])
+    if done.returncode:
+        raise typer.Exit(done.returncode)
+    return True
+
+
+def is_first() -> bool:
+    """Whether this process tells the user what was done."""
+    return os.environ.get("RANK", "0") == "0"

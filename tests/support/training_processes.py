@@ -1,0 +1,33 @@
+"""A training for one of several processes: python training_processes.py OUT RECIPE-KEYS-AS-JSON [PARENT]."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from worldgauge.core.actions import LOOP_WALK
+from worldgauge.nets.action_rows import mirror_of, row_width
+from worldgauge.training.cache import CachedClip
+from worldgauge.training.loop.loop import train
+from worldgauge.training.material import Material
+from worldgauge.training.recipe import Recipe, changed
+
+
+def trained(out: Path, keys: dict[str, object], parent: Path | None = None) -> Path:
+    """Train on three clips of noise."""
+    clips = []
+    for number in range(3):
+        rng = np.random.default_rng(number)
+        rows = rng.random((40, row_width(LOOP_WALK)), np.float32)
+        shown = rng.integers(0, 256, (40, 8, 16, 3), np.uint8)
+        clips.append(CachedClip(f"{number}", "made-up", f"{number}", shown, rows, rng.normal(0, 1, (40, 5))))
+    space = (LOOP_WALK.name,)
+    material = Material(clips, space, row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0, LOOP_WALK)
+    return train(changed(Recipe(), keys), material, out, parent=parent)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    trained(Path(sys.argv[1]), json.loads(sys.argv[2]), Path(sys.argv[3]) if len(sys.argv) > 3 else None)
