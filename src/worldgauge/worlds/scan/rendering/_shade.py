@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
@@ -11,6 +9,7 @@ from worldgauge.worlds.scan.rendering._cover import met, wrapped
 
 _LOW, _HIGH, _HALF = np.uint64(0x00FF00FF), np.uint64(0xFF00FF00), np.uint64(0x00800080)
 _BYTE, _S8, _S16 = np.uint64(255), np.uint64(8), np.uint64(16)
+_MANTISSA, _EIGHTH, _BIAS = np.uint64(52), np.uint64(44), np.uint64(1023)
 _EDGE = 0.02
 """A pixel is on an edge where 1 / distance bends by more than this share between its neighbours; on a plane it does
 not bend at all."""
@@ -231,9 +230,10 @@ def _filtered(looks, levels, texels, look, u, v, footprint):  # type: ignore[no-
     wrap_u, wrap_v = looks[look, 2], looks[look, 3]
     level, part = first, np.uint64(0)
     if footprint > 1.0:
-        mantissa, power = math.frexp(min(footprint, 1e9))
-        level = first + np.uintp(power - 1)
-        part = np.uint64((2.0 * mantissa - 1.0) * 256.0)
+        # Exponent and eight bits of the mantissa: the logarithm, and how far it is on the way to the next level.
+        bits = np.float64(min(footprint, 1e9)).view(np.uint64)
+        level = first + np.uintp((bits >> _MANTISSA) - _BIAS)
+        part = bits >> _EIGHTH & _BYTE
         if level >= last:
             level, part = last, np.uint64(0)
     elif looks[look, 9]:
@@ -244,7 +244,7 @@ def _filtered(looks, levels, texels, look, u, v, footprint):  # type: ignore[no-
     return texel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _bilinear(levels, texels, first, level, wrap_u, wrap_v, u, v):  # type: ignore[no-untyped-def]
     at, wide, high = levels[level, 0], levels[level, 1], levels[level, 2]
     if level != first:
