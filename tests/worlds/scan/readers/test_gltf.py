@@ -12,6 +12,7 @@ import pytest
 from support.glb import QUAD, TRIANGLE, Glb, triangle
 from worldgauge.core.errors import DataError
 from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Mesh, ours
+from worldgauge.worlds.scan.readers import gltf
 from worldgauge.worlds.scan.readers.gltf import plain_name, read_gltf
 
 PICTURE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
@@ -164,6 +165,15 @@ def test_wraps_default_to_repeat(tmp_path: Path) -> None:
     made = Glb()
     made.mesh({"attributes": {"POSITION": made.array(TRIANGLE)}, "material": made.image(PNG)})
     assert read(made, tmp_path).materials[0].wrap == (REPEAT, REPEAT)
+
+
+def test_many_textures_together_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Glb()
+    for _ in range(3):
+        made.mesh({"attributes": {"POSITION": made.array(TRIANGLE)}, "material": made.image(PNG)})
+    monkeypatch.setattr(gltf, "_MOST_TEXELS", 2 * 16)
+    with pytest.raises(DataError, match="more than 32 texels; WORLDGAUGE_SCAN_TEXTURE_PX=2048"):
+        read(made, tmp_path)
 
 
 def huge(made: Glb) -> None:

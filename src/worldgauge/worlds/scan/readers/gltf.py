@@ -25,7 +25,7 @@ from worldgauge.worlds.scan.readers._document import (
     numbers,
     whole,
 )
-from worldgauge.worlds.scan.readers.images import checks, decode_texture
+from worldgauge.worlds.scan.readers.images import cap_px, checks, decode_texture
 
 READ = frozenset(
     {
@@ -38,6 +38,8 @@ _LOOKS = re.compile(r"KHR_materials_.*|KHR_lights_punctual|KHR_xmp.*|MSFT_.*")
 """Extensions that say how light falls, which we do not draw."""
 _BASIS = "KHR_texture_basisu", "GOOGLE_texture_basis", "EXT_texture_webp"
 _WRAPS = {10497: REPEAT, 33071: CLAMP, 33648: MIRROR}
+_MOST_TEXELS = 2**30
+"""Of all textures together, reduced: 4 GB. A small file can claim far more."""
 _DEEPEST = 256
 _MOST_DRAWN = 100_000
 """Meshes that are drawn, counted once for every node."""
@@ -363,6 +365,11 @@ class _Reader:
             self._pages[source] = len(self._images), missing
             self._images.append(texels)
             self._missing.append(missing)
+            if sum(one.shape[0] * one.shape[1] for one in self._images) > _MOST_TEXELS:
+                raise Damaged(
+                    f"its textures hold more than {_MOST_TEXELS} texels; WORLDGAUGE_SCAN_TEXTURE_PX={cap_px() // 2} "
+                    "reads them smaller"
+                )
         return self._pages[source][0], wrap, nearest
 
     def _image(self, image: Mapping[str, Any], where: str) -> tuple[NDArray[np.uint8], bool]:
