@@ -1,0 +1,68 @@
+"""A run of a named set says so, and a bundle that claims another set or a larger part is found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import glow
+from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.result import RunResult
+from worldgauge.engine.sets import NamedSet, SetPart, digits_of, named
+from worldgauge.engine.store import RunFolder
+from worldgauge.tools.bundle.bundle import write_bundles
+from worldgauge.tools.bundle.verify import verify
+
+
+@pytest.fixture
+def run(glow_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of all tasks of a set that is made of the same data."""
+    suite = open_suite(glow.Glow.name, {})
+    tasks = {task.id: digits_of(task.fingerprint) for task in list_tasks(suite, glow_data, None)}
+    toy = NamedSet("worldgauge-toy", 3, "A toy", (SetPart(suite.name, {}, {"a": "0" * 64}, tasks),))
+    monkeypatch.setattr(named, "named_sets", lambda: {toy.name: toy})
+    glow.make_run(tmp_path / "runs", glow.Glowing("glowing", 4), glow_data)
+    return tmp_path / "runs" / "glowing"
+
+
+def check_of(run: Path, out: Path) -> tuple[str, str]:
+    (made,) = write_bundles([run], out)
+    return next((one.status, one.told) for one in verify(made.path).checks if one.name == "set")
+
+
+def change(run: Path, **fields: Any) -> None:
+    facts = json.loads((run / "run.json").read_text())
+    facts["set"] |= fields
+    (run / "run.json").write_text(json.dumps(facts))
+
+
+def test_a_run_and_its_tables_say_which_set_they_are_of(run: Path, tmp_path: Path) -> None:
+    facts = json.loads((run / "run.json").read_text())
+    count = facts["tasks"]
+    assert facts["set"] == {"name": "worldgauge-toy", "version": 3, "tasks": count, "of": count}
+    table = RunResult([RunFolder(run)], open_suite(glow.Glow.name, {})).table()[0]
+    assert f"Data: worldgauge-toy, version 3, all {count} tasks." in table.notes
+    assert check_of(run, tmp_path / "bundles") == ("ok", f"worldgauge-toy, version 3, all {count} tasks")
+
+
+def test_a_bundle_that_claims_more_than_it_has_is_found(run: Path, tmp_path: Path) -> None:
+    change(run, of=1000)
+    assert check_of(run, tmp_path / "bundles")[0] == "violated"
+
+
+def test_tasks_of_other_data_are_found(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (toy,) = named.named_sets().values()
+    part = toy.parts[0]
+    other = SetPart(part.suite, {}, part.files, dict.fromkeys(part.tasks, "f" * 16))
+    monkeypatch.setattr(named, "named_sets", lambda: {toy.name: NamedSet(toy.name, 3, "A toy", (other,))})
+    status, told = check_of(run, tmp_path / "bundles")
+    assert status == "violated"
+    assert "is not of it" in told
+
+
+def test_a_set_that_is_not_known_here_is_not_judged(run: Path, tmp_path: Path) -> None:
+    change(run, version=9)
+    assert check_of(run, tmp_path / "bundles")[0] == "not looked"
