@@ -3,10 +3,10 @@
     python -m benchmarks.foresight --data data --task recognition --model oracle --model none --out ends.jsonl
 
 Episodes are acted out by the suite's own policies and rules, with the seeds of `worldgauge run`, and nothing is filmed.
-Of a plan in navigation and manipulation only the last frame is drawn, since the default revisers read no other; the one
-of recognition follows the camera through all. So an episode takes a fraction of the time of a run, and ends as it does
-there with `oracle`, `warp`, `freeze` and `none`; of `degraded`, `noise` and `forgetful` the last frame alone is another
-draw. Each episode's end is a line of the file, and an interrupted benchmark goes on where it was.
+Of a plan in navigation and manipulation only the last frame is drawn, since `nearness` and `similarity` read no other;
+the reviser of recognition follows the camera through all. So an episode takes a fraction of the time of a run, and ends
+as it does there with `oracle`, `warp`, `freeze` and `none`; of `degraded`, `noise` and `forgetful` the last frame alone
+is another draw. Each episode's end is a line of the file, and an interrupted benchmark goes on where it was.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ from worldgauge.engine.identity import task_seed
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.suites.closedloop import task_index
 from worldgauge.suites.closedloop.loop import run_episode
-from worldgauge.suites.closedloop.manipulation.env import SimulatedFuture, TableEnv
+from worldgauge.suites.closedloop.manipulation.env import TableEnv
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import ClosedLoopTask
+from worldgauge.terminal.options import settings_of
+from worldgauge.worlds.tabletop.pose_plans import HandPose
+from worldgauge.worlds.tabletop.simulation import Move, State
 
 SEED = 0
 BASE = "none"
@@ -60,18 +63,21 @@ class LastFrame:
         yield from self._model.rollout(replace(request, horizon=1, **short))
 
 
-def share_futures(env: TableEnv) -> None:
-    """Keep all simulated futures of a table: models that take the same plan ask for the same ones."""
-    known: dict[Any, SimulatedFuture] = {}
-    simulate = env.future
+def share_moves(env: TableEnv) -> None:
+    """Keep moves of an arm by state and pose: a plan is foreseen, carried out, and proposed to other models too."""
+    simulation = env._simulation
+    known: dict[Any, tuple[Move, State]] = {}
+    move = simulation.move
 
-    def future(poses: Sequence[Any], state: Any = None) -> SimulatedFuture:
-        key = env.state if state is None else state, tuple(poses)
+    def known_move(pose: HandPose) -> Move:
+        key = simulation.state(), pose
         if key not in known:
-            known[key] = simulate(poses, state)
-        return known[key]
+            known[key] = move(pose), simulation.state()
+            return known[key][0]
+        simulation.restore(known[key][1])
+        return known[key][0]
 
-    env.future = future  # type: ignore[method-assign]
+    simulation.move = known_move  # type: ignore[method-assign]
 
 
 def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, name: str) -> float:
@@ -120,7 +126,7 @@ def act_out(data: Path, settings: Settings, models: Sequence[str], every: int, o
         own = task_index.open_task(task, settings)
         env = own.make_env()
         if isinstance(env, TableEnv):
-            share_futures(env)
+            share_moves(env)
         found = {name: end_of(own, env, subjects[name], task.id) for name in missing}
         with out.open("a") as file:
             for name, success in found.items():
@@ -162,13 +168,11 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, help="folder of `worldgauge collect closedloop`")
     parser.add_argument("--task", choices=("recognition", "navigation", "manipulation"), required=True)
     parser.add_argument("--model", action="append", default=[], help="world model to ask; repeat for several")
-    parser.add_argument("--view-px", type=int, help="height of the views, by default that of the task")
-    parser.add_argument("--panorama-px", type=int, default=256, help="width of panoramas")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the suite")
     parser.add_argument("--every", type=int, default=1, help="only every Nth episode")
     parser.add_argument("--out", type=Path, required=True, help="file of the episodes' ends, new or to be continued")
     asked = parser.parse_args()
-    options = {"task": asked.task, "panorama_px": asked.panorama_px, "view_px": asked.view_px}
-    settings = Settings.of({name: value for name, value in options.items() if value is not None})
+    settings = Settings.of({**settings_of(asked.set), "task": asked.task})
     act_out(asked.data, settings, asked.model or [BASE], asked.every, asked.out)
     print("\n".join(table(ends(asked.out))))
     return 0

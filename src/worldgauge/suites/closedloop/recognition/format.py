@@ -48,6 +48,7 @@ class RecognitionFormat(HomeFormat[RecognitionEpisode]):
     contents: ClassVar[Mapping[str, str]] = {"recognition": "recognition episodes"}
     folders = ("recognition", "AR")
     published = 551
+    discordance = 0.18
     tallied: ClassVar[Mapping[str, str]] = {"difficulties": "difficulty", "labels": "target"}
 
     def merged(self, files: Sequence[tuple[Path, Any]]) -> dict[str, Any]:
