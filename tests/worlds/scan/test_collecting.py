@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from worldgauge.core.errors import UsageError
-from worldgauge.engine.collection.kernel import open_collection
+from worldgauge.engine.collection.kernel import collect, open_collection
 
 KEY = "example/room"
 
@@ -19,7 +20,7 @@ def test_targets_are_planned_in_scans(tmp_path: Path) -> None:
     assert [item.args["world"] for item in items] == [{"name": "scan", "params": {"scene": KEY}}] * 2
     assert {item.args["place"] for item in items} == {"indoors"}
     settings = collection.settings()
-    assert (settings["world"], settings["scenes"], settings["floor"]) == ("scan", KEY, "heightfield")
+    assert (settings["world"], settings["keys"], settings["floor"]) == ("scan", KEY, "heightfield")
     assert "licence" not in settings, "nobody knows the terms of such a folder"
     elsewhere = open_collection("target", tmp_path, {"scenes": 2, "per_scene": 1})
     assert [item.args["world"]["name"] for item in elsewhere.items()] == ["voxel", "indoor"]
@@ -39,7 +40,7 @@ def test_clips_are_planned_in_scans_in_first_person(tmp_path: Path) -> None:
     assert [item.args["perspective"] for item in elsewhere.items()] == ["1st", "3rd"]
 
 
-@pytest.mark.parametrize("name", ["closedloop", "mind", "target"])
+@pytest.mark.parametrize("name", ["closedloop", "coverage", "mind", "target"])
 @pytest.mark.parametrize("given", [{"world": "scan"}, {"scenes": KEY}])
 def test_world_and_scenes_go_together(name: str, given: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="go together"):
@@ -50,3 +51,14 @@ def test_scans_are_not_seen_over_a_shoulder(tmp_path: Path) -> None:
     given = {"world": "scan", "scenes": KEY, "perspectives": ("3rd",)}
     with pytest.raises(UsageError, match="first person"):
         open_collection("mind", tmp_path, given)
+
+
+def test_a_tour_of_a_scan_is_walked_at_the_height_of_its_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
+    given = {"world": "scan", "scenes": KEY, "steps": 40, "size": (32, 16)}
+    collect("coverage", tmp_path / "d", **given)
+    manifest = json.loads((tmp_path / "d" / "worldgauge.json").read_text())
+    assert (manifest["settings"]["keys"], manifest["settings"]["floor"]) == (KEY, "heightfield")
+    report = open_collection("coverage", tmp_path / "d", given).check(tmp_path / "d", decode=True)
+    assert report.n_valid == report.n_items > 0
+    assert report.n_frames > 5

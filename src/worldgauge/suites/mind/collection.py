@@ -73,7 +73,7 @@ class MindCollection(Collection):
     name = "mind"
     items_noun = "clips and start images"
     Options = MindOptions
-    fixed = ("seed", "size", "frames", "families", "split")
+    fixed = ("seed", "size", "frames", "families", "split", "scenes")
     options: MindOptions
 
     def check_options(self) -> None:

@@ -77,7 +77,7 @@ class TargetCollection(Collection):
     name = "target"
     items_noun = "scenarios"
     Options = TargetOptions
-    fixed = ("seed", "size", "fov_deg", "fps", "places", "split")
+    fixed = ("seed", "size", "fov_deg", "fps", "places", "split", "keys")
     options: TargetOptions
 
     @cached_property
@@ -99,7 +99,7 @@ class TargetCollection(Collection):
         """The options, with the field of view as a float; the split is named only where it is not "test"."""
         given = without_test_split({**super().settings(), "fov_deg": float(self.options.fov_deg)})
         if self.options.world is not None:
-            return {**given, "scenes": ",".join(self._keys), **told_of(self._keys)}
+            return {**given, "scenes": len(self._keys), "keys": ",".join(self._keys), **told_of(self._keys)}
         del given["world"]
         return given
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
-from worldgauge.core.geometry import Panorama
+from worldgauge.core.geometry import FloatArray, Panorama
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
 from worldgauge.engine.collection.kernel import SEEDS, plain_facts
 from worldgauge.engine.collection.report import DataReport
@@ -33,10 +33,11 @@ from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
 from worldgauge.suites.closedloop.training_data.coverage.trajectory import read_manifest as read_clip
 from worldgauge.suites.closedloop.training_data.coverage.walk import MOST_STEPS, CoverageWalk, coverage_walk, floor_area
 from worldgauge.worlds import World, open_world
-from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import SPLITS, scene_name, scene_seed, world_of
+from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
+from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 SIZE = (1024, 576)
 """Width and height of the panoramas that the paper's models are trained on."""
@@ -57,8 +58,12 @@ _RULES = ("parity", "n_points", "next_goal", "visit_radius_m")
 class CoverageOptions:
     """Options of a collection of coverage walks."""
 
-    scenes: int = option(
-        SCENES, "Number of homes, with one walk through each. By default each takes 0.5 GB.", low=1, high=_MAX_SCENES
+    world: str | None = option(None, WORLD_HELP, choices=("scan",))
+    scenes: int | str = option(
+        SCENES,
+        f"Number of homes, with one walk through each. By default each takes 0.5 GB. {SCENES_HELP}",
+        low=1,
+        high=_MAX_SCENES,
     )
     size: tuple[int, int] = option(SIZE, "Width and height of a panorama in pixels.", low=16, high=8192)
     points: int | None = option(
@@ -107,20 +112,26 @@ class CoverageCollection(Collection):
     name = "coverage"
     items_noun = "homes"
     Options = CoverageOptions
-    fixed = ("seed", "split", "size", "points", "steps", "rules", "height_m", "images")
+    fixed = ("seed", "split", "keys", "size", "points", "steps", "rules", "height_m", "images")
     growing = ("scenes",)
     first_subject = ""
     settings_first = True
     options: CoverageOptions
 
     def check_options(self) -> None:
-        """Check that the split has enough homes."""
-        scene_seed(self.options.split, self.options.scenes - 1)
+        """Check that the split has enough homes, or that the scans are there."""
+        if not scan_scenes(self.options.world, self.options.scenes, self.options.split):
+            scene_seed(self.options.split, int(self.options.scenes) - 1)
 
     def settings(self) -> dict[str, Any]:
-        """Return the options and the rules that they stand for."""
+        """Return the options and the rules that they stand for; the world is named only where it is no home."""
         given = {name: value for name, value in plain(self.options).items() if name not in _RULES}
-        return {**given, "rules": asdict(self.options.rules), "height_m": float(self.options.height_m)}
+        given |= {"rules": asdict(self.options.rules), "height_m": float(self.options.height_m)}
+        keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
+        if keys:
+            return {**given, "scenes": len(keys), "keys": ",".join(keys), **told_of(keys)}
+        del given["world"]
+        return given
 
     def camera(self) -> Mapping[str, Any]:
         """Return the panorama camera and its height."""
@@ -128,10 +139,9 @@ class CoverageCollection(Collection):
         return {"height_m": height_m, "projection": "equirectangular", "size": size, "depth": "along the ray"}
 
     def items(self) -> Iterator[Item]:
-        """Return one item per home."""
-        for home in range(self.options.scenes):
-            scene = scene_name(self.options.split, home)
-            yield Item(scene, {"home": home}, place=scene)
+        """Return one item per home or scan."""
+        for number, (scene, _) in enumerate(_places(self.settings())):
+            yield Item(scene, {"home": number}, place=scene)
 
     def is_done(self, item: Item) -> bool:
         """Whether all its clips are in place."""
@@ -156,9 +166,10 @@ class CoverageCollection(Collection):
     def estimate(self) -> Mapping[str, Any]:
         """Estimate frames, bytes and the most points in a home, from walks through the first homes."""
         settings = self.settings()
-        tried = range(min(self.options.scenes, _TRIED))
-        walks = [_walk(_home(self.options.split, home), home, settings) for home in tried]
-        frames = round(sum(walk.frames for walk in walks) / len(walks) * self.options.scenes)
+        walks = [
+            _walk(_opened(facts), number, settings) for number, (_, facts) in enumerate(_places(settings)[:_TRIED])
+        ]
+        frames = round(sum(walk.frames for walk in walks) / len(walks) * settings["scenes"])
         width, height = self.options.size
         size = round(frames * width * height * _PIXEL_BYTES[self.options.images])
         return {"frames": frames, "bytes": size, "points": max(len(walk.points) for walk in walks)}
@@ -168,9 +179,8 @@ class CoverageCollection(Collection):
         points, rules = self.options.points, self.options.rules
         if rules.n_points == "min" or (points is not None and crowding(points) is None):
             return []
-        areas = (
-            floor_area(Geodesic(_home(self.options.split, n).floor)) for n in range(min(self.options.scenes, _TRIED))
-        )
+        first = _places(self.settings())[:_TRIED]
+        areas = (floor_area(Geodesic(_opened(facts).floor)) for _, facts in first)
         counts = (point_count(area, rules) for area in areas)
         warning = crowding(max(count if points is None else min(count, points) for count in counts))
         return [] if warning is None else [warning]
@@ -196,7 +206,7 @@ class CoverageCollection(Collection):
 
 
 def _collect(out: Path, scene: str, home: int, settings: Mapping[str, Any], progress: Tell) -> None:
-    world = open_world(world_of(scene))
+    world = _opened(dict(_places(settings))[scene])
     walk = _walk(world, home, settings)
     facts = TrajectoryFacts(
         world=WorldFacts(**plain_facts(world.facts)),
@@ -217,8 +227,7 @@ def _collect(out: Path, scene: str, home: int, settings: Mapping[str, Any], prog
     before = 0
     for number, clip in enumerate(walk.clips):
         rows = [
-            TrajectoryStep(row.action, row.stance.eye(settings["height_m"]), row.collided, row.goal_index)
-            for row in clip
+            TrajectoryStep(row.action, _eye(world, row.stance, settings), row.collided, row.goal_index) for row in clip
         ]
         views = _views(world, rows, Panorama(*settings["size"]), before, walk.frames, progress)
         write_trajectory(out, scene, number, views, rows, facts, images=settings["images"])
@@ -234,17 +243,31 @@ def _views(
         yield view.rgb, view.depth
 
 
-def _home(split: str, number: int) -> Home:
-    world = open_world(world_of(scene_name(split, number)))
-    assert isinstance(world, Home)
-    return world
+def _eye(world: Walkable, stance: Stance, settings: Mapping[str, Any]) -> FloatArray:
+    """Pose (4, 4) of the camera: over the floor of a scan, which need not lie at height 0."""
+    if "keys" in settings:
+        stance = stance._replace(z=float(world.floor.height_at([stance.x, stance.y])))
+    return stance.eye(settings["height_m"])
 
 
-def _walk(world: World, home: int, settings: Mapping[str, Any]) -> CoverageWalk:
-    assert isinstance(world, Home)
+def _places(settings: Mapping[str, Any]) -> list[tuple[str, WorldFacts]]:
+    """Name and world of every home or scan of a collection."""
+    if "keys" in settings:
+        return [(key.replace("/", "_"), scan_facts(key)) for key in settings["keys"].split(",")]
+    names = (scene_name(settings["split"], number) for number in range(settings["scenes"]))
+    return [(name, world_of(name)) for name in names]
+
+
+def _opened(facts: WorldFacts) -> Walkable:
+    return cast(Walkable, open_world(facts))
+
+
+def _walk(world: Walkable, home: int, settings: Mapping[str, Any]) -> CoverageWalk:
+    # That of a scan depends on its key, not on the scans beside it.
+    own = settings["keys"].split(",")[home].encode() if "keys" in settings else [home]
     return coverage_walk(
         Geodesic(world.floor),
-        np.random.default_rng([settings["seed"], SPLITS.index(settings["split"]), home]),
+        np.random.default_rng([settings["seed"], SPLITS.index(settings["split"]), *own]),
         rules=TourRules(**settings["rules"]),
         points=settings["points"],
         most_steps=settings["steps"],
