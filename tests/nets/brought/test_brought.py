@@ -182,3 +182,34 @@ def test_v_of_svd_by_hand() -> None:
     x0, noise, sigma = rng.normal(size=5), rng.normal(size=5), 1.7
     x, v = x0 + sigma * noise, (noise - sigma * x0) / np.sqrt(sigma**2 + 1)
     np.testing.assert_allclose(x / (sigma**2 + 1) - v * sigma / np.sqrt(sigma**2 + 1), x0, atol=1e-12)
+
+
+def test_all_weights_of_a_network(tmp_path: Path) -> None:
+    adapter = Adapter(open_brought(tiny_pipeline("svd", tmp_path / "svd")), AdapterShape("all", columns=3))
+    net = adapter.brought.nets[0]
+    assert {name for name in adapter.state_dict() if name.startswith("net0.")} == {
+        f"net0.{name}" for name, _ in net.named_parameters()
+    }
+    pixels, rows = clip_of(1)
+    optimiser = torch.optim.AdamW(adapter.parameters(), lr=1e-3)
+    losses = []
+    for _ in range(3):
+        optimiser.zero_grad()
+        loss = loss_of(adapter, rows, pixels)
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss))
+    assert losses[2] < losses[0]
+
+
+@pytest.mark.parametrize("kind", ["ti2v", "ltx"])
+def test_in_bfloat16_what_is_learned_stays_float32(kind: str, tmp_path: Path) -> None:
+    adapter = Adapter(open_brought(tiny_pipeline(kind, tmp_path / kind), half=True), SHAPE)
+    assert {value.dtype for value in adapter.state_dict().values()} == {torch.float32}
+    assert adapter.brought.nets[0].proj_out.weight.dtype == torch.bfloat16
+    assert next(adapter.brought.pipe.vae.parameters()).dtype == torch.float32
+    pixels, rows = clip_of(adapter.brought.stride)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = loss_of(adapter, rows, pixels)
+    loss.backward()
+    assert any(one.grad is not None and one.grad.abs().sum() > 0 for one in adapter.parameters())
