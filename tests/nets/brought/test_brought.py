@@ -118,11 +118,12 @@ def test_rows_of_latent_frames_by_hand() -> None:
     assert grouped(rows, 1)[0, :, 0].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8]
 
 
-class TestFolders:
-    @pytest.fixture(scope="class")
-    def wan(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        return tiny_pipeline("ti2v", tmp_path_factory.mktemp("wan") / "wan")
+@pytest.fixture(scope="module")
+def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_pipeline("ti2v", tmp_path_factory.mktemp("wan") / "wan")
 
+
+class TestFolders:
     def test_no_pipeline(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"holds no model_index\.json"):
             kind_of(tmp_path)

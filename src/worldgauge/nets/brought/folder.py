@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +77,13 @@ def open_brought(folder: Path, device: str = "cpu", half: bool = False) -> Broug
         raise MissingExtraError("a pipeline of diffusers", "adapt") from None
     kinds_of_number: Any = {"default": torch.bfloat16, "vae": torch.float32} if half else torch.float32
     try:
+        diffusers.utils.logging.disable_progress_bar()
         loaded = getattr(diffusers, kind.classes[read_json_object(folder / INDEX)["_class_name"]])
-        pipe = loaded.from_pretrained(
-            str(folder), torch_dtype=kinds_of_number, use_safetensors=True, local_files_only=True, **kind.parts
-        ).to(device)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # `torch_dtype` has a new name in the newest version alone
+            pipe = loaded.from_pretrained(
+                str(folder), torch_dtype=kinds_of_number, use_safetensors=True, local_files_only=True, **kind.parts
+            ).to(device)
     except (AttributeError, ImportError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
         raise DataError(f"{folder}: {str(error).strip().splitlines()[0][:300]}") from None
     pipe.set_progress_bar_config(disable=True)
