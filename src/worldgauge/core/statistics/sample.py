@@ -88,21 +88,21 @@ class Sample:
             labels = [list(own) for own in clusters]
             if [len(own) for own in labels] != [len(own) for own in values]:
                 raise ShapeError("there must be one cluster for each value")
-        cells: dict[Hashable, dict[int, list[float]]] = {}
-        filled: dict[int, int] = {}
-        for k, (numbers, names) in enumerate(zip(values, labels, strict=True)):
+        filled: list[dict[Hashable, list[float]]] = []
+        for numbers, names in zip(values, labels, strict=True):
+            own: dict[Hashable, list[float]] = {}
             for number, name in zip(numbers, names, strict=True):
                 if number is not None:
-                    if math.isnan(number):
-                        raise ShapeError("values hold NaN; give None for what is missing")
-                    column = filled.setdefault(k, len(filled))
-                    cells.setdefault(name, {}).setdefault(column, []).append(float(number))
-        totals, counts = np.zeros((2, len(cells), len(filled)))
-        for row, own in enumerate(cells.values()):
-            for column, members in own.items():
-                totals[row, column] = _total(members)
-                counts[row, column] = len(members)
-        order = np.lexsort((*counts.T, *totals.T)) if len(cells) else np.zeros(0, np.int64)
+                    own.setdefault(name, []).append(number)
+            if own:
+                filled.append(own)
+        rows = {name: row for row, name in enumerate(dict.fromkeys(name for own in filled for name in own))}
+        totals, counts = np.zeros((2, len(rows), len(filled)))
+        for column, own in enumerate(filled):
+            for name, members in own.items():
+                totals[rows[name], column] = _total(members)
+                counts[rows[name], column] = len(members)
+        order = np.lexsort((*counts.T, *totals.T)) if len(rows) else np.zeros(0, np.int64)
         return cls(totals[order], counts[order])
 
     @property
@@ -192,5 +192,9 @@ def effective_number(weights: FloatArray) -> float:
 
 
 def _total(numbers: Sequence[float]) -> float:
-    """Sum that does not depend on the order of the numbers; infinite with any of them."""
-    return math.fsum(numbers) if all(map(math.isfinite, numbers)) else math.inf
+    """Sum that does not depend on the order of the numbers; infinite with any of them. NaN is refused."""
+    if all(map(math.isfinite, numbers)):
+        return math.fsum(numbers)
+    if any(map(math.isnan, numbers)):
+        raise ShapeError("values hold NaN; give None for what is missing")
+    return math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -56,7 +57,7 @@ def make_cell(
     values = list(values)
     names = [str(place) for place in range(len(values))] if clusters is None else list(clusters)
     pairs = zip(values, names, strict=True)
-    known = [(value, name) for value, name in pairs if value is not None and np.isfinite(value)]
+    known = [(value, name) for value, name in pairs if value is not None and math.isfinite(value)]
     numbers, own = [value for value, _ in known], [name for _, name in known]
     total = mean_std(numbers)
     interval = bootstrap_interval(numbers, own, rng=np.random.default_rng(_BOOTSTRAP_SEED))
