@@ -132,7 +132,7 @@ def test_a_cache_that_cannot_be_written_is_one_line() -> None:
     ask = "from worldgauge.worlds.gpu.batch import open_device; open_device('cpu')"
     environment = os.environ | {"WARP_CACHE_PATH": "/proc/none"}
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=environment)
-    assert done.stderr.splitlines()[-1].endswith(
-        "Warp cannot keep compiled kernels there (No such file or directory); "
-        "set WARP_CACHE_PATH to a folder that can be written"
-    )
+    said = done.stderr.splitlines()[-1]
+    assert "/proc/none" in said
+    assert "Warp cannot keep compiled kernels there (" in said
+    assert said.endswith("); set WARP_CACHE_PATH to a folder that can be written")
