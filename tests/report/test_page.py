@@ -12,7 +12,7 @@ from report.outline import Outline
 from report.toybench import METRICS, ToyLoop, write_run
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.store import RunFolder
-from worldgauge.engine.suite.contract import Task, TaskView
+from worldgauge.engine.suite.contract import Table, Task, TaskView
 from worldgauge.report import write_report
 from worldgauge.report.wording import number
 
@@ -184,6 +184,20 @@ def test_films_and_maps_come_from_where_the_data_lie_now(tmp_path: Path, monkeyp
     monkeypatch.setattr(ToyLoop, "task_view", lambda self, task: asked.append(task) or picture(self, task))
     write_report([folder], tmp_path / "page")
     assert [task.sample["source"] for task in asked] == ["moved"] * 4
+
+
+def test_a_headline_that_was_not_measured_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a scan, which has none of the labels that a headline of labels asks for."""
+    write_run(tmp_path / "a", "keeper", each=1)
+    made = ToyLoop.summarize
+
+    def summarize(self: ToyLoop, *given: Any, **more: Any) -> list[Table]:
+        return [Table("labels", "Labels", "1", "higher", ("all",), (), ()), *made(self, *given, **more)]
+
+    monkeypatch.setattr(ToyLoop, "summarize", summarize)
+    page = write_report([tmp_path / "a"], tmp_path / "page").read_text(encoding="utf-8")
+    assert "<h1>No verdict: Labels was not measured.</h1>" in page
+    assert "Nothing was scored" not in page
 
 
 def test_a_run_without_scores_shows_what_became_of_its_tasks(tmp_path: Path) -> None:

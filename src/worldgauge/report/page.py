@@ -39,7 +39,7 @@ from worldgauge.report.film_selection import find_extremes, select_tasks
 from worldgauge.report.films.task_cards import make_task_cards, room_for
 from worldgauge.report.loading import load_evidence, read_tasks, without_damaged
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
-from worldgauge.report.verdict import NOTHING, verdict
+from worldgauge.report.verdict import NOTHING, Verdict, verdict
 from worldgauge.report.wording import Vocabulary
 
 COLOURS = 10
@@ -161,7 +161,11 @@ def _results(
     """Verdict, headline table, charts, comparison: all by the headline metric, that of the first of `made`."""
     headline = made[0] if made else None
     if headline is None or not evidence.has(headline.metric):
-        return {"name": "", "verdict": NOTHING, "headline": None, "panels": [], "budget": None, "matrix": []}
+        without = NOTHING
+        if headline is not None and any(evidence.has(table.metric) for table in made):
+            # As in a world without the labels that the headline asks for: what was measured is below.
+            without = Verdict(f"No verdict: {said.headline or _name(headline)} was not measured.", ())
+        return {"name": "", "verdict": without, "headline": None, "panels": [], "budget": None, "matrix": []}
     metric, higher = headline.metric, _higher(evidence, headline)
     mixed = bool(headline.betters)
     name = said.headline or _name(headline)
