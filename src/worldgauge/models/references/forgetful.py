@@ -60,7 +60,7 @@ class Forgetful:
             NotApplicableError: The request has no such world.
         """
         if request.world is None or request.world.name not in _WORLDS or request.poses is None:
-            raise NotApplicableError("'forgetful' needs a village or home of ours; scans and published recordings have none")
+            raise NotApplicableError("'forgetful' needs a village or home; scans and published recordings have none")
         other = _other_place(request.world)
         if isinstance(other, Home):
             poses = _lay_indoors(other.floor, request.context.poses[-1, :3, 3], request.poses)
