@@ -208,28 +208,31 @@ def test_ten_thousand_tasks_stay_responsive(browser: Any, runs: Path, tmp_path: 
     viewer.start()
     try:
         address = link(viewer)
+        painted = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+        idle = Tab(browser, f"{viewer.link}page.css")  # what this machine takes to show anything at all
+        idle.until("performance.getEntriesByName('first-contentful-paint').length > 0")
+        least = idle.page.evaluate(painted)
+        idle.context.close()
         tab = Tab(browser, address, viewport={"width": 1280, "height": 800})
         tab.until("document.querySelectorAll('.row').length > 5")
-        paint = tab.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-        assert paint < 1000
+        paint = tab.page.evaluate(painted)
+        assert paint < 1000 + 2 * least
         assert tab.page.evaluate("document.querySelectorAll('.row').length") < 60
         tab.page.get_by_role("button", name="alpha").click()
-        script = """async () => {
+        script = """async (scrolls) => {
             const body = document.getElementById('body'), gaps = [];
             let last = performance.now();
-            for (let k = 1; k <= 60; k += 1) {
-                body.scrollTop = k * body.scrollHeight / 60;
+            for (let k = 1; k <= 40; k += 1) {
+                if (scrolls) body.scrollTop = k * body.scrollHeight / 40;
                 await new Promise((done) => requestAnimationFrame(done));
                 gaps.push(performance.now() - last);
                 last = performance.now();
             }
-            return gaps.sort((a, b) => a - b);
+            return gaps.sort((a, b) => a - b)[20];
         }"""
-        gaps = tab.page.evaluate(script)
-        print(
-            f"first paint {paint:.0f} ms; frames while scrolling: median {gaps[30]:.0f} ms, longest {gaps[-1]:.0f} ms"
-        )
-        assert gaps[30] < 50
+        still, moving = (tab.page.evaluate(script, scrolls) for scrolls in (False, True))
+        print(f"first paint {paint:.0f} ms, of a bare page {least:.0f}; a frame {still:.0f} ms, scrolling {moving:.0f}")
+        assert moving < 50 + 3 * still
         assert tab.page.locator(".row").last.get_attribute("data-task")
         tab.context.close()
     finally:
