@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from hashlib import sha256
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import numpy as np
 import pytest
 
 from support.scan_tree import BED, CHAIR, HM3D_KEY, HOUSE_NUMBER, MP3D_KEY, make_hm3d, make_mp3d
-from worldgauge.core.errors import DataError
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError, WorldgaugeError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
+from worldgauge.report.films.task_cards import _terms
+from worldgauge.tools.doctor.optional import AbsentError, check_scans
 from worldgauge.worlds.scan import Scan, prepared, sources
 from worldgauge.worlds.scan.collecting import scan_scenes, split_of, told_of
 from worldgauge.worlds.scan.semantics import Name, hm3d_table, house_table
@@ -132,3 +136,24 @@ def test_the_digest_of_a_file_is_remembered_until_it_changes(tmp_path: Path, mon
     monkeypatch.setenv("WORLDGAUGE_CACHE", str(file / "no_folder"))
     os.utime(file, (2e9 / 2 + 5, 1e9 + 5))
     assert prepared.digest_of_kept(file) == sha256(b"two").hexdigest(), "what cannot be kept is found again"
+
+
+def test_films_of_scans_tell_their_terms(tmp_path: Path) -> None:
+    make_hm3d(tmp_path / "hm3d")
+    sources.add("hm3d", tmp_path / "hm3d")
+    (told,) = _terms(WorldFacts("scan", {"scene": f"hm3d/{HM3D_KEY}"}))
+    assert told.startswith(f"Frames are of the scan hm3d/{HM3D_KEY}, which is used under the Matterport terms")
+    assert not list(_terms(WorldFacts("scan", {"scene": "example/room"})))
+    assert not list(_terms(WorldFacts("indoor", {"seed": 1})))
+    assert not list(_terms(None))
+
+
+def test_the_doctor_looks_at_registered_folders(tmp_path: Path) -> None:
+    with pytest.raises(AbsentError, match="worldgauge world add NAME DIR"):
+        check_scans()
+    make_hm3d(tmp_path / "hm3d")
+    sources.add("hm3d", tmp_path / "hm3d")
+    assert check_scans().startswith("hm3d 1 scenes (1 with navmesh, 1 with names); ")
+    shutil.rmtree(tmp_path / "hm3d")
+    with pytest.raises(WorldgaugeError, match="is gone: worldgauge world remove hm3d"):
+        check_scans()
