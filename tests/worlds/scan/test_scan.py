@@ -17,8 +17,9 @@ from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.camera import BoxScene, render
 from worldgauge.worlds.scan import Scan, checking, prepared, sources
-from worldgauge.worlds.scan.mesh import ours
+from worldgauge.worlds.scan.mesh import ours, theirs
 from worldgauge.worlds.scan.prepared import Reading
+from worldgauge.worlds.scan.readers import read_mesh
 from worldgauge.worlds.walking.geodesic import Geodesic
 
 VECTORS = TESTS / "vectors" / "scan"
@@ -151,6 +152,16 @@ def test_a_check_finds_what_is_wrong(tmp_path: Path, example: Scan) -> None:
     assert any(
         "no indoor floor" in line for line in checking.look_over(Scan.of_file(tmp_path / "one.glb", Reading())).problems
     )
+
+
+def test_a_scan_that_is_inside_out_is_told(tmp_path: Path) -> None:
+    mesh, made = read_mesh(EXAMPLE), Glb()
+    indices = made.array(mesh.triangles[:, ::-1].ravel(), "u4")
+    made.mesh({"attributes": {"POSITION": made.array(theirs(mesh.vertices, "y"))}, "indices": indices})
+    (tmp_path / "flipped.glb").write_bytes(made.bytes())
+    found = checking.look_over(Scan.of_file(tmp_path / "flipped.glb", Reading()))
+    assert any("seen from behind, and so not drawn: --two-sided" in line for line in found.problems)
+    assert checking.look_over(Scan.of_file(tmp_path / "flipped.glb", Reading(two_sided=True))).ok
 
 
 def test_a_scan_without_its_textures_is_not_used(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ _OTHER_AXIS = 1.7
 """How much more floor another axis must give to be proposed."""
 _HOLES = 0.2
 _EYE_M = 1.0
+_SUNK_M, _BEHIND = 0.08, 0.3
+"""A floor lies deeper than it is walked on where it is not drawn; and how much of it may."""
 _OFF_M, _OFF = 0.5, 0.05
 """How far corners of a navmesh may lie off the mesh, and how many of them farther."""
 _SCALES = ((0.001, "millimetres"), (0.01, "centimetres"), (0.0254, "inches"))
@@ -232,6 +234,12 @@ def _check_views(found: Findings, scan: Scan) -> None:
     holes = 0
     for place, yaw, pitch in zip(places, yaws, pitches, strict=True):
         holes += int(np.isinf(scan.view(pose_from_yaw_pitch(place, yaw, pitch), camera).depth).sum())
+    down = Camera.from_horizontal_fov(3, 3, 1)
+    feet = np.array([scan.view(pose_from_yaw_pitch(place, 0.0, -np.pi / 2), down).depth[1, 1] for place in places])
+    behind = float((feet > _EYE_M + _SUNK_M).mean())
+    found.facts["floor_from_behind"] = round(behind, 2)
+    if behind > _BEHIND:
+        found.problems.append(f"{behind:.0%} of its floor is seen from behind, and so not drawn: --two-sided")
     share = holes / (VIEWS * camera.width * camera.height)
     found.facts["holes"] = round(share, 4)
     if share > _HOLES:
