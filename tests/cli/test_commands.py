@@ -73,7 +73,7 @@ def test_what_one_does_first_is_listed_first() -> None:
     panels = [told.index(f"─ {panel} ─") for panel in ("Measure", "Models and data", "Publish", "Tools")]
     assert panels == sorted(panels)
     first = re.findall(r"^│ ([a-z-]+) ", told[panels[0] : panels[1]], re.M)
-    assert first == ["demo", "collect", "run", "report", "check"]
+    assert first == ["demo", "collect", "run", "report", "view", "check"]
 
 
 def test_every_option_of_a_collection_says_what_it_does() -> None:

@@ -397,7 +397,7 @@ def test_a_metric_is_put_to_the_test(cli: Callable[..., Done]) -> None:
     assert "error: " in cli("validate-metric", "sgcs", "--segmenter", "colour").stderr
     assert cli("validate-metric", "sgcs", "--segmenter", "none").returncode == 2
     unknown = cli("validate-metric", "fid").stderr
-    assert unknown == "error: no study of a metric 'fid'. Known: all, rules, sgcs\n"
+    assert unknown == "error: no study of a metric 'fid'. Known: all, people, rules, sgcs\n"
 
 
 def test_every_metric_is_put_to_the_test(cli: Callable[..., Done], tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_an_option_out_of_range_is_one_line(tmp_path: Path) -> None:
     for change, said in (
         (["--split", "tets"], "closedloop option 'split' must be one of train, val, test, got 'tets'"),
         (["--size", "64"], "--size takes whole numbers"),
-        (["--scenes", "0"], "closedloop option 'scenes' must be a whole number from 1 to 1000, got 0"),
+        (["--scenes", "0"], "closedloop option 'scenes' must be a whole number from 1 to 1000, or names, got 0"),
     ):
         done = cli(tmp_path, *COLLECT, *change)
         assert done.returncode == 2

@@ -209,7 +209,7 @@ def test_finished_videos_cannot_act(tasks: dict[str, Task], tmp_path: Path) -> N
 def test_scenes_that_need_a_licence_are_skipped_with_what_to_do(tmp_path: Path) -> None:
     found = list(ClosedLoop().tasks(make_published_data(tmp_path / "release")))
     assert len(found) == 9
-    assert all(task.skip and "worldgauge collect closedloop" in task.skip for task in found)
+    assert all(task.skip and "worldgauge world add" in task.skip for task in found)
 
 
 def test_a_faulty_episode_is_a_task_that_fails(episodes: Path, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ class Place:
         self.visible = visible
         self.reach = reach
         self.stance = Stance(0.0, 0.0, 0.0)
-        self.geodesic = self
+        self.ground = self
 
     def observe(self) -> Any:
         class HomeSight:

@@ -9,7 +9,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.questions.travel import MOST_STEPS, Traveller, ahead, turn_steps
 from worldgauge.worlds.walking.floor import FloorPlan
-from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.ground import Level
 from worldgauge.worlds.walking.primitives import Primitive
 from worldgauge.worlds.walking.stance import Stance, walked
 
@@ -26,7 +26,7 @@ class Walker:
         self.stance = Stance(x, y, yaw)
 
     def traveller(self, things=None, low_level=ahead):
-        return Traveller(Geodesic(self.floor), lambda: self.stance, lambda: None, things or {}, low_level)
+        return Traveller(Level(self.floor), lambda: self.stance, lambda: None, things or {}, low_level)
 
     def go(self, plan, seed=0, **kwargs):
         journey = self.traveller(**kwargs).journey(plan, np.random.default_rng(seed))
