@@ -70,10 +70,10 @@ def address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         return str(tmp_path / "place")
     if request.param == "memory":
         return f"memory://{tmp_path.name}"
+    url = request.getfixturevalue("server")  # first: it skips where there is none
     import fsspec
     import s3fs
 
-    url = request.getfixturevalue("server")
     options = {"endpoint_url": url, "key": "k", "secret": "s"}
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setitem(fsspec.config.conf, "s3", options)
