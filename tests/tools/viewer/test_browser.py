@@ -152,8 +152,11 @@ def test_blind_votes_by_keys(browser: Any, viewer: Viewer) -> None:
     tab = Tab(browser, f"{viewer.link}vote?g={group}")
     tab.page.locator("#voter").fill("Ann")
     tab.page.get_by_role("button", name="Begin").click()
+    ready, shown = "document.getElementById('vote').dataset.ready", ""
     for number, key in enumerate(["ArrowLeft", "ArrowRight", "ArrowDown"]):
-        tab.until("document.querySelectorAll('.ballot canvas').length === 2")
+        tab.until(f"({ready} || '') !== {json.dumps(shown)}")  # keys count once the next pair is drawn
+        shown = tab.page.evaluate(ready)
+        assert tab.page.locator(".ballot canvas").count() == 2
         page = tab.page.content()
         assert not any(name in page for name in ("keeper", "freeze", "forgetful"))  # blind
         tab.page.keyboard.press(key)

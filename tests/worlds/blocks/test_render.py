@@ -145,7 +145,7 @@ def test_many_layers_are_mixed_in_their_order_whatever_the_order_of_the_faces(pl
         ][0]
         colour += face[3] / 255 * (face[:3] * SHADES["z"] - colour)
     for order in (slice(None), slice(None, None, -1)):
-        shuffled = Mesh(mesh.quads[order], mesh.colours[order], mesh.two_sided[order])
+        shuffled = Mesh(mesh.quads[order], mesh.colours[order], mesh.two_sided[order], mesh.block[order], mesh.names)
         assert np.abs(render(shuffled, pose, camera)[4, 4] - colour).max() <= 0.5 + 1e-9
 
 
