@@ -48,10 +48,14 @@ def test_a_solid_survives_packing() -> None:
 
 
 def test_what_cannot_be_turned() -> None:
-    nothing = Mesh(np.zeros((0, 4, 3), np.int16), np.zeros((0, 4), np.uint8), np.zeros(0, bool))
-    assert packed(nothing) == ""
-    many = gallery.MOST_QUADS + 1
-    assert packed(Mesh(np.zeros((many, 4, 3), np.int16), np.zeros((many, 4), np.uint8), np.zeros(many, bool))) == ""
+    def empty(faces: int) -> Mesh:
+        zeros = np.zeros(faces, np.int32)
+        return Mesh(
+            np.zeros((faces, 4, 3), np.int16), np.zeros((faces, 4), np.uint8), zeros.astype(bool), zeros, ("stone",)
+        )
+
+    assert packed(empty(0)) == ""
+    assert packed(empty(gallery.MOST_QUADS + 1)) == ""
 
 
 def test_solids_beyond_the_budget_are_left_out_and_said_so() -> None:

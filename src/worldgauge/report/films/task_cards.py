@@ -253,17 +253,16 @@ def gather_footage(
         Clips, map and details; what is missing is said in its notes.
     """
     details = view_details(evidence, suite, task, styles) if task is not None else None
-    world, shown, problem = None, None, ""
+    shown, problem = None, ""
     try:
         if task is None:
             raise WorldgaugeError("no record of this task can be read; run again to make it")
-        world = suite.world_of(task)
         shown = suite.task_view(task)
     except WorldgaugeError as error:
         log.warning("%s: no truth (%s)", name, error)
         problem = str(error)
     clips: dict[str, Clip] = {}
-    notes = list(_terms(world))
+    notes = list(_terms(None if shown is None else shown.world))
     replays = suite.shows_films
     if not replays and shown is not None and len(shown.truth):
         clips[(TRUTH if len(shown.truth) > 1 else START).label] = shown.truth
