@@ -242,7 +242,7 @@ def test_forgetful_lays_a_third_person_walk_on_the_ground_of_another_place() -> 
     assert np.abs(stands[:, 2] - top).mean() < 0.3
 
 
-@pytest.mark.parametrize(("name", "needs"), [("drift", "world"), ("forgetful", "world"), ("memory", "depth")])
+@pytest.mark.parametrize(("name", "needs"), [("drift", "world"), ("forgetful", "village or home"), ("memory", "depth")])
 def test_references_say_what_a_published_recording_lacks(name: str, needs: str, walk: tuple[Episode, int]) -> None:
     episode, start = walk
     published = dataclasses.replace(episode, world=None)
