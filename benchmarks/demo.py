@@ -98,7 +98,7 @@ def _asking_and_scoring(python: Path, folder: Path) -> dict[str, dict[str, float
         if shown is None:
             continue
         runs = folder / "halves" / suite
-        subjects = [f"--{suites.get(suite).subject_kind}={subject}" for subject in shown.subjects]
+        subjects = [f"--{suites.get(suite).subject_kind}={subject}" for subject in (*shown.subjects, *shown.beside)]
         settings = [f"--set={name}={value}" for name, value in shown.settings.items()]
         data = ["--data", folder / "again" / suite / "data"]
         for half, words in {

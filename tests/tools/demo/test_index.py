@@ -19,6 +19,7 @@ CARD = {
     "better": "higher",
     "rows": [{"label": "<script>alert(1)</script>", "mean": 1.0, "low": None, "high": None, "n": 1}],
     "ranked": False,
+    "beside": ["tiny"],
     "subject_kind": "model",
     "previews": [{"label": "truth", "encoded": "data:image/webp;base64,AAAA"}],
 }

@@ -44,6 +44,7 @@ def test_the_headline_is_the_column_that_sums_up(betters: tuple[str, ...], wante
 def test_every_suite_has_a_demo_of_three_subjects(suite: str, full: bool) -> None:
     shown = demo_set(suite, full)
     assert len(shown.subjects) >= 3
+    assert not set(shown.subjects) & set(shown.beside)
     assert shown.question.endswith("?")
     suites.get(suite)(**shown.settings)  # its settings are known and allowed
 

@@ -20,6 +20,7 @@ class DemoSet:
         column: Column of the headline table that is shown. Empty for the one that sums it up.
         core_seconds: Processor time that it took when measured. Orders the work and gives the time left.
         megabytes: Disk space that it needs.
+        beside: Models or agents that are shown too, without a place in the order.
     """
 
     place: int
@@ -30,3 +31,4 @@ class DemoSet:
     column: str = ""
     core_seconds: float = 60.0
     megabytes: float = 50.0
+    beside: tuple[str, ...] = ()

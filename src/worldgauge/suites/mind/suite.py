@@ -92,7 +92,8 @@ class Mind(Suite):
         others = {"action_space": 0, "mirror": 0, "train": 0}
         options = {**others, "mem": 8, "perspectives": ("1st",), "frames": 48, "size": (192, 108)}
         settings = {"tests": "mem", "poses": "exact"}
-        return DemoSet(place, question, options, ("truth", "memory", "tiny", "forgetful"), settings, core_seconds=55)
+        ordered = ("truth", "memory", "forgetful")
+        return DemoSet(place, question, options, ordered, settings, core_seconds=60, beside=("tiny",))
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per clip or mirrored path; faulty ones become tasks that fail with the reason.

@@ -82,14 +82,15 @@ def run_part(suite: str, folder: Path, *, full: bool, workers: int) -> dict[str,
         raise RunError(f"{suite}: {made.failures[0]}")
     spent["collect"] = _spent() - start
     start = _spent()
+    subjects = (*shown.subjects, *shown.beside)
     result = run(
         suite,
-        model=shown.subjects,
+        model=subjects,
         data=folder / "data",
         out=folder / "runs",
         workers=workers,
         settings=shown.settings,
-        progress=_RunTeller(len(shown.subjects)),
+        progress=_RunTeller(len(subjects)),
     )
     if not result.ok:
         failed = result.failures[0]
@@ -156,6 +157,7 @@ def _card(suite: str, shown: DemoSet, result: RunResult, folder: Path) -> dict[s
     from worldgauge.report.films.previews import preview_task
 
     labels = list(result.directories)
+    ordered = labels[: len(shown.subjects)]
     table = result.table()[0]
     column, rows = headline_rows(table, labels, shown.column)
     better = table.betters[0] if table.betters else table.better
@@ -167,7 +169,8 @@ def _card(suite: str, shown: DemoSet, result: RunResult, folder: Path) -> dict[s
         "unit": table.unit,
         "better": better,
         "rows": [asdict(row) for row in rows],
-        "ranked": clearly_ranked(rows, better),
+        "ranked": clearly_ranked([row for row in rows if row.label in ordered], better),
+        "beside": [label for label in labels if label not in ordered],
         "counts": asdict(result.counts),
         "subject_kind": suites.get(suite).subject_kind,
         "settings": dict(shown.settings),
