@@ -207,7 +207,8 @@ def _check_navmesh(found: Findings, scan: Scan) -> None:
         return
     at = np.stack(np.divmod(fields.cell, fields.shape[1]), -1) * CELL_M + fields.origin + CELL_M / 2
     stood = cKDTree(np.column_stack([at, fields.height_m]))
-    corners = np.array([corner for polygon in navmesh.polygons for corner in polygon.corners])
+    floor = navmesh.surface
+    corners = floor.corners[np.arange(floor.corners.shape[1]) < floor.sides[:, None]]
     away, _ = stood.query(ours(corners, "y"))
     if (share := float((away > _OFF_M).mean())) > _OFF:
         found.problems.append(

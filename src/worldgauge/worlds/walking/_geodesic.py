@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from worldgauge.worlds.walking._heap import pop, push
+
 _DX = (1, -1, 0, 0, 1, 1, -1, -1)
 _DY = (0, 0, 1, -1, 1, -1, 1, -1)
 
@@ -80,20 +82,7 @@ def spread(free, first_x, first_y, bent):  # type: ignore[no-untyped-def]
     size = 1
     while size > 0:
         price, cell = keys[0], cells[0]
-        size -= 1
-        key, moved = keys[size], cells[size]
-        at = 0
-        while True:
-            child = 2 * at + 1
-            if child >= size:
-                break
-            if child + 1 < size and keys[child + 1] < keys[child]:
-                child += 1
-            if keys[child] >= key:
-                break
-            keys[at], cells[at] = keys[child], cells[child]
-            at = child
-        keys[at], cells[at] = key, moved
+        size = pop(keys, cells, size)
         x, y = cell // ny, cell % ny
         if price > far[x, y]:
             continue
@@ -115,15 +104,7 @@ def spread(free, first_x, first_y, bent):  # type: ignore[no-untyped-def]
             if reach >= far[u, v]:
                 continue
             far[u, v], towards[u, v] = reach, through
-            at = size
-            size += 1
-            while at > 0:
-                above = (at - 1) // 2
-                if keys[above] <= reach:
-                    break
-                keys[at], cells[at] = keys[above], cells[above]
-                at = above
-            keys[at], cells[at] = reach, u * ny + v
+            size = push(keys, cells, size, reach, u * ny + v)
     return far, towards
 
 

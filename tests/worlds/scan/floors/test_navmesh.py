@@ -12,7 +12,7 @@ from support.places import TESTS
 from worldgauge.core.errors import DataError, ShapeError, WorldgaugeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.scan.floors import _detour
-from worldgauge.worlds.scan.floors.navmesh import NavMesh, Polygon
+from worldgauge.worlds.scan.floors.navmesh import NavMesh, surface_of
 from worldgauge.worlds.scan.mesh import ours
 
 FILE = TESTS / "vectors" / "scan" / "two_storeys.navmesh"
@@ -58,10 +58,10 @@ def test_steps_slide_as_in_detour(house: NavMesh) -> None:
 
 
 def test_a_square_by_hand() -> None:
-    corners = ((0.0, 1.0, 0.0), (0.0, 1.0, 4.0), (4.0, 1.0, 4.0), (4.0, 1.0, 0.0))
+    corners = np.array([(0.0, 1.0, 0.0), (0.0, 1.0, 4.0), (4.0, 1.0, 4.0), (4.0, 1.0, 0.0)])
     edges = (True, True, True)
-    faces = tuple(((corners[a], corners[b], corners[c]), edges, (a, b, c)) for a, b, c in ((0, 1, 2), (0, 2, 3)))
-    floor = NavMesh((Polygon(corners, (-1, -1, -1, -1), faces),), 0.2)
+    faces = (((0, 1, 2), edges), ((0, 2, 3), edges))
+    floor = NavMesh(surface_of([corners], [[-1] * 4], [np.empty((0, 3))], [faces], 0.2))
     assert floor.area_m2 == 16
     a, b = place([1, 1, 1]), place([3, 1, 2])
     assert floor.distance(a, b) == pytest.approx(math.sqrt(5))
@@ -92,17 +92,17 @@ def test_the_roof_is_an_island(house: NavMesh) -> None:
 
 
 def test_funnel_by_hand() -> None:
-    portals = [((1.0, 0.0, 2.0), (1.0, 0.0, 1.0)), ((2.0, 0.0, 2.0), (2.0, 0.0, 1.0))]
-    assert _detour.pulled((0.0, 0.0, 0.0), (3.0, 0.0, 0.0), portals) == [
-        (0.0, 0.0, 0.0), (1.0, 0.0, 1.0), (2.0, 0.0, 1.0), (3.0, 0.0, 0.0)
-    ]  # fmt: skip
+    portals = np.array([[(1.0, 0.0, 2.0), (1.0, 0.0, 1.0)], [(2.0, 0.0, 2.0), (2.0, 0.0, 1.0)]])
+    way = _detour.pulled((0.0, 0.0, 0.0), (3.0, 0.0, 0.0), portals)
+    assert way.tolist() == [[0, 0, 0], [1, 0, 1], [2, 0, 1], [3, 0, 0]]
 
 
 def test_a_file_of_version_1(tmp_path: Path, house: NavMesh) -> None:
     data = FILE.read_bytes()
     path = tmp_path / "old.navmesh"
     path.write_bytes(data[:4] + struct.pack("<i", 1) + data[8:40] + data[96:])
-    assert NavMesh.read(path).polygons == house.polygons
+    for one, other in zip(NavMesh.read(path).surface, house.surface, strict=True):
+        assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def attack(folder: Path, count: int) -> None:
         except WorldgaugeError:
             refused += 1
             continue
-        assert floor.slide([0.5, 0.5, 0.1], [0.7, 0.5, 0.1]) is None or len(floor.polygons) > 0
+        assert floor.slide([0.5, 0.5, 0.1], [0.7, 0.5, 0.1]) is None or len(floor.surface.sides) > 0
         floor.distance([2.0, 2.0, 0.1], [5.0, 2.0, 3.0])
     assert refused > count // 10
 

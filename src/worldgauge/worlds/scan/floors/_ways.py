@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from worldgauge.worlds.walking._heap import pop, push
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def neighbours(begin, floor, ceiling, shape, climb, head, link):  # type: ignore[no-untyped-def]
@@ -134,20 +136,7 @@ def spread(link, cell, height, ny, goal):  # type: ignore[no-untyped-def]
     size = 1
     while size > 0:
         price, p = keys[0], held[0]
-        size -= 1
-        key, moved = keys[size], held[size]
-        at = 0
-        while True:
-            child = 2 * at + 1
-            if child >= size:
-                break
-            if child + 1 < size and keys[child + 1] < keys[child]:
-                child += 1
-            if keys[child] >= key:
-                break
-            keys[at], held[at] = keys[child], held[child]
-            at = child
-        keys[at], held[at] = key, moved
+        size = pop(keys, held, size)
         if price > far[p]:
             continue
         for k in range(8):
@@ -165,15 +154,7 @@ def spread(link, cell, height, ny, goal):  # type: ignore[no-untyped-def]
             if reach >= far[q]:
                 continue
             far[q], towards[q] = reach, through
-            at = size
-            size += 1
-            while at > 0:
-                above = (at - 1) // 2
-                if keys[above] <= reach:
-                    break
-                keys[at], held[at] = keys[above], held[above]
-                at = above
-            keys[at], held[at] = reach, q
+            size = push(keys, held, size, reach, q)
     return far, towards
 
 
