@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,8 +110,9 @@ class HomePlan:
     origin: tuple[float, float]
 
 
+@lru_cache(maxsize=16)
 def build_home(seed: int) -> HomePlan:
-    """The home of a seed: the same on every machine.
+    """The home of a seed: the same on every machine. The last 16 are kept, so nobody may write into its arrays.
 
     The first of up to _HOMES that has all of LABELS and all rooms within reach.
     """

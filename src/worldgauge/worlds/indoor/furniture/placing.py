@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil, floor
 
 import numpy as np
 from numba import njit
@@ -62,13 +63,14 @@ class Floors:
 
     def __init__(self, bounds: FloatArray) -> None:
         self.origin = bounds[:, :2].min(0)
+        self._origin: list[float] = self.origin.tolist()
         size = np.ceil((bounds[:, 3:5].max(0) - self.origin) / CELL_M - 1e-6).astype(int)
         self.occupied = np.zeros(tuple(size), np.bool_)
         self.add(bounds)
 
     def add(self, bounds: FloatArray) -> None:
         """Mark boxes (n, 6)."""
-        for x0, y0, z0, x1, y1, z1 in bounds:
+        for x0, y0, z0, x1, y1, z1 in bounds.tolist():
             if z1 > WALKER_M[0] and z0 < WALKER_M[1]:
                 self.occupied[self.cells(x0, y0, x1, y1)] = True
 
@@ -84,10 +86,11 @@ class Floors:
         Returns:
             Slices along x and y.
         """
-        low = np.floor((np.array([x0, y0]) - self.origin) / CELL_M + 1e-6).astype(int)
-        high = np.ceil((np.array([x1, y1]) - self.origin) / CELL_M - 1e-6).astype(int)
-        (a, b), (c, d) = np.maximum(low, 0), np.maximum(high, 0)
-        return slice(a, c), slice(b, d)
+        x, y = self._origin
+        return (
+            slice(max(floor((x0 - x) / CELL_M + 1e-6), 0), max(ceil((x1 - x) / CELL_M - 1e-6), 0)),
+            slice(max(floor((y0 - y) / CELL_M + 1e-6), 0), max(ceil((y1 - y) / CELL_M - 1e-6), 0)),
+        )
 
     def joined(self, room: Room, wanted: Sequence[tuple[float, float, float, float]]) -> bool:
         """Tell whether one connected walkable area of a room reaches all of some rectangles.
