@@ -33,9 +33,15 @@ def test_small_numbers_keep_their_digits(capsys: pytest.CaptureFixture[str]) -> 
     text = capsys.readouterr().out
     assert "0.0356" in text
     assert "[0.032, 0.039]" in text
-    assert [cli_tables.number(v) for v in (None, 0.0, 0.5, 0.0021, 12.0, 1234.5)] == [
-        "-", "0.000", "0.500", "0.00210", "12.000", "1234.5",
+    assert [cli_tables.number(v) for v in (None, 0.0, 0.5, 0.0021, 12.0, 1234.5, -3e-17)] == [
+        "-", "0.000", "0.500", "0.00210", "12.000", "1234.5", "0.000",
     ]  # fmt: skip
+
+
+def test_what_counts_as_independent_is_said_in_the_numbers_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    cells = (Cell(0.5, 0.0, 4, 0.4, 0.6, clusters=4), Cell(0.5, 0.0, 16, 0.4, 0.6, clusters=4))
+    cli_tables.headline(Table("mse", "Error", "1", "lower", ("one", "all"), (TableRow("walker", cells, "subject"),)))
+    assert "n=16 in 4: of 4 clusters, which count as independent, not the 16." in capsys.readouterr().out
 
 
 def test_a_missing_interval_leaves_no_brackets(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,8 @@ from worldgauge.core.errors import UsageError
 from worldgauge.engine.suite.base import Suite
 
 MINUS = "−"
+NOTHING = 1e-12
+"""Smaller sizes are what rounding has left of 0."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
 
 def digits_for(values: Iterable[float | None]) -> int:
     """Digits after the point for the numbers of one column: 3, or more for small values."""
-    sizes = sorted(abs(v) for v in values if v is not None and math.isfinite(v) and v != 0)
+    sizes = sorted(abs(v) for v in values if v is not None and math.isfinite(v) and abs(v) >= NOTHING)
     if not sizes:
         return 3
     usual = sizes[len(sizes) // 2]

@@ -31,8 +31,12 @@ def headline(table: Table, console: Console | None = None) -> None:
     labels = [(row.label, row.flag) if row.flag else (row.label,) for row in table.rows]
     cells = [Column(name, [_cell(row.cells[k]) for row in table.rows]) for k, name in enumerate(columns)]
     _print_lines(lay_out_numbers(labels, cells, _width(console)), _styles(table), console)
-    if any(cell.clusters not in (None, cell.n) for row in table.rows for cell in row.cells):
-        print_text("n=40 in 4: of 4 clusters, which count as independent, not the 40.", console=console)
+    clustered = [cell for row in table.rows for cell in row.cells if cell.clusters not in (None, cell.n)]
+    if clustered:
+        n, clusters = clustered[-1].n, clustered[-1].clusters
+        print_text(
+            f"n={n} in {clusters}: of {clusters} clusters, which count as independent, not the {n}.", console=console
+        )
     references = [row.label for row in table.rows if row.kind == "reference"]
     if references:
         print_text(f"References: {', '.join(references)}", console=console)
@@ -105,7 +109,7 @@ def print_text(said: str, style: str | None = None, console: Console | None = No
 
 def number(value: float | None) -> str:
     """A number as tables show it, with as many digits as its size needs; "-" for a missing one."""
-    return "-" if value is None else f"{value:.{_digits(value, 3)}f}"
+    return "-" if value is None else _text(value, 3)
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -151,7 +155,13 @@ def _cell(cell: Cell) -> tuple[str, ...]:
 
 
 def _short(value: float) -> str:
-    return f"{value:.{_digits(value, 2)}f}"
+    return _text(value, 2)
+
+
+def _text(value: float, usual: int) -> str:
+    if abs(value) < 1e-12:  # what rounding has left of 0
+        value = 0.0
+    return f"{value:.{_digits(value, usual)}f}"
 
 
 def _digits(value: float, usual: int) -> int:

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 import pytest
 
+from report.toybench import METRICS
 from worldgauge.core.errors import UsageError
 from worldgauge.tools.viewer import Viewer
 
@@ -71,6 +72,8 @@ def test_tasks_have_the_values_of_scores(viewer: Viewer, runs: Path) -> None:
         {task: value for task, value in expected.items() if value is not None}, rel=1e-4
     )
     assert found["columns"] == ["location", "range", "type"]
+    metrics = [one["name"] for one in ask(viewer, "/api/tasks", g=group_of(viewer))[2]["metrics"]]
+    assert metrics[:4] == list(METRICS)  # the headline first
 
 
 def test_a_task_has_films_curves_and_scores(viewer: Viewer) -> None:

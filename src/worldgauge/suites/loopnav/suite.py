@@ -20,7 +20,7 @@ from worldgauge.suites.loopnav.trial_questions import LoopQuestions
 
 @suites.register("loopnav")
 class LoopNav(Suite):
-    """Explore a loop, then redraw the way back: spatial memory on walks A -> B -> A and A -> B -> C -> A."""
+    """Explore a loop, then redraw the way back: spatial memory on walks A → B → A and A → B → C → A."""
 
     name = "loopnav"
     version = 1

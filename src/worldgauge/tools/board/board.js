@@ -60,7 +60,7 @@ for (const box of document.querySelectorAll("[data-versus]")) {
       const ends = found.low === null ? [] : [sign * found.low, sign * found.high].sort((x, y) => x - y);
       const interval = ends.length ? ` (95 % interval ${text(ends[0])} to ${text(ends[1])})` : "";
       const p = found.p === null ? "" : `, p ${found.p < 0.001 ? "< 0.001" : "= " + found.p.toFixed(3)} corrected for all pairs`;
-      const verdict = found.clear ? `${found.ahead} is better.` : "The test shows no difference.";
+      const verdict = found.clear ? `${found.ahead} is better.` : "The test cannot tell which is better.";
       said = `${a} minus ${b}: ${text(sign * found.mean)}${interval}${p}, on ${found.n} shared tasks in ${found.clusters} clusters. ${verdict}`;
     }
     box.querySelector("output").textContent = said;

@@ -167,7 +167,7 @@ def _looked_at(path: Path, root: str) -> dict[str, Any] | None:
         "tasks": len(tasks),
         "stands": verdicts.count("stands"),
         "differs": verdicts.count("differs"),
-        "metrics": len(verdicts),
+        "metrics": len(verdicts) - verdicts.count("no value"),
     }
 
 

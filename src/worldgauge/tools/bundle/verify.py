@@ -62,6 +62,7 @@ class Number:
         again: Number of tasks that were scored again.
         same: Number of them whose score came out the same.
         largest: Largest difference among finite values; None where nothing was compared.
+        valued: Number of tasks whose score has a value.
     """
 
     metric: str
@@ -70,10 +71,13 @@ class Number:
     again: int = 0
     same: int = 0
     largest: float | None = None
+    valued: int = 0
 
     @property
     def verdict(self) -> str:
-        """ "stands" where each score that was made again is the same, "differs", or "not scored again"."""
+        """ "stands" where each score that was made again is the same, "differs", "no value" or "not scored again"."""
+        if self.again and self.same == self.again and not self.valued:
+            return "no value"  # missing then as now, which confirms no number
         return "not scored again" if not self.again else "stands" if self.same == self.again else "differs"
 
 
@@ -397,5 +401,8 @@ def _numbers(scores: Sequence[Score], pairs: Mapping[str, tuple[list[Score], lis
         apart = [abs(a - b) for a, b in both if a is not None and b is not None and math.isfinite(a - b)]
         finite = [value for value in values if value is not None and math.isfinite(value)]
         same = sum(_same(a, b) for a, b in both)
-        found.append(Number(metric, len(values), mean_of_known(finite), len(both), same, max(apart, default=None)))
+        valued = sum(value is not None for value in values)
+        found.append(
+            Number(metric, len(values), mean_of_known(finite), len(both), same, max(apart, default=None), valued)
+        )
     return tuple(found)

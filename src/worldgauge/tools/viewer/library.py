@@ -11,7 +11,7 @@ import math
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ MOST_DEEP = 3
 ENDS = ("left", "scored", "skipped", "failed", "unscored")
 _TAIL = re.compile(rb'"task": "([^"\\]*)", "unit": "(?:[^"\\]|\\.)*", "value": ([^}]*)\}$')
 _METRIC = b'"metric": "'
+_GROUP = re.compile(rb'"group": (\{[^{}]*\})')
 
 
 @dataclass(frozen=True)
@@ -211,11 +212,17 @@ class RunIndex:
                 return
         self.values.setdefault(task, {})[metric] = value
         self._places[task, metric] = path, position
-        if task not in self.groups or metric not in self.metrics:
+        if metric not in self.metrics:
             try:
                 entry = loads(line.decode())
-                self.groups[task] = dict(entry["group"])
                 self.metrics[metric] = MetricFacts(metric, str(entry["unit"]), str(entry["better"]))
+            except (ValueError, LookupError, TypeError):
+                return
+        if task not in self.groups:
+            # Without its curve a line is read ten times faster; a name of a task may hold the words, but not first.
+            found = _GROUP.search(line)
+            try:
+                self.groups[task] = dict(json.loads(found[1]) if found else loads(line.decode())["group"])
             except (ValueError, LookupError, TypeError):
                 return
 
@@ -229,12 +236,14 @@ class Group:
         suite: The suite, with the settings of the first run.
         place: The folder, below that of the viewer.
         runs: The runs by label.
+        order: Metrics in the order of the suite's tables; empty until there is a score.
     """
 
     ident: str
     suite: Suite
     place: str
     runs: dict[str, RunIndex]
+    order: list[str] = field(default_factory=list)
 
     @property
     def stamp(self) -> int:
@@ -248,10 +257,19 @@ class Group:
 
     @property
     def metrics(self) -> list[MetricFacts]:
-        """All metrics, those of the suite's tables first."""
+        """All metrics in the order of the suite's tables, the headline first; others by name."""
         found = {name: one for run in self.runs.values() for name, one in run.metrics.items()}
-        order = list(self.suite.titles)
+        order = self.order = self.order or self._order_of_tables()
         return sorted(found.values(), key=lambda m: (order.index(m.name) if m.name in order else len(order), m.name))
+
+    def _order_of_tables(self) -> list[str]:
+        """Which metrics the tables are of, as the suite makes them of one task."""
+        for label, run in self.runs.items():
+            for task in run.values:
+                scores = [one for name in run.values[task] if (one := run.score(task, name)) is not None]
+                tables = self.suite.summarize({label: scores}, {label: run.kind}, {label: []})
+                return list(dict.fromkeys(table.metric for table in tables))
+        return []
 
     def group_of(self, task: str) -> Mapping[str, Any]:
         """Group of a task; empty where it has no scores yet."""
@@ -302,7 +320,7 @@ class Library:
                 except WorldgaugeError as error:
                     self.problems[f"{place} {suite}"] = str(error)
                     continue
-                groups[ident] = Group(ident, opened, place, runs)
+                groups[ident] = Group(ident, opened, place, runs, [] if known is None else known.order)
             self._groups = groups
             return list(groups.values())
 

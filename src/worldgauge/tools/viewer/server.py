@@ -8,6 +8,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -71,12 +72,11 @@ class Viewer:
         self._sealed: dict[str, str] = {}
         handler = type("Handler", (_Handler,), {"viewer": self})
         try:
-            self._server = ThreadingHTTPServer((host, port), handler)
+            self._server = _Server((host, port), handler)
         except (OSError, OverflowError) as error:
             raise UsageError(
                 f"{host}:{port}: cannot be listened on ({error}); give another --host or --port"
             ) from error
-        self._server.daemon_threads = True
         self.host, self.port = host, self._server.server_address[1]
 
     @property
@@ -132,6 +132,7 @@ class Viewer:
             chosen = next((one for one in metrics if one.name == metric), metrics[0] if metrics else None)
             cells = [group.group_of(task) for task in tasks]
             names = list(dict.fromkeys(name for cell in cells for name in cell))
+            flagged = set(self.flags().get(_place_of(group), []))
             return {
                 "id": group.ident,
                 "suite": group.suite.name,
@@ -150,7 +151,7 @@ class Viewer:
                     [_short(finite(run.values.get(t, {}).get(chosen.name))) if chosen else None for t in tasks]
                     for run in group.runs.values()
                 ],
-                "flags": [task for task in self.flags().get(_place_of(group), []) if task in set(tasks)],
+                "flags": [task for task in tasks if task in flagged],
             }
 
     def task(self, group: Group, task: str) -> dict[str, Any]:
@@ -289,6 +290,15 @@ def _place_of(group: Group) -> str:
 
 def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5g}")
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that has left in the middle of an answer."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

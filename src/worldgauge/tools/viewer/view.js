@@ -136,7 +136,9 @@
     const { subjects, columns, metrics, metric, values, ends } = state.tasks;
     const better = (metrics.find((one) => one.name === metric) || {}).better;
     const shown = [{ name: "task", key: state.tasks.tasks, width: "minmax(150px, 2fr)", px: 150 }];
-    if (columns.length) shown.push({ name: columns.join(", "), key: state.tasks.tasks.map((_, n) => state.tasks.cells.map((c) => c[n]).filter(Boolean).join(", ")), width: "minmax(110px, 1fr)", px: 110 });
+    const narrow = $("grid").clientWidth < 560; // there, scores matter more than what the filters and the name tell
+    if (narrow) Object.assign(shown[0], { width: "minmax(110px, 2fr)", px: 110 });
+    if (columns.length && !narrow) shown.push({ name: columns.join(", "), key: state.tasks.tasks.map((_, n) => state.tasks.cells.map((c) => c[n]).filter(Boolean).join(", ")), width: "minmax(110px, 1fr)", px: 110 });
     subjects.forEach((one, k) => shown.push({ name: one.label, key: values[k], ends: ends[k], better, width: "minmax(84px, 150px)", px: 84 }));
     const apart = difference();
     if (apart) shown.push({ name: `${$("a").value} − ${$("b").value}`, key: apart, better, width: "minmax(110px, 170px)", px: 110 });
@@ -545,7 +547,7 @@
     act();
   });
   addEventListener("hashchange", route);
-  addEventListener("resize", () => { if (state.tasks) drawRows(); });
+  addEventListener("resize", () => { if (state.tasks) arrange(); });
   setInterval(() => { if (!document.hidden) look().catch((error) => tell(error.message === "Failed to fetch" ? "The viewer has ended." : error)); }, 2000);
   route();
   if (wanted().g) look().catch(tell);
