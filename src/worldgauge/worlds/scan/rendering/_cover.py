@@ -323,9 +323,9 @@ def _bounds_flat(ax, ay, az, bx, by, bz, cx, cy, cz, lens, width, height, box): 
 def _bounds_round(ax, ay, az, bx, by, bz, cx, cy, cz, width, height, box):  # type: ignore[no-untyped-def]
     """Columns (they may pass the right border, and go on at the left one) and rows of a panorama; False for none."""
     la, lb, lc = np.sqrt(ax * ax + az * az), np.sqrt(bx * bx + bz * bz), np.sqrt(cx * cx + cz * cz)
-    e0, e1, e2 = np.arctan2(-ay, la), np.arctan2(-by, lb), np.arctan2(-cy, lc)
+    e0, e1, e2 = _angle(-ay, la), _angle(-by, lb), _angle(-cy, lc)
     low, high = min(min(e0, e1), e2), max(max(e0, e1), e2)
-    a0, a1, a2 = np.arctan2(ax, az), np.arctan2(bx, bz), np.arctan2(cx, cz)
+    a0, a1, a2 = _angle(ax, az), _angle(bx, bz), _angle(cx, cz)
     d1, d2, d3 = _turned(a1 - a0), _turned(a2 - a1), _turned(a0 - a2)
     a1, a2 = a0 + d1, a0 + d1 + d2
     wide = max(max(abs(d1), abs(d2)), abs(d3))
@@ -352,10 +352,11 @@ def _bounds_round(ax, ay, az, bx, by, bz, cx, cy, cz, width, height, box):  # ty
         bulge = 0.13 * wide * wide
         low, high = low - bulge, high + bulge
     left, right = min(min(a0, a1), a2), max(max(a0, a1), a2)
-    u0 = (left / (2 * _PI) + 0.5) * width - 0.500001
-    u1 = (right / (2 * _PI) + 0.5) * width - 0.499999
-    v0 = (0.5 - high / _PI) * height - 0.500001
-    v1 = (0.5 - low / _PI) * height - 0.499999
+    # From pixel centres to whole numbers, with room for what `_angle` leaves out.
+    u0 = (left / (2 * _PI) + 0.5) * width - 0.502
+    u1 = (right / (2 * _PI) + 0.5) * width - 0.498
+    v0 = (0.5 - high / _PI) * height - 0.502
+    v1 = (0.5 - low / _PI) * height - 0.498
     first, last = int(np.ceil(u0)), int(np.floor(u1)) + 1
     if first < 0:
         first, last = first + width, last + width
@@ -373,3 +374,19 @@ def _turned(angle):  # type: ignore[no-untyped-def]
     if angle < -_PI:
         return angle + 2 * _PI
     return angle
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _angle(y, x):  # type: ignore[no-untyped-def]
+    """The angle of (x, y) to 5e-7, for bounds: a polynomial, at a fifth of what arctan2 takes."""
+    wide, high = abs(x), abs(y)
+    most = max(wide, high)
+    r = min(wide, high) / most if most > 0.0 else 0.0
+    s = r * r
+    angle = ((-0.03689905 + 0.007825574 * s) * s + 0.083742241) * s - 0.134804562
+    angle = (((angle * s + 0.198798897) * s - 0.333263771) * s + 0.999999329) * r
+    if high > wide:
+        angle = 0.5 * _PI - angle
+    if x < 0.0:
+        angle = _PI - angle
+    return -angle if y < 0.0 else angle

@@ -7,8 +7,8 @@ from numba import njit
 
 from worldgauge.worlds.scan.rendering._cover import met, wrapped
 
-_LOW, _HIGH, _HALF = np.uint64(0x00FF00FF), np.uint64(0xFF00FF00), np.uint64(0x00800080)
-_BYTE, _S8, _S16 = np.uint64(255), np.uint64(8), np.uint64(16)
+_SPREAD, _HALVES = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0080008000800080)
+_BYTE, _S8, _S16, _S24 = np.uint64(255), np.uint64(8), np.uint64(16), np.uint64(24)
 _MANTISSA, _EIGHTH, _BIAS = np.uint64(52), np.uint64(44), np.uint64(1023)
 _EDGE = 0.02
 """A pixel is on an edge where 1 / distance bends by more than this share between its neighbours; on a plane it does
@@ -38,6 +38,7 @@ def shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, ins
     # Taken out of their tuple once: in the loop each would be counted as one more user of the array.
     _, rows, tints, material, instances, categories, _, _, _, looks, levels, texels = scene
     across, down, lens = grid
+    scales = _scales(looks, levels)
     flat, tinted, placed = lens[0] > 0.0, len(tints) > 0, len(position) > 0
     ox, oy, oz = eye[0], eye[1], eye[2]
     for v in range(np.uintp(hit.shape[0])):
@@ -56,7 +57,7 @@ def shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, ins
             dz = rx * turn[2, 0] + ry * turn[2, 1] + rz * turn[2, 2]
             t = 1.0 / inverse[v, u]
             x, y, z = ox + t * dx, oy + t * dy, oz + t * dz
-            texel = _texel(rows, material, looks, levels, texels, k, x, y, z, dx, dy, dz, t * pixel)
+            texel = _texel(rows, material, looks, levels, scales, texels, k, x, y, z, dx, dy, dz, t * pixel)
             if tinted:
                 texel = _tinted(texel, tints, rows, k, x, y, z)
             rgb[v, u, 0], rgb[v, u, 1], rgb[v, u, 2] = texel & _BYTE, texel >> _S8 & _BYTE, texel >> _S16 & _BYTE
@@ -67,17 +68,19 @@ def shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, ins
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def smooth(scene, hit, inverse, eye, turn, grid, pixel, rgb):  # type: ignore[no-untyped-def]
+def smooth(scene, hit, inverse, eye, turn, grid, pixel, instance, rgb):  # type: ignore[no-untyped-def]
     """Average three rays in the pixels on edges, into `rgb`.
 
     The two further rays ask the triangles that the pixel and its neighbours on their side met.
     """
-    corners, rows, tints, material, instances, _, _, _, _, looks, levels, texels = scene
+    corners, rows, tints, material, _, _, _, _, _, looks, levels, texels = scene
     across, down, lens = grid
+    scales = _scales(looks, levels)
     flat, tinted = lens[0] > 0.0, len(tints) > 0
     height, width = hit.shape
     edges = np.empty(hit.size, np.int64)
-    count = _find_edges(rows, instances, hit, inverse, edges)
+    count = _find_edges(rows, instance, hit, inverse, edges)
+    asked = np.empty(4, np.int64)
     for n in range(count):
         v, u = edges[n] // width, edges[n] % width
         red, green, blue = 2 * np.int64(rgb[v, u, 0]), 2 * np.int64(rgb[v, u, 1]), 2 * np.int64(rgb[v, u, 2])
@@ -90,8 +93,10 @@ def smooth(scene, hit, inverse, eye, turn, grid, pixel, rgb):  # type: ignore[no
             best, found = 0.0, np.int64(-1)
             for m in range(4):
                 k = np.int64(hit[v if m < 2 else j, u if m % 2 == 0 else i])
-                if k < 0 or k == found:
+                if k < 0 or (m > 0 and k == asked[0]) or (m > 1 and k == asked[1]) or (m > 2 and k == asked[2]):
+                    asked[m] = k
                     continue
+                asked[m] = k
                 w = met(corners, rows, material, looks, levels, texels, k, rx, ry, rz, eye, turn)
                 if w > best:
                     best, found = w, k
@@ -107,7 +112,9 @@ def smooth(scene, hit, inverse, eye, turn, grid, pixel, rgb):  # type: ignore[no
             dy = rx * turn[1, 0] + ry * turn[1, 1] + rz * turn[1, 2]
             dz = rx * turn[2, 0] + ry * turn[2, 1] + rz * turn[2, 2]
             x, y, z = eye[0] + t * dx, eye[1] + t * dy, eye[2] + t * dz
-            texel = _texel(rows, material, looks, levels, texels, np.uintp(found), x, y, z, dx, dy, dz, t * pixel)
+            texel = _texel(
+                rows, material, looks, levels, scales, texels, np.uintp(found), x, y, z, dx, dy, dz, t * pixel
+            )
             if tinted:
                 texel = _tinted(texel, tints, rows, found, x, y, z)
             red += 2 * np.int64(texel & _BYTE)
@@ -117,48 +124,78 @@ def smooth(scene, hit, inverse, eye, turn, grid, pixel, rgb):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _find_edges(rows, instances, hit, inverse, edges):  # type: ignore[no-untyped-def]
+def _find_edges(rows, instance, hit, inverse, edges):  # type: ignore[no-untyped-def]
     """Pixels on an edge of depth, instance or direction, into `edges`; returns how many."""
-    height, width = hit.shape
+    height, width = np.uintp(hit.shape[0]), np.uintp(hit.shape[1])
+    one = np.uintp(1)
+    # Normals of this row and of the next; whether there is an edge to be seen to the next pixel and to the next row.
+    normals, after = np.empty((3, width), np.float32), np.empty((3, width), np.float32)
+    beside, above, below = np.zeros(width + one, np.bool_), np.zeros(width, np.bool_), np.zeros(width, np.bool_)
+    _normals(rows, hit, np.uintp(0), normals)
     count = 0
     for v in range(height):
-        up, low = max(v - 1, 0), min(v + 1, height - 1)
+        last = v + one == height
+        if not last:
+            _normals(rows, hit, v + one, after)
+        for u in range(width - one):
+            # Entry u is that between the pixels u - 1 and u.
+            k, other = hit[v, u], hit[v, u + one]
+            beside[u + one] = k != other and (
+                instance[v, u] != instance[v, u + one]
+                or min(k, other) < 0
+                or normals[0, u] * normals[0, u + one]
+                + normals[1, u] * normals[1, u + one]
+                + normals[2, u] * normals[2, u + one]
+                < _CREASE
+            )
         for u in range(width):
-            left, right = max(u - 1, 0), min(u + 1, width - 1)
-            y, x = np.uintp(v), np.uintp(u)
-            k = hit[y, x]
-            a, b = hit[y, np.uintp(left)], hit[y, np.uintp(right)]
-            c, d = hit[np.uintp(up), x], hit[np.uintp(low), x]
-            if a == k and b == k and c == k and d == k:
-                continue
-            w = inverse[y, x]
-            bend = _EDGE * w
-            found = left < u < right and abs(inverse[y, np.uintp(left)] - 2.0 * w + inverse[y, np.uintp(right)]) > bend
-            found |= up < v < low and abs(inverse[np.uintp(up), x] - 2.0 * w + inverse[np.uintp(low), x]) > bend
-            if not found:
-                found = (
-                    _parts(rows, instances, k, a)
-                    or _parts(rows, instances, k, b)
-                    or _parts(rows, instances, k, c)
-                    or _parts(rows, instances, k, d)
+            below[u] = False
+            if not last:
+                k, other = hit[v, u], hit[v + one, u]
+                below[u] = k != other and (
+                    instance[v, u] != instance[v + one, u]
+                    or min(k, other) < 0
+                    or normals[0, u] * after[0, u] + normals[1, u] * after[1, u] + normals[2, u] * after[2, u] < _CREASE
                 )
+        for u in range(width):
+            found = beside[u] or beside[u + one] or above[u] or below[u]
+            if not found:
+                k, w = hit[v, u], inverse[v, u]
+                inner_u, inner_v = 0 < u < width - one, 0 < v < height - one
+                differs = (u > 0 and hit[v, u - one] != k) or (u + one < width and hit[v, u + one] != k)
+                differs = differs or (v > 0 and hit[v - one, u] != k) or (not last and hit[v + one, u] != k)
+                if differs:
+                    bend = _EDGE * w
+                    found = inner_u and abs(inverse[v, u - one] - 2.0 * w + inverse[v, u + one]) > bend
+                    found = found or (inner_v and abs(inverse[v - one, u] - 2.0 * w + inverse[v + one, u]) > bend)
             if found:
                 edges[count] = v * width + u
                 count += 1
+        normals, after = after, normals
+        above, below = below, above
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _parts(rows, instances, k, other):  # type: ignore[no-untyped-def]
-    """Whether between two triangles there is an edge to be seen."""
-    if k == other:
-        return False
-    if k < 0 or other < 0:
-        return True
-    p, q = np.uintp(k), np.uintp(other)
-    return instances[p] != instances[q] or (
-        rows[p, 0] * rows[q, 0] + rows[p, 1] * rows[q, 1] + rows[p, 2] * rows[q, 2] < _CREASE
-    )
+@njit(cache=True, nogil=True, error_model="numpy")
+def _normals(rows, hit, v, normals):  # type: ignore[no-untyped-def]
+    """Normals of what a row of pixels met, (3, W)."""
+    for u in range(np.uintp(hit.shape[1])):
+        k = np.uintp(max(hit[v, u], 0))
+        for axis in range(np.uintp(3)):
+            normals[axis, u] = rows[k, axis]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _scales(looks, levels):  # type: ignore[no-untyped-def]
+    """Width and height of each level as a share of those of its texture."""
+    scales = np.ones((len(levels), 2))
+    for look in range(len(looks)):
+        first = looks[look, 0]
+        if first >= 0:
+            for level in range(first, first + looks[look, 1]):
+                scales[level, 0] = levels[level, 1] / levels[first, 1]
+                scales[level, 1] = levels[level, 2] / levels[first, 2]
+    return scales
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
@@ -183,7 +220,7 @@ def _shifted(rx, ry, rz, lens, flat, du, dv, width, height):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _texel(rows, material, looks, levels, texels, k, x, y, z, dx, dy, dz, reach):  # type: ignore[no-untyped-def]
+def _texel(rows, material, looks, levels, scales, texels, k, x, y, z, dx, dy, dz, reach):  # type: ignore[no-untyped-def]
     """Colour of triangle k at a place that a ray d meets, where a pixel is `reach` metres wide."""
     look = np.uintp(material[k])
     texel = np.uint64(0xFFFFFFFF)
@@ -194,7 +231,7 @@ def _texel(rows, material, looks, levels, texels, k, x, y, z, dx, dy, dz, reach)
         facing = abs(rows[k, 0] * dx + rows[k, 1] * dy + rows[k, 2] * dz)
         cosine = max(facing / np.sqrt(dx * dx + dy * dy + dz * dz), 0.1)
         footprint = reach * rows[k, 11] / np.sqrt(cosine)
-        texel = _filtered(looks, levels, texels, look, u, v, footprint)
+        texel = _filtered(looks, levels, scales, texels, look, u, v, footprint)
     if looks[look, 10]:
         texel = _multiplied(texel, looks[look, 6], looks[look, 7], looks[look, 8])
     return texel
@@ -224,7 +261,7 @@ def _multiplied(texel, r, g, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _filtered(looks, levels, texels, look, u, v, footprint):  # type: ignore[no-untyped-def]
+def _filtered(looks, levels, scales, texels, look, u, v, footprint):  # type: ignore[no-untyped-def]
     """Texel (RGBA from the lowest byte) for a footprint in texels, between the two levels next to it."""
     first, last = np.uintp(looks[look, 0]), np.uintp(looks[look, 0] + looks[look, 1] - 1)
     wrap_u, wrap_v = looks[look, 2], looks[look, 3]
@@ -238,22 +275,20 @@ def _filtered(looks, levels, texels, look, u, v, footprint):  # type: ignore[no-
             level, part = last, np.uint64(0)
     elif looks[look, 9]:
         u, v = np.floor(u) + 0.5, np.floor(v) + 0.5
-    texel = _bilinear(levels, texels, first, level, wrap_u, wrap_v, u, v)
+    texel = _bilinear(levels, scales, texels, level, wrap_u, wrap_v, u, v)
     if part != 0:
-        texel = _mixed(texel, _bilinear(levels, texels, first, level + np.uintp(1), wrap_u, wrap_v, u, v), part)
-    return texel
+        texel = _mixed(texel, _bilinear(levels, scales, texels, level + np.uintp(1), wrap_u, wrap_v, u, v), part)
+    return (texel | texel >> _S24) & np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _bilinear(levels, texels, first, level, wrap_u, wrap_v, u, v):  # type: ignore[no-untyped-def]
+def _bilinear(levels, scales, texels, level, wrap_u, wrap_v, u, v):  # type: ignore[no-untyped-def]
     at, wide, high = levels[level, 0], levels[level, 1], levels[level, 2]
-    if level != first:
-        u *= wide / levels[first, 1]
-        v *= high / levels[first, 2]
-    u -= 0.5
-    v -= 0.5
+    u = u * scales[level, 0] - 0.5
+    v = v * scales[level, 1] - 0.5
     fu, fv = np.floor(u), np.floor(v)
-    pu, pv = np.uint64((u - fu) * 256.0), np.uint64((v - fv) * 256.0)
+    # By way of signed numbers, for which processors have an instruction.
+    pu, pv = np.uint64(np.int64((u - fu) * 256.0)), np.uint64(np.int64((v - fv) * 256.0))
     i, j = np.int64(fu), np.int64(fv)
     if 0 <= i < wide - 1 and 0 <= j < high - 1:
         start = np.uintp(at + j * wide + i)
@@ -264,13 +299,17 @@ def _bilinear(levels, texels, first, level, wrap_u, wrap_v, u, v):  # type: igno
         i0, i1 = wrapped(i, wide, wrap_u), wrapped(i + 1, wide, wrap_u)
         j0, j1 = at + wrapped(j, high, wrap_v) * wide, at + wrapped(j + 1, high, wrap_v) * wide
         p, q, s, e = texels[j0 + i0], texels[j0 + i1], texels[j1 + i0], texels[j1 + i1]
-    return _mixed(_mixed(np.uint64(p), np.uint64(q), pu), _mixed(np.uint64(s), np.uint64(e), pu), pv)
+    return _mixed(_mixed(_spread(p), _spread(q), pu), _mixed(_spread(s), _spread(e), pu), pv)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _spread(texel):  # type: ignore[no-untyped-def]
+    """The four bytes of a texel with room for products between them, in the order 0, 2, 1, 3."""
+    wide = np.uint64(texel)
+    return (wide | wide << _S24) & _SPREAD
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _mixed(a, b, part):  # type: ignore[no-untyped-def]
-    """Two texels in parts of 256, two bytes at a time."""
-    rest = np.uint64(256) - part
-    low = ((a & _LOW) * rest + (b & _LOW) * part + _HALF) >> _S8
-    high = (a >> _S8 & _LOW) * rest + (b >> _S8 & _LOW) * part + _HALF
-    return (low & _LOW) | (high & _HIGH)
+    """Two spread texels in parts of 256, four bytes at a time."""
+    return ((a * (np.uint64(256) - part) + b * part + _HALVES) >> _S8) & _SPREAD

@@ -45,7 +45,7 @@ def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position
     points = np.empty((*shape, 3) if position else (0, 0, 3), np.float32)
     pixel = 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)
     _shade.shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, instance, points)
-    _shade.smooth(scene, hit, inverse, eye, turn, grid, pixel, rgb)
+    _shade.smooth(scene, hit, inverse, eye, turn, grid, pixel, instance, rgb)
     return View(rgb, depth, category, instance, points if position else None)
 
 
