@@ -7,50 +7,46 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def pieces(triangles, steep, origin, cell, shape, column, low, high, walkable):  # type: ignore[no-untyped-def]
+def pieces(triangles, steep, origin, cell, shape):  # type: ignore[no-untyped-def]
     """Cut triangles into what lies over each cell.
 
     Args:
-        triangles: (T, 9) float64 metres.
+        triangles: (T, 9) metres.
         steep: Least z of the normal of a walkable triangle.
         origin: (2,) metres of the lower corner of cell (0, 0).
         cell: Side of a cell in metres.
         shape: Cells along x and y.
-        column: Output (N,) int64, the cell of each piece; of length 0 to count only.
-        low: Output (N,) float32, lowest z.
-        high: Output (N,) float32, highest z.
-        walkable: Output (N,) uint8.
 
     Returns:
-        Number of pieces.
+        (N,) int64, the cell of each piece; (N,) float32, lowest and highest z; (N,) uint8, whether it can be walked on.
     """
-    count, fill = 0, len(column) > 0
     nx, ny = shape
+    count = 0
+    column, flats = np.empty(2 * len(triangles), np.int64), np.empty(2 * len(triangles), np.uint8)
+    low, high = np.empty(2 * len(triangles), np.float32), np.empty(2 * len(triangles), np.float32)
     strip, part = np.empty((8, 3)), np.empty((8, 3))
     rest, cut = np.empty((8, 3)), np.empty((8, 3))
-    whole = np.empty((8, 3))
     for t in range(len(triangles)):
         for n in range(3):
             for axis in range(3):
-                whole[n, axis] = triangles[t, 3 * n + axis]
-        ux, uy, uz = whole[1, 0] - whole[0, 0], whole[1, 1] - whole[0, 1], whole[1, 2] - whole[0, 2]
-        vx, vy, vz = whole[2, 0] - whole[0, 0], whole[2, 1] - whole[0, 1], whole[2, 2] - whole[0, 2]
+                strip[n, axis] = triangles[t, 3 * n + axis]
+        ux, uy, uz = strip[1, 0] - strip[0, 0], strip[1, 1] - strip[0, 1], strip[1, 2] - strip[0, 2]
+        vx, vy, vz = strip[2, 0] - strip[0, 0], strip[2, 1] - strip[0, 1], strip[2, 2] - strip[0, 2]
         cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
         flat = np.uint8(cz >= steep * np.sqrt(cx * cx + cy * cy + cz * cz))
-        y0 = min(min(whole[0, 1], whole[1, 1]), whole[2, 1])
-        y1 = max(max(whole[0, 1], whole[1, 1]), whole[2, 1])
+        y0 = min(min(strip[0, 1], strip[1, 1]), strip[2, 1])
+        y1 = max(max(strip[0, 1], strip[1, 1]), strip[2, 1])
         j0 = max(int(np.floor((y0 - origin[1]) / cell)), 0)
         j1 = min(int(np.floor((y1 - origin[1]) / cell)), ny - 1)
         left = 3
-        strip[:3] = whole[:3]
         for j in range(j0, j1 + 1):
             # What lies below the upper border of this row, and the rest.
+            kept = left
             if j < j1:
                 kept, left = _split(strip, left, 1, origin[1] + (j + 1) * cell, part, rest)
-                strip[:left] = rest[:left]
+                strip, rest = rest, strip
             else:
-                kept = left
-                part[:kept] = strip[:kept]
+                part, strip = strip, part
             if kept < 3:
                 continue
             x0, x1 = part[0, 0], part[0, 0]
@@ -59,21 +55,23 @@ def pieces(triangles, steep, origin, cell, shape, column, low, high, walkable): 
             i0 = max(int(np.floor((x0 - origin[0]) / cell)), 0)
             i1 = min(int(np.floor((x1 - origin[0]) / cell)), nx - 1)
             for i in range(i0, i1 + 1):
+                held = kept
                 if i < i1:
                     held, kept = _split(part, kept, 0, origin[0] + (i + 1) * cell, cut, rest)
-                    part[:kept] = rest[:kept]
+                    part, rest = rest, part
                 else:
-                    held = kept
-                    cut[:held] = part[:held]
+                    cut, part = part, cut
                 if held < 3:
                     continue
-                if fill:
-                    bottom, top = cut[0, 2], cut[0, 2]
-                    for n in range(1, held):
-                        bottom, top = min(bottom, cut[n, 2]), max(top, cut[n, 2])
-                    column[count], low[count], high[count], walkable[count] = i * ny + j, bottom, top, flat
+                bottom, top = cut[0, 2], cut[0, 2]
+                for n in range(1, held):
+                    bottom, top = min(bottom, cut[n, 2]), max(top, cut[n, 2])
+                if count == len(column):
+                    column, flats = np.append(column, column), np.append(flats, flats)
+                    low, high = np.append(low, low), np.append(high, high)
+                column[count], low[count], high[count], flats[count] = i * ny + j, bottom, top, flat
                 count += 1
-    return count
+    return column[:count], low[:count], high[:count], flats[:count]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

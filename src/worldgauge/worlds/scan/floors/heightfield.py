@@ -152,18 +152,16 @@ def heightfield_of(corners: NDArray[np.floating[Any]], *, head_m: float = HEAD_M
         WorldError: The mesh is too wide for cells of 5 cm.
     """
     corners = np.ascontiguousarray(corners, np.float64).reshape(-1, 9)
-    low, high = corners.reshape(-1, 3).min(0), corners.reshape(-1, 3).max(0)
+    # Axis by axis: a reduction over rows of three is many times slower.
+    axes = [corners[:, axis::3] for axis in range(3)]
+    low, high = (np.array([side(one) for one in axes]) for side in (np.min, np.max))
     origin = np.floor(low[:2] / CELL_M - 1) * CELL_M
     wide, deep = (int(n) for n in np.ceil((high[:2] - origin) / CELL_M) + 1)
     shape = wide, deep
     if shape[0] * shape[1] > _MOST_CELLS:
         raise WorldError(f"the scan is {high[0] - low[0]:.0f} x {high[1] - low[1]:.0f} m wide: check its unit")
-    column, bottom, top, flat = (np.zeros(0, kind) for kind in (np.int64, np.float32, np.float32, np.uint8))
-    count = _spans.pieces(corners, _STEEP, origin, CELL_M, shape, column, bottom, top, flat)
-    column, bottom, top = np.empty(count, np.int64), np.empty(count, np.float32), np.empty(count, np.float32)
-    flat = np.empty(count, np.uint8)
-    _spans.pieces(corners, _STEEP, origin, CELL_M, shape, column, bottom, top, flat)
-    order = np.lexsort((bottom, column))
+    column, bottom, top, flat = _spans.pieces(corners, _STEEP, origin, CELL_M, shape)
+    count, order = len(column), np.argsort(column << 32 | _rank(bottom))
     first = np.searchsorted(column[order], np.arange(shape[0] * shape[1] + 1)).astype(np.int64)
     floor, ceiling = np.empty(count, np.float32), np.empty(count, np.float32)
     begin = np.empty(len(first), np.int64)
@@ -179,6 +177,12 @@ def heightfield_of(corners: NDArray[np.floating[Any]], *, head_m: float = HEAD_M
     inside = np.array([one.is_indoor for one in islands] + [False])[island]
     place = float(origin[0]), float(origin[1])
     return Heightfield(place, shape, cell, floor, ceiling, island, islands, _storeys(floor[inside]))
+
+
+def _rank(values: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Numbers from 0 to 2**32 - 1 in the order of some values."""
+    bits = values.view(np.int32).astype(np.int64)
+    return np.asarray(np.where(bits < 0, ~bits & 0x7FFFFFFF, bits + 2**31))
 
 
 def _islands(
