@@ -19,6 +19,9 @@ NEAR_M = 0.01
 BLOCK = 8
 """Side in pixels of the blocks that remember how far all they hold is."""
 _PI = np.pi
+# Columns as scalars of numpy: of Python's own numbers each would have its copy of a function.
+_A, _B, _C = np.uintp(0), np.uintp(3), np.uintp(6)
+_ONE, _TWO = np.uintp(1), np.uintp(2)
 
 
 class Grid(NamedTuple):
@@ -35,17 +38,17 @@ class Grid(NamedTuple):
     lens: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _cross(ax, ay, az, bx, by, bz):  # type: ignore[no-untyped-def]
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _corner(corners, k, n, eye, turn):  # type: ignore[no-untyped-def]
-    """Corner n of triangle k in the camera's frame."""
-    x = np.float64(corners[k, 3 * n]) - eye[0]
-    y = np.float64(corners[k, 3 * n + 1]) - eye[1]
-    z = np.float64(corners[k, 3 * n + 2]) - eye[2]
+    """The corner of triangle k that begins at column n, in the camera's frame."""
+    x = np.float64(corners[k, n]) - eye[0]
+    y = np.float64(corners[k, n + _ONE]) - eye[1]
+    z = np.float64(corners[k, n + _TWO]) - eye[2]
     return (
         x * turn[0, 0] + y * turn[1, 0] + z * turn[2, 0],
         x * turn[0, 1] + y * turn[1, 1] + z * turn[2, 1],
@@ -112,9 +115,9 @@ def cover(scene, order, nearest, eye, turn, grid, inverse, hit):  # type: ignore
         if _hidden(spheres, cluster, nearest[cluster], eye, turn, lens, inverse, far, stale):
             continue
         for k in range(first[cluster], first[cluster + 1]):
-            ax, ay, az = _corner(corners, k, 0, eye, turn)
-            bx, by, bz = _corner(corners, k, 1, eye, turn)
-            cx, cy, cz = _corner(corners, k, 2, eye, turn)
+            ax, ay, az = _corner(corners, k, _A, eye, turn)
+            bx, by, bz = _corner(corners, k, _B, eye, turn)
+            cx, cy, cz = _corner(corners, k, _C, eye, turn)
             # Edges in turn: opposite corner a, b, c.
             n0x, n0y, n0z = _cross(cx, cy, cz, bx, by, bz)
             det = ax * n0x + ay * n0y + az * n0z
@@ -176,9 +179,9 @@ def cover(scene, order, nearest, eye, turn, grid, inverse, hit):  # type: ignore
 @njit(cache=True, nogil=True, error_model="numpy")
 def met(corners, rows, material, looks, levels, texels, k, rx, ry, rz, eye, turn):  # type: ignore[no-untyped-def]
     """1 / distance at which a ray (in the camera's frame) meets triangle k; 0 where it does not."""
-    ax, ay, az = _corner(corners, k, 0, eye, turn)
-    bx, by, bz = _corner(corners, k, 1, eye, turn)
-    cx, cy, cz = _corner(corners, k, 2, eye, turn)
+    ax, ay, az = _corner(corners, k, _A, eye, turn)
+    bx, by, bz = _corner(corners, k, _B, eye, turn)
+    cx, cy, cz = _corner(corners, k, _C, eye, turn)
     n0x, n0y, n0z = _cross(cx, cy, cz, bx, by, bz)
     n1x, n1y, n1z = _cross(ax, ay, az, cx, cy, cz)
     n2x, n2y, n2z = _cross(bx, by, bz, ax, ay, az)
@@ -197,7 +200,7 @@ def met(corners, rows, material, looks, levels, texels, k, rx, ry, rz, eye, turn
     return (e0 + e1 + e2) / (side * det)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _span(n, b, low, high):  # type: ignore[no-untyped-def]
     """Narrow the interval of x where n x + b >= 0, generously."""
     if n > 0.0:
@@ -367,7 +370,7 @@ def _bounds_round(ax, ay, az, bx, by, bz, cx, cy, cz, width, height, box):  # ty
     return box[0] < box[1] and box[2] < box[3]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _turned(angle):  # type: ignore[no-untyped-def]
     if angle > _PI:
         return angle - 2 * _PI
@@ -376,7 +379,7 @@ def _turned(angle):  # type: ignore[no-untyped-def]
     return angle
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _angle(y, x):  # type: ignore[no-untyped-def]
     """The angle of (x, y) to 5e-7, for bounds: a polynomial, at a fifth of what arctan2 takes."""
     wide, high = abs(x), abs(y)

@@ -116,7 +116,7 @@ def smooth(scene, hit, inverse, eye, turn, grid, pixel, instance, rgb):  # type:
                 rows, material, looks, levels, scales, texels, np.uintp(found), x, y, z, dx, dy, dz, t * pixel
             )
             if tinted:
-                texel = _tinted(texel, tints, rows, found, x, y, z)
+                texel = _tinted(texel, tints, rows, np.uintp(found), x, y, z)
             red += 2 * np.int64(texel & _BYTE)
             green += 2 * np.int64(texel >> _S8 & _BYTE)
             blue += 2 * np.int64(texel >> _S16 & _BYTE)
@@ -198,7 +198,7 @@ def _scales(looks, levels):  # type: ignore[no-untyped-def]
     return scales
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _ray(across, down, lens, flat, u, v):  # type: ignore[no-untyped-def]
     """Ray through the centre of pixel (u, v), in the camera's frame."""
     if flat:
@@ -206,7 +206,7 @@ def _ray(across, down, lens, flat, u, v):  # type: ignore[no-untyped-def]
     return down[v, 1] * across[u, 0], -down[v, 0], down[v, 1] * across[u, 1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _shifted(rx, ry, rz, lens, flat, du, dv, width, height):  # type: ignore[no-untyped-def]
     """The ray that lies (du, dv) pixels beside; on a panorama to second order in the angle."""
     if flat:
@@ -219,7 +219,7 @@ def _shifted(rx, ry, rz, lens, flat, du, dv, width, height):  # type: ignore[no-
     return ce * sa, -se, ce * ca
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _texel(rows, material, looks, levels, scales, texels, k, x, y, z, dx, dy, dz, reach):  # type: ignore[no-untyped-def]
     """Colour of triangle k at a place that a ray d meets, where a pixel is `reach` metres wide."""
     look = np.uintp(material[k])
@@ -252,7 +252,7 @@ def _tinted(texel, tints, rows, k, x, y, z):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _multiplied(texel, r, g, b):  # type: ignore[no-untyped-def]
     red = (np.int64(texel & _BYTE) * r + 127) // 255
     green = (np.int64(texel >> _S8 & _BYTE) * g + 127) // 255
@@ -260,7 +260,7 @@ def _multiplied(texel, r, g, b):  # type: ignore[no-untyped-def]
     return np.uint64(red | green << 8 | blue << 16)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _filtered(looks, levels, scales, texels, look, u, v, footprint):  # type: ignore[no-untyped-def]
     """Texel (RGBA from the lowest byte) for a footprint in texels, between the two levels next to it."""
     first, last = np.uintp(looks[look, 0]), np.uintp(looks[look, 0] + looks[look, 1] - 1)
@@ -281,7 +281,7 @@ def _filtered(looks, levels, scales, texels, look, u, v, footprint):  # type: ig
     return (texel | texel >> _S24) & np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _bilinear(levels, scales, texels, level, wrap_u, wrap_v, u, v):  # type: ignore[no-untyped-def]
     at, wide, high = levels[level, 0], levels[level, 1], levels[level, 2]
     u = u * scales[level, 0] - 0.5
@@ -302,14 +302,14 @@ def _bilinear(levels, scales, texels, level, wrap_u, wrap_v, u, v):  # type: ign
     return _mixed(_mixed(_spread(p), _spread(q), pu), _mixed(_spread(s), _spread(e), pu), pv)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _spread(texel):  # type: ignore[no-untyped-def]
     """The four bytes of a texel with room for products between them, in the order 0, 2, 1, 3."""
     wide = np.uint64(texel)
     return (wide | wide << _S24) & _SPREAD
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _mixed(a, b, part):  # type: ignore[no-untyped-def]
     """Two spread texels in parts of 256, four bytes at a time."""
     return ((a * (np.uint64(256) - part) + b * part + _HALVES) >> _S8) & _SPREAD
