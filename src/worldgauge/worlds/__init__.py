@@ -74,7 +74,7 @@ names of arguments that are files, in a data set relative to its folder; walkabl
 
 
 def open_world(facts: WorldFacts) -> World:
-    """Build the world that `facts` describe. The last four worlds are cached.
+    """Build the world that `facts` describe. The last eight worlds are cached.
 
     Args:
         facts: Facts of the world.
@@ -151,7 +151,7 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _open(name: str, params: tuple[tuple[str, Any], ...], digest: str | None) -> World:
     world = worlds.get(name)(**dict(params))
     if digest is not None and world.facts.digest != digest:

@@ -98,7 +98,8 @@ def _normal(weights: Weights, name: str, x: Array) -> Array:
 
 
 def _silu(x: Array) -> Array:
-    made: Array = x / (1 + np.exp(-x))
+    with np.errstate(over="ignore"):  # far below 0 it is 0
+        made: Array = x / (1 + np.exp(-x))
     return made
 
 

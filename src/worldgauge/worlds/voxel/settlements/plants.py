@@ -152,14 +152,9 @@ def place_boulders(
 def boulder(name: str, rng: np.random.Generator) -> Stamp:
     """Make a boulder with a radius of one to five metres, sunk into the ground, of the block `name`."""
     radii = (1.3 + 1.4 * rng.random(3)) * (1.8 if rng.random() < 0.25 else 1.0)
-    reach = range(-5, 6)
-    return Stamp.of(
-        (x, y, z, name)
-        for x in reach
-        for y in reach
-        for z in reach
-        if (x / radii[0]) * (x / radii[0]) + (y / radii[1]) * (y / radii[1]) + (z / radii[2]) * (z / radii[2]) <= 1
-    )
+    offsets = np.argwhere(np.ones((11, 11, 11), np.bool_)) - 5
+    inside = offsets[((offsets / radii) * (offsets / radii)).sum(1) <= 1]
+    return Stamp(inside, np.full(len(inside), block(name), np.uint8))
 
 
 def tree(species: str, rng: np.random.Generator) -> Stamp:
