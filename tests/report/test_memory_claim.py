@@ -114,6 +114,13 @@ def test_references_need_the_hedge_and_are_known_without_themselves() -> None:
     )
 
 
+def test_several_references_without_the_hedge_are_not_called_no_better() -> None:
+    said = say(reference("memory", GOOD), reference("tiny", GOOD), FREEZE).headline
+    assert said == (
+        "References only; that memory or tiny keeps it is not shown, since the reference 'hedge' was not run with them."
+    )
+
+
 def test_the_test_is_corrected_for_all_pairs() -> None:
     """Five differences of one sign have p = 1/16: clear by their interval, and not by the test."""
     few = slice(0, 5)

@@ -26,6 +26,7 @@ class Verdict:
 
 HEDGE = "hedge"
 """The reference that a claim of memory is made beside: what an error in pixels rewards in a model without memory."""
+_NO_HEDGE = f"the reference '{HEDGE}' was not run with it"
 NOTHING = Verdict("Nothing was scored.", ())
 _PLAIN = Vocabulary()
 
@@ -124,7 +125,7 @@ def _lacking(
         return why
     run = evidence[label]
     if not any(evidence[other].source == HEDGE for other in bar):
-        why.append(f"the reference '{HEDGE}' was not run with it")
+        why.append(_NO_HEDGE)
     less = evidence.shown_less(run)
     if less is not None:
         if not _beats(compared, label, less.label):
@@ -226,6 +227,11 @@ def _headline_of_references(
     if not passed and len(lacking) == 1 and memory:
         ((only, why),) = lacking.items()
         return f"References only; that {only} {claim} is not shown, since {listed(why)}."
+    if not passed and all(_NO_HEDGE in why for why in lacking.values()):
+        return (
+            f"References only; that {' or '.join(lacking)} {claim} is not shown, since the reference '{HEDGE}' "
+            "was not run with them."
+        )
     if not passed:
         return f"References only, and not one {claim} measurably better than {listed([_quoted(b) for b in bar])}."
     who = f"Only {passed[0]}" if len(passed) == 1 else f"Each of {listed(passed)}"
