@@ -7,7 +7,7 @@ DEMO ?= demo
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all dist test-plain test-torch test-remote minecraft minecraft-viewer test-minecraft lint types site bench chromium egl clean lock
+.PHONY: demo test test-all dist test-plain test-torch test-remote minecraft minecraft-viewer test-minecraft fuzz lint types site bench chromium egl clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
@@ -34,7 +34,7 @@ test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 # that has torch.
 test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters tests/worlds/gpu
+	  tests/fuzz/test_checkpoints.py tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters tests/worlds/gpu
 
 # Data sets pushed to a server that speaks S3, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made
@@ -53,6 +53,12 @@ minecraft-viewer: minecraft
 
 test-minecraft: $(VENV)/.dev minecraft
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "minecraft and not slow" tests/worlds/minecraft
+
+# Damaged files of every format for HOURS of processor time; what crashes is kept in tests/fuzz/corpus.
+HOURS ?= 0.1
+SEED ?= 0
+fuzz: $(VENV)/.dev
+	$(ONE_THREAD) PYTHONPATH=tests:. $(BIN)/python -m fuzz --hours $(HOURS) --seed $(SEED) --keep
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -176,8 +176,8 @@ def test_no_prefix_where_a_folder_would_do() -> None:
     assert not {key: files for key, files in alike.items() if len(files) > MOST_ALIKE}
 
 
-OF_NO_ROOM = {"foreign", "release", "support"}
-"""Folders of tests that are about no room: another environment, an earlier release, what tests share."""
+OF_NO_ROOM = {"foreign", "fuzz", "release", "support"}
+"""Folders of tests that are about no room: another environment, damage of all, an earlier release, what tests share."""
 
 
 def test_tests_lie_where_their_module_lies() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from worldgauge.core.errors import RunError
+from worldgauge.report.loading import load_evidence, read_tasks
 from worldgauge.report.page import write_report
 
 
@@ -81,6 +82,7 @@ def test_damaged_scores_are_one_line_and_the_others_are_reported(
         (lambda facts: facts["subject"]["identity"].update(source=None), "no usable 'subject.identity.source'"),
         (lambda facts: facts.update(task_keys=[1]), "no usable 'task_keys'"),
         (lambda facts: facts.update(settings="none"), "no usable 'settings'"),
+        (lambda facts: facts.update(suite_version={}), "no usable 'suite_version'"),
     ],
 )
 def test_damaged_facts_are_one_line_and_the_others_are_reported(
@@ -96,6 +98,19 @@ def test_damaged_facts_are_one_line_and_the_others_are_reported(
     assert "run.json: no usable" in made
     with pytest.raises(RunError, match=said):
         write_report([tmp_path / "keeper"], tmp_path / "page", films=0)
+
+
+@pytest.mark.parametrize(("name", "value"), [("suite", None), ("sample", "text"), ("group", [1])])
+def test_a_damaged_record_costs_its_film_only(
+    name: str, value: Any, runs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(runs / "keeper", tmp_path / "keeper")
+    path = next((tmp_path / "keeper").rglob("record.json"))
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+    with caplog.at_level(logging.WARNING):
+        tasks = read_tasks(load_evidence([tmp_path])[0])
+    assert len(tasks) == 3
+    assert f"record.json has no usable '{name}'" in caplog.text
 
 
 def test_scores_that_the_suite_cannot_read_leave_the_others(

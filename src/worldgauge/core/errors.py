@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 class WorldgaugeError(Exception):
     """Base of every known error; users see one line and exit code 2, without a traceback.
 
-    Its text holds no control characters: parts of it may come from a model or a file, and it is shown in terminals.
+    Its text is one line without control characters: parts of it may come from a model or a file, and it is shown in
+    terminals.
     """
 
     def __str__(self) -> str:
-        return without_controls(super().__str__())
+        return _BREAKS.sub(" ", without_controls(super().__str__()))
 
 
 class UsageError(WorldgaugeError):
@@ -78,6 +79,9 @@ class UnknownNameError(WorldgaugeError):
         names = sorted(known)
         listing = ", ".join(names) if names else "none are registered"
         super().__init__(f"no {kind} '{name}'. {did_you_mean(name, names)}Known: {listing}")
+
+
+_BREAKS = re.compile(r" *\n\s*")
 
 
 def without_controls(text: str) -> str:

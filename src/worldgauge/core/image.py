@@ -85,6 +85,7 @@ def decode_png(data: bytes, where: str) -> Image:
     width, height = png_header_size(data, where)
     if not 0 < width * height <= MAX_PIXELS:
         raise DataError(f"{where}: {width}x{height} pixels are none or pass the limit of {MAX_PIXELS}")
+    _check_parts(data, where)
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     except cv2.error:
@@ -92,6 +93,18 @@ def decode_png(data: bytes, where: str) -> Image:
     if image is None:
         raise DataError(f"{where}: the picture is damaged; write or download it again")
     return np.ascontiguousarray(np.asarray(image, np.uint8)[..., ::-1])
+
+
+def _check_parts(data: bytes, where: str) -> None:
+    """Whether the parts of a PNG lie within it: the decoder takes as much memory as a part claims to need."""
+    at, kind = 8, b""
+    while at + 12 <= len(data) and kind != b"IEND":
+        size, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        if at + 12 + size > len(data):
+            raise DataError(
+                f"{where}: a part of {size} bytes passes the end of the picture; write or download it again"
+            )
+        at += 12 + size
 
 
 def png_size(path: Path) -> tuple[int, int]:

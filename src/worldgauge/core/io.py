@@ -309,9 +309,12 @@ def loads(text: str) -> Any:
         The value.
 
     Raises:
-        ValueError: The text is not strict JSON.
+        ValueError: The text is not strict JSON, or nested deeper than the parser's stack allows.
     """
-    return _DECODER.decode(text)
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def _to_json(value: Any, where: str) -> Any:

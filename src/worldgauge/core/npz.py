@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tokenize
 import zipfile
 from collections.abc import Collection
 from pathlib import Path
@@ -59,7 +60,7 @@ def read_npy(archive: zipfile.ZipFile, name: str, most_bytes: int) -> NDArray[An
         version = np.lib.format.read_magic(file)
         if version != (1, 0):  # later ones are for headers beyond 64 KB, and say how long theirs is in 4 bytes
             raise ValueError(f"'{name}' is of version {version} of the format; write plain arrays")
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        shape, is_fortran, dtype = read_header(file, version, name)
         if dtype.hasobject:
             raise ValueError(f"'{name}' holds objects, which is more than numbers")
         needed = math.prod(shape) * dtype.itemsize
@@ -69,3 +70,27 @@ def read_npy(archive: zipfile.ZipFile, name: str, most_bytes: int) -> NDArray[An
     if len(data) < needed:
         raise ValueError(f"'{name}' ends early")
     return np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")
+
+
+def read_header(file: IO[bytes], version: tuple[int, int], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read what stands before the numbers of an array.
+
+    Args:
+        file: The file, behind its first eight bytes.
+        version: Version of the format.
+        name: Name of the member, for messages.
+
+    Returns:
+        Shape, whether columns come first, and dtype.
+
+    Raises:
+        ValueError: It is no such header.
+    """
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        header: tuple[tuple[int, ...], bool, np.dtype[Any]] = read(file)
+    except (SyntaxError, tokenize.TokenError, RecursionError, TypeError, OverflowError) as error:
+        raise ValueError(f"'{name}' has a damaged header ({type(error).__name__})") from None
+    if any(side < 0 for side in header[0]):
+        raise ValueError(f"'{name}' says it is of shape {header[0]}")
+    return header

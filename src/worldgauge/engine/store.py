@@ -31,7 +31,7 @@ _SCORES_END = "]}"
 _RUN: Mapping[str, Any] = {
     **dict.fromkeys(("suite", "source", "data_fingerprint"), str),
     **dict.fromkeys(("settings", "subject", "task_keys"), dict),
-    "seed": int,
+    **dict.fromkeys(("seed", "suite_version"), int),
 }
 _SUBJECT: Mapping[str, Any] = {**dict.fromkeys(("name", "kind", "model"), str), "inputs": list, "identity": dict}
 _IDENTITY: Mapping[str, Any] = {"source": str}
@@ -53,8 +53,8 @@ _TEXT = r'"[^"\\]*+"'
 _TAIL = re.compile(rf', "subject": {_TEXT}, "task": {_TEXT}, "unit": {_TEXT}, "value": {_VALUE}\}}\s*+')
 """What follows the series in a line of scores.jsonl: the fields are sorted, so this can stand nowhere deeper."""
 _RECORD: Mapping[str, Any] = {
-    **dict.fromkeys(("key", "task", "fingerprint", "subject"), str),
-    "facts": dict,
+    **dict.fromkeys(("key", "suite", "task", "fingerprint", "subject"), str),
+    **dict.fromkeys(("sample", "group", "facts"), dict),
     "rollout": (str, NoneType),
 }
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.core.io import digest_of
+from worldgauge.core.npz import read_header
 from worldgauge.weights.catalogue import WeightFile
 
 Float32 = NDArray[np.float32]
@@ -262,8 +263,7 @@ def read_npz(path: Path) -> dict[str, Float32]:
 def _npy(path: Path, member: zipfile.ZipInfo, file: IO[bytes]) -> Float32 | None:
     """One array; None for one that is not of floating-point numbers."""
     version = np.lib.format.read_magic(file)
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = header(file)
+    shape, fortran, dtype = read_header(file, version, member.filename)
     if dtype.hasobject:
         raise DataError(f"{path}: '{member.filename}' holds objects, which is more than tensors")
     if math.prod(shape) * dtype.itemsize > member.file_size:

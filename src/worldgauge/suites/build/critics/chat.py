@@ -6,7 +6,6 @@ sheets of our renderer where the paper shows one frame of a film, so grades of t
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -253,10 +252,14 @@ def _in_double_quotes(text: re.Match[str]) -> str:
     return '"' + _ESCAPED.sub(lambda sign: {"\\'": "'", '"': '\\"'}.get(sign[0], sign[0]), text[1]) + '"'
 
 
+_LARGEST = 1e300
+
+
 def _number(value: Any, least: float, most: float, what: str) -> float:
     if isinstance(value, str) and re.fullmatch(r"\s*\d{1,3}(?:\.\d{1,3})?\s*", value):
         value = float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    # Compared, since a whole number may be larger than any that math.isfinite takes, or that is shown.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < _LARGEST:
         raise Misread(f"{what} is {str(value)[:40]!r}, no number")
     if not least <= value <= most:
         raise Misread(f"{what} is {value:g}, where {least} to {most} was asked for")

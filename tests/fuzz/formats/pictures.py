@@ -1,0 +1,45 @@
+"""Videos that are decoded to their last frame, and images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from fuzz.format import Format
+from worldgauge.core.image import png, png_size, read_png
+from worldgauge.core.video import Clip, Kind, Writer
+
+FRAMES = np.random.default_rng(0).integers(0, 256, (6, 18, 32, 3), dtype=np.uint8)
+
+
+def _make_video(name: str, kind: Kind) -> Callable[[Path], object]:
+    def make(folder: Path) -> None:
+        with Writer(folder / name, fps=20.0, kind=kind) as video:
+            video.write(FRAMES)
+
+    return make
+
+
+def _read_video(folder: Path) -> None:
+    clip = Clip.open(next(folder.iterdir()))
+    for frame in clip:
+        assert frame.dtype == np.uint8
+    clip[len(clip) - 1]
+
+
+def _make_png(folder: Path) -> None:
+    (folder / "a.png").write_bytes(png(FRAMES[0]))
+
+
+def _read_png(folder: Path) -> None:
+    png_size(folder / "a.png")
+    read_png(folder / "a.png")
+
+
+FORMATS = (
+    Format("avi", _make_video("a.avi", "mjpg"), _read_video, video=True),
+    Format("mp4", _make_video("a.mp4", "viewable"), _read_video, video=True),
+    Format("png", _make_png, _read_png, weight=0.5),
+)
