@@ -3,10 +3,11 @@
     python -m benchmarks.foresight --data data --task recognition --model oracle --model none --out ends.jsonl
 
 Episodes are acted out by the suite's own policies and rules, with the seeds of `worldgauge run`, and nothing is filmed.
-Of a plan in navigation and manipulation only the last frame is drawn, since `nearness` and `similarity` read no other;
-the reviser of recognition follows the camera through all. So an episode takes a fraction of the time of a run, and ends
-as it does there with `oracle`, `warp`, `freeze` and `none`; of `degraded`, `noise` and `forgetful` the last frame alone
-is another draw. Each episode's end is a line of the file, and an interrupted benchmark goes on where it was.
+Of a plan only the last frame is drawn, since `nearness`, `similarity` and `panorama-answerer` read no other of models
+that draw what they ask for (of questions panoramas, `oracle?view=panorama`); the reviser of recognition follows the
+camera through all. So an episode takes a fraction of the time of a run, and ends as it does there with `oracle`,
+`warp`, `freeze` and `none`; of `degraded`, `noise` and `forgetful` the last frame alone is another draw. Each episode's
+end is a line of the file, and an interrupted benchmark goes on where it was.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ import numpy as np
 
 from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, WorldModel, imagines
-from worldgauge.core.statistics import paired_difference, rate_interval
+from worldgauge.core.statistics import bootstrap_interval, paired_difference, rate_interval
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.suites.closedloop import task_index
 from worldgauge.suites.closedloop.loop import run_episode
 from worldgauge.suites.closedloop.manipulation.env import TableEnv
 from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import ClosedLoopTask
+from worldgauge.suites.closedloop.task import ClosedLoopTask, noted_settings, task_names
 from worldgauge.terminal.options import settings_of
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.simulation import Move, State
@@ -80,8 +82,9 @@ def share_moves(env: TableEnv) -> None:
     simulation.move = known_move  # type: ignore[method-assign]
 
 
-def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, name: str) -> float:
-    """Act an episode out in an environment at its start; 1 for success."""
+def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, asked_of: Task) -> float:
+    """Act an episode out in an environment at its start; 1 for success, a share of it for an answer."""
+    name = asked_of.id
     seed = task_seed(SEED, name)
     proposer, reviser = task.policies()
     env.reset()
@@ -91,14 +94,14 @@ def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, nam
     imagine = task.imagination(asked, env, seed, name) if imagines(model) else None
     if imagine is not None:
         imagine.remember()
-        env = Remembering(env, imagine)
-    end = task.start_fault(env) or run_episode(env, goal, proposer, reviser, rules, imagine, [seed])
-    return float(succeeded(task, end, rules))
-
-
-def succeeded(task: ClosedLoopTask[Any, Any, Any], end: str, rules: Any) -> bool:
-    """Whether an episode ended in success."""
-    return rules.label == task.episode.category if task.name == "recognition" else end in ("solved", "arrived")
+    walked = env if imagine is None else Remembering(env, imagine)
+    end = task.start_fault(env) or run_episode(walked, goal, proposer, reviser, rules, imagine, [seed])
+    noted = {name: getattr(task.settings, name) for name in noted_settings()}
+    facts = {"end": end, **noted, **task.outcome(rules, env)}
+    head = next(iter(task.scores(Record(asked_of, model.spec.name, Path(), facts))))
+    assert head.metric == "task/success"
+    assert head.value is not None
+    return head.value / 100
 
 
 class Remembering:
@@ -127,7 +130,7 @@ def act_out(data: Path, settings: Settings, models: Sequence[str], every: int, o
         env = own.make_env()
         if isinstance(env, TableEnv):
             share_moves(env)
-        found = {name: end_of(own, env, subjects[name], task.id) for name in missing}
+        found = {name: end_of(own, env, subjects[name], task) for name in missing}
         with out.open("a") as file:
             for name, success in found.items():
                 line = {"task": task.id, "cluster": task.cluster, "model": name, "success": success}
@@ -148,7 +151,12 @@ def table(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
     base = {task: line["success"] for (task, model), line in found.items() if model == BASE}
     for model in dict.fromkeys(model for _, model in found):
         own = {task: line["success"] for (task, name), line in found.items() if name == model}
-        inside = rate_interval(map(bool, own.values()), [clusters[task] for task in own])
+        among = [clusters[task] for task in own]
+        inside = (
+            rate_interval(map(bool, own.values()), among)
+            if set(own.values()) <= {0.0, 1.0}
+            else bootstrap_interval(own.values(), among, rng=np.random.default_rng(SEED))
+        )
         gain = "" if model == BASE else _gain(own, {task: base[task] for task in own if task in base}, clusters)
         said = "" if inside is None else f" [{100 * inside.low:.1f}, {100 * inside.high:.1f}]"
         homes = len({clusters[task] for task in own})
@@ -166,7 +174,7 @@ def _gain(own: Mapping[str, float], base: Mapping[str, float], clusters: Mapping
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.foresight", description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of `worldgauge collect closedloop`")
-    parser.add_argument("--task", choices=("recognition", "navigation", "manipulation"), required=True)
+    parser.add_argument("--task", choices=task_names(), required=True)
     parser.add_argument("--model", action="append", default=[], help="world model to ask; repeat for several")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the suite")
     parser.add_argument("--every", type=int, default=1, help="only every Nth episode")

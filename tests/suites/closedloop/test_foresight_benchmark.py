@@ -13,20 +13,32 @@ from worldgauge.models.references.truth import Truth
 from worldgauge.suites.closedloop.settings import Settings
 
 MODELS = ["none", "oracle", "freeze"]
+PANORAMAS = ["none", "oracle?view=panorama", "freeze?view=panorama"]
 
 
-@pytest.mark.parametrize("task", ["recognition", pytest.param("navigation", marks=pytest.mark.slow)])
-def test_episodes_end_as_in_a_run(episodes: Path, tmp_path: Path, task: str) -> None:
-    settings = {"view_px": 48, "panorama_px": 128, "decisions": 1, "task": task}
+@pytest.mark.parametrize(
+    ("task", "decisions", "models"),
+    [
+        ("recognition", 1, MODELS),
+        pytest.param("navigation", 1, MODELS, marks=pytest.mark.slow),
+        pytest.param("questions", 40, PANORAMAS, marks=pytest.mark.slow),
+    ],
+)
+def test_episodes_end_as_in_a_run(episodes: Path, tmp_path: Path, task: str, decisions: int, models: list[str]) -> None:
+    settings = {"view_px": 48, "panorama_px": 128, "decisions": decisions, "task": task}
     out = tmp_path / "ends.jsonl"
-    act_out(episodes, Settings.of(settings), MODELS[:2], 1, out)
-    act_out(episodes, Settings.of(settings), MODELS, 1, out)
+    act_out(episodes, Settings.of(settings), models[:2], 1, out)
+    act_out(episodes, Settings.of(settings), models, 1, out)
     found = ends(out)
-    assert len(out.read_text().splitlines()) == len(found) == 2 * len(MODELS), "what is there is not done again"
-    result = run("closedloop", model=MODELS, data=episodes, out=tmp_path / "runs", settings=settings)
+    count = len({task for task, _ in found})
+    assert count > 0
+    assert len(out.read_text().splitlines()) == len(found) == count * len(models), "what is there is not done again"
+    result = run("closedloop", model=models, data=episodes, out=tmp_path / "runs", settings=settings)
+    assert len(result.scores) == len(models)
     for name, scores in result.scores.items():
+        (asked,) = (model for model in models if name.startswith(model.partition("?")[0]))
         own = {score.task: score.value for score in scores if score.metric == "task/success"}
-        assert own == {task: 100 * line["success"] for (task, model), line in found.items() if model == name}
+        assert own == {task: 100 * line["success"] for (task, model), line in found.items() if model == asked}
 
 
 def test_the_last_frame_is_the_models_and_the_others_are_what_is_seen_now() -> None:

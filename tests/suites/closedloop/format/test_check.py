@@ -10,7 +10,9 @@ import pytest
 
 from suites.closedloop.closedloop_data import SCENE, home_episodes, make_closedloop_data, make_published_data
 from worldgauge.suites.closedloop.format.check import check
+from worldgauge.suites.closedloop.format.load import episode_formats
 from worldgauge.suites.closedloop.navigation.format import write_navigation
+from worldgauge.suites.closedloop.questions.format import write_questions
 from worldgauge.suites.closedloop.recognition.format import write_recognition
 from worldgauge.worlds.walking.stance import Stance
 
@@ -57,18 +59,25 @@ def test_good_data(original: Path, decode: bool) -> None:
 
 
 def test_what_a_run_of_them_can_tell_apart_is_told(data: Path) -> None:
-    _, navigation, _ = home_episodes(12)
+    _, navigation, questions = home_episodes(12)
     spread = [replace(one, scene=f"home-{n % 4}") for n, one in enumerate(navigation)]
     write_navigation(data, spread, {one.id: np.zeros((36, 64, 3), np.uint8) for one in spread})
+    write_questions(data, [replace(one, scene=f"home-{n % 4}") for n, one in enumerate(questions)])
     report = check(data)
-    found = next(row.resolves for row in report.rows if row.kind == "navigation")
+    found, of_questions = (
+        next(row.resolves for row in report.rows if row.kind == kind) for kind in ("navigation", "questions")
+    )
     assert found is not None
+    assert of_questions is not None
     table = report.report().table
     assert table is not None
     (told,) = [note for note in table.notes if "told apart" in note]
     assert told.startswith(
         f"two models can be told apart that differ by: navigation {found:.0f} points (episodes: 12, "
     )
+    assert f"questions {of_questions:.0f} points (episodes: 12, scenes: 4)" in told
+    kinds = {"recognition", "navigation", "questions", "manipulation"}
+    assert kinds <= {one.kind for one in episode_formats() if one.discordance}, "all have shares of their own"
 
 
 def test_published_data_can_be_read_and_not_be_run(tmp_path: Path) -> None:

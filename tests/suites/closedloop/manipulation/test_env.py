@@ -36,12 +36,15 @@ def test_what_is_foreseen_is_what_then_happens(place: TableEnv) -> None:
     assert len(seen) == FRAMES - 1
 
 
-def test_a_solved_task_ends_what_is_foreseen(place: TableEnv) -> None:
+def test_a_task_that_is_solved_on_the_way_is_solved_and_the_plan_is_foreseen_to_its_end(place: TableEnv) -> None:
     poses = list(place.observe().expert())
-    future = place.future([*poses, poses[0], poses[0]])
+    away = poses[-1]._replace(z=poses[-1].z + 0.1)
+    future = place.future([*poses, away])
     assert future.progress == 1.0
-    assert len(future.states) == len(poses) + 2
-    assert future.states[-1] == future.states[-2] == (future.states[len(poses) - 1][-1],), "the last state there was"
+    assert len(future.states) == len(poses) + 1
+    assert future.states[:-1] == place.future(poses).states
+    with place.at(future.states[-1][-1]) as simulation:
+        assert simulation.hand.z == pytest.approx(away.z, abs=0.01), "the hand no longer hides what it has done"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def thing(name: str, x: float, y: float, category: str = "cup", z: float = 0.8) 
     return SeenThing(f"{name} {category}", category, name, (x, y, z), (0.04, 0.04, 0.04))
 
 
-HOME = pose(0.0, 0.0, 1.2, 1.0)
+HOME = pose(0.0, 0.0, 0.95, 1.0)
 RED, BLUE, BLOCK = thing("red", 0.2, 0.0), thing("blue", 0.1, 0.25), thing("grey", 0.35, -0.2, "block")
 # Above the red cup, grasp, up; off to a place where nothing is, and down.
 EXPERT = (
@@ -71,6 +71,16 @@ def test_as_many_plans_and_poses_as_are_asked_for(n: int, length: int) -> None:
     plans = proposed(Seen(), n, length=length)
     assert len(plans) == n
     assert {len(plan.poses) for plan in plans} == {min(length, len(EXPERT))}
+
+
+def test_a_plan_with_room_for_it_ends_with_the_hand_where_it_hides_nothing() -> None:
+    (plan,) = proposed(Seen(EXPERT[:2]), 1, noise_m=0, wrong=0)
+    assert plan.poses == (*EXPERT[:2], EXPERT[1]._replace(z=HOME.z)), "as high as it has been"
+    (full,) = proposed(Seen(EXPERT[:2]), 1, noise_m=0, wrong=0, length=2)
+    assert full.poses == EXPERT[:2], "no room"
+    high = EXPERT[0]._replace(z=HOME.z - 0.005)
+    (there,) = proposed(Seen((high,)), 1, noise_m=0, wrong=0)
+    assert there.poses == (high,), "it is there already"
 
 
 def test_nothing_is_proposed_where_the_expert_has_no_plan() -> None:

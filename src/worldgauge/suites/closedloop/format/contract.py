@@ -65,7 +65,8 @@ class EpisodeFormat(ABC, Generic[EpisodeT]):
         measures_note: What these are, for the line below the table.
         tallied: Words for the line of each tally below the table; empty for none.
         discordance: Share of episodes that two world models about ten points of success apart end differently, measured
-            in runs with the default policies; None where that is not known.
+            in runs with the default policies: of scores between, the mean square of their differences, 1 being full
+            marks. None where that is not known.
     """
 
     kind: ClassVar[str]

@@ -315,19 +315,20 @@ class _Visit:
 
 
 def _future(simulation: Simulation, poses: Sequence[HandPose]) -> SimulatedFuture:
+    """Carry a plan out to its end; an episode would be over where it is solved on the way, and that is its progress."""
     states: list[tuple[State, ...]] = []
+    solved = False
     try:
         for pose in poses:
-            if simulation.solved:
-                break
+            solved = solved or simulation.solved
             states.append(simulation.move(pose).states or (simulation.state(),))
     except UnstableError:
-        return SimulatedFuture(_filled(states, simulation, len(poses)), 0.0)
-    return SimulatedFuture(_filled(states, simulation, len(poses)), simulation.progress)
+        return SimulatedFuture(_filled(states, simulation, len(poses)), float(solved))
+    return SimulatedFuture(_filled(states, simulation, len(poses)), 1.0 if solved else simulation.progress)
 
 
 def _filled(states: list[tuple[State, ...]], simulation: Simulation, count: int) -> tuple[tuple[State, ...], ...]:
-    """Give poses that are no longer carried out the last state there was."""
+    """Give poses that cannot be carried out the last state there was."""
     last = states[-1][-1:] if states else (simulation.state(),)
     return (*states, *[last] * (count - len(states)))
 

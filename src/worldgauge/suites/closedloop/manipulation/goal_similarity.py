@@ -3,35 +3,43 @@
 Images of the table before anything has moved and when the task is solved differ where things have to leave, where they
 have to come to, and where buttons light up. Only these pixels of a third image are compared: each looks more as it did
 before, more as it will, or like neither, because the arm is in front of it. Places to leave and places to fill count a
-half each. A thing in the hand is in neither: it is looked for by its own look, and the nearer it is seen to its place,
-or above it, the more of that place counts.
+half each. Each thing that has left its place is also looked for by its own look: where it is seen tells how far it has
+come, also when it lies turned, in the hand, or above its place.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import label
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
 from worldgauge.core.video import resize
 
-WIDTH_PX = 160
-"""Width to which images are shrunk; a shift by a pixel of a 448 px clip counts a third."""
+WIDTH_PX = 224
+"""Width to which images are shrunk; a shift by a pixel of a 448 px clip counts a half."""
 DIFFERS, FULLY = 24.0, 120.0
 """Distance of two colours, of 0 to 442, from which a pixel counts, and from which it has full weight."""
 SPREAD, NEITHER = 18.0, 60.0
 """Standard deviation of a colour about the expected one, and the distance from both at which another colour is as
 likely."""
-SHADOW, SHADED = 0.615, 0.8
-"""Light that is left in the arm's shadow, and how likely a shaded colour is beside a lit one."""
+SHADOW, SHADED, SHADED_THING = 0.615, 0.8, 0.4
+"""Light that is left in the arm's shadow, and how likely a shaded colour is beside a lit one: of the table, and of
+things, since the hand is as dark as a grey thing in its shadow."""
 CARRIED = 0.7
 """What a thing that is seen at its place, but is not yet down there, counts of that place."""
 FOUND = 0.35
 """Likeness, of 0 to 1, from which a thing is taken for found."""
+GONE = 0.3
+"""Share of a thing's place that must be left before it is looked for elsewhere."""
 LIFTED = 0.14
 """How far up a thing may be seen above its place, of the image's width: that of a hand that carries."""
-FEWEST_PX = 8
+STEEP = 1.4
+"""What a row counts beside a column: the camera looks down on the table at a slant."""
+FEWEST_PX = 16
 """Pixels of a thing that can be looked for."""
 _ALIKE = 24
 """Width of the bins of colours that are looked for as one."""
@@ -59,10 +67,12 @@ class GoalSimilarity:
         self._left = np.linalg.norm(self._goal - table, axis=-1) < np.linalg.norm(self._before - table, axis=-1)
         weights = np.minimum(apart[self._matters], FULLY)
         self._weights = [np.where(part, weights, 0.0) for part in (self._left, ~self._left)]
-        self._thing = self._thing_to_move(np.argwhere(self._matters))
+        self._things = self._things_to_move(np.argwhere(self._matters))
 
     def reached(self, view: Image) -> float:
         """Return how close a view is to the goal: 0 as at the start, 1 as in the goal; what is covered counts a half.
+
+        A thing that has left its place and is not found counts as far from where it belongs.
 
         It is 1 if the two do not differ. Neither things that moved by mistake nor order matter.
         """
@@ -70,24 +80,60 @@ class GoalSimilarity:
             return 1.0
         colours = self._colours(view)
         seen = colours[self._matters]
-        like_before, like_goal = (_likelihood(seen, known) for known in (self._before, self._goal))
+        things_before, things_goal = (np.where(part, SHADED_THING, SHADED) for part in (self._left, ~self._left))
+        like_before = _likelihood(seen, self._before, things_before)
+        like_goal = _likelihood(seen, self._goal, things_goal)
         neither = np.exp(-((NEITHER / SPREAD) ** 2) / 2)
         alike = (1 + (like_goal - like_before) / (like_goal + like_before + neither)) / 2
         shares = [float(np.average(alike, weights=part)) for part in self._weights if part.any()]
-        if self._thing is not None:
-            shares[1] = max(shares[1], CARRIED * shares[0] * self._thing.nearness(colours, self._start))
+        if self._things:
+            shares[1] = self._filled(shares[1], alike, colours)
         return float(np.mean(shares))
 
-    def _thing_to_move(self, places: NDArray[np.int64]) -> _Thing | None:
-        """Return what is to leave its place; None where nothing is, or too little is seen of it."""
+    def _filled(self, seen: float, alike: FloatArray, view: FloatArray) -> float:
+        """Share of the places to fill, by what is seen there and by where the things are."""
+        changed = np.linalg.norm(view - self._start, axis=-1) > DIFFERS
+        lying = carried = 0.0
+        for own, part, thing in self._things:
+            gone = float(np.average(alike[own], weights=self._weights[0][own]))
+            if gone >= GONE:
+                on_table, in_hand = thing.nearness(view, changed)
+                lying += part * gone * on_table
+                carried += part * gone * in_hand
+        return max((seen + lying) / 2, CARRIED * carried)
+
+    def _things_to_move(self, places: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], float, _Thing]]:
+        """Return what is to leave its place: its pixels among those that matter, its share of all, and its look.
+
+        None where too little is seen of things, or of where they belong.
+        """
         left = self._left & (np.linalg.norm(self._before - SHADOW * self._goal, axis=-1) > DIFFERS)
         filled = ~self._left & (np.linalg.norm(self._goal - SHADOW * self._before, axis=-1) > DIFFERS)
         if min(left.sum(), filled.sum()) < FEWEST_PX:
-            return None
-        return _Thing(places[left], self._before[left], places[filled].mean(0))
+            return []
+        apart = np.zeros(self._matters.shape, bool)
+        apart[self._matters] = left
+        names, count = label(apart, np.ones((3, 3)))
+        each = [left & (names[self._matters] == name) for name in range(1, count + 1)]
+        each = [own for own in each if own.sum() >= FEWEST_PX]
+        total = sum(int(own.sum()) for own in each)
+        goal = places[filled].mean(0)
+        return [(own, own.sum() / total, _Thing(places[own], self._before[own], goal)) for own in each]
 
     def _colours(self, picture: Image) -> FloatArray:
         return resize(picture, *self._size).astype(np.float64)
+
+
+class _Nearness(NamedTuple):
+    """How near to its place a thing is seen: 1 there, 0 as far as at the start, or where it is not.
+
+    Attributes:
+        on_table: If it lies on the table.
+        in_hand: If it is carried: above its place is as near.
+    """
+
+    on_table: float
+    in_hand: float
 
 
 class _Thing:
@@ -100,35 +146,47 @@ class _Thing:
     """
 
     def __init__(self, places: NDArray[np.int64], colours: FloatArray, goal: FloatArray) -> None:
-        self._corner = places.min(0)
-        self._places, self._extent = places - self._corner, np.ptp(places, axis=0) + 1
+        self._places = places - places.min(0)
+        self._extent = np.ptp(places, axis=0) + 1
         self._middle, self._goal = self._places.mean(0), goal
         self._far = float(np.linalg.norm(places.mean(0) - goal))
-        _, self._kind = np.unique((colours // _ALIKE).astype(int), axis=0, return_inverse=True)
-        self._kinds = [colours[self._kind == kind].mean(0) for kind in range(self._kind.max() + 1)]
+        _, kind = np.unique((colours // _ALIKE).astype(int), axis=0, return_inverse=True)
+        kinds = [kind.reshape(-1) == one for one in range(kind.max() + 1)]
+        self._kinds = [(colours[one].mean(0), self._places[one]) for one in kinds]
 
-    def nearness(self, view: FloatArray, start: FloatArray) -> float:
-        """Return how near to its place it is seen: 1 there or above it, 0 as far as at the start, or where it is not.
+    def nearness(self, view: FloatArray, changed: NDArray[np.bool_]) -> _Nearness:
+        """Return how near to its place it is seen.
 
         Args:
             view: (H, W, 3) colours.
-            start: (H, W, 3) those of the start; what looks the same is not it.
+            changed: (H, W) where they are not those of the start; what looks the same is not it.
         """
-        changed = np.linalg.norm(view - start, axis=-1) > DIFFERS
-        likely = [np.where(changed, _likelihood(view, colour), 0.0) for colour in self._kinds]
-        rows, columns = (whole - own + 1 for whole, own in zip(view.shape, self._extent, strict=False))
-        total = np.zeros((rows, columns))
-        for (row, column), kind in zip(self._places, self._kind, strict=True):
-            total += likely[kind][row : row + rows, column : column + columns]
+        found = self._match(view, changed)
+        if found is None or not self._far:
+            return _Nearness(0.0, 0.0)
+        down, right = found + self._middle - self._goal
+        too_high = max(0.0, -down - LIFTED * view.shape[1], down)
+        on_table, in_hand = (float(np.hypot(away, right)) / self._far for away in (STEEP * down, too_high))
+        return _Nearness(max(0.0, 1 - on_table), max(0.0, 1 - in_hand))
+
+    def _match(self, view: FloatArray, changed: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+        """Return row and column of the corner of where it is seen; None where it is not."""
+        seen = view[changed]
+        products = []
+        for colour, places in self._kinds:
+            likely, own = np.zeros(changed.shape), np.zeros(changed.shape)
+            likely[changed] = _likelihood(seen, colour, SHADED_THING)
+            own[tuple(places.T)] = 1
+            products.append(np.fft.rfft2(likely) * np.conj(np.fft.rfft2(own)))
+        rows, columns = (whole - own + 1 for whole, own in zip(changed.shape, self._extent, strict=True))
+        total = np.fft.irfft2(np.sum(products, axis=0), changed.shape)[:rows, :columns]
         if total.max() < FOUND * len(self._places):
-            return 0.0
-        down, right = np.unravel_index(int(total.argmax()), total.shape) + self._middle - self._goal
-        too_high, too_low = -down - LIFTED * view.shape[1], down
-        return max(0.0, 1.0 - float(np.hypot(max(0.0, too_high, too_low), right)) / self._far) if self._far else 0.0
+            return None
+        return np.array(np.unravel_index(int(total.argmax()), total.shape))
 
 
-def _likelihood(seen: FloatArray, known: FloatArray) -> FloatArray:
+def _likelihood(seen: FloatArray, known: FloatArray, shade: float | FloatArray) -> FloatArray:
     """Return the likelihood of colours (..., 3) given the expected ones, lit or shaded; 1 where they are equal."""
     lit, shaded = (np.exp(-np.square((seen - light * known) / SPREAD).sum(-1) / 2) for light in (1.0, SHADOW))
-    likelihood: FloatArray = np.maximum(lit, SHADED * shaded)
+    likelihood: FloatArray = np.maximum(lit, shade * shaded)
     return likelihood

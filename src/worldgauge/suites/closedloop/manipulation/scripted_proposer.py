@@ -33,7 +33,9 @@ _STILL_M = 0.01
 class ScriptedProposer:
     """Plans of the scripted expert with errors: every plan has its own constant offset.
 
-    Poses are kept inside the workspace. Options: noise_m, standard deviation of the offset in x and in y (`NOISE_M`);
+    Poses are kept inside the workspace. Where a plan has room for one more, it ends with the hand lifted: in its
+    imagined end nothing is hidden then, and the next plan begins there anyway. Options: noise_m, standard deviation of
+    the offset in x and in y (`NOISE_M`);
     wrong, probability that a plan takes one of its things for another of the same category (`WRONG`). With both 0 all
     plans are the expert's.
 
@@ -54,6 +56,7 @@ class ScriptedProposer:
         right = tuple(observation.expert())[: self._length]
         if not right:
             return []
+        right = (*right, *lift(observation.hand, right))[: self._length]
         noise_m = self._noise_m
         if noise_m is None:
             noise_m = NOISE_M.get(observation.things[0].category, 0.02) if observation.things else 0.02
@@ -73,6 +76,17 @@ class ScriptedProposer:
                 )
             )
         return plans
+
+
+def lift(hand: HandPose, poses: Poses) -> Poses:
+    """Return a pose that lifts the hand as high as it has been; none where it is there already.
+
+    Args:
+        hand: The present pose.
+        poses: The plan.
+    """
+    high_m = max(pose.z for pose in (hand, *poses))
+    return (poses[-1]._replace(z=high_m),) if high_m - poses[-1].z > _STILL_M else ()
 
 
 def make_mistakes(poses: Poses, things: Sequence[SeenThing], rng: np.random.Generator) -> Poses:
