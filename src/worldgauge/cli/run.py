@@ -28,6 +28,7 @@ from worldgauge.terminal.options import (
     OwnMetrics,
     References,
     Retry,
+    Sandbox,
     Seed,
     Settings,
     Verbose,
@@ -87,6 +88,7 @@ def run(
     limit: Limit = None,
     deadline: Deadline = 1800.0,
     retry_failed: Retry = True,
+    sandbox: Sandbox = False,
     dry_run: DryRun = False,
     verbose: Verbose = False,
     json: Json = False,
@@ -99,6 +101,8 @@ def run(
     from worldgauge.terminal.progress import RunProgress
 
     form = form_of(json, csv)
+    if sandbox and on not in (None, "local"):
+        raise UsageError("--sandbox is for workers on this machine; on a cluster, put bwrap into the model's command")
     if dry_run and csv:
         raise UsageError("--dry-run has no tables: give --json in place of --csv")
     arguments: dict[str, Any] = {

@@ -20,6 +20,7 @@ from typing import Any
 import worldgauge_serve
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.serving.channel import ENDS, LOAD_DEADLINE_S, GoneError, Message, Question, SilentError, TimedSocket
+from worldgauge.serving.isolation import sandboxed, without_secrets
 from worldgauge.serving.printed import Tail, how_it_ended
 from worldgauge_serve import SOCKET_VARIABLE, ArraySpec, Header, WireError, read_message, write_message
 
@@ -251,7 +252,7 @@ class _Child:
 
     def _start(self, command: list[str], pipes: bool, who: str, folder: str) -> tuple[subprocess.Popen[bytes], int]:
         """The process, and the pipe that takes what it prints."""
-        environment = _environment(folder)
+        environment = _environment(folder, command)
         theirs: Any = None
         if pipes:
             ours, theirs = map(_roomy, socket.socketpair())
@@ -268,7 +269,7 @@ class _Child:
             # process_group: a separate one, so that everything it starts can be ended; but the session of this process,
             # so that ending that session ends it too.
             process = subprocess.Popen(
-                command,
+                sandboxed(command, folder, os.environ, who),
                 stdin=theirs or subprocess.DEVNULL,
                 stdout=theirs or write,
                 stderr=write,
@@ -292,9 +293,9 @@ def _roomy(line: socket.socket) -> socket.socket:
     return line
 
 
-def _environment(folder: str) -> dict[str, str]:
-    """Our environment without the variables that the pool set for this worker, such as one thread for sums."""
-    environment = dict(os.environ)
+def _environment(folder: str, command: list[str]) -> dict[str, str]:
+    """Our environment without secrets, nor the variables that the pool set for this worker, such as one thread."""
+    environment = without_secrets(os.environ, command)
     for name in (SOCKET_VARIABLE, FOLDER_VARIABLE):
         environment.pop(name, None)
     for name, before in json.loads(environment.pop(OUTER_VARIABLE, "{}")).items():

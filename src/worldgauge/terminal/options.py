@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from worldgauge.core.errors import UsageError
+from worldgauge.serving.isolation import SANDBOX_VARIABLE
 from worldgauge.terminal.layout import terminal_width
 
 FAILED = 1
@@ -34,6 +36,23 @@ Gpus = Annotated[
     float | None,
     typer.Option(
         "--gpus-per-worker", help="GPUs of each worker, such as 0.5 or 2. By default what the model declares."
+    ),
+]
+
+
+def _with_sandbox(asked: bool) -> bool:
+    """Workers and all that they start inherit it."""
+    if asked:
+        os.environ[SANDBOX_VARIABLE] = "1"
+    return asked
+
+
+Sandbox = Annotated[
+    bool,
+    typer.Option(
+        "--sandbox",
+        callback=_with_sandbox,
+        help="Start the models of cmd: and pipe: without network, with a read-only file system (needs bwrap).",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same bytes.")]
