@@ -7,7 +7,7 @@ DEMO ?= demo
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all dist test-plain test-torch test-remote minecraft minecraft-viewer test-minecraft fuzz lint types site bench chromium egl clean lock
+.PHONY: demo test test-all dist test-plain test-torch test-remote minecraft minecraft-viewer test-minecraft fuzz licences lint types site bench chromium egl clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
@@ -59,6 +59,10 @@ HOURS ?= 0.1
 SEED ?= 0
 fuzz: $(VENV)/.dev
 	$(ONE_THREAD) PYTHONPATH=tests:. $(BIN)/python -m fuzz --hours $(HOURS) --seed $(SEED) --keep
+
+# What worldgauge depends on, with extras that are installed; fails on GPL, AGPL, and terms against commercial use.
+licences: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m support.licences
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
