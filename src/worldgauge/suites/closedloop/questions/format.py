@@ -89,7 +89,7 @@ class QuestionFormat(HomeFormat[QuestionEpisode]):
     measures: ClassVar[Mapping[str, str]] = {"reference_m": "refer-\nence, m"}
     measures_note = "reference: length of exploring for an answer"
     tallied: ClassVar[Mapping[str, str]] = {"categories": "kind of question"}
-    discordance = 0.22
+    discordance = 0.24
 
     def content_of(self, value: Any) -> str | None:
         """A list of questions, or an object by id of numbers, texts or lists."""
