@@ -7,7 +7,7 @@ DEMO ?= demo
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all dist test-plain test-torch test-remote minecraft minecraft-viewer test-minecraft fuzz licences lint types site bench chromium egl clean lock
+.PHONY: demo test test-all dist test-plain test-torch test-remote test-lerobot test-rerun minecraft minecraft-viewer test-minecraft fuzz licences lint types site bench chromium egl clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
@@ -39,6 +39,15 @@ test-torch: $(VENV)/torch/.made
 # Data sets pushed to a server that speaks S3, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made
 	$(VENV)/remote/bin/python -m pytest tests/tools/data_sets/test_transfer.py
+
+# Walks that were exported, opened by LeRobot's own loader, in an environment of its own: it wants older packages than the
+# lock has, some gigabytes of them, and FFmpeg on the machine.
+test-lerobot: $(VENV)/.dev $(VENV)/lerobot/.made
+	WORLDGAUGE_LEROBOT=$(abspath $(VENV))/lerobot/bin/python $(BIN)/pytest tests/tools/export_data/test_lerobot_loader.py
+
+# A task as a recording of Rerun, read back by rerun-sdk.
+test-rerun: $(VENV)/rerun/.made
+	$(VENV)/rerun/bin/python -m pytest tests/tools/export/test_rrd.py
 
 # Node packages of the game's physics, planner and server, into the user's cache; Node itself where there is none.
 minecraft: $(VENV)/.base
@@ -142,6 +151,17 @@ $(VENV)/site/.made: pyproject.toml requirements-site.lock
 $(VENV)/remote/.made: pyproject.toml
 	test -x $(VENV)/remote/bin/python || $(PYTHON) -m venv $(VENV)/remote
 	$(VENV)/remote/bin/python -m pip install --quiet --editable '.[remote]' s3fs==2026.9.0 'moto[s3]==5.2.5' flask flask-cors \
+	  hypothesis pytest pytest-timeout
+	touch $@
+
+$(VENV)/lerobot/.made:
+	test -x $(VENV)/lerobot/bin/python || $(PYTHON) -m venv $(VENV)/lerobot
+	$(VENV)/lerobot/bin/python -m pip install --quiet lerobot==0.4.4
+	touch $@
+
+$(VENV)/rerun/.made: pyproject.toml
+	test -x $(VENV)/rerun/bin/python || $(PYTHON) -m venv $(VENV)/rerun
+	$(VENV)/rerun/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[rerun]' rerun-sdk==0.41.0 \
 	  hypothesis pytest pytest-timeout
 	touch $@
 

@@ -48,12 +48,13 @@ def export(
         str,
         typer.Option(
             help="Form: own (files of the benchmark's own scorer), eee (Every Eval Ever 0.3), hf (.eval_results and "
-            "eval.yaml of the Hugging Face Hub), csv or parquet."
+            "eval.yaml of the Hugging Face Hub), csv, parquet, or rrd (one task for Rerun)."
         ),
     ] = "own",
     model_id: Annotated[str, typer.Option(help="The model on the Hub, ORGANISATION/NAME (eee, hf).")] = "",
     dataset: Annotated[str, typer.Option(help="The data set on the Hub, ORGANISATION/NAME (hf).")] = "",
     by: Annotated[str, typer.Option(help="Who made the run (eee, hf).")] = "",
+    task: Annotated[str, typer.Option(help="Id of the task to write (rrd).")] = "",
     json: Json = False,
 ) -> None:
     """Write scores in the form that other tools read."""
@@ -61,7 +62,7 @@ def export(
     from worldgauge.tools.export import ExportNames
     from worldgauge.tools.export import export as write
 
-    show.exported(write(runs, out, to, ExportNames(model_id, dataset, by)), json)
+    show.exported(write(runs, out, to, ExportNames(model_id, dataset, by), task), json)
 
 
 def bundle(

@@ -39,7 +39,7 @@ def validate_metric(
         Path | None,
         typer.Option(
             help="Data set of walks or builds to test on, by default drawn scenes and our own builds. people: "
-            "WorldReward-Bench, or runs with votes."
+            "WorldReward-Bench, a folder with verdicts.csv, or runs with votes."
         ),
     ] = None,
     scenes: Annotated[int, typer.Option(help="all, sgcs: number of drawn scenes.")] = 40,
@@ -89,7 +89,8 @@ def _people(data: Path | None) -> Study:
 
     if data is None:
         raise UsageError(
-            "people: give --data, a folder with verdicts of people (bench.jsonl, or votes of worldgauge view)"
+            "people: give --data, a folder with verdicts of people (bench.jsonl, verdicts.csv, or votes of worldgauge "
+            "view)"
         )
     with ProgressBar() as bar:
         return people_study(data, lambda done, of: bar.show("pairs", done, of))

@@ -12,7 +12,7 @@ from worldgauge.core.episode import Goal
 from worldgauge.suites.closedloop.home.task_base import straight_on
 from worldgauge.suites.closedloop.loop import LoopStep, Rules, generator, run_episode
 from worldgauge.suites.closedloop.navigation.task import NavigationRules
-from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Candidate, Decision
+from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Candidate, Decision, PlanSearch
 from worldgauge.suites.closedloop.recognition.task import RecognitionRules
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.walking.primitives import Primitive, from_letters
@@ -287,3 +287,40 @@ def test_what_one_purpose_draws_changes_nothing_for_another() -> None:
     assert len(set(drawn.values())) == 3
     assert generator([3], 5, "revise").random() == drawn["revise"]
     assert generator([3], 6, "revise").random() != drawn["revise"]
+
+
+class Searching(PlanSearch):
+    """Makes the plans it is told to, a list each round, and takes the last one that is there."""
+
+    def __init__(self, *rounds: Sequence[ActionPlan]) -> None:
+        self.rounds, self._further = 1 + len(rounds), iter(rounds)
+
+    def further(self, candidates: Sequence[Candidate], *given: Any) -> Sequence[ActionPlan]:
+        return next(self._further)
+
+    def revise(self, candidates: Sequence[Candidate], *given: Any) -> Decision:
+        return Decision(candidates[-1].plan, len(candidates) - 1)
+
+
+def test_a_planner_has_its_own_plans_imagined_round_by_round() -> None:
+    place, calls, steps = Place(), [], []
+
+    def imagine(observation: Any, plans: Sequence[ActionPlan], number: int) -> list[None]:
+        calls.append([plan.steps for plan in plans])
+        return [None] * len(plans)
+
+    left, right, two = (ActionPlan(from_letters(text), "a") for text in ("L", "R", "FF"))
+    search = Searching([left, FORWARD], [right, two], [], [], [])
+    run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), search, TwoDecisions(place), imagine, [1], steps.append)
+    first_decision = [[from_letters("F")], [from_letters("L")], [from_letters("R"), from_letters("FF")]]
+    assert calls == [*first_decision, [from_letters("F")]]  # the round without new plans ends the search
+    assert [len(step.candidates) for step in steps] == [4, 1]
+    assert steps[0].past.decision.chosen == 3
+    assert steps[0].true_values == (1.0, 1.0, 1.0, 2.0)
+
+
+def test_without_a_model_a_planner_searches_nothing() -> None:
+    place, search = Place(), Searching([ActionPlan(from_letters("L"), "a")])
+    steps: list[LoopStep] = []
+    run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), search, TwoDecisions(place), None, [1], steps.append)
+    assert all(len(step.candidates) == 1 for step in steps)

@@ -141,3 +141,59 @@ def test_votes_of_the_viewer_have_the_agreement_of_people_beside_the_metrics(run
     n = len(group.tasks)
     assert (rows["people"].n, rows["people"].share) == (3 * n, pytest.approx(1 / 3))
     assert rows["sgcs"].share == pytest.approx(2 / 3)
+
+
+@pytest.fixture
+def rated(bench: Path) -> Path:
+    """The same videos, each judged by three people: two prefer the sharp one, the third prefers by turns."""
+    rows = ["question,video,axis,annotator,score,source"]
+    for n in range(12):
+        sharp = "left" if n % 2 else "right"
+        for side in ("left", "right"):
+            for who in ("Ann", "Bo", "Cy"):
+                right = side == sharp if who != "Cy" else (side == "left") == (n < 6)
+                score = 4 if right else 2
+                rows.append(f"q{n},videos/p{n}/{side}.mp4,appearance,{who},{score},videos/p{n}/source.png")
+            rows.append(f"q{n},videos/p{n}/{side}.mp4,motion,Ann,3,")
+    (bench / "bench.jsonl").unlink()
+    (bench / "verdicts.csv").write_text("\n".join(rows) + "\n")
+    return bench
+
+
+def test_verdicts_on_single_videos_have_people_as_their_ceiling(rated: Path) -> None:
+    found = people_study(rated)
+    rows = {(row.axis, row.metric): row for row in found.rows}
+    people = rows["appearance", "people"]
+    # Ann and Bo agree on all 12 pairs, each with Cy on the half where he is right by chance.
+    assert (people.n, people.share) == (36, pytest.approx((12 + 6 + 6) / 36))
+    best = rows["appearance", "sharpness"]
+    assert (best.share, best.n, best.left_out) == (1.0, 12, 0)
+    assert best.low == pytest.approx(0.757, abs=0.02)
+    assert (rows["motion", "sharpness"].n, rows["motion", "sharpness"].left_out) == (0, 12)  # equal scores
+    assert (rows["motion", "people"].n, rows["motion", "people"].left_out) == (0, 0)  # one person alone
+    assert "24 videos of 12 questions, 3 people" in found.table()
+
+
+def test_the_order_of_rows_changes_no_share(rated: Path) -> None:
+    before = {(row.axis, row.metric): (row.share, row.n) for row in people_study(rated).rows}
+    head, *rows = (rated / "verdicts.csv").read_text().splitlines()
+    (rated / "verdicts.csv").write_text("\n".join([head, *reversed(rows)]))
+    assert {(row.axis, row.metric): (row.share, row.n) for row in people_study(rated).rows} == before
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("question,video,axis,annotator\n", "no column 'score'"),
+        ("question,video,axis,annotator,score\n", "holds no verdicts"),
+        ("question,video,axis,annotator,score\nq,v.mp4,a,Ann,good\n", "line 2 is no verdict"),
+        ("question,video,axis,annotator,score\nq,v.mp4,a,Ann,nan\n", "finite"),
+        ("question,video,axis,annotator,score\nq,v.mp4,a,,3\n", "every column needs a value"),
+        ("question,video,axis,annotator,score\nq,v.mp4\n", "line 2 is no verdict"),
+        ("question,video,axis,annotator,score\nq,../v.mp4,a,Ann,3\n", "leads out"),
+    ],
+)
+def test_a_damaged_table_of_verdicts_is_one_line(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "verdicts.csv").write_text(text)
+    with pytest.raises(DataError, match=words):
+        people_study(tmp_path)

@@ -421,7 +421,7 @@ class Suite:
             DataError: When the data are gone.
         """
         episode, start = self.episode(task)
-        return TaskView(episode.clip[start:], episode.poses, start, episode.world)
+        return TaskView(episode.clip[start:], episode.poses, start, episode.world, camera=episode.camera)
 
     def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails | None:
         """Further details of a task for a report, in addition to its films.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
-from worldgauge.core.geometry import FloatArray
+from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.worlds.blocks.mesh import Mesh
@@ -198,6 +198,7 @@ class TaskView:
         generated_from: Index in `poses` of the first frame of `truth`.
         world: The world. None when it is not known.
         marks: Named places, such as "A", at (x, y) in metres of the world frame.
+        camera: Camera that took `truth` at those poses. None where it is not told.
     """
 
     truth: Clip
@@ -205,6 +206,7 @@ class TaskView:
     generated_from: int
     world: WorldFacts | None = None
     marks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    camera: Camera | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from worldgauge.suites.closedloop.policies.contract import (
     Decision,
     History,
     PastDecision,
+    PlanSearch,
     Proposer,
     Reviser,
     Rollout,
@@ -215,6 +216,8 @@ def run_episode(
         candidates = tuple(
             Candidate(plan, rollout, _true_value_of(rules, plan)) for plan, rollout in zip(plans, rollouts, strict=True)
         )
+        if asked and imagine is not None and isinstance(reviser, PlanSearch):
+            candidates = _searched(candidates, reviser, observation, goal, rules, imagine, [*seed, number])
         decision = reviser.revise(candidates, observation, goal, history, generator(seed, number, "revise"))
         reason = rules.terminated_by(decision) or ("budget" if last else None)
         executed: list[Action] = []
@@ -250,6 +253,30 @@ def proposals(
         if plans:
             return plans
     return [rules.fallback(observation, generator(seed, 2, "propose"))]
+
+
+def _searched(
+    candidates: tuple[Candidate, ...],
+    reviser: PlanSearch,
+    observation: Any,
+    goal: Goal,
+    rules: Rules[Any],
+    imagine: Imagine,
+    seed: Sequence[int],
+) -> tuple[Candidate, ...]:
+    """The candidates, and those of the rounds that a planner adds to them."""
+    for again in range(1, reviser.rounds):
+        rng = generator(seed, again, "search")
+        known = [candidate.plan for candidate in candidates]
+        plans = reviser.further(candidates, observation, goal, rules.candidates, rng)
+        plans = merge_plans([*known, *plans])[len(known) :]
+        if not plans:
+            break
+        rollouts = imagine(observation, plans, seed[-1])
+        candidates += tuple(
+            Candidate(plan, rollout, _true_value_of(rules, plan)) for plan, rollout in zip(plans, rollouts, strict=True)
+        )
+    return candidates
 
 
 def generator(seed: Sequence[int], number: int, purpose: str) -> np.random.Generator:

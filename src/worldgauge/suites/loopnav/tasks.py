@@ -111,7 +111,7 @@ def picture(task: Task) -> TaskView:
     if turn == "C":
         corner = _second_corner(episode, start)
         marks["B"] = (float(xy[corner, 0]), float(xy[corner, 1]))
-    return TaskView(episode.clip[start:], episode.poses, start, episode.world, marks)
+    return TaskView(episode.clip[start:], episode.poses, start, episode.world, marks, episode.camera)
 
 
 def _second_corner(episode: Episode, start: int) -> int:

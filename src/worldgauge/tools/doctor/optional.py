@@ -76,6 +76,7 @@ EXTRAS = {
         Extra("scan", ("DracoPy", "opengl_basisu"), "compressed meshes and textures of scans"),
         Extra("analysis", ("pyarrow",), "raw scenes of Target-Bench"),
         Extra("cluster", ("ray",), "workers on other machines"),
+        Extra("rerun", ("rerun",), "a task as a recording of Rerun"),
         Extra("remote", ("fsspec", "pyarrow"), "data sets on the way to and from other places"),
         Extra("realtime", ("websockets", "msgpack"), "models and policies behind a websocket"),
     )

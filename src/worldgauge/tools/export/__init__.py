@@ -1,4 +1,4 @@
-"""Scores in the forms that others read: Every Eval Ever, the Hugging Face Hub, CSV and Parquet."""
+"""Scores in the forms that others read: Every Eval Ever, the Hugging Face Hub, CSV, Parquet; one task for Rerun."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from worldgauge.tools.export.eee import write_eee
 from worldgauge.tools.export.hub import write_hub
 from worldgauge.tools.export.published_run import ExportNames, open_runs
 from worldgauge.tools.export.rows import write_csv, write_parquet
+from worldgauge.tools.export.rrd import write_rrd
 
-OWN = "own"
+OWN, RRD = "own", "rrd"
 FORMS: dict[str, Callable[..., list[Path]]] = {
     "eee": write_eee,
     "hf": write_hub,
@@ -22,14 +23,17 @@ FORMS: dict[str, Callable[..., list[Path]]] = {
 """Writers by name. Each takes runs, a folder and `ExportNames`, and returns the files."""
 
 
-def export(runs: Sequence[Path], out: Path, to: str = OWN, names: ExportNames | None = None) -> list[Path]:
-    """Write the scores of runs in a form that other tools read.
+def export(
+    runs: Sequence[Path], out: Path, to: str = OWN, names: ExportNames | None = None, task: str = ""
+) -> list[Path]:
+    """Write the scores of runs, or one task of them, in a form that other tools read.
 
     Args:
         runs: Run folders, or folders of run folders.
         out: Folder of the files.
-        to: "own" (the result files of the benchmark's own scorer), "eee", "hf", "csv" or "parquet".
+        to: "own" (the result files of the benchmark's own scorer), "eee", "hf", "csv", "parquet" or "rrd".
         names: Under which names the model, the data set and the author are known there.
+        task: Id of the task that "rrd" writes.
 
     Returns:
         The files.
@@ -37,14 +41,18 @@ def export(runs: Sequence[Path], out: Path, to: str = OWN, names: ExportNames | 
     Raises:
         UsageError: For an unknown form, and where a form needs a name that is not given.
         RunError: For a folder without a run.
-        MissingExtraError: For Parquet without its extra.
+        MissingExtraError: For Parquet and Rerun without their extras.
     """
+    if task and to != RRD:
+        raise UsageError("--task goes with --to rrd")
+    if to == RRD:
+        return write_rrd(runs, out, task)
     if to == OWN:
         if names is not None and names != ExportNames():
             raise UsageError("--model-id, --dataset and --by go with --to eee or --to hf")
         return own_files(runs, out)
     if to not in FORMS:
-        known = [OWN, *FORMS]
+        known = [OWN, *FORMS, RRD]
         raise UsageError(f"no form '{to}'. {did_you_mean(to, known)}Known: {', '.join(known)}")
     return FORMS[to](open_runs(runs), out, names or ExportNames())
 

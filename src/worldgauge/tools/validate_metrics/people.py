@@ -24,6 +24,14 @@ from worldgauge.core.statistics import rate_interval
 from worldgauge.core.video import Clip, resize
 from worldgauge.metrics.colour import colour_change
 from worldgauge.metrics.pixel import mse, sharpness, ssim_uniform
+from worldgauge.tools.validate_metrics.ratings import (
+    VERDICTS,
+    RatedVideo,
+    axes_of,
+    between_people,
+    compared,
+    read_ratings,
+)
 from worldgauge.tools.viewer.library import Library
 from worldgauge.tools.viewer.votes import FILE, Votes, agreements
 
@@ -122,7 +130,8 @@ def people_study(data: Path, progress: Callable[[int, int], None] = lambda done,
     """Compare metrics with people.
 
     Args:
-        data: Folder with `bench.jsonl` (WorldReward-Bench), or of runs with votes that were held in the viewer.
+        data: Folder with `bench.jsonl` (WorldReward-Bench), with `verdicts.csv` (people on single videos), or of runs
+            with votes that were held in the viewer.
         progress: Called with the number of pairs done and the total.
 
     Returns:
@@ -133,10 +142,13 @@ def people_study(data: Path, progress: Callable[[int, int], None] = lambda done,
     """
     if (data / BENCH).is_file():
         return _of_pairs(read_worldreward(data), progress)
+    if (data / VERDICTS).is_file():
+        return _of_ratings(read_ratings(data), progress)
     if (data / FILE).is_file():
         return _of_votes(data)
     raise DataError(
-        f"{data}: holds neither {BENCH} (WorldReward-Bench) nor {FILE} (votes of worldgauge view); give one that does"
+        f"{data}: holds neither {BENCH} (WorldReward-Bench) nor {VERDICTS} (verdicts on single videos) nor {FILE} "
+        "(votes of worldgauge view); give a folder with one of them"
     )
 
 
@@ -192,6 +204,48 @@ def _of_pairs(pairs: Sequence[PairVerdict], progress: Callable[[int, int], None]
     if unread:
         notes.append(f"{len(unread)} pairs could not be read (first: {unread[0]}).")
     return PeopleStudy(tuple(rows), tuple(notes))
+
+
+def _of_ratings(videos: Sequence[RatedVideo], progress: Callable[[int, int], None]) -> PeopleStudy:
+    known: dict[tuple[str, Path], dict[str, float]] = {}
+    unread = []
+    for done, video in enumerate(videos):
+        progress(done, len(videos))
+        try:
+            known[video.question, video.path] = measures(Clip.open(video.path), _picture(video.source))
+        except WorldgaugeError as error:
+            unread.append(str(error))
+    pairs = list(compared(videos))
+    rows = []
+    for axis in axes_of(videos):
+        people = [(same, a.question) for a, b in pairs for same in between_people(a, b, axis)]
+        rows.append(_people_row(axis, PEOPLE, "", people))
+        for metric, better in MEASURES.items():
+            said: list[tuple[bool | None, str]] = []
+            for a, b in pairs:
+                x, y = (known.get((one.question, one.path), {}).get(metric) for one in (a, b))
+                mean_a, mean_b = a.mean(axis), b.mean(axis)
+                if mean_a is None or mean_b is None:
+                    continue
+                open_ = x is None or y is None or x == y or mean_a == mean_b
+                said.append((None if open_ else ((x > y) == (better == "higher")) == (mean_a > mean_b), a.question))  # type: ignore[operator]
+            rows.append(_people_row(axis, metric, better, said))
+    judges = {who for video in videos for scores in video.said.values() for who in scores}
+    notes = [
+        f"{len(videos)} videos of {len({v.question for v in videos})} questions, {len(judges)} people; a coin agrees "
+        "half of the time. Intervals take videos of one question as one."
+    ]
+    if unread:
+        notes.append(f"{len(unread)} videos could not be read (first: {unread[0]}).")
+    return PeopleStudy(tuple(rows), tuple(notes))
+
+
+def _people_row(axis: str, metric: str, better: str, said: Sequence[tuple[bool | None, str]]) -> PeopleRow:
+    same = [one for one, _ in said if one is not None]
+    interval = rate_interval(same, [question for one, question in said if one is not None])
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    share = sum(same) / len(same) if same else None
+    return PeopleRow(VERDICTS, axis, metric, better, share, low, high, len(same), len(said) - len(same))
 
 
 def _row_of(

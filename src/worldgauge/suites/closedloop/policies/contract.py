@@ -6,6 +6,7 @@ base policy is the same two with nothing imagined.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -354,6 +355,33 @@ class Reviser(Protocol[O]):
             rng: Source of randomness for this decision.
         """
         ...
+
+
+class PlanSearch(ABC):
+    """A reviser that also makes plans of its own, by what was imagined of those before, and has them imagined.
+
+    Attributes:
+        rounds: How often plans are imagined at a decision, the proposer's being the first.
+    """
+
+    rounds: int
+
+    @abstractmethod
+    def further(
+        self, candidates: Sequence[Candidate], observation: Any, goal: Goal, n: int, rng: np.random.Generator
+    ) -> Sequence[ActionPlan]:
+        """Make the plans of the next round.
+
+        Args:
+            candidates: All of this decision so far, imagined.
+            observation: What is sensed now.
+            goal: What the agent is asked to do.
+            n: Most plans to give, M.
+            rng: Source of randomness for this round.
+
+        Returns:
+            Up to n plans. The loop leaves out those that are there; where none is left, the search is over.
+        """
 
 
 @dataclass(frozen=True)
