@@ -1,20 +1,30 @@
-"""Navigation collected in scans."""
+"""Navigation, recognition and questions collected in scans."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support.commands import command
 from support.scan_tree import HM3D_KEY, make_hm3d
 from worldgauge.suites.closedloop.format import check
+from worldgauge.suites.closedloop.home.env import things_of
+from worldgauge.suites.closedloop.questions.generate.episodes import HIDDEN_SHARE, seen_share
+from worldgauge.suites.closedloop.questions.generate.templates import OF_BOXES, read_question
+from worldgauge.suites.closedloop.recognition.episodes import difficulty_of
+from worldgauge.suites.closedloop.recognition.visibility import VisibilityMeter
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task_index import open_task, tasks
-from worldgauge.worlds.scan import sources
+from worldgauge.worlds.export import export_starter
+from worldgauge.worlds.scan import Scan, sources
+from worldgauge.worlds.walking.floor import Landmark
+from worldgauge.worlds.walking.stance import Stance
 
-COLLECT = ("collect", "closedloop", "--world", "scan", "--size", "64x36", "--navigation")
+COLLECT = ("collect", "closedloop", "--world", "scan", "--size", "64x36")
+NAVIGATION = (*COLLECT, "--recognition", "0", "--questions", "0", "--navigation")
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +38,9 @@ def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_navigation_is_collected_on_all_storeys(tmp_path: Path) -> None:
     key = f"hm3d/{HM3D_KEY}"
-    done = command(tmp_path, *COLLECT, "4", "--scenes", key, "--out", "d", columns=200)
+    done = command(tmp_path, *NAVIGATION, "4", "--scenes", key, "--out", "d", columns=200)
     assert done.returncode == 0, done.stderr
-    assert "not collected in scans, but in homes: recognition, questions, manipulation" in done.stderr
+    assert "not collected in scans, but in homes: manipulation" in done.stderr
     manifest = json.loads((tmp_path / "d" / "worldgauge.json").read_text())
     assert manifest["settings"]["floor"] == "navmesh"
     assert "Matterport" in manifest["settings"]["licence"]
@@ -47,10 +57,66 @@ def test_navigation_is_collected_on_all_storeys(tmp_path: Path) -> None:
 
 
 def test_folders_give_the_scenes_of_the_split(tmp_path: Path) -> None:
-    done = command(tmp_path, *COLLECT, "1", "--scenes", "hm3d", "--out", "d", columns=200)
+    done = command(tmp_path, *NAVIGATION, "1", "--scenes", "hm3d", "--out", "d", columns=200)
     assert done.returncode == 2
     assert f"no scene of 'hm3d' is in split test (hm3d/{HM3D_KEY} val)" in done.stderr
     for wrong in (("--scenes", "3"), ()):
-        done = command(tmp_path, *COLLECT, "1", *wrong, "--out", "d", columns=200)
+        done = command(tmp_path, *NAVIGATION, "1", *wrong, "--out", "d", columns=200)
         assert done.returncode == 2
         assert "go together" in done.stderr
+
+
+def test_how_well_a_thing_of_a_scan_is_seen() -> None:
+    scan = Scan("example/room")
+    picture = next(one for one in scan.landmarks if one.category == "picture")
+    meter = VisibilityMeter(scan, picture.instance)
+    near = [_facing(picture, metres) for metres in (1.5, 3.0)]
+    seen = [meter.see(stance) for stance in near]
+    assert all(one.visible > 0.95 for one in seen), "nothing stands before it"
+    assert seen[0].size > 3 * seen[1].size
+    assert meter.see(near[0].turned(np.pi)).visible == 0
+    half = meter.see(near[0].turned(np.radians(45.0)))
+    assert 0.3 < half.visible < 0.7, "the border cuts through it"
+
+
+def test_what_a_scan_does_not_tell_is_not_guessed() -> None:
+    scan = Scan("example/room")
+    for one, known in zip(scan.landmarks, things_of(scan), strict=True):
+        assert (known.instance, known.name, known.low) == (one.instance, one.category, one.low)
+        assert known.room == known.colour == known.state == ""
+    for form in OF_BOXES:
+        assert all("" not in slots.values() for slots in form.drafts(things_of(scan)))
+
+
+@pytest.mark.slow
+def test_recognition_and_questions_in_a_home_as_a_scan(tmp_path: Path) -> None:
+    export_starter(tmp_path / "scans")
+    sources.add("homes", tmp_path / "scans")
+    counts = ("--navigation", "1", "--recognition", "2", "--questions", "2", "--manipulation", "0")
+    done = command(tmp_path, *COLLECT, *counts, "--scenes", "homes/home-1,homes/home-2", "--out", "d", columns=200)
+    assert done.returncode == 0, done.stderr
+    told = check.check(tmp_path / "d", decode=True)
+    assert not [one for one in told.findings if one.severity == "error"]
+    kinds = []
+    settings = Settings.of({"view_px": 96, "panorama_px": 64})
+    for task in tasks(tmp_path / "d", settings):
+        opened = open_task(task, settings)
+        env, episode = opened.make_env(), opened.episode
+        kinds.append(opened.name)
+        if opened.name == "recognition":
+            assert env.things[episode.target].category == episode.category
+            sight = VisibilityMeter(env.world, episode.target, episode.start.z).see(episode.start)
+            assert difficulty_of(sight) == episode.difficulty
+            assert env.sight(episode.start).box is not None
+        elif opened.name == "questions":
+            form, slots = read_question(episode.question)
+            assert form.answer(slots, list(env.things.values())).text == episode.answer
+            here = [seen_share(env.world, episode.start, env.things[n]) for n in episode.evidence]
+            assert max(here) < HIDDEN_SHARE, "it is out of sight where it is asked"
+    assert kinds.count("recognition") == 2
+    assert "questions" in kinds
+
+
+def _facing(thing: Landmark, metres: float) -> Stance:
+    x, y, _ = thing.centre
+    return Stance(float(x) - metres, float(y), 0.0)

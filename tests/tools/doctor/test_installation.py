@@ -13,7 +13,7 @@ import pytest
 
 from support.commands import Done, command
 from support.places import ROOT
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import UsageError, WorldgaugeError
 from worldgauge.tools import doctor
 from worldgauge.tools.doctor import base, optional
 from worldgauge.tools.doctor.optional import EXTRAS, AbsentError
@@ -142,3 +142,11 @@ def test_a_damaged_set_of_weights_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 def test_only_minecraft_looks_at_a_server(tmp_path: Path) -> None:
     done = command(tmp_path, "doctor", "--server", "localhost:1")
     assert (done.returncode, done.stderr) == (2, "error: --server goes with: worldgauge doctor minecraft\n")
+
+
+def test_a_texture_of_each_kind_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("opengl_basisu")
+    assert EXTRAS["scan"].check().endswith("decodes JPEG, PNG, WebP, KTX2 of UASTC, KTX2 of ETC1S, Basis")
+    monkeypatch.setattr("worldgauge.tools.doctor.optional._COLOUR", (10, 20, 30))
+    with pytest.raises(WorldgaugeError, match="KTX2 of UASTC, is decoded 190 levels off"):
+        EXTRAS["scan"].check()

@@ -9,6 +9,7 @@ import pytest
 
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.collection.kernel import collect, open_collection
+from worldgauge.worlds.scan.collecting import split_of
 
 KEY = "example/room"
 
@@ -62,3 +63,14 @@ def test_a_tour_of_a_scan_is_walked_at_the_height_of_its_floor(tmp_path: Path, m
     report = open_collection("coverage", tmp_path / "d", given).check(tmp_path / "d", decode=True)
     assert report.n_valid == report.n_items > 0
     assert report.n_frames > 5
+
+
+def test_published_splits_are_kept() -> None:
+    assert [split_of(f"hm3d/{number}-TEEsavR23oF") for number in ("00799", "00800", "00900")] == [
+        "train",
+        "val",
+        "test",
+    ]
+    assert [split_of(f"mp3d/{id}") for id in ("17DRP5sb8fy", "2azQ1b91cZZ", "2t7WUuJeko7")] == ["train", "val", "test"]
+    others = [split_of(f"mine/room-{n}") for n in range(1000)]
+    assert [others.count(split) / 10 for split in ("train", "val", "test")] == pytest.approx([80, 10, 10], abs=5)

@@ -49,7 +49,7 @@ PANORAMA = (1024, 576)
 class EpisodeOptions:
     """What a collection of closed-loop episodes holds, beside the options of each task (`EpisodeSampler.Options`)."""
 
-    world: str | None = option(None, f"{WORLD_HELP} Navigation is collected there.", choices=("scan",))
+    world: str | None = option(None, f"{WORLD_HELP} All but manipulation is collected there.", choices=("scan",))
     scenes: int | str = option(
         60, f"Number of homes. Episodes are spread evenly over them. {SCENES_HELP}", low=1, high=1000
     )

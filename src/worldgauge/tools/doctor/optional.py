@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import zlib
+from base64 import b85decode
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -57,6 +59,42 @@ def _draw_table() -> str:
     return "MuJoCo draws it without a screen"
 
 
+_TEXTURES = {
+    "KTX2 of UASTC": (
+        b"c-mX-9TK5nWU!l;ONxsD2pEBw1&U#S5sI0BI0J}vfOrZJt1w`K9Z*^lN((?~9VpGjpuw<=k%@ts8Ch37ob?|F<bgEM"
+        b"S>;8UC8<RWPKm{t#R{Q$nPsU(#fdozhI)pk3=A4u_5UgeG%_%VOY%Sc|G9(_W&i+gs2hC"
+    ),
+    "KTX2 of ETC1S": (
+        b"c-mX-9TK5nWU!l;ONxsD2pEBw1&U#S5ea7iu?`SV0b&&(-T_t945h6Z5qgk;4wPnM&|p~1$i%?Rj4W#pXZ;5Pc_0mR"
+        b"R(VloNoo;;Q(|#uu|jBGW?5=cabk{wp`M{B$b3cyZJ;_<Al62+3)ybQ15lqFVxA!cW;88gKEuKw3=!pEN??PqI8#DG"
+        b"Lqk~^4!S`2pW<~HW<Zz@96;qvAXW$5I3^AT1^~#_Au9"
+    ),
+    "Basis": (
+        b"c-kv=5@zsaNc>jJz`!8AlaYY|h!_MJ&;cVu3Xs$WG5UcFRtAPC5I#^d8ejoJMj+hJ05MERf$;zfMCuUp3?VS1X%X`o"
+        b"76xI6C<jvl8-&G~5)v93%F1xi1;YOnugfq4!gSyODrW+*I^f1JaWF6d0GHYlHU"
+    ),
+}
+"""One colour, 4 x 4 pixels, as basisu 1.16.4 writes it; compressed by zlib, base 85."""
+_PICTURES = {"JPEG": ".jpg", "PNG": ".png", "WebP": ".webp"}
+_COLOUR, _OFF = (200, 120, 40), 12
+
+
+def _decode_textures() -> str:
+    import cv2
+    import numpy as np
+
+    from worldgauge.worlds.scan.readers.images import decode_texture
+
+    picture = np.full((4, 4, 3), _COLOUR[::-1], np.uint8)
+    files = {kind: cv2.imencode(ending, picture)[1].tobytes() for kind, ending in _PICTURES.items()}
+    files |= {kind: zlib.decompress(b85decode(packed)) for kind, packed in _TEXTURES.items()}
+    for kind, data in files.items():
+        off = np.abs(decode_texture(data, f"a test texture, {kind},")[..., :3].astype(int) - _COLOUR)
+        if off.max() > _OFF:
+            raise WorldgaugeError(f"a test texture, {kind}, is decoded {off.max()} levels off: install the extra again")
+    return f"decodes {', '.join(files)}"
+
+
 EXTRAS = {
     extra.name: extra
     for extra in (
@@ -73,7 +111,7 @@ EXTRAS = {
             "codecs and pipelines of diffusers in training",
         ),
         Extra("gpu", ("warp",), "views of worlds in batches, on a GPU"),
-        Extra("scan", ("DracoPy", "opengl_basisu"), "compressed meshes and textures of scans"),
+        Extra("scan", ("DracoPy", "opengl_basisu"), "compressed meshes and textures of scans", _decode_textures),
         Extra("analysis", ("pyarrow",), "raw scenes of Target-Bench"),
         Extra("cluster", ("ray",), "workers on other machines"),
         Extra("rerun", ("rerun",), "a task as a recording of Rerun"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from worldgauge.worlds.scan.floors.heightfield import Heightfield
     from worldgauge.worlds.scan.floors.navmesh import NavMesh
     from worldgauge.worlds.scan.prepared import Prepared, Reading
+    from worldgauge.worlds.scan.rendering.clusters import Scene
     from worldgauge.worlds.scan.semantics import Names, Region
     from worldgauge.worlds.scan.sources import SceneFiles
     from worldgauge.worlds.walking.ground import Ground
@@ -168,6 +169,14 @@ class Scan:
             )
             for number, start, a, b in zip(numbers, first, low, high, strict=True)
         )
+
+    def part(self, instance: int) -> Scene:
+        """The triangles of one of its landmarks, for `rendering.camera`."""
+        if self.names is not None:
+            return self.names.part(instance)
+        from worldgauge.worlds.scan.rendering.clusters import part_of
+
+        return part_of(self.prepared.scene, self.prepared.scene.instance == instance)
 
     @property
     def rooms(self) -> tuple[Region, ...]:

@@ -23,6 +23,7 @@ from worldgauge.core.io import read_text
 from worldgauge.worlds.scan.mesh import Up
 from worldgauge.worlds.scan.prepared import Prepared, Reading, prepare
 from worldgauge.worlds.scan.rendering.camera import texels_at, texels_met
+from worldgauge.worlds.scan.rendering.clusters import Scene, part_of
 from worldgauge.worlds.walking.floor import Landmark
 
 _HM3D_HEADER = "HM3D Semantic Annotations"
@@ -109,17 +110,25 @@ class Names:
     @cached_property
     def boxes(self) -> Mapping[int, tuple[FloatArray, FloatArray]]:
         """Least and greatest corner (3,) of the triangles of each thing that is named; metres."""
-        scene = self._prepared.scene
-        corners = scene.corners.astype(np.float64).reshape(-1, 3, 3)
-        if len(self._colours):
-            own = self._numbers_of(texels_at(scene, np.arange(len(corners), dtype=np.int32), corners.mean(1)))
-        else:
-            own = scene.instance
+        corners, own = self._prepared.scene.corners.astype(np.float64).reshape(-1, 3, 3), self._own
         order = np.argsort(own, kind="stable")
         numbers, first = np.unique(own[order], return_index=True)
         low = np.minimum.reduceat(corners[order].min(1), first)
         high = np.maximum.reduceat(corners[order].max(1), first)
         return {int(n): (low[k], high[k]) for k, n in enumerate(numbers.tolist()) if n > 0 and n in self._table}
+
+    def part(self, number: int) -> Scene:
+        """The triangles of one thing."""
+        return part_of(self._prepared.scene, self._own == number)
+
+    @cached_property
+    def _own(self) -> NDArray[np.uint16]:
+        """(T,) number of the thing that each triangle is of."""
+        scene = self._prepared.scene
+        if not len(self._colours):
+            return scene.instance
+        corners = scene.corners.astype(np.float64).reshape(-1, 3, 3)
+        return self._numbers_of(texels_at(scene, np.arange(len(corners), dtype=np.int32), corners.mean(1)))
 
     @cached_property
     def landmarks(self) -> tuple[Landmark, ...]:

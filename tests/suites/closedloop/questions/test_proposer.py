@@ -24,6 +24,7 @@ from worldgauge.suites.closedloop.questions.reviser import ScriptedAnswerer
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.ground import Level
 from worldgauge.worlds.walking.primitives import Primitive
 
 KIT = PolicyKit("questions", 13)
@@ -39,7 +40,7 @@ def home():
 
 @pytest.fixture(scope="module")
 def question(home):
-    return ask_questions(home, Geodesic(home.floor), np.random.default_rng(1), 1)[0]
+    return ask_questions(home, Level(home.floor), home.objects, np.random.default_rng(1), 1)[0]
 
 
 def simulator(home, start):

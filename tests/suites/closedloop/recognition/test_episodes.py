@@ -149,7 +149,10 @@ def test_most_ways_from_a_start_end_in_a_poor_view_and_some_in_a_clear_one(home:
     poor = []
     for one in found[1][:4]:
         looker = VisibilityMeter(home, one.target)
-        clarities = [looker.see(stance).clarity for _, stance in episodes.ways(home, one.start, looker)]
+        clarities = [
+            looker.see(stance).clarity
+            for _, stance in episodes.ways(episodes.HomeTargets(home, Geodesic(home.floor)), one.start, looker)
+        ]
         assert max(clarities) >= CLEAR
         poor.append(np.mean(np.array(clarities) < POOR))
     assert min(poor) > 0.25
@@ -160,7 +163,7 @@ def test_a_rough_look_is_near_the_fine_one(home: Home, found: Found) -> None:
     off = []
     for one in found[1]:
         looker = VisibilityMeter(home, one.target)
-        for _, stance in list(episodes.ways(home, one.start, looker))[::5]:
+        for _, stance in list(episodes.ways(episodes.HomeTargets(home, Geodesic(home.floor)), one.start, looker))[::5]:
             off.append(abs(looker.see(stance, ROUGH).clarity - looker.see(stance).clarity))
     assert np.median(off) < 0.05
     assert np.mean(np.array(off) < 0.1) > 0.6

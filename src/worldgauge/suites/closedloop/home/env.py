@@ -23,6 +23,7 @@ from worldgauge.suites.closedloop.policies.contract import (
 )
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds import View, World
+from worldgauge.worlds.indoor.homes import HomeObject
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.ground import Ground, ground_of
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps
@@ -146,8 +147,7 @@ class HomeEnv:
         self.height_m = height_m
         self.target = target
         self._views: OrderedDict[tuple[Stance, Camera | Panorama], View] = OrderedDict()
-        things = getattr(world, "objects", None) or world.landmarks
-        self.things: Mapping[int, Any] = {thing.instance: thing for thing in things}
+        self.things: Mapping[int, HomeObject] = {thing.instance: thing for thing in things_of(world)}
         self.rooms: Sequence[PlannedRoom] = rooms_of(world, start)
 
     @cached_property
@@ -242,6 +242,14 @@ class HomeEnv:
     def target_around(self) -> bool:
         """Whether the target is in view in any direction."""
         return bool((self.world.view(self.pose(self.stance), _SMALL).instance == self.target).any())
+
+
+def things_of(world: Walkable) -> Sequence[HomeObject]:
+    """Objects of a home; of a scan what is named, without the colour, the room and the state that no scan tells."""
+    own = getattr(world, "objects", None)
+    if own:
+        return list(own)
+    return [HomeObject(one.instance, one.category, one.category, "", "", one.low, one.high) for one in world.landmarks]
 
 
 def rooms_of(world: Walkable, at: Stance) -> list[PlannedRoom]:

@@ -152,7 +152,7 @@ class LandmarkProposer:
 def _rooms(landmark: Landmark, observation: HomeObservation) -> Mapping[str, float]:
     """How likely a landmark is in which room: known of an exact one, else as things of its name are in train homes."""
     thing = observation.things.get(landmark.instance)
-    return rooms_of(landmark.name) if thing is None else {thing.room: 1.0}
+    return {thing.room: 1.0} if thing is not None and thing.room else rooms_of(landmark.name)
 
 
 def _clearest(seen: dict[Side, dict[int, Mask]]) -> list[tuple[Side, int]]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from worldgauge.core.errors import UnknownNameError
+from worldgauge.core.errors import UnknownNameError, WorldError
 from worldgauge.core.geometry import FloatArray, wrap_angle
 from worldgauge.suites.closedloop.recognition.visibility import ROUGH, TargetVisibility, VisibilityMeter
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
-from worldgauge.worlds.walking.floor import distance_from_box
+from worldgauge.worlds.scan import Scan
+from worldgauge.worlds.walking.floor import Landmark, distance_from_box
 from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.ground import Ground, in_disc
 from worldgauge.worlds.walking.primitives import TURN_DEG, Primitive, Steps
 from worldgauge.worlds.walking.stance import Stance, walked
 
@@ -93,26 +95,23 @@ def find_recognition(
     if wishes is None:
         order = rng.permutation(len(LABELS))
         wishes = [Wish(LABELS[order[k % len(order)]], k % len(CLARITY)) for k in range(n)]
-    return list(recognitions(home, geodesic, rng, wishes[:n]))
+    return list(recognitions(HomeTargets(home, geodesic), rng, wishes[:n]))
 
 
-def recognitions(
-    home: Home, geodesic: Geodesic, rng: np.random.Generator, wishes: Iterable[Wish]
-) -> Iterator[RecognitionStart]:
+def recognitions(targets: Targets, rng: np.random.Generator, wishes: Iterable[Wish]) -> Iterator[RecognitionStart]:
     """Yield an episode per wish, each with another target while there are others; stop if none is found.
 
     An episode has the wanted label if a start is found for it, and then the wanted difficulty if possible.
 
     Args:
-        home: The home.
-        geodesic: Distances on its floor.
+        targets: What there is to be recognised, and from where.
         rng: Source of all randomness.
         wishes: Wanted categories and difficulties.
 
     Raises:
         UnknownNameError: If a category is not in LABELS.
     """
-    search = _Search(home, geodesic, rng)
+    search = _Search(targets, rng)
     for wish in wishes:
         if wish.category not in LABELS:
             raise UnknownNameError("label", wish.category, LABELS)
@@ -127,14 +126,119 @@ def difficulty_of(sight: TargetVisibility) -> int | None:
     return next((level for level, (low, high) in enumerate(CLARITY) if low <= sight.clarity < high), None)
 
 
-class _Search:
-    """The search in one home; a target is not taken twice while there are others."""
+class Targets(Protocol):
+    """Things of a place, and where they are looked at from."""
 
-    def __init__(self, home: Home, geodesic: Geodesic, rng: np.random.Generator) -> None:
-        self.home, self.geodesic, self.rng = home, geodesic, rng
+    @property
+    def things(self) -> Sequence[Landmark]:
+        """Named things."""
+        ...
+
+    def meter(self, target: Landmark) -> VisibilityMeter:
+        """What measures how well a thing is seen."""
+        ...
+
+    def around(self, target: Landmark, rng: np.random.Generator) -> FloatArray:
+        """Places (N, 3) within `WAY_M` of a thing."""
+        ...
+
+    def at(self, place: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Where (3,) to stand at one of these places."""
+        ...
+
+    def step(self, stance: Stance, primitive: Primitive) -> tuple[Stance, bool]:
+        """See `Ground.step`."""
+        ...
+
+
+class HomeTargets:
+    """Things of a home, looked at from the cells of its floor.
+
+    Args:
+        home: The home.
+        geodesic: Distances on its floor.
+    """
+
+    def __init__(self, home: Home, geodesic: Geodesic) -> None:
+        self.things: Sequence[Landmark] = home.landmarks
+        self._home, self._geodesic = home, geodesic
+
+    def meter(self, target: Landmark) -> VisibilityMeter:
+        """See `Targets.meter`."""
+        return VisibilityMeter(self._home, target.instance)
+
+    def around(self, target: Landmark, rng: np.random.Generator) -> FloatArray:
+        """Centres of cells within a short walk."""
+        floor = self._home.floor
+        metres = self._geodesic.field(self._geodesic.nearest(target.centre[:2]))
+        points = floor.points_of(np.argwhere((metres <= WAY_M[1]) & (floor.clearance_m >= _ROOM_M)))
+        points = points[distance_from_box(target, points) >= WAY_M[0]]
+        return np.column_stack([points, np.zeros(len(points))])
+
+    def at(self, place: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Anywhere in the cell."""
+        half = 0.49 * self._home.floor.cell_m
+        return np.append(place[:2] + rng.uniform(-half, half, 2), place[2])
+
+    def step(self, stance: Stance, primitive: Primitive) -> tuple[Stance, bool]:
+        """See `stance.walked`."""
+        return walked(self._home.floor, stance, primitive)
+
+
+class ScanTargets:
+    """Things of a scan, looked at from the ground of their storey.
+
+    Args:
+        scan: The scan.
+        ground: Its ground.
+    """
+
+    def __init__(self, scan: Scan, ground: Ground) -> None:
+        self.things: Sequence[Landmark] = scan.landmarks
+        self._scan, self._ground = scan, ground
+
+    def meter(self, target: Landmark) -> VisibilityMeter:
+        """See `Targets.meter`."""
+        foot = self._foot(target)
+        return VisibilityMeter(self._scan, target.instance, 0.0 if foot is None else float(foot[2]))
+
+    def around(self, target: Landmark, rng: np.random.Generator) -> FloatArray:
+        """Places of a disc that are within a short walk."""
+        foot, found = self._foot(target), list[FloatArray]()
+        if foot is not None:
+            for x, y in in_disc(target.centre[:2], WAY_M[1], rng).tolist():
+                if distance_from_box(target, np.array([x, y])) < WAY_M[0] or not self._ground.stands([x, y, foot[2]]):
+                    continue
+                place = self._ground.nearest([x, y, foot[2]])
+                if self._ground.distance(place, foot) <= WAY_M[1]:
+                    found.append(place)
+        return np.array(found).reshape(-1, 3)
+
+    def at(self, place: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The place itself."""
+        return place
+
+    def step(self, stance: Stance, primitive: Primitive) -> tuple[Stance, bool]:
+        """See `Ground.step`."""
+        return self._ground.step(stance, primitive)
+
+    def _foot(self, target: Landmark) -> FloatArray | None:
+        """The place on the ground nearest to a thing; None where none is near."""
+        try:
+            return self._ground.nearest([*target.centre[:2], target.low[2]])
+        except WorldError:
+            return None
+
+
+class _Search:
+    """The search in one place; a target is not taken twice while there are others."""
+
+    def __init__(self, targets: Targets, rng: np.random.Generator) -> None:
+        self.targets, self.rng = targets, rng
         self.taken: set[int] = set()
         self.of: dict[str, list[int]] = {label: [] for label in LABELS}
-        for thing in home.objects:
+        self.things = {thing.instance: thing for thing in targets.things}
+        for thing in targets.things:
             if thing.category in self.of:
                 self.of[thing.category].append(thing.instance)
 
@@ -159,7 +263,8 @@ class _Search:
         for _ in range(_TRIES):
             target = targets[int(self.rng.integers(len(targets)))]
             if target not in lookers:
-                lookers[target] = VisibilityMeter(self.home, target), self._places(target)
+                thing = self.things[target]
+                lookers[target] = self.targets.meter(thing), self.targets.around(thing, self.rng)
             looker, places = lookers[target]
             if not len(places):
                 discards.append("no room for a start around the target")
@@ -186,32 +291,24 @@ class _Search:
                 if searches < _SEARCHES:
                     continue
                 break
-            category = self.home.objects[target - 1].category
+            category = self.things[target].category
             one = RecognitionStart(target, category, level, start, sight, *good, tuple(discards))
             if level == difficulty:
                 return one
             second = one
         return None if second is None else replace(second, discards=tuple(discards))
 
-    def _places(self, target: int) -> FloatArray:
-        """Return centres (N, 2) of cells within a short walk of the target."""
-        box, floor = self.home.landmarks[target - 1], self.home.floor
-        metres = self.geodesic.field(self.geodesic.nearest(box.centre[:2]))
-        points = floor.points_of(np.argwhere((metres <= WAY_M[1]) & (floor.clearance_m >= _ROOM_M)))
-        return points[distance_from_box(box, points) >= WAY_M[0]]
-
     def _draw(self, looker: VisibilityMeter, places: FloatArray) -> Stance:
-        half = 0.49 * self.home.floor.cell_m
-        x, y = places[int(self.rng.integers(len(places)))] + self.rng.uniform(-half, half, 2)
+        x, y, z = self.targets.at(places[int(self.rng.integers(len(places)))], self.rng)
         yaw = looker.bearing(np.array([x, y])) + self.rng.uniform(-_OFF_RAD, _OFF_RAD)
         # Rounded to micrometres, which files keep in full: readers of the files render the same pixels.
-        return Stance(round(float(x), 6), round(float(y), 6), round(float(wrap_angle(yaw)), 6))
+        return Stance(round(float(x), 6), round(float(y), 6), round(float(wrap_angle(yaw)), 6), round(float(z), 6))
 
     def _good_view(
         self, looker: VisibilityMeter, start: Stance, sight: TargetVisibility
     ) -> tuple[Steps, TargetVisibility] | None:
         """Return the shortest of some tried ways to a stance that sees the target well; None where most ways do."""
-        found = list(ways(self.home, start, looker))
+        found = list(ways(self.targets, start, looker))
         tried = [found[k] for k in self.rng.permutation(len(found))[:_VIEWS]]
         most = (1 - POOR_SHARE) * len(tried)
         clear: list[tuple[Steps, Stance]] = []
@@ -232,24 +329,24 @@ class _Search:
         return None
 
 
-def ways(home: Home, start: Stance, looker: VisibilityMeter) -> Iterator[tuple[Steps, Stance]]:
+def ways(targets: Targets, start: Stance, looker: VisibilityMeter) -> Iterator[tuple[Steps, Stance]]:
     """Yield primitives of up to one straight leg that end facing the target, and their end; one per 20 cm."""
     seen: set[tuple[int, int]] = set()
-    for steps, stance in [((), start), *_legs(home, start)]:
+    for steps, stance in [((), start), *_legs(targets, start)]:
         place = round(stance.x / 0.2), round(stance.y / 0.2)
         facing = _turns(_off(looker, stance))
         if place not in seen and 0 < len(steps) + len(facing) <= MOST_STEPS:
             seen.add(place)
-            yield (*steps, *facing), _after(home, stance, facing)
+            yield (*steps, *facing), _after(targets, stance, facing)
 
 
-def _legs(home: Home, start: Stance) -> Iterator[tuple[Steps, Stance]]:
+def _legs(targets: Targets, start: Stance) -> Iterator[tuple[Steps, Stance]]:
     """Yield all turns that are followed by at least one free step forward."""
     for count in range(-6, 7):
         taken = _turns(count)
-        there = _after(home, start, taken)
+        there = _after(targets, start, taken)
         while len(taken) < MOST_STEPS:
-            there, met = walked(home.floor, there, Primitive.FORWARD)
+            there, met = targets.step(there, Primitive.FORWARD)
             if met:
                 break
             taken = (*taken, Primitive.FORWARD)
@@ -267,9 +364,9 @@ def _turns(count: int) -> Steps:
     return (Primitive.TURN_LEFT if count > 0 else Primitive.TURN_RIGHT,) * abs(count)
 
 
-def _after(home: Home, stance: Stance, steps: Steps) -> Stance:
+def _after(targets: Targets, stance: Stance, steps: Steps) -> Stance:
     for step in steps:
-        stance, _ = walked(home.floor, stance, step)
+        stance, _ = targets.step(stance, step)
     return stance
 
 

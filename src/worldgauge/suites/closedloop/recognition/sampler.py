@@ -1,4 +1,4 @@
-"""Collecting episodes of recognition in homes."""
+"""Collecting episodes of recognition in homes and scans."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ import numpy as np
 
 from worldgauge.engine.options import option
 from worldgauge.suites.closedloop.format.coordinates import as_stored
-from worldgauge.suites.closedloop.recognition.episodes import CLARITY, Wish, recognitions
+from worldgauge.suites.closedloop.recognition.episodes import (
+    CLARITY,
+    HomeTargets,
+    ScanTargets,
+    Targets,
+    Wish,
+    recognitions,
+)
 from worldgauge.suites.closedloop.recognition.format import RecognitionEpisode, RecognitionFormat, write_recognition
 from worldgauge.suites.closedloop.sampling.contract import MOST_EPISODES, EpisodeFacts, Share
 from worldgauge.suites.closedloop.sampling.home import HomeSampler, HomeSearch, HomeShare, by_number
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.splits import SPLITS
+from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.walking.stance import Stance
 
 
@@ -32,12 +40,16 @@ class RecognitionOptions:
 class RecognitionSampler(HomeSampler):
     """Collects them; ids are plain numbers, as their published files must have."""
 
-    kind, Options, id_form = "recognition", RecognitionOptions, "{}"
+    kind, Options, id_form, in_scans = "recognition", RecognitionOptions, "{}", True
 
     def search(self, search: HomeSearch) -> Iterator[dict[str, Any]]:
         """Targets that are badly seen, with starts from where they would soon be seen well."""
         rng = search.share.rng(self.kind)
-        for one in recognitions(search.home, search.geodesic, rng, wishes(search.share)):
+        world = search.world
+        targets: Targets = (
+            ScanTargets(world, search.ground) if isinstance(world, Scan) else HomeTargets(search.home, search.geodesic)
+        )
+        for one in recognitions(targets, rng, wishes(search.share)):
             search.discards.update(one.discards)
             yield {
                 "difficulty": one.difficulty,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.camera import BoxScene, render
+from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 VIEW = Camera.from_horizontal_fov(128, 128, 90.0)
@@ -51,22 +53,24 @@ class TargetVisibility(NamedTuple):
 
 
 class VisibilityMeter:
-    """Measures the visibility of one object of a home.
+    """Measures the visibility of one object of a home or a scan.
 
     Args:
-        home: The home.
+        world: The home, or the scan.
         instance: The object's number in `View.instance`.
+        floor_m: Height of the floor around it.
     """
 
-    def __init__(self, home: Home, instance: int) -> None:
-        thing = home.objects[instance - 1]
+    def __init__(self, world: Home | Scan, instance: int, floor_m: float = 0.0) -> None:
+        thing = next(one for one in world.landmarks if one.instance == instance)
         low, high = np.array(thing.low), np.array(thing.high)
-        self._home, self._instance = home, instance
+        self._world, self._instance = world, instance
         self.centre: FloatArray = (low + high) / 2
         self._reach_m = float(np.linalg.norm(high - low)) / 2
-        self._alone = BoxScene.of(home.plan.boxes.kept(home.plan.boxes.instance == instance))
+        self._alone = _alone(world, instance)
         # Not the area of its box: an exercise bike fills a third of that.
-        self._largest_m2 = max(self._silhouette_m2(Stance(x, y, 0.0)) for x, y in self._around().tolist())
+        around = self._around().tolist()
+        self._largest_m2 = max(self._silhouette_m2(Stance(x, y, 0.0, floor_m)) for x, y in around)
 
     def see(self, stance: Stance, grid: Camera = VIEW) -> TargetVisibility:
         """Measure from the eye at `stance`, level, with a field of view of 90 degrees.
@@ -75,7 +79,7 @@ class VisibilityMeter:
             stance: Where to look from.
             grid: `VIEW`, or `ROUGH`: four times faster, and within 0.1 of the clarity for most.
         """
-        view = self._home.view(stance.eye(), grid)
+        view = self._world.view(stance.eye(), grid)
         mask = view.instance == self._instance
         near = float((view.depth < 0.35).mean())
         if not mask.any():
@@ -104,14 +108,24 @@ class VisibilityMeter:
 
     def _whole(self, stance: Stance, px: int) -> tuple[float, float]:
         """Return the solid angle of the whole object without occlusion or border, and metres to its centre."""
-        eye = np.array([stance.x, stance.y, EYE_HEIGHT_M])
+        eye = np.array([stance.x, stance.y, EYE_HEIGHT_M + stance.z])
         way = self.centre - eye
         distance_m = float(np.linalg.norm(way))
         half = math.degrees(math.asin(min(1.0, self._reach_m / max(distance_m, 1e-6))))
         camera = _aimed(next((angle for angle in _HALF_ANGLES_DEG if angle >= half), _HALF_ANGLES_DEG[-1]), px)
         pose = pose_from_yaw_pitch(eye, math.atan2(way[1], way[0]), math.asin(way[2] / max(distance_m, 1e-6)))
-        mask = render(self._alone, pose, camera).instance == self._instance
+        mask = self._alone(pose, camera)
         return float(_solid_angles(camera)[mask].sum()), distance_m
+
+
+def _alone(world: Home | Scan, instance: int) -> Callable[[FloatArray, Camera], NDArray[np.bool_]]:
+    """What tells the pixels that meet an object, were nothing else there."""
+    if isinstance(world, Home):
+        boxes = BoxScene.of(world.plan.boxes.kept(world.plan.boxes.instance == instance))
+        return lambda pose, camera: render(boxes, pose, camera).instance == instance
+    from worldgauge.worlds.scan.rendering.camera import meets
+
+    return partial(meets, world.part(instance))
 
 
 def _largest_piece(mask: NDArray[np.bool_]) -> int:

@@ -27,12 +27,12 @@ from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.ground import Ground, Level
 
 
-class HomeSampler(EpisodeSampler):
-    """Collects the episodes of a task in homes.
+class PlaceSampler(EpisodeSampler):
+    """Collects the episodes of a task that is played in one place, such as a home.
 
     Attributes:
         id_form: Form of an episode's id, made of its number.
-        in_scans: Whether it also collects in scans, of which it knows no more than their ground and their views.
+        in_scans: Whether the place may be a scan; then it asks `HomeSearch` for no `home`.
     """
 
     id_form: ClassVar[str]
@@ -44,7 +44,7 @@ class HomeSampler(EpisodeSampler):
 
     @abstractmethod
     def search(self, search: HomeSearch) -> Iterator[dict[str, Any]]:
-        """The episodes of one home, plain JSON values without their numbers; fewer where no more are found."""
+        """The episodes of one place, plain JSON values without their numbers; fewer where no more are found."""
 
     def keep_pictures(self, search: HomeSearch, facts: EpisodeFacts) -> None:
         """Take the pictures of an episode that was found.
@@ -52,6 +52,10 @@ class HomeSampler(EpisodeSampler):
         Raises:
             DataError: When one cannot be written.
         """
+
+
+class HomeSampler(PlaceSampler):
+    """One that collects in any home: a home is one part of it, with those of other tasks."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class HomeShare:
         """All episodes of the home; those not found are missing."""
         world = open_world(world_of(self.scene))
         home = cast(Home, world)
-        search = HomeSearch(out, self, home, Level(home.floor), Panorama(*settings["size"]), Counter())
+        search = HomeSearch(out, self, home, Level(home.floor), settings, Counter())
         done = count(1)
         rows = {sampler.kind: found_in(sampler, search, progress, done) for sampler in home_samplers()}
         short = [
@@ -111,7 +115,7 @@ class HomeSearch:
         share: What to find.
         world: The home, or the scan.
         ground: What a walker stands on in it.
-        panorama: Camera of pictures all around.
+        settings: Of the collection.
         discards: Tries that were thrown away by reason; samplers add theirs.
     """
 
@@ -119,8 +123,13 @@ class HomeSearch:
     share: HomeShare
     world: World
     ground: Ground
-    panorama: Panorama
+    settings: Mapping[str, Any]
     discards: Counter[str]
+
+    @property
+    def panorama(self) -> Panorama:
+        """Camera of pictures all around."""
+        return Panorama(*self.settings["size"])
 
     @property
     def home(self) -> Home:
@@ -161,7 +170,9 @@ def by_number(found: Sequence[tuple[Share, EpisodeFacts]]) -> list[tuple[Share, 
     return sorted(found, key=lambda one: int(one[1]["number"]))
 
 
-def found_in(sampler: HomeSampler, search: HomeSearch, progress: Progress, done: Iterator[int]) -> list[dict[str, Any]]:
+def found_in(
+    sampler: PlaceSampler, search: HomeSearch, progress: Progress, done: Iterator[int]
+) -> list[dict[str, Any]]:
     """The episodes of a task in one place, with their pictures in place; fewer where no more are found."""
     share, own = search.share, list[dict[str, Any]]()
     found = sampler.search(search) if share.counts[sampler.kind] else iter(())

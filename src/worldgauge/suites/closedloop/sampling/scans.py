@@ -1,4 +1,4 @@
-"""Collecting navigation in scans: one part is one scan. Episode k is in scan k mod the number of scans."""
+"""Collecting the tasks of a walker in scans: one part is one scan. Episode k is in scan k mod the number of scans."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from worldgauge.core.geometry import Panorama
 from worldgauge.engine.collection.kernel import plain_facts
 from worldgauge.suites.closedloop.sampling.contract import Progress
-from worldgauge.suites.closedloop.sampling.home import HomeSampler, HomeSearch, HomeShare, found_in, home_samplers
+from worldgauge.suites.closedloop.sampling.home import HomeSearch, HomeShare, PlaceSampler, found_in
+from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
 from worldgauge.worlds import open_world
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.scan.collecting import scan_facts
@@ -40,22 +40,24 @@ class ScanShare(HomeShare):
         """All episodes of the scan; those not found are missing."""
         world = cast(Scan, open_world(scan_facts(self.key)))
         ground = ground_of(cast(Walkable, world))
-        search = HomeSearch(out, self, world, ground, Panorama(*settings["size"]), Counter())
+        search = HomeSearch(out, self, world, ground, settings, Counter())
         rows = {one.kind: found_in(one, search, progress, count(1)) for one in scan_samplers()}
         asked = self.counts
+        named = "" if world.landmarks else "; nothing in it is named"
         short = [f"{len(own)} of {asked[kind]} {kind}" for kind, own in rows.items() if len(own) < asked[kind]]
         return {
             "world": plain_facts(world.facts),
             "asked": dict(self.counts),
             "episodes": rows,
             "discards": dict(sorted(search.discards.items())),
-            "failure": f"only {', '.join(short)} found" if short else None,
+            "failure": f"only {', '.join(short)} found{named}" if short else None,
         }
 
 
-def scan_samplers() -> list[HomeSampler]:
-    """Those that need no more of a world than its ground and its views."""
-    return [one for one in home_samplers() if one.in_scans]
+def scan_samplers() -> list[PlaceSampler]:
+    """Those whose place may be a scan, in the order of tables."""
+    samplers = (closed_loop_tasks.get(name).sampler for name in task_names())
+    return [one for one in samplers if isinstance(one, PlaceSampler) and one.in_scans]
 
 
 def scan_shares(settings: Mapping[str, Any]) -> Iterator[ScanShare]:

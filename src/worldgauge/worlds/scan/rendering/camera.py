@@ -49,6 +49,11 @@ def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position
     return View(rgb, depth, category, instance, points if position else None)
 
 
+def meets(scene: Scene, pose: ArrayLike, camera: Camera | Panorama) -> NDArray[np.bool_]:
+    """Whether the centre of each pixel (H, W) meets anything; see `render` for the arguments."""
+    return _covered(scene, pose, camera)[4] >= 0
+
+
 def texels_met(
     scene: Scene, pose: ArrayLike, camera: Camera | Panorama
 ) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:

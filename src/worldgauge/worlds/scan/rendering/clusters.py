@@ -100,6 +100,32 @@ def scene_of(mesh: Mesh, *, two_sided: bool = False) -> tuple[Scene, int]:
     return scene, lost
 
 
+def part_of(scene: Scene, kept: NDArray[np.bool_]) -> Scene:
+    """The scene with some of its triangles (T,) only; at least one."""
+    chosen = np.flatnonzero(kept)
+    starts = np.arange(0, len(chosen), CLUSTER)
+    first = np.append(starts, len(chosen)).astype(np.int64)
+    corners, rows = scene.corners[chosen], scene.rows[chosen]
+    closed = scene.looks[scene.material[chosen], 4] == 0
+    spheres, cones = _bounds(
+        corners.astype(np.float64).reshape(-1, 3, 3), rows[:, :3].astype(np.float64), closed, first
+    )
+    part = scene._replace(
+        corners=corners,
+        rows=rows,
+        tints=scene.tints[chosen] if len(scene.tints) else scene.tints,
+        material=scene.material[chosen],
+        instance=scene.instance[chosen],
+        category=scene.category[chosen],
+        first=first,
+        spheres=spheres,
+        cones=cones,
+    )
+    for values in part:
+        values.flags.writeable = False
+    return part
+
+
 def _useful(mesh: Mesh) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Triangles that can be drawn; and those that are not merely collapsed, which exporters leave by the thousand."""
     inside: NDArray[np.bool_] = np.all((mesh.triangles >= 0) & (mesh.triangles < len(mesh.vertices)), axis=1)

@@ -14,6 +14,7 @@ from worldgauge.suites.closedloop.questions.generate.forms import CATEGORIES
 from worldgauge.suites.closedloop.questions.generate.templates import form_named, read_question
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.ground import Level
 from worldgauge.worlds.walking.stance import Stance
 
 SEED = 2_000_002
@@ -26,7 +27,7 @@ def home():
 
 @pytest.fixture(scope="module")
 def questions(home):
-    return ask_questions(home, Geodesic(home.floor), np.random.default_rng(3), 7)
+    return ask_questions(home, Level(home.floor), home.objects, np.random.default_rng(3), 7)
 
 
 def test_one_of_each_category(questions):
@@ -72,11 +73,11 @@ def test_the_reference_is_no_shorter_than_the_crow_flies_to_where_something_is_s
 
 @pytest.mark.slow
 def test_same_seed_same_questions_and_another_seed_others(home, questions):
-    again = ask_questions(home, Geodesic(home.floor), np.random.default_rng(3), 7)
-    other = ask_questions(home, Geodesic(home.floor), np.random.default_rng(4), 3)
+    again = ask_questions(home, Level(home.floor), home.objects, np.random.default_rng(3), 7)
+    other = ask_questions(home, Level(home.floor), home.objects, np.random.default_rng(4), 3)
     assert again == questions
     assert [one.question for one in other] != [one.question for one in questions[:3]]
 
 
 def test_none_are_made_where_none_are_asked_for(home):
-    assert ask_questions(home, Geodesic(home.floor), np.random.default_rng(0), 0) == []
+    assert ask_questions(home, Level(home.floor), home.objects, np.random.default_rng(0), 0) == []

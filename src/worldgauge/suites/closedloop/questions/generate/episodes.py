@@ -1,22 +1,24 @@
-"""Questions about a home that cannot be answered from where they are asked, with exact answers.
+"""Questions about a home or a scan that cannot be answered from where they are asked, with exact answers.
 
-    questions = ask_questions(home, geodesic, rng, 4)
+    questions = ask_questions(home, Level(home.floor), home.objects, rng, 4)
     questions[0].question, questions[0].answer, questions[0].start, questions[0].reference_m
 
-Made from the home's list of objects, in the seven categories of World-in-World, section 5.3. A question is kept if it
-has one right answer in this home, other than the guess without looking, its evidence is out of sight at the start, and
+Made from its list of objects, in the seven categories of World-in-World, section 5.3. A question is kept if it
+has one right answer in this place, other than the guess without looking, its evidence is out of sight at the start, and
 the evidence can be walked to and seen.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from worldgauge.core import polyline
+from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.suites.closedloop.questions.generate.forms import (
     CATEGORIES,
@@ -27,9 +29,9 @@ from worldgauge.suites.closedloop.questions.generate.forms import (
 )
 from worldgauge.suites.closedloop.questions.generate.habits import blind_answer
 from worldgauge.suites.closedloop.questions.generate.templates import FORMS, read_question
-from worldgauge.worlds.indoor import Home
+from worldgauge.worlds import World
 from worldgauge.worlds.indoor.homes import HomeObject as Known
-from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.ground import Ground
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 HFOV_DEG = 105.0
@@ -77,31 +79,42 @@ class HomeQuestion:
 
 
 def ask_questions(
-    home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int, *, guessed: bool = False
+    world: World,
+    ground: Ground,
+    objects: Sequence[Known],
+    rng: np.random.Generator,
+    n: int,
+    *,
+    forms: Sequence[QuestionForm] = FORMS,
+    guessed: bool = False,
 ) -> list[HomeQuestion]:
-    """Draw questions about a home, no two alike, from its categories in turn.
+    """Draw questions about a place, no two alike, from the categories of their forms in turn.
 
     Args:
-        home: The home.
-        geodesic: Path lengths in it.
-        rng: Same home, same generator, same questions.
+        world: The home, or the scan.
+        ground: Its ground.
+        objects: What is known of its things.
+        rng: Same place, same generator, same questions.
         n: Most questions.
+        forms: Their forms.
         guessed: Whether questions are kept that a guess without looking answers.
 
     Returns:
-        Up to n questions; fewer if the home does not give more.
+        Up to n questions; fewer if the place does not give more.
     """
+    place = _Place(world, ground, {one.instance: one for one in objects})
+    categories = [category for category in CATEGORIES if any(form.category == category for form in forms)]
     found: list[HomeQuestion] = []
     asked: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
-    order = [CATEGORIES[int(k)] for k in rng.permutation(len(CATEGORIES))]
+    order = [categories[int(k)] for k in rng.permutation(len(categories))]
     passes = 0
     while len(found) < n and passes < 3 * len(CATEGORIES):
         category = order[passes % len(order)]
         passes += 1
-        for form, slots, answer in _drafts(home, category, rng):
+        for form, slots, answer in _drafts(objects, [form for form in forms if form.category == category], rng):
             key = form.name, tuple(sorted(slots.items()))
             known = key in asked or (not guessed and blind_answer(form, slots) in (answer.text, *answer.extra))
-            question = None if known else _posed(home, geodesic, rng, form, slots, answer)
+            question = None if known else _posed(place, rng, form, slots, answer)
             asked.add(key)
             if question is not None:
                 found.append(question)
@@ -109,16 +122,21 @@ def ask_questions(
     return found
 
 
+class _Place(NamedTuple):
+    world: World
+    ground: Ground
+    things: Mapping[int, Known]
+
+
 def _drafts(
-    home: Home, category: str, rng: np.random.Generator
+    objects: Sequence[Known], forms: Sequence[QuestionForm], rng: np.random.Generator
 ) -> Iterator[tuple[QuestionForm, Slots, QuestionAnswer]]:
-    """Draw questions of a category: first the form, then the answer, then the question that has it."""
-    forms = [form for form in FORMS if form.category == category]
+    """Draw questions of some forms: first the form, then the answer, then the question that has it."""
     able: dict[str, dict[str, list[tuple[Slots, QuestionAnswer]]]] = {}
     for _ in range(_DRAFTS):
         form = forms[int(rng.integers(len(forms)))]
         if form.name not in able:
-            able[form.name] = answerable(form, home.objects)
+            able[form.name] = answerable(form, objects)
         answers = able[form.name]
         if not answers:
             continue
@@ -128,7 +146,7 @@ def _drafts(
 
 
 def _posed(
-    home: Home, geodesic: Geodesic, rng: np.random.Generator, form: QuestionForm, slots: Slots, answer: QuestionAnswer
+    place: _Place, rng: np.random.Generator, form: QuestionForm, slots: Slots, answer: QuestionAnswer
 ) -> HomeQuestion | None:
     """Return the question with a start; None if its words are read differently, or no start was found."""
     question = form.worded(slots, int(rng.integers(len(form.phrasings))))
@@ -136,13 +154,12 @@ def _posed(
     read = read_question(question)
     if read is None or read[0] is not form or dict(read[1]) != dict(slots):
         return None
-    things = {one.instance: one for one in home.objects}
     for _ in range(_STARTS):
-        x, y = (float(c) for c in geodesic.random_point(rng))
-        start = Stance(x, y, float(rng.uniform(-math.pi, math.pi)))
-        if any(seen_share(home, start, things[n]) >= HIDDEN_SHARE for n in answer.evidence):
+        x, y, z = (float(c) for c in place.ground.random_point(rng))
+        start = Stance(x, y, float(rng.uniform(-math.pi, math.pi)), z)
+        if any(seen_share(place.world, start, place.things[n]) >= HIDDEN_SHARE for n in answer.evidence):
             continue
-        reference_m = _reference_m(home, geodesic, start, things, answer)
+        reference_m = _reference_m(place, start, answer)
         if reference_m is None or reference_m < LEAST_M:
             continue
         blind = blind_answer(form, slots)
@@ -153,11 +170,11 @@ def _posed(
     return None
 
 
-def seen_share(home: Home, stance: Stance, thing: Known) -> float:
+def seen_share(world: World, stance: Stance, thing: Known) -> float:
     """Measure how much of a view shows an object.
 
     Args:
-        home: The home.
+        world: The home, or the scan.
         stance: Where the walker stands; it is turned to the object.
         thing: The object.
 
@@ -166,29 +183,30 @@ def seen_share(home: Home, stance: Stance, thing: Known) -> float:
     """
     x, y = ((thing.low[n] + thing.high[n]) / 2 for n in range(2))
     facing = stance._replace(yaw=math.atan2(y - stance.y, x - stance.x))
-    return float((home.view(facing.eye(EYE_HEIGHT_M), _LOOK).instance == thing.instance).mean())
+    return float((world.view(facing.eye(EYE_HEIGHT_M), _LOOK).instance == thing.instance).mean())
 
 
-def _reference_m(
-    home: Home, geodesic: Geodesic, start: Stance, things: Mapping[int, Known], answer: QuestionAnswer
-) -> float | None:
+def _reference_m(place: _Place, start: Stance, answer: QuestionAnswer) -> float | None:
     """Return metres along the shortest path to the evidence until enough of it was seen; None if it never is."""
-    ways = [path for path in (_way(geodesic, start, things[n]) for n in answer.evidence) if path is not None]
+    ways = [path for path in (_way(place.ground, start, place.things[n]) for n in answer.evidence) if path is not None]
     if not ways:
         return None
     way = min(ways, key=polyline.length) if answer.any_of else ways[0]
     metres = polyline.length(way)
     unseen = set(answer.evidence)
     places = polyline.at(way, np.linspace(0.0, metres, max(math.ceil(metres / _EVERY_M) + 1, 2)))
-    for n, (x, y) in enumerate(places):
-        here = Stance(float(x), float(y), 0.0)
-        seen = {number for number in unseen if seen_share(home, here, things[number]) >= SEEN_SHARE}
+    for n, (x, y, z) in enumerate(places.tolist()):
+        here = Stance(x, y, 0.0, z)
+        seen = {number for number in unseen if seen_share(place.world, here, place.things[number]) >= SEEN_SHARE}
         unseen -= seen
         if not unseen or (answer.any_of and seen):
             return metres * n / (len(places) - 1)
     return None
 
 
-def _way(geodesic: Geodesic, start: Stance, thing: Known) -> FloatArray | None:
+def _way(ground: Ground, start: Stance, thing: Known) -> FloatArray | None:
     middle = [(thing.low[n] + thing.high[n]) / 2 for n in range(2)]
-    return geodesic.path((start.x, start.y), geodesic.nearest(middle))
+    try:
+        return ground.path(start.at, ground.nearest([*middle, thing.low[2]]))
+    except WorldError:
+        return None

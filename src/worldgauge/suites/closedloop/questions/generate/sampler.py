@@ -1,4 +1,4 @@
-"""Collecting embodied questions in homes."""
+"""Collecting embodied questions in homes and scans."""
 
 from __future__ import annotations
 
@@ -13,21 +13,18 @@ import numpy as np
 from worldgauge.engine.collection.kernel import plain_facts
 from worldgauge.engine.options import option
 from worldgauge.suites.closedloop.format.coordinates import as_stored
+from worldgauge.suites.closedloop.home.env import things_of
 from worldgauge.suites.closedloop.questions.format import QuestionEpisode, QuestionFormat, write_questions
 from worldgauge.suites.closedloop.questions.generate.episodes import HomeQuestion, ask_questions
-from worldgauge.suites.closedloop.sampling.contract import (
-    MOST_EPISODES,
-    EpisodeFacts,
-    EpisodeSampler,
-    Progress,
-    Share,
-)
-from worldgauge.suites.closedloop.sampling.home import by_number
+from worldgauge.suites.closedloop.questions.generate.templates import OF_BOXES
+from worldgauge.suites.closedloop.sampling.contract import MOST_EPISODES, EpisodeFacts, Progress, Share
+from worldgauge.suites.closedloop.sampling.home import HomeSearch, PlaceSampler, by_number
 from worldgauge.suites.closedloop.task import closed_loop_tasks
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import SPLITS, scene_name, world_of
-from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.floor import Walkable
+from worldgauge.worlds.walking.ground import Level
 from worldgauge.worlds.walking.stance import Stance
 
 TRIES = 40
@@ -47,10 +44,10 @@ class QuestionOptions:
     guessed_questions: bool = option(False, "Also ask questions that the most frequent answer answers.")
 
 
-class QuestionSampler(EpisodeSampler):
-    """Collects them, one part for each home."""
+class QuestionSampler(PlaceSampler):
+    """Collects them: one part for each home with enough rooms, or in scans of what follows from names and boxes."""
 
-    kind, Options, id_form = "questions", QuestionOptions, "question-{:04d}"
+    kind, Options, id_form, in_scans = "questions", QuestionOptions, "question-{:04d}", True
 
     def shares(self, settings: Mapping[str, Any]) -> Iterator[QuestionShare]:
         """Those of all homes that have any questions: question k is in part k mod the number of homes."""
@@ -58,6 +55,15 @@ class QuestionSampler(EpisodeSampler):
             count = len(range(part, settings[self.kind], settings["scenes"]))
             if count:
                 yield QuestionShare(part, settings["scenes"], settings["split"], settings["seed"], count)
+
+    def search(self, search: HomeSearch) -> Iterator[dict[str, Any]]:
+        """Questions about a scan."""
+        share, world = search.share, cast(Walkable, search.world)
+        rng, count = share.rng(self.kind), share.counts[self.kind]
+        guessed = search.settings["guessed_questions"]
+        asked = ask_questions(world, search.ground, things_of(world), rng, count, forms=OF_BOXES, guessed=guessed)
+        for one in asked:
+            yield {"scene": share.scene, **_plain(one)}
 
     def publish(self, out: Path, found: Sequence[tuple[Share, EpisodeFacts]]) -> None:
         """See `write_questions`."""
@@ -123,7 +129,8 @@ class QuestionShare:
             return self._part({}, [], discards)
         place = closed_loop_tasks.get(QuestionSampler.kind).order - 1
         rng = np.random.default_rng([self.seed, SPLITS.index(self.split), number, place])
-        asked = ask_questions(home, Geodesic(home.floor), rng, self.count, guessed=settings["guessed_questions"])
+        guessed = settings["guessed_questions"]
+        asked = ask_questions(home, Level(home.floor), home.objects, rng, self.count, guessed=guessed)
         progress(len(asked), self.count)
         numbered = enumerate(asked)
         rows = [{"number": self.part + k * self.parts, "scene": scene, **_plain(one)} for k, one in numbered]

@@ -429,3 +429,6 @@ FORMS: tuple[QuestionForm, ...] = (
 """Read in this order: the first whose words fit is meant."""
 
 _BY_NAME = {form.name: form for form in FORMS}
+
+OF_BOXES = tuple(_BY_NAME[name] for name in ("pillows", "sleepers", "stands on", "nearer"))
+"""Forms whose answers follow from names and boxes of things alone, as in scans."""
