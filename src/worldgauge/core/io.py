@@ -187,8 +187,8 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def digest_of(data: bytes | str) -> str:
-    """SHA-256 of bytes, or of a text in UTF-8, in hexadecimal."""
-    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+    """SHA-256 of bytes, or of a text in UTF-8, in hexadecimal; JSON may hold halves of characters, which count too."""
+    return hashlib.sha256(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data).hexdigest()
 
 
 def digest_of_file(path: Path) -> str:
