@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import label
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
@@ -107,6 +106,9 @@ class GoalSimilarity:
 
         None where too little is seen of things, or of where they belong.
         """
+        # SciPy takes a third of a second to import, and every worker of every suite imports this module.
+        from scipy.ndimage import label
+
         left = self._left & (np.linalg.norm(self._before - SHADOW * self._goal, axis=-1) > DIFFERS)
         filled = ~self._left & (np.linalg.norm(self._goal - SHADOW * self._before, axis=-1) > DIFFERS)
         if min(left.sum(), filled.sum()) < FEWEST_PX:
