@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from worldgauge.core.errors import UsageError
-from worldgauge.serving.isolation import SANDBOX_VARIABLE
 from worldgauge.terminal.layout import terminal_width
 
 FAILED = 1
@@ -43,6 +42,8 @@ Gpus = Annotated[
 def _with_sandbox(asked: bool) -> bool:
     """Workers and all that they start inherit it."""
     if asked:
+        from worldgauge.serving.isolation import SANDBOX_VARIABLE
+
         os.environ[SANDBOX_VARIABLE] = "1"
     return asked
 
