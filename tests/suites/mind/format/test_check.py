@@ -172,7 +172,7 @@ def test_a_destroyed_start_image_is_found_once(tmp_path: Path) -> None:
         f"1 clip, not usable (first: 1st_data/mirror_test/{image.stem}/path-2): {image.name}: a part of "
     )
     broken = next(clip for clip in mind.discover(root) if clip.image == image and clip.fault is None)
-    with pytest.raises(DataError, match="damaged"):
+    with pytest.raises(DataError, match="passes the end of the picture"):
         mind.load(broken)
 
 
