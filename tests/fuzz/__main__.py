@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
 from fuzz.format import Format
 from fuzz.formats import FORMATS
-from fuzz.harness import Outcome, keep, replay, run, table
+from fuzz.harness import STOPPED, Outcome, keep, replay, run, table
 
-ROUND_S = 20.0
+ROUND_S = 5.0
 """Processor seconds that a format of weight 1 runs before the next one has its turn."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the fuzzer; 1 when something crashed."""
+    """Run the fuzzer; 1 when something crashed. Stopped by Ctrl-C or SIGTERM, it prints the table of what it did."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="FORMAT", help=f"of {', '.join(FORMATS)}; all by default")
     parser.add_argument("--cases", type=int, help="cases of a format of weight 1")
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for form in forms:
         if form not in ready:
             print(f"{form.name}: left out, {form.lacks()}", file=sys.stderr)
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, lambda number, _: STOPPED.append(number))
     if given.replay:
         found = {form.name: replay(form) for form in ready}
     else:
@@ -42,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if given.keep:
                 keep(one.name, crash)
     print(table([one for one in found.values() if one.cases]))
-    return 1 if any(one.crashes for one in found.values()) else 0
+    if any(one.crashes for one in found.values()):
+        return 1
+    return 128 + STOPPED[0] if STOPPED else 0
 
 
 def _fuzz(forms: Sequence[Format], cases: int | None, seconds: float, seed: int) -> dict[str, Outcome]:
@@ -53,6 +58,8 @@ def _fuzz(forms: Sequence[Format], cases: int | None, seconds: float, seed: int)
     rounds = 1 if cases is not None else max(1, round(seconds / (ROUND_S * shares)))
     for _ in range(rounds):
         for form in forms:
+            if STOPPED:
+                return found
             total = found[form.name]
             most = 2**62 if cases is None else round(cases * form.weight)
             each = float("inf") if cases is not None else seconds / rounds * form.weight / shares

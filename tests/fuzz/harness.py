@@ -33,6 +33,8 @@ CORPUS = Path(__file__).parent / "corpus"
 _COUNTS = struct.Struct("<QQQQddd")
 _STARTING, _WORKING, _DONE = range(3)
 _LOOK_S = 0.05
+STOPPED: list[int] = []
+"""Signals that asked for an end. A list, since what handles a signal does as little as it can."""
 Cases = Callable[[int], tuple[str, bytes]]
 """Name and bytes of the file that is changed in a case, by its number."""
 _TIMES = itertools.count(10**18, 10**9)
@@ -212,25 +214,32 @@ def _run(example: _Example, case: Cases, numbers: range, seconds: float) -> Outc
     """Cases in children, a new one after each that was lost."""
     outcome = Outcome(example.form.name)
     number = numbers.start
-    while number < numbers.stop and outcome.seconds < seconds:
+    while number < numbers.stop and outcome.seconds < seconds and not STOPPED:
         part, number = _in_child(example, case, range(number, numbers.stop), seconds - outcome.seconds)
         outcome.add(part)
     return outcome
 
 
-def _forked(work: Callable[[], object]) -> None:
-    """Do something in a child process, and raise what it raised."""
+def _fork(work: Callable[[], object]) -> int:
+    """Do something in a child process; its id. The child leaves with 1 when it raises."""
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for all of a group; the parent ends its children
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             work()
             code = 0
         except BaseException:
             traceback.print_exc()
         finally:
             os._exit(code)
-    if os.waitpid(pid, 0)[1]:
+    return pid
+
+
+def _forked(work: Callable[[], object]) -> None:
+    """Do something in a child process, and raise where it raised."""
+    if os.waitpid(_fork(work), 0)[1]:
         raise RuntimeError("the sound example cannot be made or read")
 
 
@@ -240,16 +249,7 @@ def _in_child(example: _Example, case: Cases, numbers: range, seconds: float) ->
     counts.write(_COUNTS.pack(numbers.start, 0, 0, _STARTING, 0.0, 0.0, 0.0))
     log = example.folder.parent / "crashes.jsonl"
     log.write_bytes(b"")
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            _work(example, case, numbers, seconds, counts, log)
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
+    pid = _fork(lambda: _work(example, case, numbers, seconds, counts, log))
     status, last, since = None, -1, time.monotonic()
     while status is None:
         ended, code = os.waitpid(pid, os.WNOHANG)
@@ -257,9 +257,9 @@ def _in_child(example: _Example, case: Cases, numbers: range, seconds: float) ->
             status = code
             break
         now = _read(counts)[0]
-        if now != last:
+        if now != last and not STOPPED:
             last, since = now, time.monotonic()
-        elif time.monotonic() - since > HANG_S:
+        elif STOPPED or time.monotonic() - since > HANG_S:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             status = -1
@@ -269,6 +269,8 @@ def _in_child(example: _Example, case: Cases, numbers: range, seconds: float) ->
     for line in log.read_text().splitlines():
         told = json.loads(line)
         outcome.crashes.append(Crash(told["number"], *case(told["number"]), told["how"]))
+    if STOPPED:
+        return outcome, number
     if state == _STARTING:
         raise RuntimeError(f"{example.form.name}: its sound example cannot be read")
     if state == _WORKING:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import PurePath
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
+Part = TypeVar("Part")
 NUMBERS: tuple[Any, ...] = (0, -1, 1, 2**31, 2**53 + 1, 2**64, -(2**63), 10**400, 0.5, 1e-320, 1e308, -1e308, 1e999)
 TEXTS = (
     "",
@@ -94,19 +95,13 @@ def damaged_json(data: bytes, rng: Random) -> bytes:
 def damaged_lines(data: bytes, rng: Random) -> bytes:
     """JSON lines: one is damaged as JSON, left out, doubled, moved, or cut."""
     lines = data.split(b"\n")
-    at = rng.randrange(len(lines))
-    match rng.randrange(8):
-        case 0:
-            del lines[at]
-        case 1:
-            lines.insert(at, lines[at])
-        case 2:
-            lines.insert(rng.randrange(len(lines)), lines.pop(at))
-        case 3:
-            lines[at] = damaged_bytes(lines[at], rng)
-        case _:
-            if lines[at]:
-                lines[at] = damaged_json(lines[at], rng)
+
+    def changed(line: bytes, raw: bool) -> bytes:
+        if raw:
+            return damaged_bytes(line, rng)
+        return damaged_json(line, rng) if line else line
+
+    _rearrange(lines, changed, rng)
     return b"\n".join(lines)
 
 
@@ -236,19 +231,12 @@ def damaged_safetensors(data: bytes, rng: Random) -> bytes:
 def damaged_messages(data: bytes, rng: Random) -> bytes:
     """Messages of the wire protocol in a row: one's header is damaged as JSON; or they are doubled, moved, cut."""
     messages = _messages(data)
-    at = rng.randrange(len(messages))
-    header, rest = messages[at]
-    match rng.randrange(8):
-        case 0:
-            del messages[at]
-        case 1:
-            messages.insert(at, messages[at])
-        case 2:
-            messages.insert(rng.randrange(len(messages)), messages.pop(at))
-        case 3:
-            messages[at] = (header, damaged_bytes(rest, rng))
-        case _:
-            messages[at] = (damaged_json(header, rng), rest)
+
+    def changed(message: tuple[bytes, bytes], raw: bool) -> tuple[bytes, bytes]:
+        header, rest = message
+        return (header, damaged_bytes(rest, rng)) if raw else (damaged_json(header, rng), rest)
+
+    _rearrange(messages, changed, rng)
     return b"".join(struct.pack("<I", len(header)) + header + rest for header, rest in messages)
 
 
@@ -323,6 +311,20 @@ def damaged_png(data: bytes, rng: Random) -> bytes:
     return data[:8] + b"".join(
         struct.pack(">I", len(held)) + kind + held + struct.pack(">I", zlib.crc32(kind + held)) for kind, held in parts
     )
+
+
+def _rearrange(parts: list[Part], changed: Callable[[Part, bool], Part], rng: Random) -> None:
+    """One part is left out, doubled, moved, or changed: once in five as raw bytes, else by its structure."""
+    at = rng.randrange(len(parts))
+    match rng.randrange(8):
+        case 0:
+            del parts[at]
+        case 1:
+            parts.insert(at, parts[at])
+        case 2:
+            parts.insert(rng.randrange(len(parts)), parts.pop(at))
+        case other:
+            parts[at] = changed(parts[at], other == 3)
 
 
 def _by_content(data: bytes, rng: Random) -> bytes:

@@ -61,7 +61,7 @@ def main() -> None:
             lambda folder: (folder / "a.bin").write_bytes(SOUND),
             _read(fault),
             refusals=(DataError, ValueError),
-            most_s=0.2,
+            most_s=0.2 if name == "slow" else 2.0,
             most_mb=50,
         )
         crashes = harness.run(form, 2).crashes

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
-from support.fuzzing import fuzz
+import pytest
+
+from support.fuzzing import fuzz, fuzz_started
 
 SECONDS = 20
 
@@ -39,3 +42,18 @@ def test_planted_faults_are_found() -> None:
     assert "processor time" in told["slow"]
     assert "ended with status" in told["dies"]
     assert told["sound"] == "nothing"
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_stopped_prints_its_table(ending: signal.Signals) -> None:
+    started = fuzz_started("--hours", "9", "a.ply", "journal", round_s=0.3)
+    assert started.stderr
+    for line in started.stderr:
+        if line.startswith("journal: "):
+            break
+    started.send_signal(ending)
+    told, _ = started.communicate(timeout=60)
+    assert started.returncode == 128 + ending
+    cases = {row.split("|")[1].strip(): int(row.split("|")[2].replace(",", "")) for row in told.splitlines()[2:]}
+    assert list(cases) == ["a.ply", "journal", "all"]
+    assert cases["all"] == cases["journal"] + cases["a.ply"] > 100
