@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -31,219 +32,225 @@ Measures = Annotated[
 Beside = Annotated[list[str] | None, typer.Option(help="A model that is seen beside, such as freeze. Can be repeated.")]
 
 
-def memory(
-    suite: SuiteName,
-    data: Data,
-    out: Pages,
-    model: Models = None,
-    context: Annotated[str, typer.Option(help="Numbers of frames that models are shown, and all.")] = "1,8,24,72,all",
-    metric: Measures = None,
-    beside: Beside = None,
-    settings: Settings = None,
-    workers: Workers = 1,
-    seed: Seed = 0,
-    limit: Limit = None,
-    deadline: Deadline = 1800.0,
-    verbose: Verbose = False,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Study(ABC):
+    """A study as a command: the fields are its options. These are those of all studies."""
+
+    suite: SuiteName
+    data: Data
+    out: Pages
+    metric: Measures = None
+    beside: Beside = None
+    settings: Settings = None
+    workers: Workers = 1
+    seed: Seed = 0
+    limit: Limit = None
+    deadline: Deadline = 1800.0
+    verbose: Verbose = False
+    json: Json = False
+
+    @abstractmethod
+    def find(self, asked: Asked) -> Finding:
+        """Do the study.
+
+        Args:
+            asked: What is asked, and how.
+
+        Returns:
+            What was found.
+
+        Raises:
+            UsageError: An option is missing, or cannot be read.
+        """
+
+    def own(self) -> dict[str, Any]:
+        """Values of the options that other studies have not, in order."""
+        return {one.name: getattr(self, one.name) for one in own_fields(type(self))}
+
+    def words(self) -> list[str]:
+        """The words after the suite of a command line that repeats this study."""
+        said = {"data": self.data, "out": self.out, **self.own()}
+        said |= {"metric": self.metric, "beside": self.beside, "set": self.settings, "limit": self.limit}
+        said["seed"] = self.seed
+        lists = {name: value if isinstance(value, list) else [value] for name, value in said.items()}
+        return [
+            word
+            for name, values in lists.items()
+            for one in values
+            if one is not None
+            for word in (f"--{name}", str(one))
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfModels(Study):
+    """A study that compares models."""
+
+    model: Models = None
+
+    def models(self) -> list[str]:
+        """Text of each model.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if not self.model:
+            raise UsageError("give --model, such as --model trained:checkpoint")
+        return self.model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory(OfModels):
     """Show models more and more frames of what there is: do they use them?"""
-    from worldgauge.tools.studies.arms import counts_of
-    from worldgauge.tools.studies.run import memory_study
 
-    counts = counts_of(context, "--context")
-    with _asked(suite, data, out, metric, beside, settings, workers, seed, limit, deadline, verbose) as asked:
-        found = memory_study(asked, _given(model), counts)
-    _write(found, out, [*_words(model, metric, beside, settings, limit), "--context", context], data, seed, json)
+    context: Annotated[str, typer.Option(help="Numbers of frames that models are shown, and all.")] = "1,8,24,72,all"
+
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from worldgauge.tools.studies.arms import counts_of
+        from worldgauge.tools.studies.run import memory_study
+
+        return memory_study(asked, self.models(), counts_of(self.context, "--context"))
 
 
-def denoising(
-    suite: SuiteName,
-    data: Data,
-    out: Pages,
-    model: Models = None,
-    steps: Annotated[str, typer.Option(help="Numbers of denoising steps.")] = "1,2,4,8,32",
-    metric: Measures = None,
-    beside: Beside = None,
-    settings: Settings = None,
-    workers: Workers = 1,
-    seed: Seed = 0,
-    limit: Limit = None,
-    deadline: Deadline = 1800.0,
-    verbose: Verbose = False,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Denoising(OfModels):
     """Let models of `worldgauge train` denoise in more and more steps: what does the time buy?"""
-    from worldgauge.tools.studies.arms import counts_of
-    from worldgauge.tools.studies.run import denoising_study
 
-    counts = counts_of(steps, "--steps")
-    with _asked(suite, data, out, metric, beside, settings, workers, seed, limit, deadline, verbose) as asked:
-        found = denoising_study(asked, _given(model), counts)
-    _write(found, out, [*_words(model, metric, beside, settings, limit), "--steps", steps], data, seed, json)
+    steps: Annotated[str, typer.Option(help="Numbers of denoising steps.")] = "1,2,4,8,32"
+
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from worldgauge.tools.studies.arms import counts_of
+        from worldgauge.tools.studies.run import denoising_study
+
+        return denoising_study(asked, self.models(), counts_of(self.steps, "--steps"))
 
 
-def distillation(
-    suite: SuiteName,
-    data: Data,
-    out: Pages,
-    model: Models = None,
-    metric: Measures = None,
-    beside: Beside = None,
-    settings: Settings = None,
-    workers: Workers = 1,
-    seed: Seed = 0,
-    limit: Limit = None,
-    deadline: Deadline = 1800.0,
-    verbose: Verbose = False,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Distillation(OfModels):
     """Compare a teacher (the first model) with its students: quality against frames a second."""
-    from worldgauge.tools.studies.run import distillation_study
 
-    with _asked(suite, data, out, metric, beside, settings, workers, seed, limit, deadline, verbose) as asked:
-        found = distillation_study(asked, _given(model))
-    _write(found, out, _words(model, metric, beside, settings, limit), data, seed, json)
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from worldgauge.tools.studies.run import distillation_study
+
+        return distillation_study(asked, self.models())
 
 
-def transfer(
-    suite: SuiteName,
-    data: Data,
-    out: Pages,
-    model: Models = None,
-    metric: Measures = None,
-    beside: Beside = None,
-    settings: Settings = None,
-    workers: Workers = 1,
-    seed: Seed = 0,
-    limit: Limit = None,
-    deadline: Deadline = 1800.0,
-    verbose: Verbose = False,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Transfer(OfModels):
     """Compare models that were trained on different things with the first, on the same tasks."""
-    from worldgauge.tools.studies.run import transfer_study
 
-    with _asked(suite, data, out, metric, beside, settings, workers, seed, limit, deadline, verbose) as asked:
-        found = transfer_study(asked, _given(model))
-    _write(found, out, _words(model, metric, beside, settings, limit), data, seed, json)
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from worldgauge.tools.studies.run import transfer_study
+
+        return transfer_study(asked, self.models())
 
 
-def data_scaling(
-    suite: SuiteName,
-    data: Data,
-    out: Pages,
-    train: Annotated[
-        list[str], typer.Option(help="SOURCE=FOLDER to train on, as for worldgauge train. Can be repeated.")
-    ],
-    base: Annotated[
-        list[Path] | None, typer.Option(help="Checkpoint that goes on learning, each clip once. Can be repeated.")
-    ] = None,
-    recipe: Annotated[str | None, typer.Option(help="In place of --base: recipe that is trained from nothing.")] = None,
-    steps: Annotated[int | None, typer.Option(help="With --recipe: steps in place of its own.", min=1)] = None,
-    clips: Annotated[str, typer.Option(help="Numbers of clips. 0 is the base as it is.")] = "0,400,2000,10000,40000",
-    seeds: Annotated[int, typer.Option(help="Trainings at each number of clips.", min=1)] = 3,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")
-    ] = None,
-    metric: Measures = None,
-    beside: Beside = None,
-    settings: Settings = None,
-    workers: Workers = 1,
-    seed: Seed = 0,
-    limit: Limit = None,
-    deadline: Deadline = 1800.0,
-    verbose: Verbose = False,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DataScaling(Study):
     """Train on more and more clips, and fit a law: what is more data worth?
 
     All networks are kept in OUT/checkpoints. A stopped study goes on.
     """
-    from platformdirs import user_cache_dir
 
-    from worldgauge.terminal.options import texts_of
-    from worldgauge.tools.studies.arms import counts_of
-    from worldgauge.tools.studies.scaling import Trainings, data_study
-    from worldgauge.training.recipe import changed, named_recipe
+    train: Annotated[
+        list[str], typer.Option(help="SOURCE=FOLDER to train on, as for worldgauge train. Can be repeated.")
+    ]
+    base: Annotated[
+        list[Path] | None, typer.Option(help="Checkpoint that goes on learning, each clip once. Can be repeated.")
+    ] = None
+    recipe: Annotated[str | None, typer.Option(help="In place of --base: recipe that is trained from nothing.")] = None
+    steps: Annotated[int | None, typer.Option(help="With --recipe: steps in place of its own.", min=1)] = None
+    clips: Annotated[str, typer.Option(help="Numbers of clips. 0 is the base as it is.")] = "0,400,2000,10000,40000"
+    seeds: Annotated[int, typer.Option(help="Trainings at each number of clips.", min=1)] = 3
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")
+    ] = None
 
-    counts = [one for one in counts_of(clips, "--clips") if one is not None]
-    made = None if recipe is None else changed(named_recipe(recipe), {} if steps is None else {"steps": steps})
-    folders = [(name, Path(folder)) for name, folder in texts_of(train, "--train").items()]
-    place = cache or Path(user_cache_dir("worldgauge")) / "training"
-    trainings = Trainings(folders, counts, seeds, place, tuple(base or ()), made)
-    with _asked(suite, data, out, metric, beside, settings, workers, seed, limit, deadline, verbose) as asked:
-        found = data_study(asked, trainings)
-    words = [word for text in train for word in ("--train", text)]
-    words += [word for folder in base or () for word in ("--base", str(folder))]
-    words += [] if recipe is None else ["--recipe", recipe]
-    words += [] if steps is None else ["--steps", str(steps)]
-    words += ["--clips", clips, "--seeds", str(seeds), *_words(None, metric, beside, settings, limit)]
-    _write(found, out, words, data, seed, json)
+    def own(self) -> dict[str, Any]:
+        """See `Study.own`; without the cache, which changes no result."""
+        return {name: value for name, value in super().own().items() if name != "cache"}
+
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from platformdirs import user_cache_dir
+
+        from worldgauge.terminal.options import texts_of
+        from worldgauge.tools.studies.arms import counts_of
+        from worldgauge.tools.studies.scaling import Trainings, data_study
+        from worldgauge.training.recipe import changed, named_recipe
+
+        counts = [one for one in counts_of(self.clips, "--clips") if one is not None]
+        steps = {} if self.steps is None else {"steps": self.steps}
+        recipe = None if self.recipe is None else changed(named_recipe(self.recipe), steps)
+        folders = [(name, Path(folder)) for name, folder in texts_of(self.train, "--train").items()]
+        cache = self.cache or Path(user_cache_dir("worldgauge")) / "training"
+        return data_study(asked, Trainings(folders, counts, self.seeds, cache, tuple(self.base or ()), recipe))
 
 
-def _given(models: list[str] | None) -> list[str]:
-    if not models:
-        raise UsageError("give --model, such as --model trained:checkpoint")
-    return models
+def own_fields(study: type[Study]) -> list[Field[Any]]:
+    """Options of a study that not all studies have."""
+    shared = {one.name for one in fields(Study)}
+    return [one for one in fields(study) if one.name not in shared]
 
 
-@contextmanager
-def _asked(
-    suite: str,
-    data: Path,
-    out: Path,
-    metrics: Sequence[str] | None,
-    beside: Sequence[str] | None,
-    settings: list[str] | None,
-    workers: int,
-    seed: int,
-    limit: int | None,
-    deadline: float,
-    verbose: bool,
-) -> Iterator[Asked]:
-    """What a study asks, for the duration of its run, with a bar of progress."""
+def command_of(study: type[Study]) -> Callable[..., None]:
+    """The command of a study: its own options stand after the folders, before those of all."""
+
+    def command(**given: Any) -> None:
+        _do(study(**given))
+
+    hints = get_type_hints(study, include_extras=True)
+    shared = list(fields(Study))
+    parameters = [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if one.default is MISSING else one.default,
+            annotation=hints[one.name],
+        )
+        for one in (*shared[:3], *own_fields(study), *shared[3:])
+    ]
+    command.__doc__ = inspect.getdoc(study)
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
+def _do(study: Study) -> None:
     from worldgauge.terminal.options import resumable, settings_of
     from worldgauge.terminal.progress import RunProgress
     from worldgauge.tools.studies.run import Asked
 
-    with resumable(), RunProgress(verbose=verbose) as progress:
-        yield Asked(
-            suite,
-            data,
-            out,
-            tuple(metrics or ()),
-            tuple(beside or ()),
-            settings_of(settings),
-            workers,
-            seed,
-            limit,
-            deadline,
+    with resumable(), RunProgress(verbose=study.verbose) as progress:
+        asked = Asked(
+            study.suite,
+            study.data,
+            study.out,
+            tuple(study.metric or ()),
+            tuple(study.beside or ()),
+            settings_of(study.settings),
+            study.workers,
+            study.seed,
+            study.limit,
+            study.deadline,
             progress,
         )
+        found = study.find(asked)
+    _write(found, study)
 
 
-def _words(
-    model: Sequence[str] | None,
-    metric: Sequence[str] | None,
-    beside: Sequence[str] | None,
-    settings: Sequence[str] | None,
-    limit: int | None,
-) -> list[str]:
-    """The words of a command line that say these options again."""
-    named = (("--model", model), ("--metric", metric), ("--beside", beside), ("--set", settings))
-    words = [word for option, values in named for value in values or () for word in (option, value)]
-    return words + ([] if limit is None else ["--limit", str(limit)])
-
-
-def _write(found: Finding, out: Path, words: Sequence[str], data: Path, seed: int, json: bool) -> None:
+def _write(found: Finding, study: Study) -> None:
     from worldgauge.terminal.output import print_json, written
     from worldgauge.terminal.tables import headline, print_text
     from worldgauge.tools.studies.page import write_finding
 
-    command = ["worldgauge", "study", found.study.name, found.suite, "--data", str(data), "--out", str(out)]
-    page = write_finding(found, out / f"{found.study.name}.html", shlex.join([*command, *words, "--seed", str(seed)]))
-    if json:
+    command = ["worldgauge", "study", found.study.name, found.suite, *study.words()]
+    page = write_finding(found, study.out / f"{found.study.name}.html", shlex.join(command))
+    if study.json:
         print_json(
             page=str(page),
             study=found.study.name,
@@ -263,37 +270,13 @@ def _write(found: Finding, out: Path, words: Sequence[str], data: Path, seed: in
     written(page, json=False)
 
 
-COMMANDS = (
-    Command(
-        memory,
-        "Tools",
-        "worldgauge study memory mind --data data/mind --model trained:checkpoint --out studies",
-        group="study",
-    ),
-    Command(
-        denoising,
-        "Tools",
-        "worldgauge study denoising mind --data data/mind --model trained:checkpoint --out studies",
-        group="study",
-    ),
-    Command(
-        distillation,
-        "Tools",
-        "worldgauge study distillation mind --data data/mind --model trained:teacher --model trained:student "
-        "--out studies",
-        group="study",
-    ),
-    Command(
-        transfer,
-        "Tools",
-        "worldgauge study transfer closedloop --data data --model trained:villages --model trained:homes --out studies",
-        group="study",
-    ),
-    Command(
-        data_scaling,
-        "Tools",
-        "worldgauge study data closedloop --data data --base checkpoint --train coverage=data/coverage --out studies",
-        name="data",
-        group="study",
-    ),
+COMMANDS = tuple(
+    Command(command_of(study), "Tools", f"worldgauge study {name} {example} --out studies", name=name, group="study")
+    for name, study, example in (
+        ("memory", Memory, "mind --data data/mind --model trained:checkpoint"),
+        ("denoising", Denoising, "mind --data data/mind --model trained:checkpoint"),
+        ("distillation", Distillation, "mind --data data/mind --model trained:teacher --model trained:student"),
+        ("transfer", Transfer, "closedloop --data data --model trained:villages --model trained:homes"),
+        ("data", DataScaling, "closedloop --data data --base checkpoint --train coverage=data/coverage"),
+    )
 )
