@@ -7,7 +7,7 @@ DEMO ?= demo
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all dist test-plain test-torch test-remote test-lerobot test-rerun minecraft minecraft-viewer test-minecraft fuzz licences lint types site bench chromium egl clean lock
+.PHONY: demo test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-rerun minecraft minecraft-viewer test-minecraft fuzz licences lint types site bench chromium egl clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
@@ -44,6 +44,10 @@ test-remote: $(VENV)/remote/.made
 # lock has, some gigabytes of them, and FFmpeg on the machine.
 test-lerobot: $(VENV)/.dev $(VENV)/lerobot/.made
 	WORLDGAUGE_LEROBOT=$(abspath $(VENV))/lerobot/bin/python $(BIN)/pytest tests/tools/export_data/test_lerobot_loader.py
+
+# Walks that were exported as RLDS, opened by TensorFlow Datasets itself, in an environment of its own.
+test-tfds: $(VENV)/.dev $(VENV)/tfds/.made
+	WORLDGAUGE_TFDS=$(abspath $(VENV))/tfds/bin/python $(BIN)/pytest tests/tools/export_data/test_tfds_loader.py
 
 # A task as a recording of Rerun, read back by rerun-sdk.
 test-rerun: $(VENV)/rerun/.made
@@ -157,6 +161,11 @@ $(VENV)/remote/.made: pyproject.toml
 $(VENV)/lerobot/.made:
 	test -x $(VENV)/lerobot/bin/python || $(PYTHON) -m venv $(VENV)/lerobot
 	$(VENV)/lerobot/bin/python -m pip install --quiet lerobot==0.4.4
+	touch $@
+
+$(VENV)/tfds/.made:
+	test -x $(VENV)/tfds/bin/python || $(PYTHON) -m venv $(VENV)/tfds
+	$(VENV)/tfds/bin/python -m pip install --quiet tensorflow-cpu==2.21.0 tensorflow-datasets==4.9.10
 	touch $@
 
 $(VENV)/rerun/.made: pyproject.toml

@@ -112,7 +112,8 @@ def test_walks_that_do_not_go_together_are_refused_and_leave_nothing(tmp_path: P
         (lambda info: info.update(codebase_version="v2.1"), "known is v3.0"),
         (lambda info: info["features"].pop("observation.state"), "no feature 'observation.state'"),
         (lambda info: info["features"]["observation.intrinsics"].update(shape=[3]), "of 4 numbers"),
-        (lambda info: info["worldgauge"].update(axes=[1]), "no usable names"),
+        (lambda info: info["worldgauge"].update(axes=[1]), "no usable names or rate"),
+        (lambda info: info.update(fps=10**400), "no usable names or rate"),
     ],
 )
 def test_another_data_set_is_one_line(written: Path, tmp_path: Path, change, words: str) -> None:

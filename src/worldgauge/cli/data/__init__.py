@@ -214,9 +214,13 @@ def export_data(
     out: Annotated[Path, typer.Option(help="Folder to write; it must be new.")],
     source: Annotated[
         str,
-        typer.Option("--from", help="What the data are: a suite that records walks, such as loopnav, or lerobot."),
+        typer.Option(
+            "--from", help="What the data are: a suite that records walks, such as loopnav, or lerobot, rlds."
+        ),
     ],
-    to: Annotated[str, typer.Option(help="Form: lerobot (version 3.0) or webdataset (shards).")] = "lerobot",
+    to: Annotated[
+        str, typer.Option(help="Form: lerobot (version 3.0), rlds (TensorFlow Datasets) or webdataset (shards).")
+    ] = "lerobot",
     split: Annotated[str, typer.Option(help="Split of the walks: train, val or test.")] = "test",
     json: Json = False,
 ) -> None:

@@ -115,6 +115,7 @@ EXTRAS = {
         Extra("analysis", ("pyarrow",), "raw scenes of Target-Bench"),
         Extra("cluster", ("ray",), "workers on other machines"),
         Extra("rerun", ("rerun",), "a task as a recording of Rerun"),
+        Extra("rlds", ("google.protobuf", "google_crc32c"), "walks as RLDS, for TensorFlow Datasets"),
         Extra("remote", ("fsspec", "pyarrow"), "data sets on the way to and from other places"),
         Extra("realtime", ("websockets", "msgpack"), "models and policies behind a websocket"),
     )

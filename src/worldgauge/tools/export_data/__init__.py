@@ -1,4 +1,4 @@
-"""Recorded walks in the forms that others load: LeRobot v3, and WebDataset shards for training."""
+"""Recorded walks in the forms that others load: LeRobot v3, RLDS, and WebDataset shards for training."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any, get_args
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.tools.export_data.lerobot import read_lerobot, write_lerobot
+from worldgauge.tools.export_data.rlds import read_rlds, write_rlds
 from worldgauge.tools.export_data.webdataset import write_webdataset
-from worldgauge.training.clip import DamagedClip, Split, TrainingClip, training_sources
+from worldgauge.training.clip import DamagedClip, Source, Split, TrainingClip, training_sources
 
-LEROBOT = "lerobot"
-FORMS: dict[str, Callable[..., int]] = {LEROBOT: write_lerobot, "webdataset": write_webdataset}
+LEROBOT, RLDS = "lerobot", "rlds"
+FORMS: dict[str, Callable[..., int]] = {LEROBOT: write_lerobot, RLDS: write_rlds, "webdataset": write_webdataset}
 """Writers by name. Each takes clips and a new folder, and returns the number of clips."""
+READERS: dict[str, Source] = {LEROBOT: read_lerobot, RLDS: read_rlds}
+"""Readers of forms that are no training sources."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,9 @@ def export_data(
     Args:
         data: Folder of the data set.
         out: New folder.
-        source: What the folder is: a training source, such as the name of a suite that records walks, or "lerobot".
-        to: "lerobot" or "webdataset".
+        source: What the folder is: a training source, such as the name of a suite that records walks, "lerobot" or
+            "rlds".
+        to: "lerobot", "rlds" or "webdataset".
         split: Split of the walks.
         progress: Called with the id of each walk and the number of those before it.
 
@@ -58,7 +62,7 @@ def export_data(
         UnknownNameError: For an unknown form, source or split.
         UsageError: The folder exists already.
         DataError: It holds no walk of that split, or walks that do not fit into one data set of that form.
-        MissingExtraError: Without pyarrow, for "lerobot".
+        MissingExtraError: Without the packages of the form.
     """
     if to not in FORMS:
         raise UnknownNameError("form of walks", to, FORMS)
@@ -86,11 +90,20 @@ def export_data(
 
 
 def _clips(data: Path, source: str, split: Any) -> Iterator[TrainingClip | DamagedClip]:
-    if source == LEROBOT:
-        return read_lerobot(data, split)
+    if source in READERS:
+        return READERS[source](data, split)
     if source not in training_sources:
-        raise UnknownNameError("training source", source, [*training_sources.names(), LEROBOT])
+        raise UnknownNameError("training source", source, [*training_sources.names(), *READERS])
     return training_sources.get(source)(data, split)
 
 
-__all__ = ["FORMS", "ExportedData", "export_data", "read_lerobot", "write_lerobot", "write_webdataset"]
+__all__ = [
+    "FORMS",
+    "ExportedData",
+    "export_data",
+    "read_lerobot",
+    "read_rlds",
+    "write_lerobot",
+    "write_rlds",
+    "write_webdataset",
+]

@@ -19,7 +19,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,17 @@ from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.io import atomic_folder, check_inside, digest_of_file, read_json_object
 from worldgauge.core.video import Clip, Writer
+from worldgauge.tools.export_data.walks import (
+    POSE_NAMES,
+    STATE,
+    check_like,
+    first_of,
+    pinhole,
+    rate_of,
+    sound_rate,
+    space_from_json,
+    space_to_json,
+)
 from worldgauge.training.clip import DamagedClip, Split, TrainingClip, clip_or_damage
 
 VERSION = "v3.0"
@@ -41,7 +51,6 @@ DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 VIDEO_PATH = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 EPISODES_PATH = "meta/episodes/chunk-000/file-000.parquet"
 TASKS_PATH = "meta/tasks.parquet"
-POSE_NAMES = tuple(f"r{row}{column}" if column < 3 else "xyz"[row] for row in range(3) for column in range(4))
 _SAMPLED = 8
 """Frames of each walk that the statistics of pictures are of."""
 
@@ -73,14 +82,14 @@ def write_lerobot(clips: Iterable[TrainingClip], out: Path) -> int:
         MissingExtraError: Without pyarrow.
     """
     _demand_pyarrow()
-    first, clips = _first_of(clips)
+    first, clips = first_of(clips)
     if first is None:
         return 0
     fps = _whole_rate(first)
     rows: list[_Rows] = []
     with atomic_folder(out) as folder:
         for number, clip in enumerate(clips):
-            _check_like(clip, first)
+            check_like(clip, first)
             path = folder / _video_of(number)
             path.parent.mkdir(parents=True, exist_ok=True)
             rows.append(_rows_of(clip, path, fps))
@@ -149,7 +158,7 @@ def _read_clip(
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise DataError(f"{folder}: walk {row.get('episode_index')}: a row is damaged ({error})") from error
     clip = Clip.open(check_inside(path, folder))
-    at = round(start * info["fps"])
+    at = round(start * space.fps)
     if at < 0 or at + (end - begin) > len(clip):
         raise DataError(f"{path}: has {len(clip)} frames, the table wants {at} to {at + end - begin}")
     frames = clip[at : at + end - begin]
@@ -166,17 +175,16 @@ def _space_of(info: dict[str, Any], where: Path) -> ActionSpace:
     told, names = info.get("worldgauge", {}), info["features"]["action"].get("names")
     try:
         if "axes" in told:
-            axes = tuple(Axis(one["name"], one["kind"], Motion(*map(float, one["motion"]))) for one in told["axes"])
-        else:  # of somebody else: what its columns move is not known
-            axes = tuple(Axis(str(name), "length", Motion()) for name in names)
-        return ActionSpace(str(told.get("space", "lerobot")), axes, float(info["fps"]))
-    except (TypeError, ValueError, KeyError) as error:
-        raise DataError(f"{where}: the actions have no usable names ({error})") from error
+            return space_from_json(told, info["fps"])
+        # Of somebody else: what its columns move is not known.
+        axes = tuple(Axis(str(name), "length", Motion()) for name in names)
+        return ActionSpace("lerobot", axes, sound_rate(info["fps"]))
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise DataError(f"{where}: the actions have no usable names or rate ({error})") from error
 
 
 def _rows_of(clip: TrainingClip, path: Path, fps: int) -> _Rows:
-    camera = clip.camera
-    assert isinstance(camera, Camera)
+    camera = pinhole(clip)
     sampled = set(np.linspace(0, len(clip) - 1, min(_SAMPLED, len(clip))).round().astype(int).tolist())
     pixels = []
     with Writer(path, fps=fps, kind="viewable") as writer:
@@ -269,11 +277,10 @@ def _info(first: TrainingClip, fps: int, episodes: int, frames: int, words: int)
         "video.channels": 3,
         "has_audio": False,
     }
-    axes = first.actions.space.axes
     vectors = {
         "observation.state": list(POSE_NAMES),
         "observation.intrinsics": ["fx", "fy", "cx", "cy"],
-        "action": [axis.name for axis in axes],
+        "action": [axis.name for axis in first.actions.space.axes],
     }
     scalars = {
         "timestamp": "float32",
@@ -297,11 +304,7 @@ def _info(first: TrainingClip, fps: int, episodes: int, frames: int, words: int)
             **{name: {"dtype": "float32", "shape": [len(names)], "names": names} for name, names in vectors.items()},
             **{name: {"dtype": kind, "shape": [1], "names": None} for name, kind in scalars.items()},
         },
-        "worldgauge": {
-            "space": first.actions.space.name,
-            "axes": [{"name": axis.name, "kind": axis.kind, "motion": list(axis.motion)} for axis in axes],
-            "state": "camera to world, rows of 3x4, metres; camera x right, y down, z forward; world z up",
-        },
+        "worldgauge": {**space_to_json(first.actions.space), "state": STATE},
     }
 
 
@@ -340,29 +343,11 @@ def _video_of(number: int) -> str:
     return VIDEO_PATH.format(video_key=VIEW, chunk_index=number // CHUNK, file_index=number % CHUNK)
 
 
-def _first_of(clips: Iterable[TrainingClip]) -> tuple[TrainingClip | None, Iterable[TrainingClip]]:
-    rest = iter(clips)
-    first = next(rest, None)
-    return first, () if first is None else chain([first], rest)
-
-
 def _whole_rate(clip: TrainingClip) -> int:
-    rate = clip.frames.fps or clip.actions.space.fps
+    rate = rate_of(clip)
     if not rate or abs(rate - round(rate)) > 1e-3:
         raise DataError(f"{clip.id}: {rate} frames a second; LeRobot takes whole numbers")
     return round(rate)
-
-
-def _check_like(clip: TrainingClip, first: TrainingClip) -> None:
-    if not isinstance(clip.camera, Camera):
-        raise DataError(f"{clip.id}: panoramas have no pinhole camera, which walks of this form need")
-    for what, one, other in (
-        ("frame size", (clip.frames.width, clip.frames.height), (first.frames.width, first.frames.height)),
-        ("rate", _whole_rate(clip), _whole_rate(first)),
-        ("actions", [axis.name for axis in clip.actions.space.axes], [axis.name for axis in first.actions.space.axes]),
-    ):
-        if one != other:
-            raise DataError(f"{clip.id}: its {what} is {one}, that of {first.id} is {other}; export them apart")
 
 
 def _demand_pyarrow() -> None:

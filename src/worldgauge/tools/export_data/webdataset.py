@@ -12,7 +12,6 @@ import io
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import atomic_folder, dumps
 from worldgauge.core.video import Writer
+from worldgauge.tools.export_data.walks import first_of, rate_of
 from worldgauge.training.clip import TrainingClip
 
 SHARD_BYTES = 256 << 20
@@ -41,13 +41,12 @@ def write_webdataset(clips: Iterable[TrainingClip], out: Path, *, shard_bytes: i
         DataError: The shards cannot be written.
     """
     count = shard = 0
-    rest = iter(clips)
-    first = next(rest, None)
+    first, clips = first_of(clips)
     if first is None:
         return 0
     with atomic_folder(out) as folder, tempfile.TemporaryDirectory(prefix="worldgauge-shards-") as scratch:
         tar = _open(folder, shard)
-        for clip in chain([first], rest):
+        for clip in clips:
             if tar.offset >= shard_bytes:
                 tar.close()
                 shard += 1
@@ -67,7 +66,7 @@ def _open(folder: Path, shard: int) -> tarfile.TarFile:
 
 def _files(clip: TrainingClip, number: int, scratch: Path) -> Iterator[tuple[str, bytes]]:
     key = f"{number:06d}"
-    rate = clip.frames.fps or clip.actions.space.fps
+    rate = rate_of(clip)
     video = scratch / "walk.mp4"
     with Writer(video, fps=rate, kind="viewable") as writer:
         for frame in clip.frames:
