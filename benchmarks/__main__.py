@@ -28,11 +28,13 @@ NAMES = (
     "serving",
     "chaos",
     "scale",
+    "load",
     "path_scores",
     "decoders",
 )
-LONG = ("decoder_check", "networks", "demo", "coverage")
-"""Only when named: they take more than two minutes; networks needs the extra `torch`, demo a package index."""
+LONG = ("decoder_check", "networks", "demo", "coverage", "faults")
+"""Only when named: they take more than two minutes; networks needs the extra `torch`, demo a package index, faults
+root."""
 
 
 def main() -> int:

@@ -10,18 +10,12 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from worldgauge.core.image import Frames
-from worldgauge.core.model import ModelSpec, RolloutRequest
+from benchmarks._bare import Bare
 from worldgauge.engine.run import run as perform
-from worldgauge.engine.suite.contract import Record, Score, Table, Task, TaskContext
-from worldgauge.suites import suites
 
 TASKS, WORKERS = 1000, 2
 BETWEEN_KILLS_S = 3.0
@@ -65,10 +59,10 @@ def run() -> dict[str, Any]:
 
 def _timed(out: Path, wait: float = TASK_S) -> tuple[float, Path]:
     """Seconds of a run, without what it takes to start."""
-    model = f"{__name__}:_Still?wait={wait}"
+    model = f"benchmarks._bare:Still?wait={wait}"
     began: list[float] = []
     steps = {"data": out.parent, "out": out, "workers": WORKERS, "progress": lambda step: began.append(time.time())}
-    result = perform(_Chaos.name, model=model, **steps)
+    result = perform(Bare.name, model=model, settings={"tasks": TASKS}, **steps)
     seconds = time.time() - began[0]
     assert result.counts.scored == TASKS, result.failures
     (folder,) = result.directories.values()
@@ -94,39 +88,3 @@ def _children(command: str) -> list[int]:
             if f"\nPPid:\t{os.getpid()}\n" in status and command.encode() in line:
                 found.append(int(folder.name))
     return found
-
-
-class _Still:
-    """Frames without content, after a moment of work."""
-
-    def __init__(self, wait: float = TASK_S) -> None:
-        self.spec = ModelSpec("still")
-        self.wait = wait
-
-    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        time.sleep(self.wait)
-        yield np.zeros((1, 8, 8, 3), np.uint8)
-
-
-@suites.register("bench-chaos")
-class _Chaos:
-    """Tasks that hold nothing."""
-
-    name = "bench-chaos"
-    version = 1
-    references = ()
-    metrics = ()
-    settings: Mapping[str, Any] = {}
-
-    def tasks(self, source: Path) -> Iterator[Task]:
-        return (Task(self.name, f"task/{n}", {}, str(n)) for n in range(TASKS))
-
-    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
-        list(subject.rollout(None))
-        return Record(task, subject.spec.name, task_context.directory)
-
-    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        return [Score(record.task.id, "one", 1.0, n=1)]
-
-    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
-        return []

@@ -6,17 +6,11 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from worldgauge.core.image import Frames
-from worldgauge.core.model import ModelSpec, RolloutRequest
+from benchmarks._bare import Bare, Still
 from worldgauge.engine.run import run as perform
-from worldgauge.engine.suite.contract import Record, Score, Table, Task, TaskContext
-from worldgauge.suites import suites
 
 TASKS, METRICS, FRAMES = 1000, 5, 97
 GOAL_S = 2.0
@@ -24,16 +18,15 @@ GOAL_S = 2.0
 
 def run() -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp())
-    suites.register("bench-resume")(_Suite)
+    steps = {"data": folder, "out": folder / "out", "settings": {"tasks": TASKS, "scores": METRICS, "series": FRAMES}}
     try:
-        perform("bench-resume", model=_Model(), data=folder, out=folder / "out")
+        perform(Bare.name, model=Still(), **steps)
         began = time.perf_counter()
-        again = perform("bench-resume", model=_Model(), data=folder, out=folder / "out")
+        again = perform(Bare.name, model=Still(), **steps)
         ours = time.perf_counter() - began
         assert again.counts.scored == TASKS
         reference = _one_growing_file(folder)
     finally:
-        suites._entries.pop("bench-resume")
         shutil.rmtree(folder)
     return {
         "name": "resume",
@@ -57,31 +50,3 @@ def _one_growing_file(folder: Path) -> float:
     results["one more"] = entry
     path.write_text(json.dumps(results))
     return time.perf_counter() - began
-
-
-class _Model:
-    spec = ModelSpec("still")
-
-    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        yield np.zeros((request.horizon, 8, 8, 3), np.uint8)
-
-
-class _Suite:
-    name = "bench-resume"
-    version = 1
-    references = ()
-    metrics = ()
-    settings: Mapping[str, Any] = {}
-
-    def tasks(self, source: Path) -> Iterator[Task]:
-        return (Task(self.name, f"ABA/village/{n}", {}, str(n)) for n in range(TASKS))
-
-    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
-        return Record(task, subject.spec.name, task_context.directory)
-
-    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        series = tuple((t, t / 7) for t in range(FRAMES))
-        return [Score(record.task.id, f"metric{m}", float(m), n=FRAMES, series=series) for m in range(METRICS)]
-
-    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
-        return []

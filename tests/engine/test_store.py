@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -270,3 +271,16 @@ def test_run_json_of_another_schema_is_refused(tmp_path: Path) -> None:
     folder.facts_path.write_text(f'{{"schema": {store.SCHEMA + 1}}}')
     with pytest.raises(RunError, match="not of schema"):
         folder.facts()
+
+
+def test_what_the_system_refuses_while_records_are_made_is_one_line(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    prepared = folder.prepare()
+    for act in (
+        lambda: folder.commit(prepared / "gone", "t/1"),
+        lambda: (shutil.rmtree(folder.records), folder.prepare()),
+    ):
+        with pytest.raises(RunError, match="cannot be written") as caught:
+            act()
+        assert "\n" not in str(caught.value)

@@ -50,7 +50,8 @@ class Journal:
             raise write_error(error, path) from error
         try:
             self._lock()
-            self.lines = self._read()
+            self._drop_torn_line()
+            _parse(path, self._content())
             self._sign()
             if new:
                 sync_folder(path.parent)
@@ -74,9 +75,14 @@ class Journal:
                 data = data[self._file.write(data) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            os.ftruncate(self._file.fileno(), end)
+            with suppress(OSError):  # a disk that has turned read-only; the next run drops a torn line
+                os.ftruncate(self._file.fileno(), end)
             raise write_error(error, self.path) from error
-        self.lines.append(dict(line))
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """All lines, read anew: a run of 100,000 tasks need not hold what it has written."""
+        return _parse(self.path, self._content())
 
     def latest(self) -> dict[str, dict[str, Any]]:
         """The last line of every task, by task id."""
@@ -117,14 +123,16 @@ class Journal:
         except (OSError, ValueError):
             return ""
 
-    def _read(self) -> list[dict[str, Any]]:
+    def _content(self) -> bytes:
         self._file.seek(0)
-        data = self._file.read()
+        return self._file.read()
+
+    def _drop_torn_line(self) -> None:
+        data = self._content()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             os.ftruncate(self._file.fileno(), whole)
             os.fsync(self._file.fileno())
-        return _parse(self.path, data)
 
 
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:

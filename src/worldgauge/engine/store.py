@@ -11,6 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import NoneType
@@ -75,10 +76,8 @@ class RunFolder:
         Raises:
             RunError: When it cannot be made.
         """
-        try:
+        with _refused_in_one_line(self.directory):
             self.records.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise write_error(error, self.directory) from error
 
     def clean(self) -> None:
         """Remove what an interrupted run has left unfinished. Only allowed for the holder of the journal's lock."""
@@ -112,8 +111,13 @@ class RunFolder:
         return self.records / file_slug(task)
 
     def prepare(self) -> Path:
-        """A new, empty folder in which a record can be made."""
-        return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self.records))
+        """A new, empty folder in which a record can be made.
+
+        Raises:
+            RunError: When the disk is full or has turned read-only.
+        """
+        with _refused_in_one_line(self.records):
+            return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self.records))
 
     def commit(self, prepared: Path, task: str) -> Path:
         """Rename a prepared folder into the record of a task, which replaces an older record.
@@ -124,19 +128,23 @@ class RunFolder:
 
         Returns:
             Folder of the record.
+
+        Raises:
+            RunError: When the disk is full or has turned read-only.
         """
         final = self.record(task)
-        _remove_unfinished(prepared)
-        os.chmod(prepared, 0o755)
-        sync_folder(prepared)
-        if final.exists():
-            aside = self.prepare()
-            os.rename(final, aside / "old")
-            os.rename(prepared, final)
-            shutil.rmtree(aside)
-        else:
-            os.rename(prepared, final)
-        sync_folder(self.records)
+        with _refused_in_one_line(final):
+            _remove_unfinished(prepared)
+            os.chmod(prepared, 0o755)
+            sync_folder(prepared)
+            if final.exists():
+                aside = self.prepare()
+                os.rename(final, aside / "old")
+                os.rename(prepared, final)
+                shutil.rmtree(aside)
+            else:
+                os.rename(prepared, final)
+            sync_folder(self.records)
         return final
 
     def assemble(self, tasks: Iterable[str]) -> None:
@@ -459,6 +467,15 @@ def write_error(error: OSError, path: Path) -> RunError:
     return RunError(f"{path}: cannot be written ({error.strerror}); choose another --out or repair the folder")
 
 
+@contextmanager
+def _refused_in_one_line(path: Path) -> Iterator[None]:
+    """Context in which what the system refuses at `path` becomes a RunError."""
+    try:
+        yield
+    except OSError as error:
+        raise write_error(error, path) from error
+
+
 def sync_folder(path: Path) -> None:
     """Make sure that renames inside `path` are on disk."""
     handle = os.open(path, os.O_RDONLY)
@@ -475,5 +492,7 @@ def _remove_unfinished(folder: Path) -> None:
     """
     for left in folder.glob(".*"):
         if left.name.startswith(_TEMPORARY) or left.suffix == ".part":
-            # A worker of a killed run may still write for a moment; the next run removes what it leaves.
-            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+            # A worker of a killed run may still write for a moment, and a disk may have turned read-only: the next run
+            # removes what is left.
+            with suppress(OSError):
+                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)

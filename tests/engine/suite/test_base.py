@@ -8,6 +8,7 @@ import pytest
 from support.task_context import QuietContext
 from worldgauge.core.actions import LOOP_WALK, Actions, Control
 from worldgauge.core.episode import Episode
+from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
@@ -73,3 +74,8 @@ def test_a_record_tells_how_many_frames_were_made_where_more_were_than_asked_for
 
 def test_the_rate_of_a_task_is_that_of_its_recording() -> None:
     assert Walks().rates(Task("walks", "x", {}, "x")) == {20.0}
+
+
+def test_a_suite_without_recordings_says_so_instead_of_breaking_its_report() -> None:
+    with pytest.raises(DataError, match="suite 'bare' shows no recording"):
+        type("Bare", (Suite,), {"name": "bare"})().task_view(Task("bare", "x", {}, "x"))

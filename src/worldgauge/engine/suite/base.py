@@ -418,8 +418,10 @@ class Suite:
             The view.
 
         Raises:
-            DataError: When the data are gone.
+            DataError: When the data are gone, or the suite asks in its own way and has no recordings to show.
         """
+        if type(self).episode is Suite.episode:
+            raise DataError(f"{task.id}: suite '{self.name}' shows no recording")
         episode, start = self.episode(task)
         return TaskView(episode.clip[start:], episode.poses, start, episode.world, camera=episode.camera)
 
