@@ -165,15 +165,3 @@ def resumable() -> Iterator[None]:
     except KeyboardInterrupt:
         print("stopped; finished work is kept, and the same command continues from here", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-
-
-def size_of(text: str) -> tuple[int, int]:
-    """Width and height of an option such as 640x360.
-
-    Raises:
-        UsageError: For any other text.
-    """
-    width, _, height = text.partition("x")
-    if not (width.isdecimal() and height.isdecimal()):
-        raise UsageError(f"--size takes whole numbers for width and height, such as 640x360, not '{text}'")
-    return int(width), int(height)

@@ -237,9 +237,10 @@ def _facts(world: str) -> WorldFacts:
 def _opened(scan: str, up: str | None, scale: float, two_sided: bool) -> Scan:
     from worldgauge.worlds.scan import Scan, sources
     from worldgauge.worlds.scan.prepared import Reading
+    from worldgauge.worlds.scan.readers import ENDINGS, SCENE_ENDING
 
     path, way = Path(scan), _up(up)
-    if path.suffix.lower() in (".glb", ".gltf", ".ply") or path.name.endswith(".scene_instance.json"):
+    if path.suffix.lower() in ENDINGS or path.name.endswith(SCENE_ENDING):
         reading = Reading(way or ("z" if path.suffix.lower() == ".ply" else "y"), scale, two_sided)
         beside = path.with_suffix(".navmesh")
         return Scan.of_file(path, reading, beside if beside.is_file() else None)

@@ -56,7 +56,6 @@ WALLS: tuple[Colour, ...] = (
     (226, 212, 178),
 )
 CEILING = Paint("plaster", (238, 236, 230))
-TRIM = Paint("plain", (232, 228, 220), contrast=0.6)
 
 
 def pick(rng: np.random.Generator, colours: dict[str, Colour]) -> tuple[str, Colour]:

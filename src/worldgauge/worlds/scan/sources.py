@@ -13,13 +13,13 @@ from typing import get_args
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, WorldError
 from worldgauge.core.io import check_name, digest_of, dumps, read_json_object, write_file
 from worldgauge.worlds.scan.mesh import Up
+from worldgauge.worlds.scan.readers import ENDINGS, SCENE_ENDING
 
 KINDS = ("hm3d", "mp3d", "gibson", "replica", "replicacad", "scannetpp", "files")
 """Layouts of folders; "files" is any folder of GLB, glTF and PLY files."""
 EXAMPLE = "example"
 """Name of the source that is a part of the package."""
-_ENDINGS = (".glb", ".gltf", ".ply")
-_SCENE, _ALIGNED = ".scene_instance.json", "mesh_aligned_0.05.ply"
+_ALIGNED = "mesh_aligned_0.05.ply"
 _ID = r"[A-Za-z0-9]{11}"
 _MOST_SCENES = 20_000
 _DEEPEST = 4
@@ -228,7 +228,7 @@ def _kind_of(folder: Path) -> str:
             return "mp3d"
         if path.name == "mesh_semantic.ply" and path.parent.name == "habitat":
             return "replica"
-        if path.name.endswith(_SCENE):
+        if path.name.endswith(SCENE_ENDING):
             return "replicacad"
         if path.name == _ALIGNED:
             return "scannetpp"
@@ -245,8 +245,8 @@ def _found(source: Source) -> Iterator[SceneFiles]:
                 yield _files(source, parts[:-2] or ("room",), path, path.with_suffix(".navmesh"))
             continue
         if source.kind == "replicacad":
-            if path.name.endswith(_SCENE):
-                stem = path.name.removesuffix(_SCENE)
+            if path.name.endswith(SCENE_ENDING):
+                stem = path.name.removesuffix(SCENE_ENDING)
                 yield _files(source, (stem,), path, source.folder / "navmeshes" / f"{stem}.navmesh")
             continue
         if source.kind == "scannetpp":
@@ -254,7 +254,7 @@ def _found(source: Source) -> Iterator[SceneFiles]:
                 own = tuple(part for part in parts[:-1] if part not in ("data", "scans"))
                 yield _files(source, own or ("scan",), path, path.with_suffix(".navmesh"))
             continue
-        if path.suffix not in _ENDINGS or ".semantic." in path.name or path.stem.endswith("_semantic"):
+        if path.suffix not in ENDINGS or ".semantic." in path.name or path.stem.endswith("_semantic"):
             continue
         stem = path.name.split(".")[0]
         if source.kind in ("hm3d", "mp3d"):

@@ -11,7 +11,7 @@ from worldgauge.engine.suite.contract import Cell
 from worldgauge.report.charts import curves
 from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle
 from worldgauge.report.page import COLOURS
-from worldgauge.report.study_page import Figure, StudyPage, render_page, svg_file, write_page
+from worldgauge.report.study_page import Figure, StudyPage, svg_file, write_page
 from worldgauge.report.wording import number, times
 from worldgauge.suites.closedloop.studies.definitions import MEASURES, ArmResult, StudyResult
 
@@ -36,11 +36,6 @@ def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
 def render_drawing(finding: StudyResult) -> str:
     """The drawing alone, as one self-contained SVG file."""
     return svg_file(draw(finding, _styles(finding)))
-
-
-def render_study(finding: StudyResult, command: str = "") -> str:
-    """The page as text."""
-    return render_page(_page(finding, command))
 
 
 def _page(finding: StudyResult, command: str) -> StudyPage:

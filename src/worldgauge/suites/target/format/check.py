@@ -21,7 +21,6 @@ from worldgauge.suites.target.format.scenario import HORIZONS_S, Label, Scenario
 PUBLISHED = {"all": 125, "explicit": 73, "implicit": 52}
 """Scenarios of the published benchmark (paper, section 3; the labels follow from tables 1 and 2)."""
 
-PUBLISHED_ROWS = 250
 LEAST_ANCHOR_M = 0.05
 """Below this no decoder can tell its scale from the history (specification target, 4.3)."""
 

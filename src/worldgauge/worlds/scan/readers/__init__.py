@@ -7,6 +7,10 @@ from pathlib import Path
 from worldgauge.core.errors import DataError
 from worldgauge.worlds.scan.mesh import Mesh, Up
 
+ENDINGS = (".glb", ".gltf", ".ply")
+SCENE_ENDING = ".scene_instance.json"
+"""Of a file that lists the stage and the objects of a scene, as ReplicaCAD's do."""
+
 
 def read_mesh(path: Path, *, up: Up = "y") -> Mesh:
     """Read a scan by the ending of its name, with the names of things that lie beside it.
@@ -35,7 +39,7 @@ def read_mesh(path: Path, *, up: Up = "y") -> Mesh:
         if len(beside) == 1:
             return replica.with_names(mesh, *beside)
         return scannetpp.with_names(mesh, *beside) if beside else mesh
-    if path.name.endswith(".scene_instance.json"):
+    if path.name.endswith(SCENE_ENDING):
         from worldgauge.worlds.scan.readers.replicacad import read_scene_instance
 
         return read_scene_instance(path)
@@ -55,7 +59,7 @@ def files_beside(path: Path) -> tuple[Path, ...]:
         from worldgauge.worlds.scan.readers.gltf import linked_files
 
         return linked_files(path)
-    if path.name.endswith(".scene_instance.json"):
+    if path.name.endswith(SCENE_ENDING):
         from worldgauge.worlds.scan.readers.replicacad import assets_of
 
         return assets_of(path)

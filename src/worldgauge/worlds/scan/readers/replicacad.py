@@ -17,7 +17,6 @@ from worldgauge.core.io import check_inside, read_json_object
 from worldgauge.worlds.scan.mesh import Mesh, joined, ours, theirs
 from worldgauge.worlds.scan.readers.gltf import plain_name, read_gltf
 
-ENDING = ".scene_instance.json"
 _MOST_OBJECTS = 10_000
 
 

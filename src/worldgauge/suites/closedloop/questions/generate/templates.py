@@ -394,10 +394,6 @@ def _stands_on(one: Known, under: Known, *, deep: bool = False) -> bool:
     return over and (under.low[2] < one.low[2] if deep else abs(one.low[2] - under.high[2]) < TOUCHING_M)
 
 
-def _coloured(one: Known) -> bool:
-    return one.colour in COLOURS and one.name not in _EVERYWHERE
-
-
 def _comparable(a: Known, b: Known) -> bool:
     return a.room == b.room and a.instance != b.instance and plan_gap_m(a, b) < CLOSE_BY_M
 
