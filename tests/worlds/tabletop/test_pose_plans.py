@@ -109,11 +109,19 @@ def test_grids_are_exact(n: int, count: int) -> None:
     assert found[0] == 0
     assert found[-1] == (n - 1 if count > 1 else 0)
     assert found.tolist() == [j * (n - 1) // max(count - 1, 1) for j in range(count)]
+    assert len({*found.tolist()}) == min(n, count), "none is chosen twice where there are others"
     clip = p.clip_indices(n, count)
     assert len(clip) == count
     assert clip.max() < n
     if n < count:
         assert clip.tolist() == [*range(n), *[n - 1] * (count - n)]
+
+
+@pytest.mark.parametrize("n", [31, 61, 99])
+def test_of_long_plans_as_many_poses_stay_as_were_asked_for(n: int) -> None:
+    """The release keeps 23 of 24 here: its last two round to one."""
+    kept = p.grid(n, 24)
+    assert (len({*kept.tolist()}), kept[0], kept[-1]) == (24, 0, n - 1)
 
 
 def test_the_pair_on_which_floats_fail() -> None:

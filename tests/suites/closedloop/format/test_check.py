@@ -1,6 +1,7 @@
 """What `check` counts and finds in closed-loop data."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +76,8 @@ def test_what_a_run_of_them_can_tell_apart_is_told(data: Path) -> None:
     assert told.startswith(
         f"two models can be told apart that differ by: navigation {found:.0f} points (episodes: 12, "
     )
-    assert f"questions {of_questions:.0f} points (episodes: 12, scenes: 4)" in told
+    assert f"questions {of_questions:.0f} points (episodes: 12, scenes: 4; " in told
+    assert re.search(r"scenes: 4; \d+0 would tell 10\)", told), "and how many episodes would tell ten points"
     kinds = {"recognition", "navigation", "questions", "manipulation"}
     assert kinds <= {one.kind for one in episode_formats() if one.discordance}, "all have shares of their own"
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from worldgauge.core.statistics import paired_difference
-from worldgauge.suites.closedloop.format.resolution import resolvable_points
+from worldgauge.suites.closedloop.format.resolution import episodes_wanted, resolvable_points
 
 
 def test_a_scene_an_episode_is_the_formula_of_independent_pairs() -> None:
-    # (1.984 + 0.846) x 100 x sqrt(0.2 / 100), with Student's quantiles of 99 degrees of freedom
-    assert resolvable_points(range(100), 0.2) == pytest.approx(12.7, abs=0.1)
-    assert resolvable_points(range(400), 0.2) == pytest.approx(280.2 * math.sqrt(0.2 / 400), rel=0.05)
+    # (1.984 + 0.845) x 100 x sqrt((0.2 - 0.1^2) / 99), with Student's quantiles of 99 degrees of freedom
+    assert resolvable_points(range(100), 0.2) == pytest.approx(12.4, abs=0.05)
+    assert resolvable_points(range(400), 0.2) == pytest.approx(280.2 * math.sqrt(0.19 / 400), rel=0.02)
 
 
 def test_four_times_the_episodes_or_a_quarter_of_the_discordance_resolve_half() -> None:
@@ -42,3 +42,19 @@ def test_one_scene_tells_nothing_and_a_handful_next_to_nothing() -> None:
     assert resolvable_points([], 0.2) is None
     assert resolvable_points([1] * 50, 0.2) is None
     assert resolvable_points([1, 1, 2, 2], 0.9) == 100.0
+
+
+@pytest.mark.parametrize("discordance", [0.18, 0.24])
+@pytest.mark.parametrize("homes", [20, 100])
+def test_the_number_of_episodes_that_is_told_resolves_what_is_wanted(discordance: float, homes: int) -> None:
+    resolves = resolvable_points([n % homes for n in range(100)], discordance)
+    wanted = episodes_wanted(100, resolves)
+    assert wanted is not None
+    homes = homes * wanted // 100
+    assert resolvable_points([n % homes for n in range(wanted)], discordance) == pytest.approx(10, abs=0.6)
+
+
+def test_who_resolves_enough_or_is_not_known_is_told_no_number() -> None:
+    assert episodes_wanted(100, 20.0) == 400, "by hand: half the difference takes four times as many"
+    assert episodes_wanted(101, 20.0) == 410
+    assert episodes_wanted(100, 10.0) is episodes_wanted(100, None) is None

@@ -13,7 +13,7 @@ from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.closedloop.format.contract import EpisodeFormat
 from worldgauge.suites.closedloop.format.episode import ClosedLoop
 from worldgauge.suites.closedloop.format.load import episode_formats, load
-from worldgauge.suites.closedloop.format.resolution import resolvable_points
+from worldgauge.suites.closedloop.format.resolution import WANTED, episodes_wanted, resolvable_points
 from worldgauge.suites.closedloop.format.scenes import lacks_navmesh, scene_missing
 
 _SEVERITIES = ("error", "warning", "info")
@@ -32,6 +32,8 @@ class KindStatistics:
         known: Scenes of those that have a world.
         resolves: Smallest difference in success between two models that a run of them can show (80 % power, 5 % level),
             percentage points; None where that is not known.
+        wanted: Episodes, over scenes alike, of which a run would show `resolution.WANTED` points; None where these do,
+            or that is not known.
         means: By name; None where this task has none, or no value.
     """
 
@@ -42,6 +44,7 @@ class KindStatistics:
     scenes: int
     known: int
     resolves: float | None
+    wanted: int | None
     means: Mapping[str, Spread | None]
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +101,8 @@ class EpisodeStatistics:
             if counts := self.tallies[name]:
                 notes.append(f"by {words}: {', '.join(f'{one} {count}' for one, count in counts.items())}")
         if told := [
-            f"{row.kind} {row.resolves:.0f} points (episodes: {row.usable}, scenes: {row.scenes})"
+            f"{row.kind} {row.resolves:.0f} points (episodes: {row.usable}, scenes: {row.scenes}"
+            + (f"; {row.wanted} would tell {WANTED:.0f})" if row.wanted else ")")
             for row in self.rows
             if row.resolves is not None
         ]:
@@ -144,6 +148,9 @@ def check(root: Path, *, decode: bool = False) -> EpisodeStatistics:
         if not usable and not faults:
             continue
         scenes = {episode.scene for episode in usable}
+        resolves = None
+        if one.discordance is not None:
+            resolves = resolvable_points([episode.scene for episode in usable], one.discordance)
         rows.append(
             KindStatistics(
                 kind=kind,
@@ -152,9 +159,8 @@ def check(root: Path, *, decode: bool = False) -> EpisodeStatistics:
                 usable=len(usable),
                 scenes=len(scenes),
                 known=sum(data.scenes[scene] is not None for scene in scenes),
-                resolves=None
-                if one.discordance is None
-                else resolvable_points([episode.scene for episode in usable], one.discordance),
+                resolves=resolves,
+                wanted=episodes_wanted(len(usable), resolves),
                 means={name: own[kind].means.get(name) for name in measures},
             )
         )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from worldgauge.core.statistics import smallest_resolvable_difference
 
-DRAWS = 30
+WANTED = 10.0
+"""Percentage points that a set should resolve; of one that does not, it is told how many episodes would. Also how far
+apart the subjects are of which a discordance is measured."""
+DRAWS = 200
 """Ways in which episodes that end differently are spread over the scenes."""
 _SEED = 20251018
 
@@ -16,8 +20,9 @@ _SEED = 20251018
 def resolvable_points(scenes: Sequence[Hashable], discordance: float, *, draws: int = DRAWS) -> float | None:
     """Smallest difference in success between two subjects that a run would show with 80 % power at the 5 % level.
 
-    Paired differences of 0 and of 100 points to either side, as often as measured, are spread over the episodes by
-    chance and given to the test's own `smallest_resolvable_difference`, whose clusters are the scenes.
+    Paired differences of 0 and of 100 points to either side, as often as measured and ten points in the mean, are
+    spread over the episodes by chance and given to the test's own `smallest_resolvable_difference`, whose clusters are
+    the scenes.
 
     Args:
         scenes: Scene of each episode.
@@ -27,11 +32,32 @@ def resolvable_points(scenes: Sequence[Hashable], discordance: float, *, draws: 
     Returns:
         Percentage points, at most 100; None for fewer than two scenes.
     """
-    each = max(1, round(discordance * len(scenes) / 2))
-    differences = np.zeros(len(scenes))
-    differences[:each], differences[each : 2 * each] = 100.0, -100.0
+    n, apart = len(scenes), WANTED / 100
+    ended = max(1, round(discordance * n))
+    better = min(ended, max(1, round((discordance + apart) / 2 * n)))
+    worse = ended - better
+    differences = np.zeros(n)
+    differences[:better], differences[better : better + worse] = 100.0, -100.0
     rng = np.random.default_rng(_SEED)
     spread = [rng.permutation(differences).tolist() for _ in range(draws)]
     found = [smallest_resolvable_difference(one, scenes) for one in spread]
     known = [one for one in found if one is not None]
     return min(100.0, float(np.sqrt(np.mean(np.square(known))))) if known else None
+
+
+def episodes_wanted(episodes: int, resolves: float | None, *, wanted: float = WANTED) -> int | None:
+    """How many episodes of the same kind, spread over scenes alike, would resolve `wanted` points.
+
+    The smallest difference falls with the root of the number of episodes.
+
+    Args:
+        episodes: Episodes at hand.
+        resolves: What they resolve, by `resolvable_points`.
+        wanted: Percentage points, above 0.
+
+    Returns:
+        The number, rounded up to tens; None where the episodes at hand do, or what they resolve is not known.
+    """
+    if resolves is None or resolves <= wanted:
+        return None
+    return 10 * math.ceil(episodes * (resolves / wanted) ** 2 / 10)
