@@ -84,16 +84,14 @@ def way(surface, first, last, start, end):  # type: ignore[no-untyped-def]
     begin, stop = _on_polygon(surface, line[0], start), _on_polygon(surface, line[-1], end)
     if len(line) == 1:
         both = np.empty((2, 3))
-        both[0, 0], both[0, 1], both[0, 2] = begin
-        both[1, 0], both[1, 1], both[1, 2] = stop
+        _put(both, 0, begin)
+        _put(both, 1, stop)
         return both
     portals = np.empty((len(line) - 1, 2, 3))
     for n in range(len(portals)):
-        edge = _edge(surface, line[n], line[n + 1])
-        after = (edge + 1) % surface.sides[line[n]]
-        for axis in range(3):
-            portals[n, 0, axis] = surface.corners[line[n], edge, axis]
-            portals[n, 1, axis] = surface.corners[line[n], after, axis]
+        one, two = _portal(surface, line[n], line[n + 1])
+        _put(portals[n], 0, one)
+        _put(portals[n], 1, two)
     return pulled(begin, stop, portals)
 
 
@@ -117,7 +115,7 @@ def slide(surface, number, start, end):  # type: ignore[no-untyped-def]
         count = surface.sides[here]
         for n in range(count):
             j = (n - 1) % count
-            other, one, two = surface.beside[here, j], _corner(surface, here, j), _corner(surface, here, n)
+            other, (one, two) = surface.beside[here, j], _side(surface, here, j)
             if other < 0:
                 far, t = _to_segment(end, one, two)
                 if far < away:
@@ -162,7 +160,7 @@ def pulled(start, end, portals):  # type: ignore[no-untyped-def]
     """
     # Every turn is at a later portal than the one before.
     points = np.empty((len(portals) + 3, 3))
-    points[0, 0], points[0, 1], points[0, 2] = start
+    _put(points, 0, start)
     size = 1
     apex = left = right = start
     left_at = right_at = 0
@@ -170,8 +168,7 @@ def pulled(start, end, portals):  # type: ignore[no-untyped-def]
     while n <= len(portals):
         one = other = end
         if n < len(portals):
-            one = (portals[n, 0, 0], portals[n, 0, 1], portals[n, 0, 2])
-            other = (portals[n, 1, 0], portals[n, 1, 1], portals[n, 1, 2])
+            one, other = _corner(portals, n, 0), _corner(portals, n, 1)
             if n == 0 and _to_segment(apex, one, other)[0] < _INVALID_M * _INVALID_M:
                 n += 1
                 continue
@@ -197,9 +194,9 @@ def pulled(start, end, portals):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _append(points, size, point):  # type: ignore[no-untyped-def]
-    if _equal((points[size - 1, 0], points[size - 1, 1], points[size - 1, 2]), point):
+    if _equal(_point(points, size - 1), point):
         return size
-    points[size, 0], points[size, 1], points[size, 2] = point
+    _put(points, size, point)
     return size + 1
 
 
@@ -211,7 +208,7 @@ def _line(surface, first, last, start, end):  # type: ignore[no-untyped-def]
     cost, total = np.empty(count), np.full(count, np.inf)
     came = np.full(count, -1, np.int64)
     keys, held = np.empty(64), np.empty(64, np.int64)
-    place[first, 0], place[first, 1], place[first, 2] = start
+    _put(place, first, start)
     known[first], cost[first] = True, 0.0
     total[first] = math.sqrt(_square(start, end)) * _HEURISTIC
     size = push(keys, held, 0, total[first], first)
@@ -222,18 +219,16 @@ def _line(surface, first, last, start, end):  # type: ignore[no-untyped-def]
             continue
         if here == last:
             break
-        own = (place[here, 0], place[here, 1], place[here, 2])
+        own = _point(place, here)
         for n in range(surface.sides[here]):
             other = surface.beside[here, n]
             if other < 0 or other == came[here] or not surface.walked[other]:
                 continue
             if not known[other]:
-                edge = _edge(surface, here, other)
-                after = (edge + 1) % surface.sides[here]
-                middle = _lerp(_corner(surface, here, edge), _corner(surface, here, after), 0.5)
-                place[other, 0], place[other, 1], place[other, 2] = middle
+                one, two = _portal(surface, here, other)
+                _put(place, other, _lerp(one, two, 0.5))
                 known[other] = True
-            there = (place[other, 0], place[other, 1], place[other, 2])
+            there = _point(place, other)
             spent = cost[here] + math.sqrt(_square(own, there))
             left = math.sqrt(_square(there, end))
             whole = spent + left if other == last else spent + left * _HEURISTIC
@@ -313,8 +308,7 @@ def _on_edges(surface, number, point, border):  # type: ignore[no-untyped-def]
             j = (k - 1) % 3
             if not surface.outer[t, j] and (border or surface.order[t, j] < surface.order[t, k]):
                 continue
-            one = (surface.triangles[t, j, 0], surface.triangles[t, j, 1], surface.triangles[t, j, 2])
-            two = (surface.triangles[t, k, 0], surface.triangles[t, k, 1], surface.triangles[t, k, 2])
+            one, two = _corner(surface.triangles, t, j), _corner(surface.triangles, t, k)
             away, along = _to_segment(point, one, two)
             if away < best:
                 best, found = away, _lerp(one, two, along)
@@ -328,7 +322,7 @@ def _on_polygon(surface, number, point):  # type: ignore[no-untyped-def]
         return point
     best, found = np.inf, point
     for n in range(surface.sides[number]):
-        one, two = _corner(surface, number, n), _corner(surface, number, (n + 1) % surface.sides[number])
+        one, two = _side(surface, number, n)
         away, t = _to_segment(point, one, two)
         if away < best:
             best, found = away, _lerp(one, two, t)
@@ -338,9 +332,9 @@ def _on_polygon(surface, number, point):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, error_model="numpy")
 def _inside(surface, number, point):  # type: ignore[no-untyped-def]
     """Whether a point lies in a polygon, in the plane."""
-    within, before = False, _corner(surface, number, surface.sides[number] - 1)
+    within, before = False, _corner(surface.corners, number, surface.sides[number] - 1)
     for n in range(surface.sides[number]):
-        here = _corner(surface, number, n)
+        here = _corner(surface.corners, number, n)
         if (here[2] > point[2]) != (before[2] > point[2]):
             across = (before[0] - here[0]) * (point[2] - here[2]) / (before[2] - here[2]) + here[0]
             within ^= point[0] < across
@@ -352,13 +346,13 @@ def _inside(surface, number, point):  # type: ignore[no-untyped-def]
 def _leaves(surface, number, start, end):  # type: ignore[no-untyped-def]
     """The edge by which a line leaves a polygon, -1 where it ends within, and where on the line (0 to 1)."""
     along, deep = end[0] - start[0], end[2] - start[2]
-    count, first = surface.sides[number], _corner(surface, number, 0)
+    count, first = surface.sides[number], _corner(surface.corners, number, 0)
     around = 0.0
     for n in range(count - 1):
-        around += _area(first, _corner(surface, number, n), _corner(surface, number, n + 1))
+        around += _area(first, _corner(surface.corners, number, n), _corner(surface.corners, number, n + 1))
     best, edge = 1.0, -1
     for n in range(count):
-        a, b = _corner(surface, number, n), _corner(surface, number, (n + 1) % count)
+        a, b = _side(surface, number, n)
         rate = (b[0] - a[0]) * deep - (b[2] - a[2]) * along
         within = (b[0] - a[0]) * (start[2] - a[2]) - (b[2] - a[2]) * (start[0] - a[0])
         if around > 0:
@@ -370,17 +364,33 @@ def _leaves(surface, number, start, end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _edge(surface, number, other):  # type: ignore[no-untyped-def]
-    """The first edge of a polygon beside which another lies."""
+def _portal(surface, number, other):  # type: ignore[no-untyped-def]
+    """Ends of the first edge of a polygon beside which another lies."""
     edge = 0
     while surface.beside[number, edge] != other:
         edge += 1
-    return edge
+    return _side(surface, number, edge)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _corner(surface, number, n):  # type: ignore[no-untyped-def]
-    return (surface.corners[number, n, 0], surface.corners[number, n, 1], surface.corners[number, n, 2])
+def _side(surface, number, n):  # type: ignore[no-untyped-def]
+    """Ends of the edge of a polygon that begins at a corner."""
+    return _corner(surface.corners, number, n), _corner(surface.corners, number, (n + 1) % surface.sides[number])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _corner(corners, number, n):  # type: ignore[no-untyped-def]
+    return (corners[number, n, 0], corners[number, n, 1], corners[number, n, 2])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _point(points, n):  # type: ignore[no-untyped-def]
+    return (points[n, 0], points[n, 1], points[n, 2])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _put(points, n, point):  # type: ignore[no-untyped-def]
+    points[n, 0], points[n, 1], points[n, 2] = point
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
