@@ -43,11 +43,23 @@ class Call:
     args: list[Any]
     kwargs: dict[str, Any]
 
-    def again(self, change: Callable[[list[Any], dict[str, Any]], None] | None = None) -> Any:
-        args, kwargs = list(self.args), dict(self.kwargs)
-        if change is not None:
-            change(args, kwargs)
-        return self.function(*args, **kwargs)
+    def again(self) -> Any:
+        return self.function(*self.args, **self.kwargs)
+
+    def changed(self, change: Callable[[list[Any], dict[str, Any]], None], folder: Path) -> "Call":
+        """The same call with one thing changed; the files that it names are its own."""
+        args, kwargs = list(self.args), {key: copied(value, folder) for key, value in self.kwargs.items()}
+        change(args, kwargs)
+        return Call(self.function, args, kwargs)
+
+
+def copied(value: Any, folder: Path) -> Any:
+    """A path in a copy of its folder; another value as it is."""
+    path = Path(value) if isinstance(value, str) and value.startswith("/") else None
+    if path is None or not path.exists():
+        return value
+    there = shutil.copytree(path if path.is_dir() else path.parent, folder, dirs_exist_ok=True)
+    return str(there if path.is_dir() else there / path.name)
 
 
 @contextmanager
@@ -56,17 +68,9 @@ def caught(owner: Any, name: str, kept: Path) -> Iterator[list[Call]]:
     inner, calls = getattr(owner, name), []
 
     def listening(*args: Any, **kwargs: Any) -> Any:
-        asked = {key: keep(value) for key, value in kwargs.items()}
+        asked = {key: copied(value, kept / f"call{len(calls)}") for key, value in kwargs.items()}
         calls.append(Call(inner, list(args), asked))
         return inner(*args, **kwargs)
-
-    def keep(value: Any) -> Any:
-        path = Path(value) if isinstance(value, str) and value.startswith("/") else None
-        if path is None or not path.exists():
-            return value
-        folder = path if path.is_dir() else path.parent
-        there = shutil.copytree(folder, kept / f"call{len(calls)}", dirs_exist_ok=True)
-        return str(there if path.is_dir() else there / path.name)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(owner, name, listening)
@@ -391,14 +395,20 @@ CALLS: dict[str, tuple[Callable[[Path], Iterator[Call]], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_wrong_is_refused(name: str, tmp_path: Path) -> None:
     asking, changes = CALLS[name]
-    for call in asking(tmp_path):
+    kept, asked = tmp_path / "kept", 0
+    kept.mkdir()
+    for call in asking(kept):
+        asked += 1
         call.again()
-        for what, change in changes.items():
+        for number, (what, change) in enumerate(changes.items()):
+            wrong = call.changed(change, tmp_path / f"changed{number}")  # a change that fails is no refusal
             try:
-                call.again(change)
+                wrong.again()
             except REFUSALS:
                 continue
             pytest.fail(f"the stand-in of {name} took {what}")
+        call.again()  # so what was refused was refused for its change
+    assert asked == 1
 
 
 def refused(url: str, message: bytes, hello: bool) -> str:
