@@ -107,6 +107,7 @@ def test_recipes_are_typed() -> None:
         ("size = [65, 36]", r"\(64, 36\)"),
         ("past = 2", "at least a step"),
         ("head = 'dream'", "moving, plain"),
+        ("optimizer = 'sgd'", "adamw, muon"),
     ):
         with pytest.raises(UsageError, match=told):
             recipe_of_text(text, "mine", "", Recipe())
@@ -167,11 +168,11 @@ from worldgauge.training.loop import stepping  # noqa: E402
 from worldgauge.training.loop.loop import train  # noqa: E402
 
 
-@pytest.mark.parametrize("stage", ["regress", "causal"])
+@pytest.mark.parametrize(("stage", "optimizer"), [("regress", "adamw"), ("causal", "adamw"), ("causal", "muon")])
 def test_an_interruption_changes_no_byte(
-    stage: str, material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: str, optimizer: str, material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = changed(TINY, {"stage": stage})
+    recipe = changed(TINY, {"stage": stage, "optimizer": optimizer})
     whole = train(recipe, material, tmp_path / "whole")
     step = stepping.Stepping.take
     left = [7]

@@ -9,6 +9,7 @@ from typing import Any
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import loads, read_json_object
+from worldgauge.nets.shards import files_of
 from worldgauge.training.log import read_log
 from worldgauge.training.validation import COLUMNS, table_of
 
@@ -31,7 +32,8 @@ def inspected(folder: Path) -> dict[str, Any]:
     config = read_json_object(folder / CONFIG)
     if config.get("format") != FORMAT:
         raise DataError(f"{folder / CONFIG}: no checkpoint of 'worldgauge train' ({FORMAT})")
-    tensors = tensor_shapes(folder / WEIGHTS) if (folder / WEIGHTS).exists() else {}
+    files = [one for one in files_of(folder / WEIGHTS) if one.exists()]
+    tensors = {name: shape for one in files for name, shape in tensor_shapes(one).items()}
     rows = [row for row in read_log(folder) if "mse_1s" in row]
     return {
         "config": config,

@@ -17,7 +17,6 @@ from worldgauge.nets.action_rows import Rows, Told, mirror_of, row_width
 from worldgauge.training.cache import Cached, CachedClip, cached_clips
 from worldgauge.training.clip import DamagedClip, FoundClips, read_clips
 from worldgauge.training.proof import SourceProof, proof_of, proof_of_walks
-from worldgauge.training.recipe import Recipe
 from worldgauge.training.walks import WalkRing
 
 Tell = Callable[[int, int], None]
@@ -191,7 +190,7 @@ def read_material(
 
 
 def read_validation(
-    source: tuple[str, Path] | str, recipe: Recipe, cache: Path, *, count: int = 8, seed: int = 0
+    source: tuple[str, Path] | str, recipe: Wanted, cache: Path, *, count: int = 8, seed: int = 0
 ) -> list[CachedClip]:
     """Read clips to validate with: of the split "val", of "test" where there is none, else of "train".
 

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,11 @@ from worldgauge.core.episode import Context  # noqa: E402
 from worldgauge.core.errors import NotApplicableError, WorldgaugeError  # noqa: E402
 from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.core.model import RolloutRequest  # noqa: E402
-from worldgauge.core.video import Clip  # noqa: E402
+from worldgauge.core.video import Clip, resize  # noqa: E402
 from worldgauge.models.outside.trained import Trained  # noqa: E402
 from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
+from worldgauge.training.inspection import inspected  # noqa: E402
 from worldgauge.training.loop.loop import train  # noqa: E402
 from worldgauge.training.material import Material  # noqa: E402
 from worldgauge.training.recipe import Recipe, changed  # noqa: E402
@@ -98,11 +100,40 @@ def test_a_memory_can_be_left_out(fetched: Path) -> None:
         ({"device": "abacus"}, "abacus"),
         ({"device": "cuda:99"}, "CUDA"),
         ({"guidance": -1.0}, "0 to 100"),
+        ({"as_size": "32"}, "one such as 256x144"),
+        ({"as_size": "32x9999"}, "one such as 256x144"),
     ],
 )
 def test_settings_that_do_not_go_are_told(causal: Path, settings: dict[str, object], told: str) -> None:
     with pytest.raises(WorldgaugeError, match=told):
         Trained(str(causal), **settings)  # type: ignore[arg-type]
+
+
+def test_frames_are_given_in_another_size(causal: Path) -> None:
+    model = Trained(str(causal), as_size="40x24")
+    assert (model.spec.frame_size, model.spec.settings["as_size"]) == ((40, 24), "40x24")
+    asked = request()
+    context = replace(
+        asked.context, clip=asked.context.clip.resized(40, 24), camera=asked.context.camera.resized(40, 24)
+    )
+    large = replace(asked, context=context)
+    given = frames_of(model, large)
+    assert given.shape == (5, 24, 40, 3)
+    small = replace(asked, context=replace(context, clip=context.clip.resized(16, 8)))
+    drawn = frames_of(Trained(str(causal)), small)
+    np.testing.assert_array_equal(given, np.stack([resize(frame, 40, 24) for frame in drawn]))
+    (together,) = model.rollout_batch([large])
+    np.testing.assert_array_equal(np.concatenate(together), given)
+
+
+def test_weights_in_several_files_are_the_same_model(material: Material, tmp_path: Path) -> None:
+    wide = changed(TINY, {"architecture": "conv", "stage": "regress", "channels": (128,), "past": 4, "steps": 1})
+    whole, parts = (train(wide, material, tmp_path / name, shard_mb=mb) for name, mb in (("one", None), ("many", 1)))
+    assert not (parts / "model.safetensors").exists()
+    one, many = Trained(str(whole)), Trained(str(parts))
+    np.testing.assert_array_equal(frames_of(one, request()), frames_of(many, request()))
+    assert inspected(whole)["tensors"] == inspected(parts)["tensors"]
+    assert len(str(many.spec.settings["weights"])) == 64
 
 
 @pytest.mark.parametrize("which", ["causal", "fetched"])

@@ -98,6 +98,26 @@ def test_gradients_reach_every_weight(kind: str, memory: str, head: str) -> None
     assert {name for name, _ in net.named_parameters()} == reached
 
 
+@pytest.mark.parametrize("kind", architectures.names())
+@pytest.mark.parametrize(
+    ("device", "backend"),
+    [("cpu", "eager"), pytest.param("cuda", "inductor", marks=pytest.mark.skipif(
+        not torch.cuda.is_available(), reason="there is no GPU"))],
+)  # fmt: skip
+def test_a_compiled_network_is_the_same(kind: str, device: str, backend: str) -> None:
+    net = shaken(made(kind)).to(device)
+    window = Window(*(None if one is None else one.to(device) for one in window_for(net)))
+    noisy, t = (one.to(device) for one in asked(net, window))
+    with torch.no_grad():
+        plain, names = net.guesses(window, noisy, t), list(net.state_dict())
+        net.compile(backend=backend)
+        again = net.guesses(window, noisy, t)
+    torch.testing.assert_close(again, plain, rtol=0, atol=1e-5 if device == "cpu" else 2e-2)
+    assert list(net.state_dict()) == names
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] > 0  # type: ignore[attr-defined]
+    torch._dynamo.reset()
+
+
 @every
 def test_an_untrained_network_repeats_what_it_last_saw(kind: str, memory: str, head: str) -> None:
     net = made(kind, memory, head).double().eval()

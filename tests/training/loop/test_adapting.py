@@ -25,22 +25,24 @@ from worldgauge.models.outside.adapted import Adapted  # noqa: E402
 from worldgauge.training.adapt.recipe import Adaptation  # noqa: E402
 from worldgauge.training.clip import Split, TrainingClip, read_clips, training_sources  # noqa: E402
 from worldgauge.training.log import read_log  # noqa: E402
-from worldgauge.training.loop import stepping  # noqa: E402
+from worldgauge.training.loop import adapting, stepping  # noqa: E402
 from worldgauge.training.loop.adapting import adapt  # noqa: E402
-from worldgauge.training.material import Material, read_material  # noqa: E402
+from worldgauge.training.material import Material, read_material, read_validation  # noqa: E402
 from worldgauge.training.recipe import changed  # noqa: E402
+from worldgauge.training.validation import Validation, opposite_of, psnr  # noqa: E402
 
 TINY = Adaptation(rank=2, alpha=2, size=(32, 32), frames=5, batch=2, parts=2, steps=4, learning_rate=1e-2, average=0.9)
 
 
 @training_sources.register("glimpses")
 def glimpses(folder: Path, split: Split) -> Iterator[TrainingClip]:
-    """Three walks through noise, one of them without words."""
-    for number in range(3 if split == "train" else 0):
-        rng = np.random.default_rng(number)
-        frames = Clip.from_array(rng.integers(0, 256, (9, 32, 32, 3), np.uint8), 20.0)
-        actions = Actions(LOOP_WALK, rng.random((8, len(LOOP_WALK)), np.float32))
-        poses, camera = np.tile(np.eye(4), (9, 1, 1)), Camera.from_horizontal_fov(32, 32, 90)
+    """Three walks through noise, one of them without words, and two longer ones to validate with."""
+    count, length = {"train": (3, 9), "val": (2, 13), "test": (0, 0)}[split]
+    for number in range(count):
+        rng = np.random.default_rng([number, length])
+        frames = Clip.from_array(rng.integers(0, 256, (length, 32, 32, 3), np.uint8), 20.0)
+        actions = Actions(LOOP_WALK, rng.random((length - 1, len(LOOP_WALK)), np.float32))
+        poses, camera = np.tile(np.eye(4), (length, 1, 1)), Camera.from_horizontal_fov(32, 32, 90)
         words = "walk left." if number else None
         yield TrainingClip(f"{number}", "glimpses", split, f"d-{number}", frames, actions, poses, camera, words)
 
@@ -117,6 +119,30 @@ def test_it_is_a_model_that_obeys_and_repeats_itself(base: Path, made: Path) -> 
     np.testing.assert_array_equal(np.concatenate(first), np.concatenate(again))
     assert not np.array_equal(np.concatenate(first), np.concatenate(other))
     assert model.spec.settings["base"] == read_json_object(made / "config.json")["base"]["digest"]
+
+
+def test_validation_draws_as_the_model_will_and_changes_no_weight(
+    base: Path,
+    material: Material,
+    texts: dict[str, TrainingClip],
+    made: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adapting, "VALIDATED_STEPS", 2)
+    clips = read_validation(("glimpses", tmp_path), TINY, tmp_path / "cache")
+    validation = Validation(clips, 20.0, opposite_of(LOOP_WALK, TINY.told))
+    folder = adapt(TINY, material, texts, base, tmp_path / "out", validation=validation)
+    assert (folder / "adapter.safetensors").read_bytes() == (made / "adapter.safetensors").read_bytes()
+    drawing = Adapted(str(folder), str(base), steps=2)._drawing
+    errors = []
+    for asked, truth in zip(validation.asked(), validation.truths(), strict=True):
+        drawn = np.concatenate(list(drawing.chunks(asked.past[-1], asked.rows, len(asked.rows), "", 0)))
+        errors.append(psnr(drawn[3:4], truth[3:4]))
+    row = read_log(folder)[-1]
+    assert row["psnr_4"] == pytest.approx(np.mean(errors), abs=1e-6)
+    assert row["gain_db"] is not None
+    assert len(list((folder / "films").glob("*.mp4"))) == 3
 
 
 def test_another_base_is_refused(base: Path, made: Path, tmp_path: Path) -> None:
@@ -208,6 +234,9 @@ def test_by_commands(base: Path, tmp_path: Path) -> None:
     refused = command(tmp_path, *always, "--base", f"diffusers:{base}")
     assert refused.returncode == 2
     assert "that with --recipe" in " ".join(refused.stderr.split())
+    worded = ("--set", "prompt=text", "--validate", "glimpses=.")
+    refused = command(tmp_path, *always, "--base", f"diffusers:{base}", "--recipe", "mine.toml", *worded)
+    assert "--validate tells actions alone" in " ".join(refused.stderr.split())
     done = command(tmp_path, *always, "--base", f"diffusers:{base}", "--recipe", "mine.toml", "--clips", "2")
     assert done.returncode == 0, done.stderr
     config = read_json_object(tmp_path / "made" / "config.json")

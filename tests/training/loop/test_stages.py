@@ -22,6 +22,7 @@ from worldgauge.training.loop.loop import train  # noqa: E402
 from worldgauge.training.loop.stages import distil  # noqa: E402
 from worldgauge.training.loop.stages.distil import matching_loss, rolled  # noqa: E402
 from worldgauge.training.loop.stages.init import TRAJECTORIES, ways_of  # noqa: E402
+from worldgauge.training.loop.state import MUON_RATE, begin_state  # noqa: E402
 from worldgauge.training.material import Material  # noqa: E402
 from worldgauge.training.recipe import Recipe, changed  # noqa: E402
 
@@ -216,6 +217,27 @@ def test_a_student_that_collapses_is_stopped_and_its_best_weights_are_kept(
     assert max(float(one.detach().abs().max()) for one in best.parameters()) < 0.9 * max(
         float(one.detach().abs().max()) for one in again.parameters()
     )
+
+
+def test_muon_turns_matrices_and_adamw_moves_the_rest() -> None:
+    net = torch.nn.Linear(6, 4)
+    before = {name: value.detach().clone() for name, value in net.named_parameters()}
+    recipe = changed(TINY, {"learning_rate": 1e-3, "decay": 0.0})
+    state = begin_state(net, recipe, (0.9, 0.99), optimizer="muon")
+    assert [group["scale"] for group in state.optimiser.param_groups] == [MUON_RATE, 1.0]
+    for group in state.optimiser.param_groups:
+        group["lr"] = group["scale"] * recipe.learning_rate
+    net(torch.randn(8, 6, generator=torch.Generator().manual_seed(1))).square().sum().backward()
+    gradient = net.weight.grad.clone()  # type: ignore[union-attr]
+    state.optimiser.step()
+    turned = (before["weight"] - net.weight.detach()) / 0.02
+    sizes = torch.linalg.svdvals(turned)
+    assert 0.6 < float(sizes.min()) <= float(sizes.max()) < 1.3  # all directions alike, whatever the gradient's sizes
+    assert float(torch.linalg.svdvals(gradient).max() / torch.linalg.svdvals(gradient).min()) > 2
+    u, _, v = torch.linalg.svd(gradient, full_matrices=False)
+    assert float(torch.nn.functional.cosine_similarity(turned.flatten(), (u @ v).flatten(), 0)) > 0.95
+    moved = before["bias"] - net.bias.detach()
+    torch.testing.assert_close(moved.abs(), torch.full((4,), 1e-3), rtol=1e-3, atol=0)  # AdamW's first step
 
 
 def test_the_running_average_by_hand(material: Material, tmp_path: Path) -> None:

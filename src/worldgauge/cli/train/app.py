@@ -15,7 +15,7 @@ from worldgauge.terminal.options import DryRun, Json
 
 if TYPE_CHECKING:
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.training.material import Mark, Material, TrainingPlan
+    from worldgauge.training.material import Mark, Material, TrainingPlan, Wanted
     from worldgauge.training.recipe import Recipe
     from worldgauge.training.validation import Validation
 
@@ -74,6 +74,10 @@ def train(
     workers: Workers = 1,
     device: Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")] = "cpu",
     precision: Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")] = "float32",
+    compile_: Annotated[bool, typer.Option("--compile", help="Compile the network, on a GPU: slow to begin.")] = False,
+    shard_mb: Annotated[
+        int | None, typer.Option(help="Keep the weights in files of at most so many MiB, with an index.", min=1)
+    ] = None,
     gpus: Gpus = 1,
     log: Annotated[
         str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
@@ -109,6 +113,8 @@ def train(
     loop.check_device(device)
     asked = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
     recipes = [_recipe(recipe, set_, one.strip(), asked) for one in (stage or "").split(",")]
+    if compile_ and device == "cpu":
+        raise UsageError("--compile is for GPUs: give --device cuda, or leave it out")
     check_shared(gpus, recipes)
     if is_started(gpus, device, dry_run):
         return
@@ -117,7 +123,7 @@ def train(
     with resumable(), ProgressBar() as bar:
         material = _material(data, made, cache, clips, workers, bar)
         is_needed = validate is not None or not dry_run
-        validation = _validation(validate, allow_overlap, material, made, cache) if is_needed else None
+        validation = validation_of(validate, allow_overlap, material, made, cache) if is_needed else None
         facts = _facts(material, made)
         if dry_run or minutes:
             plan = loop.plan_training(recipes[0], material, parent=from_, **given)
@@ -133,6 +139,8 @@ def train(
                 final=final,
                 validation=validation,
                 sinks=sinks,
+                compiled=compile_,
+                shard_mb=shard_mb if each is made else None,
                 progress=lambda mark: _show(bar, mark),
                 **given,
             )
@@ -208,10 +216,24 @@ def _recipe(name: str, sets: list[str] | None, stage: str = "", more: Mapping[st
     return changed(changed(named_recipe(name, stage), settings_of(sets), "--set"), more or {}, "options")
 
 
-def _validation(
-    text: str | None, allow_overlap: bool, material: Material, recipe: Recipe, cache: Path | None
+def validation_of(
+    text: str | None, allow_overlap: bool, material: Material, recipe: Wanted, cache: Path | None
 ) -> Validation | None:
-    """What is validated with; None for nothing. Scenes that are also trained on are refused, unless allowed."""
+    """Read what is validated with.
+
+    Args:
+        text: SOURCE=FOLDER, walks, or "none". None for walks, where the actions are theirs.
+        allow_overlap: Whether scenes may also be trained on.
+        material: What is trained on.
+        recipe: The recipe.
+        cache: Folder of decoded frames. None for the usual one.
+
+    Returns:
+        What is asked; None for nothing.
+
+    Raises:
+        UsageError: Its actions are of another kind, or its scenes are also trained on.
+    """
     from worldgauge.training.material import read_validation
     from worldgauge.training.proof import check_apart
     from worldgauge.training.validation import Validation, opposite_of

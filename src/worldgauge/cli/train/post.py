@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from worldgauge.cli.train.app import validation_of
 from worldgauge.cli.train.processes import Gpus, is_first, is_started
 from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
 from worldgauge.terminal.options import DryRun, Json
@@ -42,6 +43,9 @@ def post_train(
         list[str] | None,
         typer.Option("--set", help="NAME=VALUE in place of the base's or the recipe's. May be given several times."),
     ] = None,
+    validate: Annotated[
+        str, typer.Option(help="SOURCE=FOLDER of other worlds to validate with, walks, or none.")
+    ] = "none",
     cache: Annotated[
         Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")
     ] = None,
@@ -95,10 +99,10 @@ def post_train(
     made: Recipe | Adaptation
     with resumable(), ProgressBar() as bar:
         if recipe is None:
-            made, material = _go_on(Path(base), folders, place, reading, set_, out, dry_run, bar, how)
+            made, material = _go_on(Path(base), folders, place, reading, set_, out, dry_run, bar, how, validate)
         else:
             folder = Path(base.removeprefix(BROUGHT)).expanduser()
-            made, material = _adapt(folder, recipe, folders, place, reading, set_, out, dry_run, bar, how)
+            made, material = _adapt(folder, recipe, folders, place, reading, set_, out, dry_run, bar, how, validate)
     if not is_first():
         return
     frames = sum(map(len, material.clips))
@@ -121,6 +125,7 @@ def _go_on(
     dry_run: bool,
     bar: ProgressBar,
     how: Mapping[str, Any],
+    validate: str,
 ) -> tuple[Recipe, Material]:
     """Go on with a checkpoint of ours."""
     from worldgauge.core.io import read_json_object
@@ -135,12 +140,14 @@ def _go_on(
         folders, made, place, progress=lambda done, of: bar.show("clips read", done, of), **reading
     )
     made = changed(one_epoch(made, material.clips), settings_of(sets), "--set")
+    validation = validation_of(validate, False, material, made, place)
     if not dry_run:
         train(
             made,
             material,
             out,
             parent=base,
+            validation=validation,
             progress=lambda mark: bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}"),
             **how,
         )
@@ -158,6 +165,7 @@ def _adapt(
     dry_run: bool,
     bar: ProgressBar,
     how: Mapping[str, Any],
+    validate: str,
 ) -> tuple[Adaptation, Material]:
     """Post-train a brought pipeline."""
     from importlib.util import find_spec
@@ -177,6 +185,9 @@ def _adapt(
     usable = {one.id for one in material.clips if len(one) >= made.frames}
     made = made.with_steps(len(usable))
     texts = {one.id: one for one in read_clips(folders).clips if one.id in usable}
+    if validate != "none" and (made.prompt or not made.actions):
+        raise UsageError(f"--validate tells actions alone, and the recipe has prompt = '{made.prompt}'; leave it out")
+    validation = validation_of(validate, False, material, made, place)
     if not dry_run:
         adapt(
             made,
@@ -184,6 +195,7 @@ def _adapt(
             texts,
             base,
             out,
+            validation=validation,
             progress=lambda mark: bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}"),
             **how,
         )

@@ -13,7 +13,6 @@ from worldgauge.core.errors import (
     DataError,
     MissingExtraError,
     NotApplicableError,
-    SubjectError,
     UnknownNameError,
     UsageError,
 )
@@ -66,16 +65,16 @@ class Adapted:
             raise UsageError(f"adapted: steps is {steps}; give 1 to 1000")
         try:
             from worldgauge.nets.brought.adapter import CONFIG, TENSORS
+            from worldgauge.nets.brought.drawing import BroughtDrawing
         except ImportError:
             raise MissingExtraError("model 'adapted'", "adapt") from None
         config = read_json_object(place / CONFIG)
         self._adapter = _opened(place, pipeline, config, device or "cpu", precision == "bfloat16")
-        self._steps = steps
         self.trained_scenes = trained_scenes(config)
         try:
             self._told: Told = config["told"]
-            self._frames, self._prompted = int(config["frames"]), bool(config["prompt"])
-            self._guidance = guidance if guidance is not None or self._prompted else self._unguided()
+            frames, self._prompted = int(config["frames"]), bool(config["prompt"])
+            guided = guidance if guidance is not None or self._prompted else self._adapter.unguided
             is_free, control = self._told == "motion", config["control"]
             self.spec = ModelSpec(
                 f"adapted-{place.resolve().name}",
@@ -84,7 +83,7 @@ class Adapted:
                 frame_size=tuple(config["size"]),
                 fps=None if is_free else config["fps"],
                 max_context=1,
-                chunk=self._frames - 1,
+                chunk=frames - 1,
                 inputs=frozenset({"text"}) if self._prompted and control != "text" else frozenset(),
                 action_spaces=None if is_free or control != "actions" else tuple(config["action_spaces"]),
                 settings={
@@ -92,7 +91,7 @@ class Adapted:
                     "weights": digest_of_file(place / TENSORS),
                     "base": config["base"]["digest"],
                     "steps": steps,
-                    "guidance": self._guidance,
+                    "guidance": guided,
                     "precision": precision,
                 },
             )
@@ -100,8 +99,9 @@ class Adapted:
             raise DataError(f"{place / CONFIG}: {error}") from None
         if self._told not in get_args(Told):
             raise DataError(f"{place / CONFIG}: told is '{self._told}'; known: {', '.join(get_args(Told))}")
-        if self._frames < 2:
-            raise DataError(f"{place / CONFIG}: frames is {self._frames}; a call makes at least 2")
+        if frames < 2:
+            raise DataError(f"{place / CONFIG}: frames is {frames}; a call makes at least 2")
+        self._drawing = BroughtDrawing(self._adapter, frames, steps, guided, self.spec.name)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Draw the frames that follow a context.
@@ -117,17 +117,8 @@ class Adapted:
             SubjectError: The pipeline draws another number or size of frames, or values that are not finite.
         """
         rows = self._rows(request)
-        picture, each = request.context.clip[-1], self._frames - 1
-        for number, first in enumerate(range(0, request.horizon, each)):
-            part = None
-            if rows is not None:
-                part = np.zeros((self._frames, rows.shape[1]), np.float32)
-                given = rows[first : first + each]
-                part[1 : 1 + len(given)] = given
-            seed = int(np.random.SeedSequence([request.seed, number]).generate_state(1)[0])
-            drawn = self._drawn(picture, part, request.text or "", seed)
-            picture = drawn[-1]
-            yield drawn[1 : 1 + request.horizon - first]
+        words = request.text or "" if self._prompted else ""
+        yield from self._drawing.chunks(request.context.clip[-1], rows, request.horizon, words, request.seed)
 
     def _rows(self, request: RolloutRequest) -> Rows | None:
         """What leads to each frame of the future; None where the words alone say it."""
@@ -144,37 +135,6 @@ class Adapted:
                 f"not '{future.space.name}'"
             )
         return action_rows(future, request.context.camera, self._told)
-
-    def _drawn(self, picture: Any, rows: Rows | None, words: str, seed: int) -> Frames:
-        import torch
-        from PIL import Image
-
-        brought, (height, width) = self._adapter.brought, picture.shape[:2]
-        device = brought.nets[0].device
-        told = None if rows is None else torch.from_numpy(rows)[None].to(device)
-        prompt = {"prompt": words if self._prompted else ""} if brought.takes_words else {}
-        with torch.no_grad(), self._adapter.telling(told):
-            made = brought.pipe(
-                image=Image.fromarray(np.ascontiguousarray(picture)),
-                height=height,
-                width=width,
-                num_frames=self._frames,
-                num_inference_steps=self._steps,
-                generator=torch.Generator("cpu").manual_seed(seed),  # the same noise whatever the device
-                output_type="np",
-                **prompt,
-                **brought.call(self._guidance),
-            ).frames[0]
-        values = np.asarray(made, np.float32)
-        if values.shape != (self._frames, height, width, 3):
-            raise SubjectError(f"'{self.spec.name}' drew {values.shape}, not {(self._frames, height, width, 3)}")
-        if not np.isfinite(values).all():
-            raise SubjectError(f"'{self.spec.name}' drew values that are not finite")
-        return (values.clip(0, 1) * 255).round().astype(np.uint8)
-
-    def _unguided(self) -> float | None:
-        """Without words there is nothing that guidance could go away from; SVD is guided by its picture."""
-        return 1.0 if self._adapter.brought.takes_words else None
 
 
 def _opened(place: Path, base: Path, config: dict[str, Any], device: str, half: bool) -> Adapter:

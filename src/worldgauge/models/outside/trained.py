@@ -13,10 +13,12 @@ from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableEr
 from worldgauge.core.image import Frames
 from worldgauge.core.io import digest_of_file, read_json_object
 from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.video import resize
 from worldgauge.models import models
 from worldgauge.nets.action_rows import Told, action_rows, row_width
 from worldgauge.nets.reckoning import POSE, reckoned
 from worldgauge.nets.scenes import trained_scenes
+from worldgauge.nets.shards import digest_of_weights
 
 if TYPE_CHECKING:
     from worldgauge.nets.drawing import Question, Sampling
@@ -39,6 +41,8 @@ class Trained:
         device: Where it runs, such as "cuda"; the CPU by default.
         precision: "float32" or "bfloat16".
         codec: Folder of the autoencoder of a network that was trained with an adopted one.
+        as_size: Size in which frames are taken and given, such as "256x144", in place of the size that they are drawn
+            in; smooth in between.
 
     Raises:
         MissingExtraError: torch is not installed.
@@ -58,6 +62,7 @@ class Trained:
         device: str = "",
         precision: str = "float32",
         codec: str = "",
+        as_size: str = "",
     ) -> None:
         try:
             from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS, open_drawing
@@ -71,6 +76,7 @@ class Trained:
             raise UnknownNameError("precision", precision, ["float32", "bfloat16"])
         if not 0 <= stabilise < 1 or not 0 <= guidance <= 100:
             raise UsageError(f"trained: guidance is {guidance}, stabilise {stabilise}; give 0 to 100, and 0 to below 1")
+        given = _size(as_size) if as_size else None
         self._drawing = open_drawing(
             place,
             config,
@@ -83,25 +89,27 @@ class Trained:
         self._drawing.sampling = self._sampling(steps, memory, guidance, stabilise)
         told: dict[str, Any] = {
             "config": digest_of_file(place / CONFIG),
-            "weights": digest_of_file(place / WEIGHTS),
+            "weights": digest_of_weights(place / WEIGHTS),
             "steps": self._drawing.sampling.steps,
         }
         if (place / CODEC).exists():
             told["codec"] = digest_of_file(place / CODEC)
         changed = {"memory": memory, "window": window, "guidance": guidance, "stabilise": stabilise}
-        changed |= {"of": weights, "precision": precision}
+        changed |= {"of": weights, "precision": precision, "as_size": as_size}
         usual = {"memory": None, "window": None, "guidance": 1.0, "stabilise": 0.0, "of": "ema", "precision": "float32"}
+        usual["as_size"] = ""
         told |= {name: value for name, value in changed.items() if value != usual[name]}
         self.trained_scenes = trained_scenes(config)
         try:
             self._told: Told = config["told"]
             is_free = self._told == "motion"
             follows_path = config.get("control", "actions") == "camera"
+            self._size = tuple(config["size"])
             self.spec = ModelSpec(
                 f"trained-{place.resolve().name}",
                 control="camera" if follows_path else "actions",
                 view=config.get("view", "perspective"),
-                frame_size=tuple(config["size"]),
+                frame_size=given or self._size,
                 fps=None if is_free else config["fps"],
                 max_context=self._drawing.most or None,
                 chunk=self._drawing.chunk,
@@ -126,7 +134,7 @@ class Trained:
             NotApplicableError: Actions with other columns than those it was trained on.
         """
         for (chunk,) in self._drawing.batch([self._question(request)]):
-            yield chunk
+            yield self._given(chunk)
 
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
         """Draw what follows each of several contexts; those of one length and horizon side by side.
@@ -148,7 +156,7 @@ class Trained:
         for numbers in alike.values():
             for chunks in self._drawing.batch([asked[number] for number in numbers]):
                 for number, chunk in zip(numbers, chunks, strict=True):
-                    answers[number].append(chunk)
+                    answers[number].append(self._given(chunk))
         return answers
 
     def _question(self, request: RolloutRequest) -> Question:
@@ -172,7 +180,14 @@ class Trained:
         if row_width(past.space, self._told) == rows.shape[1]:
             led[1:] = action_rows(past, camera, self._told)
         poses = np.concatenate([np.zeros((1, POSE)), reckoned(np.concatenate([motions(past), motions(future)]))])
-        return Question(request.context.clip.to_array(), rows, request.seed, led, poses)
+        return Question(request.context.clip.resized(*self._size).to_array(), rows, request.seed, led, poses)
+
+    def _given(self, chunk: Frames) -> Frames:
+        """Frames in the size that is asked for."""
+        width, height = self.spec.frame_size or self._size
+        if chunk.shape[1:3] == (height, width):
+            return chunk
+        return np.stack([resize(frame, width, height) for frame in chunk])
 
     def _sampling(self, steps: int | None, memory: str | None, guidance: float, stabilise: float) -> Sampling:
         from worldgauge.nets.drawing import Sampling
@@ -197,6 +212,13 @@ def _is_last(weights: str) -> bool:
     if weights not in ("ema", "last"):
         raise UnknownNameError("weights", weights, ["ema", "last"])
     return weights == "last"
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, x, height = text.partition("x")
+    if not x or not all(side.isdecimal() and 8 <= int(side) <= 4096 for side in (width, height)):
+        raise UsageError(f"trained: as_size is '{text}'; give one such as 256x144")
+    return int(width), int(height)
 
 
 def _device(named: str) -> str:

@@ -153,6 +153,11 @@ class CausalNet(Network):
         """Sizes from a checkpoint; see `Network`."""
         return CausalShape(**{**values, "grid": tuple(values["grid"])})
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compile the blocks, in place; what is around them is little work."""
+        for block in self.blocks:
+            block.compile(*args, **kwargs)
+
     def supervised(self, window: Window, noising: Noising, own: float, generator: torch.Generator) -> Supervised:
         """Guess all steps after the past in one pass (teacher forcing); what is seen has a little noise."""
         steps = self._steps(window.frames)

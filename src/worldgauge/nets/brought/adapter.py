@@ -98,6 +98,11 @@ class Adapter:
             yield
 
     @property
+    def unguided(self) -> float | None:
+        """Scale of guidance where no words are told, so none; SVD is guided by its picture."""
+        return 1.0 if self.brought.takes_words else None
+
+    @property
     def modules(self) -> list[Any]:
         """Networks and injections, for what looks for weights in modules."""
         return [*self.brought.nets, *(one.injection for one in self._hooked)]
@@ -115,6 +120,22 @@ class Adapter:
         with torch.no_grad():
             for name, value in self._named.items():
                 value.copy_(found[name])
+
+    @contextmanager
+    def holding(self, weights: Mapping[str, Tensor]) -> Iterator[None]:
+        """Draw with other weights of these names for a while.
+
+        Args:
+            weights: The weights.
+        """
+        own = {name: value.clone() for name, value in self.state_dict().items()}
+        self.load_state_dict(weights)
+        self.eval()
+        try:
+            yield
+        finally:
+            self.load_state_dict(own)
+            self.train()
 
     def train(self) -> None:
         """Networks as they are trained; the rest stays as it draws."""

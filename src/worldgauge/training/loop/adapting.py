@@ -15,9 +15,11 @@ from torch import Tensor
 
 from worldgauge.core.actions import CAMERA_MOTION
 from worldgauge.core.errors import RunError, UsageError
+from worldgauge.core.image import Frames
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.brought import Brought
 from worldgauge.nets.brought.adapter import CONFIG, FORMAT, TENSORS, Adapter, AdapterShape
+from worldgauge.nets.brought.drawing import BroughtDrawing
 from worldgauge.nets.brought.folder import digest_of_pipeline, open_brought
 from worldgauge.nets.checkpoint import save_tensors
 from worldgauge.training.adapt.recipe import Adaptation
@@ -25,13 +27,19 @@ from worldgauge.training.adapt.words import check_words, prompt_of
 from worldgauge.training.clip import TrainingClip
 from worldgauge.training.log import Log
 from worldgauge.training.loop.claim import claimed
+from worldgauge.training.loop.rollouts import FILMS, SEED, write_film
 from worldgauge.training.loop.state import TrainingState, begin_state
-from worldgauge.training.loop.stepping import Asked, Hooks, Precision, Stepping, go_on
+from worldgauge.training.loop.stepping import Asked as AskedModule
+from worldgauge.training.loop.stepping import Hooks, Precision, Stepping, go_on
 from worldgauge.training.loop.team import Team
 from worldgauge.training.material import Mark, Material
 from worldgauge.training.proof import same_data
 from worldgauge.training.recipe import told
+from worldgauge.training.validation import Asked, Validation
 from worldgauge.training.windows import Windows
+
+VALIDATED_STEPS = 10
+"""Denoising steps of a validation; it compares moments of one training, not models."""
 
 
 class Shown(NamedTuple):
@@ -95,6 +103,7 @@ def adapt(
     out: Path,
     *,
     minutes: float | None = None,
+    validation: Validation | None = None,
     sinks: Sequence[str] = (),
     device: str = "cpu",
     precision: Precision = "float32",
@@ -109,6 +118,7 @@ def adapt(
         base: Folder of the pipeline.
         out: Folder of the adapter.
         minutes: Stop after so long, with the state kept. None to go on to the end.
+        validation: What it is asked after a quarter, a half and all of the steps. None for nothing.
         sinks: As for `loop.train`.
         device: Where it is trained.
         precision: "bfloat16" for networks and text encoder of the pipeline; what is trained is float32 in both.
@@ -153,7 +163,7 @@ def adapt(
             log.cut(state.step)
         stepping = Stepping(
             Adapting(recipe, brought, adapter),
-            team.prepared(Asked(Adapting(recipe, brought, adapter), adapter.modules)),
+            team.prepared(AskedModule(Adapting(recipe, brought, adapter), adapter.modules)),
             team,
             precision == "bfloat16",
         )
@@ -164,11 +174,25 @@ def adapt(
             prompts = [prompt_of(texts[id], first, recipe.frames, recipe.prompt) for id, first in batch.places]
             return Shown(frames, torch.from_numpy(np.ascontiguousarray(batch.rows)), prompts)
 
-        go_on(out, state, stepping, log, Hooks(shown, lambda step: {}, lambda step: None, progress), minutes, False)
+        def looked(step: int) -> Mapping[str, Any]:
+            if validation is None:
+                return {}
+            drawing = BroughtDrawing(adapter, recipe.frames, VALIDATED_STEPS, adapter.unguided, "the adapter")
+            with adapter.holding(state.average):
+                found, drawn = validation.measure(lambda asked: [_film(drawing, one) for one in asked])
+            write_film(out / FILMS / f"{step:07d}.mp4", validation.truths(), drawn, validation.fps)
+            return found
+
+        go_on(out, state, stepping, log, Hooks(shown, looked, lambda step: None, progress), minutes, False)
         if team.is_first:
             _write(out, identity, material, recipe, state, adapter)
         team.wait()
     return out
+
+
+def _film(drawing: BroughtDrawing, asked: Asked) -> Frames:
+    rows = np.ascontiguousarray(asked.rows, np.float32)
+    return np.concatenate(list(drawing.chunks(asked.past[-1], rows, len(rows), "", SEED)))
 
 
 def check_fits(recipe: Adaptation, brought: Brought) -> None:

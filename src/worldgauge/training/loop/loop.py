@@ -21,7 +21,7 @@ from worldgauge.core.actions import CAMERA_MOTION
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.architectures import Network, Window, architectures
-from worldgauge.nets.checkpoint import save_tensors
+from worldgauge.nets.checkpoint import save_shards, save_tensors
 from worldgauge.nets.codecs import Codec, codecs
 from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS
 from worldgauge.nets.memory import Memory, memories
@@ -29,7 +29,7 @@ from worldgauge.training.log import Log
 from worldgauge.training.loop.autoencoder import trained_codec
 from worldgauge.training.loop.claim import claimed
 from worldgauge.training.loop.parents import TEACHER, read_parent
-from worldgauge.training.loop.rollouts import drawing_of, rollout_of, write_film
+from worldgauge.training.loop.rollouts import FILMS, drawing_of, rollout_of, write_film
 from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, stages
 from worldgauge.training.loop.state import TrainingState, begin_state
 from worldgauge.training.loop.stepping import Asked, Hooks, Precision, Stepping, go_on
@@ -40,7 +40,6 @@ from worldgauge.training.recipe import Recipe, told
 from worldgauge.training.validation import Validation
 from worldgauge.training.windows import Windows
 
-FILMS = "films"
 _TIMED = 3
 """Steps that a plan is made from."""
 
@@ -57,6 +56,8 @@ def train(
     sinks: Sequence[str] = (),
     device: str = "cpu",
     precision: Precision = "float32",
+    compiled: bool = False,
+    shard_mb: int | None = None,
     progress: Callable[[Mark], None] = lambda mark: None,
 ) -> Path:
     """Train a network, or go on with it.
@@ -72,6 +73,8 @@ def train(
         sinks: "tensorboard" and "trackio": where the log goes besides its files.
         device: Where the network is trained, such as "cuda".
         precision: "bfloat16" where that is safe, or "float32" throughout. Weights are float32 in both.
+        compiled: Compile the networks, on GPUs.
+        shard_mb: Keep the weights in files of at most so many MiB. None for one file.
         progress: Called now and then.
 
     Returns:
@@ -94,14 +97,15 @@ def train(
             log = Log(out, sinks) if team.is_first else None
             codec = _codec(recipe, material, start, out)
             stage = _stage(kind, recipe, material, codec, start)
-            stage.net.to(device), codec.to(device)
-            for other in stage.beside.values():
-                other.to(device)
+            codec.to(device)
+            for net in (stage.net, *stage.beside.values()):
+                net.to(device)
+                if compiled:
+                    net.compile()
             given = _Given(recipe, material, memory, windows, codec, device)
             stage.prepare(given, out)
-            state = begin_state(
-                stage.net, recipe, stage.betas, {stage.beside[name]: s for name, s in stage.scales.items()}
-            )
+            besides = {stage.beside[name]: scale for name, scale in stage.scales.items()}
+            state = begin_state(stage.net, recipe, stage.betas, besides, recipe.optimizer)
             state.beside = stage.beside
             if state.load(out) and log is not None:
                 log.cut(state.step)
@@ -119,7 +123,7 @@ def train(
         hooks = Hooks(given, looked, lambda step: _keep_scenes(out, material, step), progress)
         go_on(out, state, stepping, log, hooks, minutes, final)
         if team.is_first:
-            _write_checkpoint(out, recipe, material, state, stage, codec, start)
+            _write_checkpoint(out, recipe, material, state, stage, codec, start, shard_mb)
         team.wait()
     return out
 
@@ -157,7 +161,7 @@ def plan_training(
     if kind.prepare is not Stage.prepare:
         return TrainingPlan(count, None, None, None, None)
     given, taken = _Given(recipe, material, memory, windows, codec, device), []
-    state = begin_state(stage.net, recipe, stage.betas)
+    state = begin_state(stage.net, recipe, stage.betas, optimizer=recipe.optimizer)
     stepping = Stepping(stage, Asked(stage, [stage.net]), Team(device), precision == "bfloat16")
     counter = FlopCounterMode(display=False)
     with counter:
@@ -259,8 +263,12 @@ def _write_checkpoint(
     stage: Stage,
     codec: Codec,
     parent: Parent | None,
+    shard_mb: int | None,
 ) -> None:
-    save_tensors(out / WEIGHTS, stage.kept(state.average))
+    if shard_mb is None:
+        save_tensors(out / WEIGHTS, stage.kept(state.average))
+    else:
+        save_shards(out / WEIGHTS, stage.kept(state.average), shard_mb)
     if stage.teacher is not None:
         save_tensors(out / TEACHER, stage.teacher.state_dict())
     shape = stage.net.shape

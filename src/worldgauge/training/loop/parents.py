@@ -7,11 +7,12 @@ from pathlib import Path
 import torch
 
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.core.io import digest_of_file, read_json_object
+from worldgauge.core.io import read_json_object
 from worldgauge.nets.architectures import Network, architectures
 from worldgauge.nets.checkpoint import load_tensors
 from worldgauge.nets.drawing import CONFIG, FORMAT, WEIGHTS, checked_shape, open_drawing
 from worldgauge.nets.scenes import trained_scenes
+from worldgauge.nets.shards import digest_of_weights
 from worldgauge.training.loop.stages import Parent, Stage
 from worldgauge.training.recipe import Recipe
 
@@ -52,7 +53,7 @@ def read_parent(recipe: Recipe, stage: type[Stage], folder: Path | None) -> Pare
         drawing.net,
         drawing.codec,
         teacher,
-        digest_of_file(folder / WEIGHTS),
+        digest_of_weights(folder / WEIGHTS),
         config.get("lineage", []),
         trained_scenes(config),
     )

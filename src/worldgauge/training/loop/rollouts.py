@@ -13,6 +13,7 @@ from worldgauge.nets.drawing import Drawing, Question, Sampling
 from worldgauge.training.loop.stages import Stage
 from worldgauge.training.validation import Asked, FrameArray, Rollout
 
+FILMS = "films"
 SEED = 0
 """Of the noise of all validations."""
 _SHOWN, _ENLARGED = 4, 3

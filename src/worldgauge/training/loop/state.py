@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,26 @@ from worldgauge.nets.checkpoint import load_tensors, save_tensors
 
 STATE = "state"
 _TENSORS, _COUNTERS = "tensors.safetensors", "counters.json"
+MUON_RATE = 20.0
+"""Learning rate of Muon, as a multiple of AdamW's: 0.02 beside 0.001."""
+
+
+class Optimiser(Protocol):
+    """What a training asks of an optimiser, as those of torch have it."""
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """Weights, with learning rates and the like."""
+
+    @property
+    def state(self) -> Mapping[Any, dict[str, Any]]:
+        """Moments of each weight, by name."""
+
+    def step(self) -> Any:
+        """Take a step."""
+
+    def zero_grad(self) -> Any:
+        """Forget the gradients."""
 
 
 @dataclass
@@ -26,7 +46,7 @@ class TrainingState:
     Attributes:
         net: The network.
         average: Running average of its weights, by name; what is kept in the end.
-        optimiser: AdamW.
+        optimiser: AdamW, or Muon beside it.
         generator: Source of chance of torch, on the CPU.
         beside: Other networks of the stage, by name.
         step: Steps done.
@@ -38,7 +58,7 @@ class TrainingState:
 
     net: nn.Module
     average: dict[str, Tensor]
-    optimiser: torch.optim.Optimizer
+    optimiser: Optimiser
     generator: torch.Generator
     beside: Mapping[str, nn.Module] = field(default_factory=dict)
     step: int = 0
@@ -125,7 +145,8 @@ class TrainingState:
         self.optimiser.step()
         self.optimiser.zero_grad()
         for moments in self.optimiser.state.values():
-            moments["step"].zero_()
+            if "step" in moments:
+                moments["step"].zero_()
         for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
             group["lr"] = rate
 
@@ -147,7 +168,11 @@ class TrainingState:
 
 
 def begin_state(
-    net: Any, recipe: Any, betas: tuple[float, float], besides: Mapping[Any, float] | None = None
+    net: Any,
+    recipe: Any,
+    betas: tuple[float, float],
+    besides: Mapping[Any, float] | None = None,
+    optimizer: str = "adamw",
 ) -> TrainingState:
     """The state before the first step.
 
@@ -156,11 +181,53 @@ def begin_state(
         recipe: Says learning rate, decay and seed.
         betas: Of AdamW.
         besides: Other networks that are trained, with their learning rates as shares of the recipe's.
+        optimizer: "muon" trains matrices by Muon, the rest by AdamW as "adamw" does all.
     """
-    groups = [{"params": list(net.parameters()), "scale": 1.0}]
-    groups += [{"params": list(other.parameters()), "scale": scale} for other, scale in (besides or {}).items()]
-    optimiser = torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=betas, weight_decay=recipe.decay)
+    trained = [(list(net.parameters()), 1.0)]
+    trained += [(list(other.parameters()), scale) for other, scale in (besides or {}).items()]
+    made: Optimiser
+    if optimizer == "muon":
+        made = _WithMuon(trained, recipe.learning_rate, betas, recipe.decay)
+    else:
+        made = torch.optim.AdamW(
+            [{"params": params, "scale": scale} for params, scale in trained],
+            lr=recipe.learning_rate,
+            betas=betas,
+            weight_decay=recipe.decay,
+        )
     average = {name: value.clone() for name, value in net.state_dict().items()}
-    state = TrainingState(net, average, optimiser, torch.Generator().manual_seed(recipe.seed + 1))
+    state = TrainingState(net, average, made, torch.Generator().manual_seed(recipe.seed + 1))
     state.warm_moments()
     return state
+
+
+class _WithMuon:
+    """Muon for matrices, AdamW for all else, as one optimiser."""
+
+    def __init__(
+        self, trained: Sequence[tuple[list[Any], float]], rate: float, betas: tuple[float, float], decay: float
+    ) -> None:
+        matrices, others = [], []
+        for params, scale in trained:
+            matrices.append({"params": [one for one in params if one.ndim == 2], "scale": MUON_RATE * scale})
+            others.append({"params": [one for one in params if one.ndim != 2], "scale": scale})
+        self._both: tuple[torch.optim.Optimizer, torch.optim.Optimizer] = (
+            torch.optim.Muon(matrices, lr=rate, weight_decay=decay),
+            torch.optim.AdamW(others, lr=rate, betas=betas, weight_decay=decay),
+        )
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        return [group for one in self._both for group in one.param_groups]
+
+    @property
+    def state(self) -> Mapping[Any, dict[str, Any]]:
+        return {weight: moments for one in self._both for weight, moments in one.state.items()}
+
+    def step(self) -> None:
+        for one in self._both:
+            one.step()
+
+    def zero_grad(self) -> None:
+        for one in self._both:
+            one.zero_grad()
