@@ -40,6 +40,7 @@ from worldgauge.suites.target.metrics.waypoints import evaluate
 from worldgauge.suites.target.protocol import make_question
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.suite import Target
+from worldgauge.worlds import open_world
 
 EXACT = {"decoder": "exact"}
 
@@ -558,6 +559,12 @@ class TestPicture:
         assert shown.generated_from == curve.history_rows
         assert len(shown.truth) == len(shown.poses) - shown.generated_from
         assert set(shown.marks) == {"box"}
+        # The camera is the one that took the frames: of all of them the first is most like its picture of the world.
+        assert shown.camera is not None
+        assert shown.world is not None
+        drawn = open_world(shown.world).view(shown.poses[shown.generated_from], shown.camera).rgb.astype(float)
+        apart = [float(np.abs(drawn - frame).mean()) for frame in shown.truth]
+        assert min(apart) == apart[0] < 10
 
     def test_exhibit_lays_every_path_on_the_map(
         self, tasks: list[Task], curve: Scenario, scores: dict[str, dict[str, Score]]

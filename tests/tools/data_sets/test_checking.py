@@ -49,7 +49,13 @@ def test_another_folder_gets_the_same_digests(frozen: NamedSet, tmp_path: Path) 
     found = make_set(frozen, tmp_path / "set")
     assert found.check.ok
     assert found.check.whole == ("build",)
-    assert planned(frozen, tmp_path / "set")[0] == {"suite": "build", "items": 2, "done": 2, "frozen": True}
+    assert planned(frozen, tmp_path / "set")[0] == {
+        "suite": "build",
+        "items": 2,
+        "done": 2,
+        "minutes": None,
+        "frozen": True,
+    }
 
 
 def test_a_changed_file_is_named_with_what_to_do(frozen: NamedSet, made: Path) -> None:

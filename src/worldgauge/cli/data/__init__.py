@@ -45,6 +45,7 @@ def list_(json: Json = False) -> None:
                             "frozen": part.is_frozen,
                             "tasks": len(part.tasks) or None,
                             "files": len(part.files) or None,
+                            "minutes": part.minutes,
                         }
                         for part in one.parts
                     },
@@ -59,19 +60,22 @@ def list_(json: Json = False) -> None:
             part.suite,
             str(len(part.tasks) or "-"),
             str(len(part.files) or "-"),
-            "frozen" if part.is_frozen else "not frozen",
+            _minutes(part.minutes),
+            "frozen" if part.is_frozen else "not frozen: copies cannot be compared",
         )
         for one in sets
         for part in one.parts
     ]
-    print_listing(("set", "suite", "tasks", "files", "digests"), rows)
-    print_text("make one: worldgauge data make mini --out DIR")
+    print_listing(("set", "suite", "tasks", "files", "processor time", "digests"), rows)
+    print_text("make one: worldgauge data make mini")
 
 
 @app.command()
 def make(
     name: SetName,
-    out: Annotated[Path, typer.Option(help="Folder of the set, new or to be continued.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the set, new or to be continued.", show_default="sets/SET")
+    ] = None,
     only: Only = "",
     workers: Workers = 1,
     dry_run: DryRun = False,
@@ -88,16 +92,23 @@ def make(
     from worldgauge.tools.data_sets import make_set, planned
 
     named = open_set(name)
+    out = out or Path("sets", named.short)
     if dry_run:
         rows = planned(named, out, _suites(only))
         if json:
             print_json(set=named.name, version=named.version, suites=rows)
         else:
             cells = [
-                (str(r["suite"]), str(r["items"]), str(r["done"]), "frozen" if r["frozen"] else "not frozen")
-                for r in rows
+                (
+                    str(row["suite"]),
+                    str(row["items"]),
+                    str(row["done"]),
+                    _minutes(row["minutes"]),
+                    "frozen" if row["frozen"] else "not frozen",
+                )
+                for row in rows
             ]
-            print_listing(("suite", "items", "done", "digests"), cells)
+            print_listing(("suite", "items", "done", "processor time", "digests"), cells)
         return
     with resumable(), ProgressBar() as bar:
 
@@ -178,6 +189,12 @@ def _moved(moved: Moved, verb: str, json: bool) -> None:
         return
     print_text(f"{moved.place}: {moved.files} files, {moved.bytes / 1e6:.1f} MB; {moved.sent} {verb} now")
     print_text(f"root {moved.root}", indent="  ")
+
+
+def _minutes(minutes: float | None) -> str:
+    if minutes is None:
+        return "-"
+    return f"about {minutes:.0f} min" if minutes < 120 else f"about {minutes / 60:.0f} h"
 
 
 def _suites(only: str) -> list[str]:

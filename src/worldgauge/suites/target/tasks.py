@@ -69,7 +69,7 @@ def scenario_of(task: Task, settings: Settings, *, parity: target.Compat = None)
 
 
 def task_view(task: Task, settings: Settings) -> TaskView:
-    """Return the real frames from the current one on, the poses of the whole walk, and where the target stands.
+    """Return the real frames from the current one on, poses and camera of the whole walk, and where the target stands.
 
     Args:
         task: The scenario's task.
@@ -81,7 +81,7 @@ def task_view(task: Task, settings: Settings) -> TaskView:
         x, y = scenario.target.centre[:2]
         marks[scenario.target.category] = (float(x), float(y))
     poses = path_poses(scenario)
-    return TaskView(target.truth_clip(scenario), poses, scenario.history_rows, scenario.world, marks)
+    return TaskView(target.truth_clip(scenario), poses, scenario.history_rows, scenario.world, marks, scenario.camera)
 
 
 def scene_of(task: str) -> str:

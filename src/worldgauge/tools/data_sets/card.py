@@ -40,13 +40,12 @@ def card_of(named: NamedSet) -> str:
         tasks = str(len(part.tasks)) if part.tasks else "not frozen"
         files = str(len(part.files)) if part.files else "not frozen"
         rows.append(f"| {part.suite} | {suites.entry(part.suite).summary} | {tasks} | {files} | {options} |")
-    short = named.name.removeprefix("worldgauge-")
     versions = ", ".join(f"{name} {number}" for name, number in named.made_with.items()) or "not frozen"
     return _CARD.format(
         name=named.name,
         version=named.version,
         title=named.title,
-        short=short,
+        short=named.short,
         rows="\n".join(rows),
         versions=versions,
         package=__version__,

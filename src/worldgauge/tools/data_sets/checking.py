@@ -51,8 +51,7 @@ class SetCheck:
     @property
     def advice(self) -> str:
         """What to do where files differ, are missing or are too many; empty where all is in order."""
-        short = self.set.name.removeprefix("worldgauge-")
-        again = f"worldgauge data make {short} --out {self.root}"
+        again = f"worldgauge data make {self.set.short} --out {self.root}"
         if self.differing:
             other = [f"{name} {was} (here {now})" for name, was, now in differing_versions(self.set)]
             if other:

@@ -81,7 +81,9 @@ def planned(named: NamedSet, root: Path, only: Sequence[str] = ()) -> list[dict[
     rows = []
     for part in _parts(named, only):
         expected, done = count(part.suite, root / part.suite, **part.options)
-        rows.append({"suite": part.suite, "items": expected, "done": done, "frozen": part.is_frozen})
+        rows.append(
+            {"suite": part.suite, "items": expected, "done": done, "minutes": part.minutes, "frozen": part.is_frozen}
+        )
     return rows
 
 
