@@ -120,8 +120,14 @@ class Drawing:
         Yields:
             A chunk (K, H, W, 3) uint8 for each question, the last ones shorter where the horizon ends in them.
         """
-        with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
-            yield from self._drawn(asked)
+        chunks = self._drawn(asked)
+        while True:
+            # Never across a yield: whoever takes a chunk and trains on must have gradients.
+            with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
+                chunk = next(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
 
     def _drawn(self, asked: Sequence[Question]) -> Iterator[list[NDArray[np.uint8]]]:
         step, horizon, length = self.chunk, len(asked[0].rows), len(asked[0].past)

@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from support.upstream import complaints  # noqa: E402
 from worldgauge.core.actions import LOOP_WALK, Actions  # noqa: E402
 from worldgauge.core.episode import Context  # noqa: E402
 from worldgauge.core.errors import NotApplicableError, WorldgaugeError  # noqa: E402
@@ -18,6 +19,7 @@ from worldgauge.core.model import RolloutRequest  # noqa: E402
 from worldgauge.core.video import Clip, resize  # noqa: E402
 from worldgauge.models.outside.trained import Trained  # noqa: E402
 from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
+from worldgauge.tools.check_model import check_model  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
 from worldgauge.training.inspection import inspected  # noqa: E402
 from worldgauge.training.loop.loop import train  # noqa: E402
@@ -145,6 +147,24 @@ def test_a_batch_is_its_questions(which: str, request: pytest.FixtureRequest) ->
 
 
 _request = request
+
+
+@pytest.mark.parametrize("which", ["causal", "fetched"])
+def test_it_keeps_what_every_model_must(which: str, request: pytest.FixtureRequest) -> None:
+    report = check_model(Trained(str(request.getfixturevalue(which))))
+    assert complaints(report) == []
+    asked = [verdict for verdict in report.verdicts if verdict.status != "not asked"]
+    assert len(asked) > 0.8 * len(report.verdicts)
+
+
+def test_who_takes_a_part_of_an_answer_still_has_gradients(causal: Path) -> None:
+    model = Trained(str(causal))
+    first, second = model.rollout(_request()), model.rollout(_request(seed=2))
+    next(first), next(second)
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+    first.close(), second.close()  # type: ignore[attr-defined]
+    assert torch.is_grad_enabled()
 
 
 @pytest.mark.parametrize("frames", [1, 2, 5])
