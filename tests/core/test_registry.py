@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -166,6 +167,19 @@ def test_threads_that_ask_at_once_see_all(things: Registry[type], tmp_path: Path
     for thread in threads:
         thread.join(10)
     assert found == [ZeroDivisionError if fails else ["glass", "iron", "wooden"]] * 5
+
+
+@pytest.mark.parametrize("name", ["build", "closedloop", "loopnav", "mind", "target"])
+def test_a_suite_is_found_without_importing_the_others(name: str) -> None:
+    code = f"""
+import sys
+from worldgauge.engine.suite.base import suites
+assert suites.get({name!r}).name == {name!r}
+others = [each for each in ("build", "closedloop", "loopnav", "mind", "target") if each != {name!r}]
+assert not [each for each in others if f"worldgauge.suites.{{each}}.suite" in sys.modules]
+assert suites.names() == ["build", "closedloop", "loopnav", "mind", "target"]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_an_unknown_name_suggests(things: Registry[type]) -> None:

@@ -17,6 +17,7 @@ from worldgauge.metrics.frame_pairs import (
     pair_error,
     pair_errors,
     prepared,
+    prepared_pair,
     psnr_720p,
     scored_frames,
     ssim_720p,
@@ -111,6 +112,7 @@ def test_by_hand():
     assert mse == 0.25
     assert psnr == pytest.approx(6.0206, abs=1e-4)
     assert ssim == pytest.approx(1e-4 / (0.25 + 1e-4), abs=1e-7), "no structure: only the term of brightness is left"
+    assert pair_error(grey, grey) == pair_error(grey, grey.copy()) == (0.0, math.inf, 1.0)
     assert mean_error([PairError(0.2, 10.0, 0.5), PairError(0.4, 20.0, 0.7)]) == pytest.approx((0.3, 15.0, 0.6))
 
 
@@ -165,6 +167,9 @@ def test_the_registered_ones_take_frames_of_any_size():
     error = pair_error(prepared(small), prepared(large))
     assert (mse_720p(small, large), psnr_720p(small, large), ssim_720p(small, large)) == error
     assert (mse_720p(large, large), psnr_720p(large, large), ssim_720p(large, large)) == (0.0, math.inf, 1.0)
+    one, other = prepared_pair(large, large.copy())
+    assert one is other
+    np.testing.assert_array_equal(prepared_pair(small, large), [prepared(small), prepared(large)])
     assert [metrics.entry(f"{name}_720p").facts["unit"] for name in PairError._fields] == ["1", "dB", "1"]
 
 
@@ -222,6 +227,9 @@ def test_what_cannot_be_compared_is_refused():
         pair_error(x, x[:7])
     with pytest.raises(ShapeError, match="not finite"):
         pair_error(x, x * np.float32("nan"))
+    unknown = x * np.float32("nan")
+    with pytest.raises(ShapeError, match="not finite"):
+        pair_error(unknown, unknown)
     for wrong in (np.zeros((8, 8, 3), np.float32), np.zeros((8, 8), np.uint8), np.zeros((0, 8, 3), np.uint8)):
         with pytest.raises(ShapeError, match="uint8"):
             prepared(wrong)

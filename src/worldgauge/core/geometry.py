@@ -34,9 +34,9 @@ def pose_from_yaw_pitch(position: ArrayLike, yaw: ArrayLike, pitch: ArrayLike = 
     yaw, pitch = np.broadcast_arrays(np.asarray(yaw, np.float64), np.asarray(pitch, np.float64))
     cy, sy, cp, sp = np.cos(yaw), np.sin(yaw), np.cos(pitch), np.sin(pitch)
     pose = np.zeros((*np.broadcast_shapes(yaw.shape, position.shape[:-1]), 4, 4))
-    pose[..., :3, 0] = np.stack([sy, -cy, np.zeros_like(sy)], -1)
-    pose[..., :3, 1] = np.stack([sp * cy, sp * sy, -cp], -1)
-    pose[..., :3, 2] = np.stack([cp * cy, cp * sy, sp], -1)
+    pose[..., 0, 0], pose[..., 1, 0] = sy, -cy
+    pose[..., 0, 1], pose[..., 1, 1], pose[..., 2, 1] = sp * cy, sp * sy, -cp
+    pose[..., 0, 2], pose[..., 1, 2], pose[..., 2, 2] = cp * cy, cp * sy, sp
     pose[..., :3, 3] = position
     pose[..., 3, 3] = 1.0
     return pose

@@ -122,7 +122,8 @@ class Registry(Generic[T]):
         Raises:
             UnknownNameError: There is no such name; the message suggests the nearest one.
         """
-        self._discover()
+        if not self._find_suite(name):
+            self._discover()
         if name not in self._entries:
             raise UnknownNameError(self.kind, name, self._entries)
         return self._entries[name]
@@ -147,6 +148,22 @@ class Registry(Generic[T]):
             )
         if known is None or not isinstance(entry.target, EntryPoint):
             self._entries[entry.name] = entry
+
+    def _find_suite(self, name: str) -> bool:
+        """Import what the suite of this name registers under its own name, and leave the other suites alone.
+
+        They take most of the start of a process, and a worker needs one. Another package's component of that name is
+        refused as in the whole search.
+        """
+        if self._in_suites is None or self._complete or not name.isidentifier():
+            return self._complete
+        module = f"{_SUITES}.{name}.{self._in_suites}"
+        if not (Path(importlib.import_module(_SUITES).__path__[0]) / name / f"{self._in_suites}.py").exists():
+            return False
+        self._import(module)
+        for point in entry_points(group=self._group, name=name):
+            self._add(Entry(point.name, point.value, point))
+        return name in self._entries
 
     def _discover(self) -> None:
         """Import the modules of this package and read the entry points, once.

@@ -407,6 +407,8 @@ def _tag_bt601(codec: Any) -> None:
 def _even(frame: Image) -> Image:
     """Sides made even by repeating the last row or column: 4:2:0 colour needs it."""
     rows, columns = frame.shape[0] % 2, frame.shape[1] % 2
+    if not rows and not columns:
+        return frame
     return np.pad(frame, ((0, rows), (0, columns), (0, 0)), mode="edge")
 
 

@@ -85,6 +85,23 @@ def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
     return result
 
 
+def prepared_pair(x: Image, y: Image) -> tuple[Prepared, Prepared]:
+    """`prepared` for both of a pair: one and the same array twice where the frames are equal.
+
+    Args:
+        x: (h, w, 3) uint8.
+        y: The other frame, of any size.
+
+    Returns:
+        Both as (720, 1280, 3) float32 in [0, 1].
+
+    Raises:
+        ShapeError: A frame has another shape or dtype.
+    """
+    first = prepared(x)
+    return first, first if np.array_equal(x, y) else prepared(y)
+
+
 def pair_error(x: Prepared, y: Prepared) -> PairError:
     """Errors of a predicted frame against a reference frame, both prepared.
 
@@ -107,6 +124,8 @@ def pair_error(x: Prepared, y: Prepared) -> PairError:
             raise ShapeError(f"expected a frame (H, W, 3) float32, H and W >= 6, got {each.shape} {each.dtype}")
     if x.shape != y.shape:
         raise ShapeError(f"frames differ in shape: {x.shape} and {y.shape}; prepare both at one size")
+    if x is y and np.isfinite(x).all():
+        return PairError(0.0, math.inf, 1.0)
     mse, ssim = squared_error_and_ssim(np.ascontiguousarray(x), np.ascontiguousarray(y))
     if not math.isfinite(mse):
         raise ShapeError("a frame holds values that are not finite; give values in [0, 1]")
@@ -256,7 +275,7 @@ def ssim_720p(x: Image, y: Image) -> float:
 
 
 def _error_of(x: Image, y: Image) -> PairError:
-    return pair_error(prepared(x), prepared(y))
+    return pair_error(*prepared_pair(x, y))
 
 
 def _error_of_pair(pair: tuple[Image, Image]) -> PairError:

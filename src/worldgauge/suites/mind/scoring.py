@@ -13,7 +13,7 @@ from worldgauge.engine.suite.returned import returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.detail import detail_correlation
-from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
+from worldgauge.metrics.frame_pairs import pair_error, prepared_pair, scored_frames
 from worldgauge.suites.mind.action_scores import action_scores
 from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.learned_scores import LearnedScores, missing_learned
@@ -169,7 +169,7 @@ def _frame_scores(
     learned = LearnedScores(record, settings, prefix)
     ours, real, colours = MotionMeter(), MotionMeter(), ColourMeter()
     for index, (got, want) in enumerate(side_by_side(rollout[:count], truth[:count])):
-        x, y = prepared(got), prepared(want)
+        x, y = prepared_pair(got, want)
         error = pair_error(x, y)
         for field in PIXEL:
             series[field].append((index, getattr(error, field)))

@@ -82,9 +82,9 @@ def render(scene: BoxScene, pose: ArrayLike, camera: Camera | Panorama, *, posit
     depth, box, face, rgb, category, instance = _seen(scene, origin, rotation, rays, pixel)
     edges = _edges((box * np.int32(8) + face).reshape(shape)).reshape(-1)
     if len(edges):
-        total = rgb[edges].astype(np.uint16)
-        for du, dv in _EDGE_OFFSETS:
-            total += _seen(scene, origin, rotation, _rays(camera, du, dv)[edges], pixel).rgb
+        beside = np.concatenate([_rays(camera, du, dv)[edges] for du, dv in _EDGE_OFFSETS])
+        around = _seen(scene, origin, rotation, beside, pixel).rgb.reshape(len(_EDGE_OFFSETS), -1, 3)
+        total = rgb[edges] + around.sum(0, dtype=np.uint16)
         rgb[edges] = (2 * total + 3) // 6
     points = None
     if position:

@@ -6,7 +6,7 @@ Places are (3,) metres in the world frame.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -137,6 +137,8 @@ class Level:
     def __init__(self, floor: FloorPlan, radius_m: float = RADIUS_M) -> None:
         self.floor = floor
         self.geodesic = Geodesic(floor, radius_m)
+        # The plans of a decision begin alike, and each is walked more than once: by the planner, the model, the tracer.
+        self._walked = lru_cache(maxsize=4096)(partial(walked, floor, radius_m=radius_m))
 
     def stands(self, at: ArrayLike) -> bool:
         """See `Ground.stands`."""
@@ -144,7 +146,7 @@ class Level:
 
     def step(self, stance: Stance, primitive: Primitive) -> tuple[Stance, bool]:
         """See `stance.walked`; it does not slide."""
-        return walked(self.floor, stance, primitive, radius_m=self.geodesic.radius_m)
+        return self._walked(stance, primitive)
 
     def path(self, a: ArrayLike, b: ArrayLike) -> FloatArray | None:
         """See `Geodesic.path`; all at the height of the start."""

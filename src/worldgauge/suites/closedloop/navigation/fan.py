@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,6 +56,8 @@ def fan(reach_m: FloatArray, length: int) -> list[Steps]:
     return found
 
 
-def _end(steps: Steps) -> FloatArray:
-    """Return (2,) metres ahead and to the left: where a plan ends if nothing is in the way."""
-    return trajectory(steps)[-1, :2]
+@lru_cache(maxsize=1024)
+def _end(steps: Steps) -> tuple[float, float]:
+    """Return metres ahead and to the left: where a plan ends if nothing is in the way."""
+    ahead, left, _ = trajectory(steps)[-1].tolist()
+    return ahead, left

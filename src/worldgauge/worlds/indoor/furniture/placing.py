@@ -283,8 +283,11 @@ class Furnisher:
                 solids[spot.room] = _within(self._solid, room)
             solid = solids[spot.room]
             bounds = _bounds(piece, room, spot)
-            low, high = bounds[:, :2].min(0), bounds[:, 3:5].max(0)
-            if (low < np.array(room.low) - 1e-9).any() or (high > np.array(room.high) + 1e-9).any():
+            x0, y0 = bounds[:, :2].min(0).tolist()
+            x1, y1 = bounds[:, 3:5].max(0).tolist()
+            if x0 < room.low[0] - 1e-9 or y0 < room.low[1] - 1e-9:
+                continue
+            if x1 > room.high[0] + 1e-9 or y1 > room.high[1] + 1e-9:
                 continue
             access = _access(piece, room, spot)
             if meets(bounds, self._clear) or meets(bounds, solid):
@@ -337,8 +340,10 @@ def _bounds(piece: Piece, room: Room, spot: Spot) -> FloatArray:
         plane = start, room.low[1] + near, stop, room.low[1] + far
     else:
         plane = start, room.high[1] - far, stop, room.high[1] - near
-    x0, y0, x1, y1 = plane
-    return np.stack([x0, y0, low[:, 2] + spot.z, x1, y1, high[:, 2] + spot.z], axis=1)
+    bounds = np.empty((len(low), 6))
+    bounds[:, 0], bounds[:, 1], bounds[:, 3], bounds[:, 4] = plane
+    bounds[:, 2], bounds[:, 5] = low[:, 2] + spot.z, high[:, 2] + spot.z
+    return bounds
 
 
 def _access(piece: Piece, room: Room, spot: Spot) -> FloatArray | None:

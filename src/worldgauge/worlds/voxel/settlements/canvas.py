@@ -48,10 +48,13 @@ class Canvas:
 
     def renumber(self) -> None:
         """Make the numbers 1, 2, ... without gaps, since an object may have been built over."""
-        self.instances[self.states == AIR] = 0
-        used = np.bincount(self.instances.ravel(), minlength=len(self.drawn) + 1) > 0
+        flat = self.instances.reshape(-1)
+        # Few cells belong to an object, so the rest is looked at once.
+        owned = np.flatnonzero(flat)
+        of = flat[owned] * (self.states.reshape(-1)[owned] != AIR)
+        used = np.bincount(of, minlength=len(self.drawn) + 1) > 0
         used[0] = False
-        self.instances = (np.cumsum(used) * used).astype(np.uint16)[self.instances]
+        flat[owned] = (np.cumsum(used) * used).astype(np.uint16)[of]
         self.drawn = [one for one, kept in zip(self.drawn, used[1:], strict=True) if kept]
 
     def put(self, x: int, y: int, z: int, name: str, instance: int = 0) -> None:
