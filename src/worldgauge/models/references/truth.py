@@ -47,11 +47,15 @@ class Truth:
         """
         if request.truth is None:
             raise NotApplicableError(f"'{self.name}' needs the recorded future, and this task has none")
-        return (frame[None] for frame in request.truth)
+        return self._shown(request.truth, request)
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
         """Poses of the recorded frames; None when they are not known."""
         return request.truth_poses
+
+    def _shown(self, truth: Clip, request: RolloutRequest) -> Iterator[Frames]:
+        """What is made of the recorded frames, in chunks of one."""
+        return (frame[None] for frame in truth)
 
 
 @models.register("oracle")
@@ -83,27 +87,13 @@ class Coarse(Truth):
 
 
 @models.register("late")
-class Late:
+class Late(Truth):
     """The recorded future one frame late: the last context frame, then the truth without its last frame."""
 
+    name = "late"
+
     def __init__(self) -> None:
-        self.spec = ModelSpec("late", inputs=frozenset({"truth"}))
-
-    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """The delayed frames, in chunks of one.
-
-        Args:
-            request: The request.
-
-        Yields:
-            `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The request has no recorded future.
-        """
-        if request.truth is None:
-            raise NotApplicableError("'late' needs the recorded future, and this task has none")
-        return _frames(request.context.clip[-1], request.truth[: request.horizon - 1])
+        super().__init__()
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
         """Poses of the delayed frames; None when they are not known."""
@@ -111,50 +101,30 @@ class Late:
             return None
         return np.concatenate([request.context.poses[-1:], request.truth_poses[: request.horizon - 1]])
 
-
-def _frames(first: Frames, rest: Clip) -> Iterator[Frames]:
-    yield first[None]
-    for frame in rest:
-        yield frame[None]
+    def _shown(self, truth: Clip, request: RolloutRequest) -> Iterator[Frames]:
+        yield request.context.clip[-1][None]
+        for frame in truth[: request.horizon - 1]:
+            yield frame[None]
 
 
 @models.register("reencoded")
-class Reencoded:
+class Reencoded(Truth):
     """The recorded future, encoded once as a video for browsers and read back: the ceiling of submitted videos."""
 
+    name = "reencoded"
+
     def __init__(self) -> None:
-        self.spec = ModelSpec("reencoded", inputs=frozenset({"truth"}))
+        super().__init__()
 
-    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """The re-encoded frames, in chunks of one.
-
-        Args:
-            request: The request.
-
-        Yields:
-            `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The request has no recorded future.
-        """
-        if request.truth is None:
-            raise NotApplicableError("'reencoded' needs the recorded future, and this task has none")
-        return _passed(request.truth)
-
-    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Poses of the recorded frames; None when they are not known."""
-        return request.truth_poses
-
-
-def _passed(truth: Clip) -> Iterator[Frames]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "truth.mp4"
-        with Writer(path, fps=truth.fps, kind="viewable") as out:
-            for frame in truth:
-                out.write(frame)
-        for frame in Clip.open(path):
-            # Odd sides were made even by one more row or column.
-            yield frame[None, : truth.height, : truth.width]
+    def _shown(self, truth: Clip, request: RolloutRequest) -> Iterator[Frames]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "truth.mp4"
+            with Writer(path, fps=truth.fps, kind="viewable") as out:
+                for frame in truth:
+                    out.write(frame)
+            for frame in Clip.open(path):
+                # Odd sides were made even by one more row or column.
+                yield frame[None, : truth.height, : truth.width]
 
 
 GREY, SPREAD = 127.5, 64.0
@@ -162,7 +132,7 @@ GREY, SPREAD = 127.5, 64.0
 
 
 @models.register("degraded")
-class Degraded:
+class Degraded(Truth):
     """The recorded future mixed with noise: (1 - level) x truth + level x noise, in grey levels.
 
     The noise is equally strong at every scale, from single pixels to a quarter of the frame's longer side or more, as
@@ -177,34 +147,19 @@ class Degraded:
         UsageError: The level is not from 0 to 1.
     """
 
+    name = "degraded"
+
     def __init__(self, level: float = 0.5, view: View = "perspective") -> None:
         if not 0 <= level <= 1:
             raise UsageError(f"degraded: level is {level!r}; give a number from 0, the truth, to 1, nothing of it")
         self._level = float(level)
         self.spec = ModelSpec(
-            "degraded", view=view, max_context=1, inputs=frozenset({"truth"}), settings={"level": self._level}
+            self.name, view=view, max_context=1, inputs=frozenset({"truth"}), settings={"level": self._level}
         )
 
-    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """The recorded frames mixed with noise, in chunks of one.
-
-        Args:
-            request: The request.
-
-        Yields:
-            `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The request has no recorded future.
-        """
-        if request.truth is None:
-            raise NotApplicableError("'degraded' needs the recorded future, and this task has none")
+    def _shown(self, truth: Clip, request: RolloutRequest) -> Iterator[Frames]:
         rng = np.random.default_rng(request.seed)
-        return (self._mixed(frame, rng)[None] for frame in request.truth)
-
-    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Poses of the recorded frames; None when they are not known."""
-        return request.truth_poses
+        return (self._mixed(frame, rng)[None] for frame in truth)
 
     def _mixed(self, frame: Frames, rng: np.random.Generator) -> Frames:
         if self._level == 0:
