@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from worldgauge.cli.train.options import (
+    Cache,
+    Clips,
+    Device,
+    Log,
+    Minutes,
+    Precision,
+    cache_folder,
+    check_place,
+    sinks_of,
+)
 from worldgauge.cli.train.processes import Gpus, check_shared, is_first, is_started
-from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
+from worldgauge.core.errors import UsageError
 from worldgauge.terminal.options import DryRun, Json
 
 if TYPE_CHECKING:
@@ -32,10 +43,6 @@ Data = Annotated[
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="NAME=VALUE in place of the recipe's. May be given several times.")
 ]
-Cache = Annotated[Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")]
-Clips = Annotated[
-    int | None, typer.Option(help="Train on so many clips, drawn by the seed; fewer are a part of more.", min=1)
-]
 Workers = Annotated[int, typer.Option(help="Files that are decoded, and worlds that are drawn, at once.", min=0)]
 
 
@@ -51,9 +58,7 @@ def train(
     ] = None,
     from_: Annotated[Path | None, typer.Option("--from", help="Checkpoint that the first stage begins from.")] = None,
     set_: Sets = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)
-    ] = None,
+    minutes: Minutes = None,
     final: Annotated[
         bool, typer.Option("--final", help="Let the learning rate fall within --minutes, for a finished model.")
     ] = False,
@@ -72,16 +77,14 @@ def train(
     cache: Cache = None,
     clips: Clips = None,
     workers: Workers = 1,
-    device: Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")] = "cpu",
-    precision: Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")] = "float32",
+    device: Device = "cpu",
+    precision: Precision = "float32",
     compile_: Annotated[bool, typer.Option("--compile", help="Compile the network, on a GPU: slow to begin.")] = False,
     shard_mb: Annotated[
         int | None, typer.Option(help="Keep the weights in files of at most so many MiB, with an index.", min=1)
     ] = None,
     gpus: Gpus = 1,
-    log: Annotated[
-        str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
-    ] = "",
+    log: Log = "",
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -95,22 +98,15 @@ def train(
     from worldgauge.terminal.output import print_json
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.terminal.tables import print_text
-    from worldgauge.training.log import check_sinks
 
     if recipe is None or out is None or not data:
         raise UsageError("worldgauge train needs --recipe, --data and --out; see: worldgauge train --help")
-    try:
-        from worldgauge.training.loop import loop
-        from worldgauge.training.loop.stepping import Precision
-    except ImportError:
-        raise MissingExtraError("worldgauge train", "train") from None
-    if precision not in get_args(Precision):
-        raise UnknownNameError("precision", precision, get_args(Precision))
     if final and minutes is None:
         raise UsageError("--final goes with --minutes: without them the learning rate falls over all steps")
-    sinks = [one for one in log.split(",") if one]
-    check_sinks(sinks)
-    loop.check_device(device)
+    check_place("worldgauge train", device, precision)
+    sinks = sinks_of(log)
+    from worldgauge.training.loop import loop
+
     asked = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
     recipes = [_recipe(recipe, set_, one.strip(), asked) for one in (stage or "").split(",")]
     if compile_ and device == "cpu":
@@ -174,7 +170,7 @@ def cache(
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.terminal.tables import print_text
 
-    made, place = _recipe(recipe, set_), _place(cache)
+    made, place = _recipe(recipe, set_), cache_folder(cache)
     with resumable(), ProgressBar() as bar:
         material = _material(data, made, cache, None, max(1, workers), bar)
     frames = sum(map(len, material.clips))
@@ -249,7 +245,7 @@ def validation_of(
     else:
         folders, walks = sources_of([text])
         source = folders[0] if folders else str(walks)
-    clips = read_validation(source, recipe, _place(cache))
+    clips = read_validation(source, recipe, cache_folder(cache))
     if any(clip.rows.shape[1] != material.columns for clip in clips):
         raise UsageError(f"--validate {text}: its actions are of another kind than those that are trained on")
     if not allow_overlap:
@@ -302,12 +298,6 @@ def table_of_last(out: Path) -> list[tuple[str, str]]:
     return list(table_of({name: last.get(name) for name in COLUMNS}))
 
 
-def _place(cache: Path | None) -> Path:
-    from platformdirs import user_cache_dir
-
-    return cache or Path(user_cache_dir("worldgauge")) / "training"
-
-
 def _material(
     data: list[str] | None,
     recipe: Recipe,
@@ -322,7 +312,7 @@ def _material(
     return read_material(
         folders,
         recipe,
-        _place(cache),
+        cache_folder(cache),
         walks=walks,
         clips=clips,
         workers=workers,

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from worldgauge.cli.train.app import validation_of
+from worldgauge.cli.train.options import (
+    Cache,
+    Clips,
+    Device,
+    Log,
+    Minutes,
+    Precision,
+    cache_folder,
+    check_place,
+    sinks_of,
+)
 from worldgauge.cli.train.processes import Gpus, is_first, is_started
-from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
+from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.terminal.options import DryRun, Json
 
 if TYPE_CHECKING:
@@ -36,9 +47,7 @@ def post_train(
         str | None,
         typer.Option(help="diffsynth or diffsynth-four: write what the papers' own trainer reads; nothing is trained."),
     ] = None,
-    clips: Annotated[
-        int | None, typer.Option(help="Train on so many clips, drawn by the seed; fewer are a part of more.", min=1)
-    ] = None,
+    clips: Clips = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="NAME=VALUE in place of the base's or the recipe's. May be given several times."),
@@ -46,19 +55,13 @@ def post_train(
     validate: Annotated[
         str, typer.Option(help="SOURCE=FOLDER of other worlds to validate with, walks, or none.")
     ] = "none",
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")
-    ] = None,
+    cache: Cache = None,
     workers: Annotated[int, typer.Option(help="Files that are decoded at once.", min=1)] = 1,
-    minutes: Annotated[
-        float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)
-    ] = None,
-    device: Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")] = "cpu",
-    precision: Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")] = "float32",
+    minutes: Minutes = None,
+    device: Device = "cpu",
+    precision: Precision = "float32",
     gpus: Gpus = 1,
-    log: Annotated[
-        str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
-    ] = "",
+    log: Log = "",
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -67,33 +70,22 @@ def post_train(
     Of a checkpoint all weights, at a tenth of the learning rate, each frame once; steps and learning rate can be set
     (--set steps=500). Of a brought pipeline what the recipe says. Stopped, it goes on.
     """
-    from platformdirs import user_cache_dir
-
     from worldgauge.terminal.options import resumable, texts_of
     from worldgauge.terminal.output import print_json
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.terminal.tables import print_text
-    from worldgauge.training.log import check_sinks
 
     folders = [(name, Path(folder)) for name, folder in texts_of(data, "--data").items()]
-    sinks = [one for one in log.split(",") if one]
-    check_sinks(sinks)
+    sinks = sinks_of(log)
     if base.startswith(BROUGHT) != (recipe is not None):
         raise UsageError("--recipe goes with --base diffusers:FOLDER, and that with --recipe, such as target-lora")
     if write is not None:
         _export(recipe, set_, folders, clips, out, write, json)
         return
-    try:
-        from worldgauge.training.loop.loop import check_device
-        from worldgauge.training.loop.stepping import Precision
-    except ImportError:
-        raise MissingExtraError("worldgauge post-train", "train") from None
-    if precision not in get_args(Precision):
-        raise UnknownNameError("precision", precision, get_args(Precision))
-    check_device(device)
+    check_place("worldgauge post-train", device, precision)
     if is_started(gpus, device, dry_run):
         return
-    place = cache or Path(user_cache_dir("worldgauge")) / "training"
+    place = cache_folder(cache)
     how: dict[str, Any] = {"minutes": minutes, "sinks": sinks, "device": device, "precision": precision}
     reading: dict[str, Any] = {"clips": clips, "workers": workers}
     made: Recipe | Adaptation

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from worldgauge.cli.train.options import Cache, cache_folder
 from worldgauge.core.errors import UsageError
 from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import Data, Deadline, Json, Limit, Models, Seed, Settings, Verbose, Workers
@@ -166,9 +167,7 @@ class DataScaling(Study):
     steps: Annotated[int | None, typer.Option(help="With --recipe: steps in place of its own.", min=1)] = None
     clips: Annotated[str, typer.Option(help="Numbers of clips. 0 is the base as it is.")] = "0,400,2000,10000,40000"
     seeds: Annotated[int, typer.Option(help="Trainings at each number of clips.", min=1)] = 3
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")
-    ] = None
+    cache: Cache = None
 
     def own(self) -> dict[str, Any]:
         """See `Study.own`; without the cache, which changes no result."""
@@ -176,8 +175,6 @@ class DataScaling(Study):
 
     def find(self, asked: Asked) -> Finding:
         """See `Study.find`."""
-        from platformdirs import user_cache_dir
-
         from worldgauge.terminal.options import texts_of
         from worldgauge.tools.studies.arms import counts_of
         from worldgauge.tools.studies.scaling import Trainings, data_study
@@ -187,8 +184,8 @@ class DataScaling(Study):
         steps = {} if self.steps is None else {"steps": self.steps}
         recipe = None if self.recipe is None else changed(named_recipe(self.recipe), steps)
         folders = [(name, Path(folder)) for name, folder in texts_of(self.train, "--train").items()]
-        cache = self.cache or Path(user_cache_dir("worldgauge")) / "training"
-        return data_study(asked, Trainings(folders, counts, self.seeds, cache, tuple(self.base or ()), recipe))
+        cache, bases = cache_folder(self.cache), tuple(self.base or ())
+        return data_study(asked, Trainings(folders, counts, self.seeds, cache, bases, recipe))
 
 
 def own_fields(study: type[Study]) -> list[Field[Any]]:
