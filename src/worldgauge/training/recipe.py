@@ -59,6 +59,7 @@ class Recipe:
         decay: Weight decay.
         clip_norm: Largest norm of a gradient.
         average: Decay of the average of the weights, which is what is kept.
+        checkpointing: Whether what blocks compute is computed again on the way back, which saves memory.
         own: Share of windows whose last past step is the model's own. Only `conv` has such.
         trajectories: Windows that the stage `init` lets its teacher draw.
         init: "ode" (from the teacher's ways down) or "consistency" (from neighbouring levels).
@@ -100,6 +101,7 @@ class Recipe:
     decay: float = 0.01
     clip_norm: float = 1.0
     average: float = 0.999
+    checkpointing: bool = False
     own: float = 0.5
     trajectories: int = 64
     init: Init = "ode"

@@ -98,6 +98,24 @@ def test_gradients_reach_every_weight(kind: str, memory: str, head: str) -> None
     assert {name for name, _ in net.named_parameters()} == reached
 
 
+@with_memory
+def test_checkpointing_saves_memory_and_changes_no_gradient(kind: str, memory: str) -> None:
+    def gradients(checkpointing: bool) -> tuple[list[Tensor], int]:
+        net = shaken(made(kind, memory))
+        net.checkpointing, kept = checkpointing, []
+        window, (noisy, t) = window_for(net), asked(net, window_for(net))
+        with torch.autograd.graph.saved_tensors_hooks(lambda one: kept.append(one.numel()) or one, lambda one: one):
+            loss = net.guesses(window, noisy, t).square().mean()
+        saved = sum(kept)  # before the way back computes again
+        loss.backward()
+        return [one.grad for one in net.parameters()], saved  # type: ignore[misc]
+
+    (plain, much), (again, little) = gradients(False), gradients(True)
+    assert little < 0.8 * much
+    for one, other in zip(plain, again, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-7)
+
+
 @pytest.mark.parametrize("kind", architectures.names())
 @pytest.mark.parametrize(
     ("device", "backend"),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from worldgauge.core.registry import Registry
 
@@ -90,11 +91,13 @@ class Network(nn.Module):
             begin), planes (P), memory and fetched (M).
         at_once: Steps that are drawn at once; 1 but for networks that look into the future.
         sees_beyond: Whether more frames than C are of use to it: all that a window held in training.
+        checkpointing: Whether what blocks compute is computed again on the way back, which saves memory.
     """
 
     shape: Any
     at_once: int = 1
     sees_beyond: bool = False
+    checkpointing: bool = False
 
     @classmethod
     def shape_from(cls, settings: Mapping[str, Any], *, columns: int, planes: int, size: tuple[int, int]) -> Any:
@@ -122,6 +125,17 @@ class Network(nn.Module):
             TypeError: Fields are missing or unknown.
         """
         raise NotImplementedError
+
+    def through(self, block: nn.Module, *given: Any) -> Any:
+        """Go through a block.
+
+        Args:
+            block: The block.
+            given: What it is given.
+        """
+        if self.checkpointing and torch.is_grad_enabled():
+            return checkpoint(block, *given, use_reentrant=False)
+        return block(*given)
 
     def supervised(self, window: Window, noising: Noising, own: float, generator: torch.Generator) -> Supervised:
         """Guess steps of windows, for training.

@@ -214,7 +214,7 @@ class CausalNet(Network):
         else:
             mask = forced(total, lead, self.shape.window, x.device)
         for block in self.blocks:
-            x, _ = block(x, e, at, mask, shown, lead, beside=beside)
+            x, _ = self.through(block, x, e, at, mask, shown, lead, None, beside)
         last = steps[:, lead - 1 : lead, -1:].expand(-1, drawn, -1, -1, -1, -1)
         last = last if self.shape.together else steps[:, lead - 1 : total - 1, -1:]
         sources = last if window.fetched is None else torch.cat([last, window.fetched[:, :drawn]], 2)

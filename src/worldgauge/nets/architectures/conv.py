@@ -179,7 +179,7 @@ class ConvNet(Network):
         for shrink, blocks in zip(self.shrink, self.down, strict=True):
             x = shrink(x)
             for block in blocks:
-                x = block(x, e)
+                x = self.through(block, x, e)
             kept.append(x)
         for grow, blocks in zip(self.grow, self.up, strict=True):
             beside = kept.pop()
@@ -187,7 +187,7 @@ class ConvNet(Network):
                 x = functional.interpolate(x, size=beside.shape[-2:], mode="nearest")
             x = grow(torch.cat([x, beside], 1))
             for block in blocks:
-                x = block(x, e)
+                x = self.through(block, x, e)
         newest = past[:, -1:]
         sources = newest if recalled is None else torch.cat([newest, recalled.fetched], 1)
         drawn: Tensor = self.head(functional.silu(self.normal(x)), sources)

@@ -242,6 +242,7 @@ def _stage(kind: type[Stage], recipe: Recipe, material: Material, codec: Codec, 
     size = (recipe.size[0] // codec.shrink, recipe.size[1] // codec.shrink)
     settings = kind.settings(recipe)
     net = architecture(architecture.shape_from(settings, columns=material.columns, planes=codec.planes, size=size))
+    net.checkpointing = recipe.checkpointing
     return kind(recipe, net, parent)
 
 
