@@ -107,10 +107,10 @@ def verify(
     data: Annotated[Path | None, typer.Option(help="Folder of the data set, to score a sample again.")] = None,
     rescore: Annotated[
         int | None,
-        typer.Option(help="Largest number of tasks to score again. By default all with whole videos.", min=0),
+        typer.Option(help="Maximum number of tasks to score again. By default all with whole videos.", min=0),
     ] = None,
     root: Annotated[str | None, typer.Option(help="Root that the author has published.")] = None,
-    by: Annotated[str, typer.Option(help="Who looks; with --json a board can tell it.")] = "",
+    by: Annotated[str, typer.Option(help="Who verifies it. A board shows the name, from what --json prints.")] = "",
     json: Json = False,
 ) -> None:
     """Check a bundle: is it whole, does it agree with itself, and do its scores come out again?"""

@@ -187,7 +187,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def digest_of(data: bytes | str) -> str:
-    """SHA-256 of bytes, or of a text in UTF-8, in hexadecimal; JSON may hold halves of characters, which count too."""
+    """SHA-256 of bytes, or of a text in UTF-8, in hexadecimal; JSON may hold lone surrogates, which count too."""
     return hashlib.sha256(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data).hexdigest()
 
 

@@ -158,7 +158,7 @@ def digest(facts: Any) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Whether `text` can be written as UTF-8: JSON can hold halves of characters, which cannot."""
+    """Whether `text` can be written as UTF-8: JSON can hold lone surrogates, which cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -164,7 +164,7 @@ def push(
 
 @app.command()
 def pull(
-    address: Annotated[str, typer.Argument(help="Where worldgauge data push has put it.")],
+    address: Annotated[str, typer.Argument(help="Where worldgauge data push put it.")],
     out: Annotated[Path, typer.Option(help="Folder of the data set, new or to be continued.")],
     json: Json = False,
 ) -> None:

@@ -32,7 +32,7 @@ def add(
     kind: Annotated[
         str | None,
         typer.Option(
-            help="Layout: hm3d, mp3d, gibson, replica, replicacad, scannetpp or files. By default it is found out."
+            help="Layout: hm3d, mp3d, gibson, replica, replicacad, scannetpp or files. By default it is detected."
         ),
     ] = None,
     up: UpOption = None,

@@ -140,7 +140,7 @@ def verify(
         data: Folder of the data set that the run was made on.
         rescore: Largest number of tasks to score again. By default all whose videos are in the bundle.
         root: Root that the author has published.
-        by: Who looks; a board tells it.
+        by: Who verifies it; a board shows the name.
         progress: Called with a task, how many tasks are scored, and how many will be.
 
     Returns:

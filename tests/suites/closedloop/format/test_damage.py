@@ -42,7 +42,7 @@ FIELDS: list[tuple[str, Callable[[], list[dict[str, Any]]], dict[str, Any], str]
     ("AR", recognition_rows, {"scene_id": "x" * 5000}, "'scene_id' has 5000 characters"),
     ("AR", recognition_rows, {"scene_id": "a\x1b[31mb"}, "control characters"),
     ("AR", recognition_rows, {"scene_id": "a\nb"}, "control characters"),
-    ("AR", recognition_rows, {"scene_id": "\ud800"}, "halves of characters"),
+    ("AR", recognition_rows, {"scene_id": "\ud800"}, "lone surrogates"),
     ("AR", recognition_rows, {"start_position": [1, 2]}, "'start_position' is [1, 2]; give a list of 3 numbers"),
     ("AR", recognition_rows, {"start_position": [1, 2, "3"]}, "'start_position' is '3'"),
     ("AR", recognition_rows, {"start_position": [1, 2, 1e300]}, "'start_position' is 1e+300"),

@@ -439,5 +439,5 @@ def _whole(value: str, key: str, most: int) -> str:
     if len(value) > most:
         raise ValueError(f"field '{key}' has {len(value)} characters; give at most {most}")
     if re.search("[\ud800-\udfff\x00]", value):
-        raise ValueError(f"field '{key}' is {short(value)}; leave out halves of characters and zero bytes")
+        raise ValueError(f"field '{key}' is {short(value)}; leave out lone surrogates and zero bytes")
     return value

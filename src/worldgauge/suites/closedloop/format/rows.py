@@ -66,7 +66,7 @@ def _plain(value: str, key: str, but: str = "") -> str:
     if len(value) > MAX_TEXT:
         raise ValueError(f"field '{key}' has {len(value)} characters; give at most {MAX_TEXT}")
     if re.search(rf"[^\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff{but}]|[\u2028\u2029]", value):
-        raise ValueError(f"field '{key}' is {short(value)}; leave out control characters and halves of characters")
+        raise ValueError(f"field '{key}' is {short(value)}; leave out control characters and lone surrogates")
     return value
 
 

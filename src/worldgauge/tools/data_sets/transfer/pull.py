@@ -24,7 +24,7 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
     """Copy a data set from an address. What is here already is kept, and a file of another content is replaced.
 
     Args:
-        address: Where `push` has put it.
+        address: Where `push` put it.
         out: Folder of the data set, new or to be continued.
         progress: Called before each file is brought.
 
