@@ -30,7 +30,9 @@ Measures = Annotated[
         help="A metric of the suite to compare. By default its headline, and detail beside. Can be repeated.",
     ),
 ]
-Beside = Annotated[list[str] | None, typer.Option(help="A further model to compare with, such as freeze. Can be repeated.")]
+Beside = Annotated[
+    list[str] | None, typer.Option(help="A further model to compare with, such as freeze. Can be repeated.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
