@@ -61,6 +61,7 @@ def whole_of(content: Mapping[str, Any], key: str, low: int, high: int) -> int:
     return value
 
 
+_NUMBERS = frozenset((int, float))
 _LARGEST = float(np.finfo(np.float64).max)
 """Whole numbers in JSON may have any number of digits."""
 
@@ -127,9 +128,9 @@ def poses_of(rows: Any, field: str = "poses") -> FloatArray:
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"field '{field}' is no list of poses")
     for number, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != 12 or any(type(value) not in (int, float) for value in row):
+        if not isinstance(row, list) or len(row) != 12 or not _NUMBERS.issuperset(map(type, row)):
             raise ValueError(f"field '{field}': row {number} has not twelve numbers")
-        if any(abs(value) > _LARGEST for value in row):
+        if any(map(_LARGEST.__lt__, map(abs, row))):
             raise ValueError(f"field '{field}': row {number} holds a number that is too large")
     poses = np.zeros((len(rows), 4, 4))
     poses[:, :3] = np.array(rows, np.float64).reshape(-1, 3, 4)

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray
 
+_PAIRS = 2**16
+"""Pairs of edges that are compared at once, which bounds the memory."""
+
 
 def length(points: ArrayLike) -> float:
     """Arc length of a polyline.
@@ -105,16 +108,20 @@ def enclosed_area(out: ArrayLike, back: ArrayLike) -> float:
 
 
 def _crossing_levels(start: FloatArray, end: FloatArray) -> Iterator[FloatArray]:
-    """Heights at which edges cross in their interior; each edge is compared with all later ones."""
+    """Heights at which edges cross in their interior; each edge is compared with all later ones, many at a time."""
     step = end - start
-    for i in range(len(start) - 1):
-        other, gap = step[i + 1 :], start[i + 1 :] - start[i]
-        cross = step[i, 0] * other[:, 1] - step[i, 1] * other[:, 0]
+    rows = max(1, _PAIRS // max(len(start), 1))
+    for first in range(0, len(start) - 1, rows):
+        one = slice(first, min(first + rows, len(start) - 1))
+        at, way = start[one, None], step[one, None]
+        other, gap = step[None, first + 1 :], start[None, first + 1 :] - at
+        later = np.arange(other.shape[1]) >= np.arange(len(at))[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            own = (gap[:, 0] * other[:, 1] - gap[:, 1] * other[:, 0]) / cross
-            its = (gap[:, 0] * step[i, 1] - gap[:, 1] * step[i, 0]) / cross
-            inside = (own > 0) & (own < 1) & (its > 0) & (its < 1)
-        yield start[i, 1] + own[inside] * step[i, 1]
+            cross = way[..., 0] * other[..., 1] - way[..., 1] * other[..., 0]
+            own = (gap[..., 0] * other[..., 1] - gap[..., 1] * other[..., 0]) / cross
+            its = (gap[..., 0] * way[..., 1] - gap[..., 1] * way[..., 0]) / cross
+            inside = later & (own > 0) & (own < 1) & (its > 0) & (its < 1)
+        yield (at[..., 1] + own * way[..., 1])[inside]
 
 
 def _checked(points: ArrayLike) -> FloatArray:

@@ -12,7 +12,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -93,7 +93,7 @@ def fingerprint_of(task: BuildTask, data: BuildSet) -> str:
     truth = data.architectures.get(task.architecture or "")
     shown = [*task.images, *([task.options_image] if task.options_image else [])]
     facts = [
-        asdict(task),
+        vars(task),  # all plain values, in the order of the fields
         None if truth is None else [truth.name, truth.description, truth.blueprint.digest],
         [image_digest(data.root, name) for name in shown],
     ]

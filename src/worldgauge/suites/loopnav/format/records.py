@@ -29,6 +29,7 @@ HELD_KEYS = ("back", "left", "right", "sprint", "sneak")
 """Keys in released records besides forward and jump; false in all of them."""
 
 DIGGING_KEYS = frozenset({"dig", "digging", "attack"})
+_OTHER_KEYS = (*HELD_KEYS, *sorted(DIGGING_KEYS))
 
 
 class Goal(NamedTuple):
@@ -257,8 +258,7 @@ class _Fields:
         return self._finite(name, value[0]), self._finite(name, value[1])
 
     def held(self) -> tuple[str, ...]:
-        names = (*HELD_KEYS, *sorted(DIGGING_KEYS))
-        return tuple(name for name in names if self.flag(name))
+        return tuple(name for name in _OTHER_KEYS if name in self._values and self.flag(name))
 
     def _finite(self, name: str, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -20,15 +20,11 @@ from worldgauge.suites.target.format.coordinates import (
 )
 from worldgauge.suites.target.format.raw import RawScene, read_raw, rebase_rows, scenario_from_raw
 from worldgauge.suites.target.format.read import (
-    Matched,
     discover,
     labels_file,
     load,
     load_labels,
-    match,
-    model_videos,
     scenarios_folder,
-    videos_folder,
 )
 from worldgauge.suites.target.format.scenario import (
     DT_S,
@@ -41,6 +37,7 @@ from worldgauge.suites.target.format.scenario import (
     truth_clip,
     video_frames_of,
 )
+from worldgauge.suites.target.format.videos import Matched, match, model_videos, videos_folder
 from worldgauge.suites.target.format.write import Segment, scenario_name, write_labels, write_scenario, write_segment
 
 __all__ = [

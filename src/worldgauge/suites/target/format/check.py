@@ -15,7 +15,7 @@ from worldgauge.core.image import png_size
 from worldgauge.core.video import problems
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
-from worldgauge.suites.target.format.read import discover, labels_beside, labels_file
+from worldgauge.suites.target.format.read import discover_horizons, labels_beside, labels_file
 from worldgauge.suites.target.format.scenario import HORIZONS_S, Label, Scenario, open_video
 
 PUBLISHED = {"all": 125, "explicit": 73, "implicit": 52}
@@ -125,9 +125,9 @@ def check(root: Path, *, decode: bool = False) -> ScenarioStatistics:
     Raises:
         DataError: When there is no such folder.
     """
-    scenarios = discover(root)
+    scenarios, *others = discover_horizons(root)
     valid = [scenario for scenario in scenarios if scenario.fault is None]
-    later = {f"{h:g}": [s for s in discover(root, h) if s.fault is None] for h in HORIZONS_S[1:]}
+    later = {f"{h:g}": [s for s in found if s.fault is None] for h, found in zip(HORIZONS_S[1:], others, strict=True)}
     frames, of_files = _of_files(valid, decode)
     labels, broken = labels_beside(Path(root))
     findings = sorted(

@@ -1,4 +1,4 @@
-"""Reading a Target-Bench folder: its scenarios, their labels, all files of one, and finished videos of world models.
+"""Reading a Target-Bench folder: its scenarios, their labels, and all files of one.
 
 What is wrong with one scenario is stored in it; every error names its file and field.
 """
@@ -10,7 +10,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,18 +51,40 @@ def discover(
         DataError: When there is no such folder, or labels that were given cannot be read.
         UsageError: For other horizons.
     """
-    if horizon_s not in HORIZONS_S:
-        raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
+    (found,) = discover_horizons(root, (horizon_s,), labels=labels, compat=compat)
+    return found
+
+
+def discover_horizons(
+    root: Path, horizons_s: Sequence[float] = HORIZONS_S, *, labels: Path | None = None, compat: Compat = None
+) -> list[list[Scenario]]:
+    """The same for several horizons, one list each; what they share is read once.
+
+    Args:
+        root: As `discover` takes it.
+        horizons_s: Each 8, 6 or 4 seconds.
+        labels: As `discover` takes them.
+        compat: "released" reads as the released code does.
+
+    Raises:
+        DataError: When there is no such folder, or labels that were given cannot be read.
+        UsageError: For other horizons.
+    """
+    for horizon_s in horizons_s:
+        if horizon_s not in HORIZONS_S:
+            raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
     place = scenarios_folder(root)
     known, broken = (load_labels(labels), None) if labels is not None else labels_beside(Path(root))
     split = "benchmark" if place.resolve().name.lower() == "benchmark" else "unknown"
     found = [
-        load(folder, horizon_s, compat=compat, label="unknown" if broken else known.get(folder.name))
-        for folder in _folders(place)
+        _load(folder, horizons_s, compat, "unknown" if broken else known.get(folder.name)) for folder in _folders(place)
     ]
-    if broken:
-        found = [replace(scenario, warnings=(*scenario.warnings, broken)) for scenario in found]
-    return [scenario if scenario.split != "unknown" else replace(scenario, split=split) for scenario in found]
+
+    def told(scenario: Scenario) -> Scenario:
+        warnings = (*scenario.warnings, broken) if broken else scenario.warnings
+        return replace(scenario, warnings=warnings, split=split if scenario.split == "unknown" else scenario.split)
+
+    return [[told(scenarios[n]) for scenarios in found] for n in range(len(horizons_s))]
 
 
 def load_labels(path: Path) -> dict[str, Label]:
@@ -141,18 +163,19 @@ def load(folder: Path, horizon_s: float = 8.0, *, compat: Compat = None, label: 
         compat: "released" reads as the released code does.
         label: Whether the target is named in the text.
     """
-    part = _Loading(Path(folder), horizon_s, compat, label)
-    scenario = part.blank()
+    return _load(Path(folder), (horizon_s,), compat, label)[0]
+
+
+def _load(folder: Path, horizons_s: Sequence[float], compat: Compat, label: Label | None) -> list[Scenario]:
+    """The scenario at each horizon."""
+    part = _Loading(folder, HORIZONS_S[0], compat, label)
+    scenario, whole = part.blank(), True
     try:
         scenario = part.common(scenario)
-        scenario = part.whole(scenario) if horizon_s == HORIZONS_S[0] else part.later(scenario)
-        told, rows = scenario.metadata.get("trajectory_points"), len(scenario.path_xy) + scenario.first_video_frame
-        if not part.faults and isinstance(told, int) and rows < LEAST_OF_PATH * told:
-            part.faults.append(f"the path has {rows} rows, the metadata say {told}: a part of the file is missing")
     except DataError as error:
-        part.faults.append(str(error).replace(f"{part.folder}/", ""))
-    fault = "; ".join(part.faults) or None
-    return replace(scenario, warnings=tuple(part.warnings), fault=fault)
+        part.noticed(error)
+        whole = False
+    return [part.at(horizon_s, scenario, whole) for horizon_s in horizons_s]
 
 
 @dataclass
@@ -176,6 +199,28 @@ class _Loading:
         """How the files of this horizon are called: nothing, 2s or 4s."""
         late = HORIZONS_S[0] - self.horizon_s
         return f"{late:g}s" if late else ""
+
+    def noticed(self, error: DataError) -> None:
+        """An error that makes the scenario unusable."""
+        self.faults.append(str(error).replace(f"{self.folder}/", ""))
+
+    def at(self, horizon_s: float, scenario: Scenario, whole: bool) -> Scenario:
+        """The scenario at one horizon, with what was noticed; where its common part is not whole, that is all."""
+        part = replace(self, horizon_s=horizon_s, warnings=[*self.warnings], faults=[*self.faults])
+        scenario = replace(scenario, horizon_s=horizon_s)
+        try:
+            if whole:
+                scenario = part.whole(scenario) if horizon_s == HORIZONS_S[0] else part.later(scenario)
+                told, rows = (
+                    scenario.metadata.get("trajectory_points"),
+                    len(scenario.path_xy) + scenario.first_video_frame,
+                )
+                if not part.faults and isinstance(told, int) and rows < LEAST_OF_PATH * told:
+                    lack = f"the path has {rows} rows, the metadata say {told}: a part of the file is missing"
+                    part.faults.append(lack)
+        except DataError as error:
+            part.noticed(error)
+        return replace(scenario, warnings=tuple(part.warnings), fault="; ".join(part.faults) or None)
 
     def blank(self) -> Scenario:
         """Name and place; a name that cannot be part of an id is replaced by one that can."""
@@ -574,89 +619,3 @@ def _landmark(row: Mapping[str, Any]) -> Landmark:
         x, y, z = (number_of(named, axis, -MAX_COORDINATE_M, MAX_COORDINATE_M) for axis in "xyz")
         corners.append((x, y, z))
     return Landmark(str(row["category"]), whole_of(row, "instance", 0, 2**16 - 1), corners[0], corners[1])
-
-
-SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov")
-
-
-@dataclass(frozen=True)
-class Matched:
-    """Videos of one model matched with the scenarios.
-
-    Attributes:
-        videos: File by scenario.
-        without_video: Scenarios that have none.
-        without_scenario: Names of videos that match no scenario.
-    """
-
-    videos: Mapping[str, Path]
-    without_video: tuple[str, ...]
-    without_scenario: tuple[str, ...]
-
-
-def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path]]:
-    """Every model of a folder, {model: {scenario: video}}; every sub-directory is one, also an empty one.
-
-    Names are looked up, never made into paths. Of two videos of one scenario the first by name is listed; the model
-    `videos`, which plays them, fails that scenario alone.
-
-    Args:
-        root: The folder of the models, or one that holds the folder of this horizon, itself or below `dataset`.
-        horizon_s: 8, 6 or 4 seconds.
-
-    Raises:
-        DataError: For a missing folder and for links that lead out of it.
-    """
-    place = videos_folder(root, horizon_s)
-    found: dict[str, dict[str, Path]] = {}
-    try:
-        for folder in sorted(place.iterdir()):
-            if not folder.is_dir() or folder.name.startswith("."):
-                continue
-            check_inside(folder, place)
-            videos = found[folder.name] = {}
-            for path in sorted(folder.iterdir()):
-                if path.suffix.lower() not in SUFFIXES or path.name.startswith(".") or not path.is_file():
-                    continue
-                check_inside(path, place)
-                videos.setdefault(path.stem, path)
-    except OSError as error:
-        raise DataError(f"{error.filename}: cannot be read ({error.strerror})") from error
-    return found
-
-
-def videos_folder(root: Path, horizon_s: float = 8.0) -> Path:
-    """Find the folder of the models' videos of a horizon: in `root`, in `root`/dataset, or `root` itself.
-
-    Args:
-        root: The folder.
-        horizon_s: Horizon, seconds.
-
-    Raises:
-        DataError: There is no such folder.
-        UsageError: Another horizon.
-    """
-    root = Path(root)
-    if horizon_s not in HORIZONS_S:
-        raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
-    if not root.is_dir():
-        raise DataError(f"{root}: no such folder; expected <model>/<scenario>.mp4 in it")
-    late = HORIZONS_S[0] - horizon_s
-    name = f"wm_videos_horizon_at_{late:g}s" if late else "wm_videos"
-    places = (root / name, root / "dataset" / name)
-    return next((place for place in places if place.is_dir()), root)
-
-
-def match(videos: Mapping[str, Path], scenarios: Iterable[Scenario]) -> Matched:
-    """Match videos of one model and scenarios by name; every one without a partner is listed.
-
-    Args:
-        videos: Files by name.
-        scenarios: The scenarios.
-    """
-    ids = [scenario.id for scenario in scenarios]
-    return Matched(
-        videos={id: videos[id] for id in ids if id in videos},
-        without_video=tuple(id for id in ids if id not in videos),
-        without_scenario=tuple(sorted(set(videos) - set(ids))),
-    )
