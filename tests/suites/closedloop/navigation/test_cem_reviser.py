@@ -1,4 +1,4 @@
-"""The planner `cem`: plans as legs, and rounds that come nearer to a goal than the proposals did."""
+"""The planners `cem` and `mppi`: plans as legs, and rounds that come nearer to a goal than the proposals did."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera
 from worldgauge.suites.closedloop.navigation import cem_reviser
 from worldgauge.suites.closedloop.navigation.cem_reviser import CrossEntropyReviser, legs_of, wrapped
+from worldgauge.suites.closedloop.navigation.mppi_reviser import SPREAD, TEMPERATURE, PathIntegralReviser
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, PolicyKit, Rollout, merge_plans
 from worldgauge.worlds.walking.primitives import STEP_M, Primitive, Steps, trajectory
 
@@ -42,6 +43,12 @@ class Known(CrossEntropyReviser):
         return SimpleNamespace(far=lambda rollout, frame: rollout.model)
 
 
+class KnownWeighed(Known, PathIntegralReviser):
+    """The same with weights in place of elites."""
+
+    name, drawn_from = "mppi", PathIntegralReviser.drawn_from
+
+
 def imagined(reviser: Known, steps: Steps) -> Candidate:
     far: Any = float(np.hypot(*(trajectory(steps)[-1, :2] - reviser.goal)))
     frames = np.zeros((2, 2, 2, 3), np.uint8)
@@ -62,14 +69,30 @@ def rounds(reviser: Known, seed: int, n: int = 6) -> tuple[float, float, list[Ca
     return first, min(one.rollout.model for one in candidates), candidates  # type: ignore[union-attr, type-var]
 
 
+@pytest.mark.parametrize("kind", [Known, KnownWeighed])
 @pytest.mark.parametrize("goal", [(1.0, 0.8), (-0.4, 1.0), (0.6, -1.2)])
-def test_rounds_come_nearer_than_proposals(goal: tuple[float, float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_come_nearer_than_proposals(
+    kind: type[Known], goal: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cem_reviser, "free_m", lambda observation: np.full(16, np.inf))
-    reviser = Known(goal)
+    reviser = kind(goal)
     pairs = [rounds(reviser, seed)[:2] for seed in range(20)]
     first, last = np.mean(pairs, axis=0)
     assert all(after <= before for before, after in pairs)
     assert last < 0.75 * first
+
+
+def test_weights_are_those_of_the_path_integral() -> None:
+    far = np.array([1.0, 2.0, 4.0])
+    legs = np.array([[0, 4, 0, 0], [2, 6, 1, 0], [4, 0, 0, 2]], float)
+    weights = [np.exp(-(one - 1.0) / (TEMPERATURE * np.std([1, 2, 4]))) for one in far]
+    by_hand = [sum(w * plan[k] for w, plan in zip(weights, legs, strict=True)) / sum(weights) for k in range(4)]
+    middle, spread = KnownWeighed((0, 0)).drawn_from(far, legs)
+    assert np.allclose(middle, by_hand)
+    assert tuple(spread) == SPREAD
+    # Distances of another unit or origin change nothing, and where all are the same all weigh the same.
+    assert np.allclose(KnownWeighed((0, 0)).drawn_from(3 * far + 7, legs)[0], middle)
+    assert np.allclose(KnownWeighed((0, 0)).drawn_from(np.ones(3), legs)[0], legs.mean(0))
 
 
 def test_plans_keep_to_their_length_and_to_free_floor(monkeypatch: pytest.MonkeyPatch) -> None:

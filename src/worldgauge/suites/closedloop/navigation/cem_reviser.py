@@ -41,6 +41,7 @@ class CrossEntropyReviser(NearnessReviser, PlanSearch):
     """
 
     rounds = 3
+    name = "cem"
 
     def __init__(self, kit: PolicyKit) -> None:
         super().__init__(kit)
@@ -58,20 +59,33 @@ class CrossEntropyReviser(NearnessReviser, PlanSearch):
         place = self._to(goal, observation.camera.hfov_deg)
         known = []
         for candidate in candidates:
-            legs, rollout = legs_of(candidate.plan.steps), candidate.rollout
-            if legs is not None and rollout is not None:
-                known.append((place.far(rollout, rollout.valid_len - 1), legs))
+            plan, rollout = legs_of(candidate.plan.steps), candidate.rollout
+            if plan is not None and rollout is not None:
+                known.append((place.far(rollout, rollout.valid_len - 1), plan))
         if not known:
             return []
         known.sort(key=lambda one: one[0])
-        elites = np.array([legs for _, legs in known[: max(2, round(ELITES * len(known)))]], float)
+        legs = np.array([plan for _, plan in known], float)
         # Half around to the left is half around to the right: count turns from those of the best plan.
-        elites[:, 0] = elites[0, 0] + wrapped(elites[:, 0] - elites[0, 0])
-        spread = np.maximum(elites.std(0), LEAST_SPREAD)
-        drawn = np.rint(rng.normal(elites.mean(0), spread, (DRAWS * n, len(spread)))).astype(int)
+        legs[:, 0] = legs[0, 0] + wrapped(legs[:, 0] - legs[0, 0])
+        middle, spread = self.drawn_from(np.array([far for far, _ in known]), legs)
+        drawn = np.rint(rng.normal(middle, spread, (DRAWS * n, len(spread)))).astype(int)
         free, there = free_m(observation), {candidate.plan.steps for candidate in candidates}
-        fresh = dict.fromkeys(steps for legs in drawn if (steps := self._steps(legs, free)) and steps not in there)
-        return [ActionPlan(steps, "cem") for steps in list(fresh)[:n]]
+        fresh = dict.fromkeys(steps for one in drawn if (steps := self._steps(one, free)) and steps not in there)
+        return [ActionPlan(steps, self.name) for steps in list(fresh)[:n]]
+
+    def drawn_from(self, far: FloatArray, legs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Where the next plans are drawn.
+
+        Args:
+            far: (n,) how far from the goal each plan seems to end, the nearest first; without unit.
+            legs: (n, 4) the plans.
+
+        Returns:
+            Mean and standard deviation of a normal distribution, (4,) each.
+        """
+        elites = legs[: max(2, round(ELITES * len(legs)))]
+        return elites.mean(0), np.maximum(elites.std(0), LEAST_SPREAD)
 
     def _steps(self, legs: Sequence[int], free: FloatArray) -> Steps:
         turn, ahead, second, further = (int(one) for one in legs)
