@@ -180,14 +180,15 @@ def _kernel_mean(values: FloatArray, width_m: float, *, through_ends: bool = Fal
 
 def _speeds(s: FloatArray, bend: FloatArray, cruise: float, gait: Gait) -> FloatArray:
     """Speed (N,) at every point: at most `cruise`, slow in bends, at rest at the end, within the acceleration."""
-    v = np.minimum(cruise, gait.yaw_rate / np.maximum(bend, 1e-9))
+    # Lists: a loop over numbers of an array takes five times as long.
+    v = np.minimum(cruise, gait.yaw_rate / np.maximum(bend, 1e-9)).tolist()
     v[-1] = 0.0
-    rise = 2 * gait.acceleration * np.diff(s)
+    rise = (2 * gait.acceleration * np.diff(s)).tolist()
     for k in range(len(v) - 2, -1, -1):
         v[k] = min(v[k], math.sqrt(v[k + 1] ** 2 + rise[k]))
     for k in range(1, len(v)):
         v[k] = min(v[k], math.sqrt(v[k - 1] ** 2 + rise[k - 1]))
-    return v
+    return np.array(v)
 
 
 def _times(s: FloatArray, v: FloatArray) -> FloatArray:

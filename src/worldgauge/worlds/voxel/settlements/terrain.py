@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.voxel.blocks import block
+from worldgauge.worlds.voxel.blocks import AIR, block
 from worldgauge.worlds.voxel.settlements.canvas import Canvas
 from worldgauge.worlds.voxel.settlements.styles import Biome
 
@@ -72,15 +72,16 @@ class Terrain:
             canvas: What is drawn on.
             biome: Materials.
         """
-        z = np.arange(canvas.states.shape[2])
-        ground = np.full(canvas.states.shape, block("stone"), np.uint8)
-        height, water = self.height[..., None], self.water[..., None]
-        ground[z > height - _TOPSOIL] = block(biome.soil)
-        np.copyto(ground, self.top[..., None], where=z == height)
-        liquid = (z > height) & (z <= water)
-        ground[z > height] = 0
-        ground[liquid] = block("water")
-        canvas.states[...] = ground
+        # Small numbers: all cells of the world are compared several times.
+        z = np.arange(canvas.states.shape[2], dtype=np.int16)
+        height, water = (values[..., None].astype(np.int16) for values in (self.height, self.water))
+        above = z > height
+        liquid = above & (z <= water)
+        canvas.states[...] = block("stone")
+        np.copyto(canvas.states, block(biome.soil), where=z > height - np.int16(_TOPSOIL))
+        np.copyto(canvas.states, self.top[..., None], where=z == height)
+        np.copyto(canvas.states, AIR, where=above)
+        np.copyto(canvas.states, block("water"), where=liquid)
         for body in range(1, int(self.body.max(initial=0)) + 1):
             here = self.body == body
             # The stream is body 1 where there is one: it has no place that one could walk to.
