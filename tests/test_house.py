@@ -215,7 +215,7 @@ def _of_extra(name: str) -> set[str]:
 def test_modules_import_only_what_a_plain_install_has() -> None:
     """Heavy packages are imported where they are used; what stands at the top of a module is a dependency."""
     plain = {MODULE_OF.get(name, name.replace("-", "_")) for name in declared()} | {"worldgauge", "worldgauge_serve"}
-    plain |= {"markupsafe"}  # of jinja2
+    plain |= {"markupsafe", "llvmlite"}  # of jinja2 and of numba
     stray = [
         f"{name}: {package}"
         for name in FILES

@@ -183,17 +183,22 @@ def met(corners, rows, material, looks, levels, texels, k, rx, ry, rz, eye, turn
     bx, by, bz = _corner(corners, k, _B, eye, turn)
     cx, cy, cz = _corner(corners, k, _C, eye, turn)
     n0x, n0y, n0z = _cross(cx, cy, cz, bx, by, bz)
-    n1x, n1y, n1z = _cross(ax, ay, az, cx, cy, cz)
-    n2x, n2y, n2z = _cross(bx, by, bz, ax, ay, az)
     det = ax * n0x + ay * n0y + az * n0z
     look = material[k]
     if det == 0.0 or (det < 0.0 and looks[look, 4] == 0):
         return 0.0
     side = 1.0 if det > 0.0 else -1.0
+    # Most rays that miss do so at the first or second edge.
     e0 = side * (n0x * rx + n0y * ry + n0z * rz)
+    if e0 < 0.0:
+        return 0.0
+    n1x, n1y, n1z = _cross(ax, ay, az, cx, cy, cz)
     e1 = side * (n1x * rx + n1y * ry + n1z * rz)
+    if e1 < 0.0:
+        return 0.0
+    n2x, n2y, n2z = _cross(bx, by, bz, ax, ay, az)
     e2 = side * (n2x * rx + n2y * ry + n2z * rz)
-    if e0 < 0.0 or e1 < 0.0 or e2 < 0.0 or e0 + e1 + e2 <= 0.0:
+    if e2 < 0.0 or e0 + e1 + e2 <= 0.0:
         return 0.0
     if looks[look, 5] > 0 and _is_hole(corners, rows, material, looks, levels, texels, k, e0, e1, e2):
         return 0.0

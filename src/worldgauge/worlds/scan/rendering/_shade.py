@@ -6,10 +6,15 @@ import numpy as np
 from numba import njit
 
 from worldgauge.worlds.scan.rendering._cover import met, wrapped
+from worldgauge.worlds.scan.rendering._fetch import fetch_ahead
 
 _SPREAD, _HALVES = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0080008000800080)
 _BYTE, _S8, _S16, _S24 = np.uint64(255), np.uint64(8), np.uint64(16), np.uint64(24)
 _MANTISSA, _EIGHTH, _BIAS = np.uint64(52), np.uint64(44), np.uint64(1023)
+# Rays are coloured in lots that stay in the nearest cache. What a lot holds of each ray, and numbers a triangle has:
+_LOT, _COLUMNS = np.uintp(256), 10
+_ENDX, _ENDY, _ENDZ, _DX, _DY, _DZ, _REACH, _U, _V, _FOOTPRINT = (np.uintp(column) for column in range(_COLUMNS))
+_CORNERS, _ROW = np.uintp(9), np.uintp(16)
 _EDGE = 0.02
 """A pixel is on an edge where 1 / distance bends by more than this share between its neighbours; on a plane it does
 not bend at all."""
@@ -36,35 +41,33 @@ def shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, ins
         position: Output (H, W, 3) float32; no rows where it is not wanted.
     """
     # Taken out of their tuple once: in the loop each would be counted as one more user of the array.
-    _, rows, tints, material, instances, categories, _, _, _, looks, levels, texels = scene
+    instances, categories = scene[4], scene[5]
     across, down, lens = grid
-    scales = _scales(looks, levels)
-    flat, tinted, placed = lens[0] > 0.0, len(tints) > 0, len(position) > 0
-    ox, oy, oz = eye[0], eye[1], eye[2]
+    scales = _scales(scene)
+    flat, placed = lens[0] > 0.0, len(position) > 0
+    rays, triangles, texels = np.empty((_COLUMNS, _LOT)), np.empty(_LOT, np.int64), np.empty(_LOT, np.uint64)
+    width = np.uintp(hit.shape[1])
     for v in range(np.uintp(hit.shape[0])):
-        for u in range(np.uintp(hit.shape[1])):
-            if hit[v, u] < 0:
-                rgb[v, u, 0] = rgb[v, u, 1] = rgb[v, u, 2] = 0
-                depth[v, u] = np.inf
-                category[v, u] = instance[v, u] = 0
+        for start in range(np.uintp(0), width, _LOT):
+            count = min(width - start, _LOT)
+            for n in range(count):
+                u = start + n
+                rx, ry, rz = _ray(across, down, lens, flat, u, v)
+                t = 1.0 / inverse[v, u]
+                triangles[n] = hit[v, u]
+                _send(rays, n, rx, ry, rz, t, eye, turn, pixel)
+                depth[v, u] = t
+            _colours(scene, scales, rays, triangles, count, texels)
+            for n in range(count):
+                u, texel = start + n, texels[n]
+                rgb[v, u, 0], rgb[v, u, 1], rgb[v, u, 2] = texel & _BYTE, texel >> _S8 & _BYTE, texel >> _S16 & _BYTE
+                found = triangles[n] >= 0
+                k = np.uintp(max(triangles[n], 0))
+                category[v, u] = categories[k] if found else 0
+                instance[v, u] = instances[k] if found else 0
                 if placed:
-                    position[v, u, 0] = position[v, u, 1] = position[v, u, 2] = np.nan
-                continue
-            k = np.uintp(hit[v, u])
-            rx, ry, rz = _ray(across, down, lens, flat, u, v)
-            dx = rx * turn[0, 0] + ry * turn[0, 1] + rz * turn[0, 2]
-            dy = rx * turn[1, 0] + ry * turn[1, 1] + rz * turn[1, 2]
-            dz = rx * turn[2, 0] + ry * turn[2, 1] + rz * turn[2, 2]
-            t = 1.0 / inverse[v, u]
-            x, y, z = ox + t * dx, oy + t * dy, oz + t * dz
-            texel = _texel(rows, material, looks, levels, scales, texels, k, x, y, z, dx, dy, dz, t * pixel)
-            if tinted:
-                texel = _tinted(texel, tints, rows, k, x, y, z)
-            rgb[v, u, 0], rgb[v, u, 1], rgb[v, u, 2] = texel & _BYTE, texel >> _S8 & _BYTE, texel >> _S16 & _BYTE
-            depth[v, u] = t
-            category[v, u], instance[v, u] = categories[k], instances[k]
-            if placed:
-                position[v, u, 0], position[v, u, 1], position[v, u, 2] = x, y, z
+                    for axis in range(np.uintp(3)):
+                        position[v, u, axis] = rays[axis, n] if found else np.nan
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -73,18 +76,26 @@ def smooth(scene, hit, inverse, eye, turn, grid, pixel, instance, rgb):  # type:
 
     The two further rays ask the triangles that the pixel and its neighbours on their side met.
     """
-    corners, rows, tints, material, _, _, _, _, _, looks, levels, texels = scene
+    corners, rows, _, material, _, _, _, _, _, looks, levels, pages = scene
     across, down, lens = grid
-    scales = _scales(looks, levels)
-    flat, tinted = lens[0] > 0.0, len(tints) > 0
+    scales = _scales(scene)
+    flat = lens[0] > 0.0
     height, width = hit.shape
     edges = np.empty(hit.size, np.int64)
-    count = _find_edges(rows, instance, hit, inverse, edges)
+    total = _find_edges(rows, instance, hit, inverse, edges)
+    rays, triangles, texels = np.empty((_COLUMNS, _LOT)), np.empty(_LOT, np.int64), np.empty(_LOT, np.uint64)
     asked = np.empty(4, np.int64)
-    for n in range(count):
-        v, u = edges[n] // width, edges[n] % width
-        red, green, blue = 2 * np.int64(rgb[v, u, 0]), 2 * np.int64(rgb[v, u, 1]), 2 * np.int64(rgb[v, u, 2])
-        for way in range(2):
+    for start in range(0, total, np.int64(_LOT) // 2):
+        count = min(total - start, np.int64(_LOT) // 2)
+        for n in range(count):
+            v, u = edges[start + n] // width, edges[start + n] % width
+            for m in range(5):
+                i = min(max(u + (m == 1) - (m == 2), 0), width - 1)
+                j = min(max(v + (m == 3) - (m == 4), 0), height - 1)
+                fetch_ahead(corners, np.uintp(max(hit[j, i], 0)) * _CORNERS)
+        for n in range(2 * count):
+            # Two rays a pixel.
+            v, u, way = edges[start + n // 2] // width, edges[start + n // 2] % width, n % 2
             du, dv = (-0.33, 0.33) if way == 0 else (0.33, -0.33)
             i = max(u - 1, 0) if way == 0 else min(u + 1, width - 1)
             j = min(v + 1, height - 1) if way == 0 else max(v - 1, 0)
@@ -93,34 +104,94 @@ def smooth(scene, hit, inverse, eye, turn, grid, pixel, instance, rgb):  # type:
             best, found = 0.0, np.int64(-1)
             for m in range(4):
                 k = np.int64(hit[v if m < 2 else j, u if m % 2 == 0 else i])
-                if k < 0 or (m > 0 and k == asked[0]) or (m > 1 and k == asked[1]) or (m > 2 and k == asked[2]):
-                    asked[m] = k
-                    continue
                 asked[m] = k
-                w = met(corners, rows, material, looks, levels, texels, k, rx, ry, rz, eye, turn)
+                if k < 0 or (m > 0 and k == asked[0]) or (m > 1 and k == asked[1]) or (m > 2 and k == asked[2]):
+                    continue
+                w = met(corners, rows, material, looks, levels, pages, k, rx, ry, rz, eye, turn)
                 if w > best:
                     best, found = w, k
             if found < 0:
                 # Smaller than a pixel, or a hole: the neighbour on that side stands for it.
                 found = np.int64(hit[j, i])
-                if found < 0:
-                    continue
                 best = inverse[j, i]
                 rx, ry, rz = _ray(across, down, lens, flat, i, j)
-            t = 1.0 / best
-            dx = rx * turn[0, 0] + ry * turn[0, 1] + rz * turn[0, 2]
-            dy = rx * turn[1, 0] + ry * turn[1, 1] + rz * turn[1, 2]
-            dz = rx * turn[2, 0] + ry * turn[2, 1] + rz * turn[2, 2]
-            x, y, z = eye[0] + t * dx, eye[1] + t * dy, eye[2] + t * dz
-            texel = _texel(
-                rows, material, looks, levels, scales, texels, np.uintp(found), x, y, z, dx, dy, dz, t * pixel
-            )
-            if tinted:
-                texel = _tinted(texel, tints, rows, np.uintp(found), x, y, z)
-            red += 2 * np.int64(texel & _BYTE)
-            green += 2 * np.int64(texel >> _S8 & _BYTE)
-            blue += 2 * np.int64(texel >> _S16 & _BYTE)
-        rgb[v, u, 0], rgb[v, u, 1], rgb[v, u, 2] = (red + 3) // 6, (green + 3) // 6, (blue + 3) // 6
+            triangles[n] = found
+            _send(rays, np.uintp(n), rx, ry, rz, 1.0 / best, eye, turn, pixel)
+        _colours(scene, scales, rays, triangles, np.uintp(2 * count), texels)
+        for n in range(count):
+            v, u = edges[start + n] // width, edges[start + n] % width
+            one, other = texels[2 * n], texels[2 * n + 1]
+            for c in range(3):
+                shift = np.uint64(8 * c)
+                added = np.int64(rgb[v, u, c]) + np.int64(one >> shift & _BYTE) + np.int64(other >> shift & _BYTE)
+                rgb[v, u, c] = (2 * added + 3) // 6
+
+
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+def _send(rays, n, rx, ry, rz, t, eye, turn, pixel):  # type: ignore[no-untyped-def]
+    """Write down ray n of a lot, which goes along r in the camera's frame and ends at distance t."""
+    dx = rx * turn[0, 0] + ry * turn[0, 1] + rz * turn[0, 2]
+    dy = rx * turn[1, 0] + ry * turn[1, 1] + rz * turn[1, 2]
+    dz = rx * turn[2, 0] + ry * turn[2, 1] + rz * turn[2, 2]
+    rays[_ENDX, n], rays[_ENDY, n], rays[_ENDZ, n] = eye[0] + t * dx, eye[1] + t * dy, eye[2] + t * dz
+    rays[_DX, n], rays[_DY, n], rays[_DZ, n] = dx, dy, dz
+    rays[_REACH, n] = t * pixel
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _colours(scene, scales, rays, triangles, count, found):  # type: ignore[no-untyped-def]
+    """The colours that a lot of rays end at, RGBA from the lowest byte; 0 where a ray meets no triangle.
+
+    Triangles and texels lie anywhere in a gigabyte, and waiting for them was a third of the time: each is asked for
+    while the other rays of the lot are worked on.
+
+    Args:
+        scene: A `Scene`.
+        scales: See `_scales`.
+        rays: (10, N): place where each ray ends, metres; its direction; width of a pixel there, metres; then room for
+            the texel that lies there and for the pixel's footprint, in texels.
+        triangles: (N,) what it meets, -1 for nothing.
+        count: How many of the N there are.
+        found: Output (N,).
+    """
+    _, rows, tints, material, _, _, _, _, _, looks, levels, texels = scene
+    tinted = len(tints) > 0
+    for n in range(count):
+        fetch_ahead(rows, np.uintp(max(triangles[n], 0)) * _ROW)
+    for n in range(count):
+        k = np.uintp(max(triangles[n], 0))
+        look = np.uintp(material[k])
+        if triangles[n] < 0 or looks[look, 0] < 0:
+            continue
+        dx, dy, dz = rays[_DX, n], rays[_DY, n], rays[_DZ, n]
+        px, py, pz = rays[_ENDX, n] - rows[k, 12], rays[_ENDY, n] - rows[k, 13], rays[_ENDZ, n] - rows[k, 14]
+        u = rows[k, 3] + rows[k, 4] * px + rows[k, 5] * py + rows[k, 6] * pz
+        v = rows[k, 7] + rows[k, 8] * px + rows[k, 9] * py + rows[k, 10] * pz
+        facing = abs(rows[k, 0] * dx + rows[k, 1] * dy + rows[k, 2] * dz)
+        cosine = max(facing / np.sqrt(dx * dx + dy * dy + dz * dz), 0.1)
+        footprint = rays[_REACH, n] * rows[k, 11] / np.sqrt(cosine)
+        rays[_U, n], rays[_V, n], rays[_FOOTPRINT, n] = u, v, footprint
+        level, _ = _level(looks, look, footprint)
+        at, wide, high = levels[level, 0], levels[level, 1], levels[level, 2]
+        i, j = np.int64(u * scales[level, 0]), np.int64(v * scales[level, 1])
+        if 0 <= i < wide and 0 <= j < high:
+            start = np.uintp(at + j * wide + i)
+            fetch_ahead(texels, start)
+            fetch_ahead(texels, start + np.uintp(wide))
+    for n in range(count):
+        if triangles[n] < 0:
+            found[n] = np.uint64(0)
+            continue
+        k = np.uintp(triangles[n])
+        look = np.uintp(material[k])
+        texel = np.uint64(0xFFFFFFFF)
+        if looks[look, 0] >= 0:
+            texel = _filtered(looks, levels, scales, texels, look, rays[_U, n], rays[_V, n], rays[_FOOTPRINT, n])
+        if looks[look, 10]:
+            texel = _multiplied(texel, looks[look, 6], looks[look, 7], looks[look, 8])
+        if tinted:
+            texel = _tinted(texel, tints, rows, k, rays[_ENDX, n], rays[_ENDY, n], rays[_ENDZ, n])
+        found[n] = texel
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -186,8 +257,9 @@ def _normals(rows, hit, v, normals):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _scales(looks, levels):  # type: ignore[no-untyped-def]
+def _scales(scene):  # type: ignore[no-untyped-def]
     """Width and height of each level as a share of those of its texture."""
+    looks, levels = scene[9], scene[10]
     scales = np.ones((len(levels), 2))
     for look in range(len(looks)):
         first = looks[look, 0]
@@ -219,24 +291,6 @@ def _shifted(rx, ry, rz, lens, flat, du, dv, width, height):  # type: ignore[no-
     return ce * sa, -se, ce * ca
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-def _texel(rows, material, looks, levels, scales, texels, k, x, y, z, dx, dy, dz, reach):  # type: ignore[no-untyped-def]
-    """Colour of triangle k at a place that a ray d meets, where a pixel is `reach` metres wide."""
-    look = np.uintp(material[k])
-    texel = np.uint64(0xFFFFFFFF)
-    if looks[look, 0] >= 0:
-        px, py, pz = x - rows[k, 12], y - rows[k, 13], z - rows[k, 14]
-        u = rows[k, 3] + rows[k, 4] * px + rows[k, 5] * py + rows[k, 6] * pz
-        v = rows[k, 7] + rows[k, 8] * px + rows[k, 9] * py + rows[k, 10] * pz
-        facing = abs(rows[k, 0] * dx + rows[k, 1] * dy + rows[k, 2] * dz)
-        cosine = max(facing / np.sqrt(dx * dx + dy * dy + dz * dz), 0.1)
-        footprint = reach * rows[k, 11] / np.sqrt(cosine)
-        texel = _filtered(looks, levels, scales, texels, look, u, v, footprint)
-    if looks[look, 10]:
-        texel = _multiplied(texel, looks[look, 6], looks[look, 7], looks[look, 8])
-    return texel
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
 def _tinted(texel, tints, rows, k, x, y, z):  # type: ignore[no-untyped-def]
     """A texel times the colour of triangle k at a place."""
@@ -263,8 +317,20 @@ def _multiplied(texel, r, g, b):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _filtered(looks, levels, scales, texels, look, u, v, footprint):  # type: ignore[no-untyped-def]
     """Texel (RGBA from the lowest byte) for a footprint in texels, between the two levels next to it."""
-    first, last = np.uintp(looks[look, 0]), np.uintp(looks[look, 0] + looks[look, 1] - 1)
     wrap_u, wrap_v = looks[look, 2], looks[look, 3]
+    level, part = _level(looks, look, footprint)
+    if looks[look, 9] and footprint <= 1.0:
+        u, v = np.floor(u) + 0.5, np.floor(v) + 0.5
+    texel = _bilinear(levels, scales, texels, level, wrap_u, wrap_v, u, v)
+    if part != 0:
+        texel = _mixed(texel, _bilinear(levels, scales, texels, level + np.uintp(1), wrap_u, wrap_v, u, v), part)
+    return (texel | texel >> _S24) & np.uint64(0xFFFFFFFF)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+def _level(looks, look, footprint):  # type: ignore[no-untyped-def]
+    """The finer of the two levels for a footprint in texels, and the way to the coarser one in parts of 256."""
+    first, last = np.uintp(looks[look, 0]), np.uintp(looks[look, 0] + looks[look, 1] - 1)
     level, part = first, np.uint64(0)
     if footprint > 1.0:
         # Exponent and eight bits of the mantissa: the logarithm, and how far it is on the way to the next level.
@@ -273,12 +339,7 @@ def _filtered(looks, levels, scales, texels, look, u, v, footprint):  # type: ig
         part = bits >> _EIGHTH & _BYTE
         if level >= last:
             level, part = last, np.uint64(0)
-    elif looks[look, 9]:
-        u, v = np.floor(u) + 0.5, np.floor(v) + 0.5
-    texel = _bilinear(levels, scales, texels, level, wrap_u, wrap_v, u, v)
-    if part != 0:
-        texel = _mixed(texel, _bilinear(levels, scales, texels, level + np.uintp(1), wrap_u, wrap_v, u, v), part)
-    return (texel | texel >> _S24) & np.uint64(0xFFFFFFFF)
+    return level, part
 
 
 @njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
