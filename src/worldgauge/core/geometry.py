@@ -56,6 +56,24 @@ def yaw_pitch_from_pose(pose: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return yaw, np.arcsin(np.clip(forward[..., 2], -1.0, 1.0))
 
 
+def camera_pose(pose: ArrayLike) -> FloatArray:
+    """Check the pose of one camera.
+
+    Args:
+        pose: (4, 4) camera-to-world.
+
+    Returns:
+        It as float64.
+
+    Raises:
+        ShapeError: The pose is not a finite (4, 4).
+    """
+    found = np.asarray(pose, np.float64)
+    if found.shape != (4, 4) or not np.isfinite(found).all():
+        raise ShapeError(f"a camera needs one finite (4, 4) camera-to-world pose, got shape {found.shape}")
+    return found
+
+
 def wrap_angle(angle: ArrayLike) -> FloatArray:
     """Wrap angles in radians to [-pi, pi)."""
     wrapped: FloatArray = (np.asarray(angle, np.float64) + np.pi) % (2 * np.pi) - np.pi

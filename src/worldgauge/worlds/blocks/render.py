@@ -10,8 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.geometry import Camera, FloatArray, camera_pose
 from worldgauge.worlds.blocks.mesh import Mesh
 from worldgauge.worlds.blocks.parts import UNITS
 
@@ -60,9 +59,7 @@ def render(
     Raises:
         ShapeError: For a pose that is not a finite (4, 4).
     """
-    pose = np.asarray(pose, np.float64)
-    if pose.shape != (4, 4) or not np.isfinite(pose).all():
-        raise ShapeError(f"a camera needs one finite (4, 4) camera-to-world pose, got shape {pose.shape}")
+    pose = camera_pose(pose)
     planes, boxes, seen = _faces(mesh, pose, camera)
     colours = mesh.colours[seen, :3] * shades_of(mesh)[seen, None]
     opacity = mesh.colours[seen, 3] / 255.0

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.geometry import Camera, FloatArray, Panorama, camera_pose
 from worldgauge.worlds import View
 from worldgauge.worlds.indoor import _hits, _paint
 from worldgauge.worlds.indoor._hits import Cells
@@ -72,9 +71,7 @@ def render(scene: BoxScene, pose: ArrayLike, camera: Camera | Panorama, *, posit
     Raises:
         ShapeError: The pose is not a finite (4, 4).
     """
-    pose = np.asarray(pose, np.float64)
-    if pose.shape != (4, 4) or not np.isfinite(pose).all():
-        raise ShapeError(f"a camera needs one finite (4, 4) camera-to-world pose, got shape {pose.shape}")
+    pose = camera_pose(pose)
     shape = camera.height, camera.width
     origin, rotation = np.ascontiguousarray(pose[:3, 3]), np.ascontiguousarray(pose[:3, :3])
     pixel = 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)

@@ -12,7 +12,8 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.errors import ShapeError, UsageError, WorldError
+from worldgauge.core.errors import UsageError, WorldError
+from worldgauge.core.geometry import camera_pose
 from worldgauge.worlds.minecraft.cells import cells as grid
 from worldgauge.worlds.minecraft.cells.cells import Cells
 from worldgauge.worlds.minecraft.install import BRIDGE_FOLDER, VIEWER, find_node, find_packages, mismatch
@@ -85,9 +86,7 @@ class Viewer(Closing):
             ShapeError: The pose is not a finite (4, 4).
             BridgeLostError: The viewer has ended or takes minutes.
         """
-        pose = np.asarray(pose, np.float64)
-        if pose.shape != (4, 4) or not np.isfinite(pose).all():
-            raise ShapeError(f"a camera needs one finite (4, 4) camera-to-world pose, got shape {pose.shape}")
+        pose = camera_pose(pose)
         data = self._bridge.ask("viewer.frame", {"matrix": self._matrix(pose)}, deadline_s=_FRAME_S).data
         rgba = np.frombuffer(data, np.uint8).reshape(*self._size, 4)
         return np.ascontiguousarray(rgba[::-1, :, :3])

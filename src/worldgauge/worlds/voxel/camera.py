@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import Camera, Panorama
+from worldgauge.core.geometry import Camera, Panorama, camera_pose
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel import _raycast as kernel
 from worldgauge.worlds.voxel._raycast import Frame, Materials, Rays, Scene
@@ -91,9 +90,7 @@ def render(
     Raises:
         ShapeError: For a pose that is not a finite (4, 4).
     """
-    pose = np.asarray(pose, np.float64)
-    if pose.shape != (4, 4) or not np.isfinite(pose).all():
-        raise ShapeError(f"a camera needs one finite (4, 4) camera-to-world pose, got shape {pose.shape}")
+    pose = camera_pose(pose)
     rays = _rays(pose, camera, view_m)
     shape = camera.height, camera.width
     frame = Frame(

@@ -12,8 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.geometry import Camera, FloatArray, Panorama, camera_pose
 from worldgauge.worlds import View
 from worldgauge.worlds.scan.mesh import CLAMP, MIRROR
 from worldgauge.worlds.scan.rendering import _cover, _shade
@@ -109,9 +108,7 @@ def _covered(
     scene: Scene, pose: ArrayLike, camera: Camera | Panorama
 ) -> tuple[FloatArray, FloatArray, Grid, FloatArray, NDArray[np.int32]]:
     """Eye, rotation, rays, and for each pixel 1 / distance and the triangle that is met."""
-    pose = np.asarray(pose, np.float64)
-    if pose.shape != (4, 4) or not np.isfinite(pose).all():
-        raise ShapeError(f"a camera needs one finite (4, 4) camera-to-world pose, got shape {pose.shape}")
+    pose = camera_pose(pose)
     shape = camera.height, camera.width
     eye, turn = np.ascontiguousarray(pose[:3, 3]), np.ascontiguousarray(pose[:3, :3])
     grid = grid_of(camera)
