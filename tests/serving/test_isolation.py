@@ -16,7 +16,14 @@ from support.served import PYTHON, question
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.core.model import checked_rollout
 from worldgauge.serving import open_model
-from worldgauge.serving.isolation import PASS_VARIABLE, SANDBOX_VARIABLE, without_secrets
+from worldgauge.serving.isolation import (
+    MEMORY_VARIABLE,
+    PASS_VARIABLE,
+    SANDBOX_VARIABLE,
+    limited,
+    only_needed,
+    without_secrets,
+)
 
 SECRETS = {
     **dict.fromkeys(("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "db_password", "GITHUB_PAT"), "canary"),
@@ -98,6 +105,57 @@ def test_a_model_is_not_handed_the_keys_of_the_environment(curious: str, monkeyp
     assert "env FUZZ_API_KEY" not in said(curious)
     monkeypatch.setenv(PASS_VARIABLE, "FUZZ_API_KEY")
     assert "env FUZZ_API_KEY" in said(curious)
+
+
+def test_a_model_that_takes_too_much_memory_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+import resource
+import numpy as np
+from worldgauge_serve import ModelSpec
+
+class Greedy:
+    spec = ModelSpec("greedy")
+
+    def rollout(self, request):
+        core = resource.getrlimit(resource.RLIMIT_CORE)
+        size = len(bytearray(3 << 30))
+        raise ValueError(f"found: core {core}, {size} bytes")
+        yield
+"""
+    (tmp_path / "greedy.py").write_text(text)
+    greedy = f"cmd:{PYTHON} -m worldgauge_serve {tmp_path / 'greedy.py'}:Greedy"
+    monkeypatch.setenv(MEMORY_VARIABLE, "2")
+    model = open_model(greedy)
+    try:
+        with pytest.raises(SubjectError, match="MemoryError"):
+            list(checked_rollout(model, question()))
+    finally:
+        model.close()
+    monkeypatch.setenv(MEMORY_VARIABLE, "4")
+    assert said(greedy) == f"core (0, 0), {3 << 30} bytes"
+    monkeypatch.setenv(MEMORY_VARIABLE, "much")
+    with pytest.raises(UsageError, match=r"WORLDGAUGE_MODEL_MEMORY_GB is 'much'; give gigabytes"):
+        said(greedy)
+
+
+def test_limits_change_nothing_else() -> None:
+    for wanted in (["grep", "^Sig", "/proc/self/status"], [PYTHON, "-c", "import sys; print(sys.argv)", "a b", ""]):
+        plain, bound = (
+            subprocess.run(one, capture_output=True, text=True) for one in (wanted, limited(wanted, 1 << 30))
+        )
+        assert (bound.stdout, bound.returncode) == (plain.stdout, 0)
+    process = subprocess.Popen(limited(["sh", "-c", "echo $$"]), stdout=subprocess.PIPE, text=True)
+    assert int(process.communicate()[0]) == process.pid
+    assert subprocess.run(limited(["sh", "-c", "exit 7"])).returncode == 7
+    assert limited(["no-such-program", "x"]) == ["no-such-program", "x"]
+
+
+def test_programs_in_other_languages_get_few_variables() -> None:
+    assert only_needed({**SECRETS, **PLAIN, "LC_ALL": "C", "NODE_OPTIONS": "--require=x"}) == {
+        "PATH": "x",
+        "HOME": "x",
+        "LC_ALL": "C",
+    }
 
 
 def _has_sandbox() -> bool:

@@ -12,6 +12,7 @@ from worldgauge.engine.store import check_file_slugs
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.user_modules import import_located, locate_module
+from worldgauge.serving.isolation import check_no_secret
 
 
 def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
@@ -31,6 +32,8 @@ def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
     kind = suites.get(name)
     if not (isinstance(kind, type) and issubclass(kind, Suite)):
         raise UsageError(f"what is registered as suite '{name}' is no subclass of worldgauge.engine.suite.base.Suite")
+    for setting, value in settings.items():
+        check_no_secret(f"{setting}={value}", "settings")
     try:
         made = kind(**settings)
     except TypeError as error:

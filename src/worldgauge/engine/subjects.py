@@ -29,6 +29,7 @@ from worldgauge.models.calibration import Calibrated
 from worldgauge.models.shown_less import SHOWN, ShownLess
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
 from worldgauge.serving.foreign import adopt
+from worldgauge.serving.isolation import check_no_secret
 from worldgauge_serve import settings_of
 
 
@@ -79,6 +80,8 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
         UsageError: For something that is not a model, or not an agent where an agent is expected.
         SubjectError: When the model cannot be made.
     """
+    if isinstance(what, str):
+        check_no_secret(what, kind)
     if kind == "agent" and isinstance(what, str) and is_served(what):
         raise UsageError(f"agent '{what}' is not reached this way; a language model is chat?model=NAME@URL")
     if isinstance(what, str) and kind == "model":

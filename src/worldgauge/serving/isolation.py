@@ -1,10 +1,11 @@
-"""What a child process is given: an environment without secrets, and a sandbox where one is asked for."""
+"""What a child process is given: an environment without secrets, limits, and a sandbox where one is asked for."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 
 from worldgauge.core.errors import UsageError
@@ -13,6 +14,22 @@ PASS_VARIABLE = "WORLDGAUGE_PASS_ENV"
 """Names of secret variables that children get all the same, separated by commas."""
 SANDBOX_VARIABLE = "WORLDGAUGE_SANDBOX"
 """Set to 1 by --sandbox, so that workers know it too."""
+MEMORY_VARIABLE = "WORLDGAUGE_MODEL_MEMORY_GB"
+"""Most memory that a process of a model may take, in gigabytes of 2**30 bytes; without it there is no limit."""
+_NEEDED = re.compile(r"PATH|HOME|USER|LOGNAME|TMPDIR|TZ|LANG|LC_\w+|LD_LIBRARY_PATH|DISPLAY|XAUTHORITY|XDG_RUNTIME_DIR")
+_LIMITED = """
+import os, resource, signal, sys
+def limit(kind, most):
+    hard = resource.getrlimit(kind)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
+limit(resource.RLIMIT_CORE, 0)
+if int(sys.argv[1]):
+    limit(resource.RLIMIT_DATA, int(sys.argv[1]))
+for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so in the program
+    signal.signal(getattr(signal, name), signal.SIG_DFL)
+os.execv(sys.argv[2], sys.argv[3:])
+"""
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:API|ACCESS|PRIVATE|SECRET)?(?:KEYS?|TOKENS?|SECRETS?|PASS|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|PAT)"
@@ -20,6 +37,9 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _LOGIN = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+_TYPED = re.compile(r"([A-Za-z_][\w-]*)=([^\s&'\"]+)|--([A-Za-z][\w-]*)\s+([^\s'\"-][^\s'\"]*)")
+_LIKE_A_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[\w.~+/=-]{12,}")
+"""Letters and digits, as in all that is issued by machines; a file or a word is none."""
 
 
 def without_secrets(environment: Mapping[str, str], command: Sequence[str] = ()) -> dict[str, str]:
@@ -42,6 +62,74 @@ def without_secrets(environment: Mapping[str, str], command: Sequence[str] = ())
 def is_secret(name: str, value: str) -> bool:
     """Whether a variable holds what models have no business with."""
     return _SECRET_NAME.search(name) is not None or _LOGIN.search(value) is not None
+
+
+def check_no_secret(text: str, what: str) -> None:
+    """Refuse a secret in what a user types, since that is recorded, printed and published.
+
+    A secret is an address with a password, or a long value of letters and digits under a name such as api_key or
+    --token. The name of an environment variable is none.
+
+    Args:
+        text: A model, agent, setting or address as it was typed.
+        what: What it is, for the message, which does not repeat it.
+
+    Raises:
+        UsageError: It holds one.
+    """
+    where = "an address with a password" if _LOGIN.search(text) else ""
+    for name, value, flag, behind in _TYPED.findall(text):
+        word, given = (name or flag).replace("-", "_"), value or behind
+        known = given in os.environ or (given.isupper() and given.isidentifier())
+        if not known and not word.lower().endswith("_env") and is_secret(word, "") and _LIKE_A_KEY.fullmatch(given):
+            where = f"what looks like a secret as '{word}'"
+    if where:
+        raise UsageError(
+            f"{what}: {where}, and what is typed is recorded; put it into an environment variable"
+            f" (models get those that {PASS_VARIABLE} names)"
+        )
+
+
+def only_needed(environment: Mapping[str, str]) -> dict[str, str]:
+    """The few variables that a program of ours in another language needs: where things are, language and time zone."""
+    return {name: value for name, value in environment.items() if _NEEDED.fullmatch(name)}
+
+
+def limited(command: Sequence[str], memory: int = 0) -> list[str]:
+    """The command, started with limits of the system that hold for all that it starts.
+
+    It leaves no memory image behind when it crashes, which would hold what it was shown and may fill a disk.
+
+    Args:
+        command: Command line of the child.
+        memory: Most bytes of memory of its own that each of its processes may take; 0 for no limit.
+
+    Returns:
+        The command line to start; the same where there is no such program, so that starting it says so.
+    """
+    program = shutil.which(command[0])
+    if program is None:
+        return list(command)
+    return [sys.executable, "-I", "-S", "-c", _LIMITED, str(memory), program, *command]
+
+
+def memory_of_models(environment: Mapping[str, str]) -> int:
+    """Bytes that `MEMORY_VARIABLE` allows; 0 where it is not set.
+
+    Args:
+        environment: All variables.
+
+    Raises:
+        UsageError: It is no number of gigabytes.
+    """
+    told = environment.get(MEMORY_VARIABLE, "")
+    try:
+        gigabytes = float(told or 0)
+    except ValueError:
+        gigabytes = -1.0
+    if not 0 <= gigabytes <= 2**20:
+        raise UsageError(f"{MEMORY_VARIABLE} is {told[:40]!r}; give gigabytes, such as 16")
+    return int(gigabytes * 2**30)
 
 
 def sandboxed(command: Sequence[str], folder: str, environment: Mapping[str, str], who: str) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Any
 import worldgauge_serve
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.serving.channel import ENDS, LOAD_DEADLINE_S, GoneError, Message, Question, SilentError, TimedSocket
-from worldgauge.serving.isolation import sandboxed, without_secrets
+from worldgauge.serving.isolation import limited, memory_of_models, sandboxed, without_secrets
 from worldgauge.serving.printed import Tail, how_it_ended
 from worldgauge_serve import SOCKET_VARIABLE, ArraySpec, Header, WireError, read_message, write_message
 
@@ -269,7 +269,7 @@ class _Child:
             # process_group: a separate one, so that everything it starts can be ended; but the session of this process,
             # so that ending that session ends it too.
             process = subprocess.Popen(
-                sandboxed(command, folder, os.environ, who),
+                limited(sandboxed(command, folder, os.environ, who), memory_of_models(os.environ)),
                 stdin=theirs or subprocess.DEVNULL,
                 stdout=theirs or write,
                 stderr=write,

@@ -17,6 +17,7 @@ from worldgauge.engine.workers.pool import Job, Pool
 from worldgauge.engine.workers.site import Site
 from worldgauge.engine.workers.worker import Progress
 from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel, is_served
+from worldgauge.serving.isolation import check_no_secret
 
 SubjectLike = str | WorldModel | Agent
 
@@ -57,8 +58,11 @@ def worker_groups(
 
     Raises:
         SubjectError: For a model that cannot be made.
-        UsageError: When there is no room for a model, or two models have the same label.
+        UsageError: When there is no room for a model, two have the same label, or a text holds a secret.
     """
+    for text in models:
+        if isinstance(text, str):
+            check_no_secret(text, kind)
     plain = stack.enter_context(site.pool(workers))
     needs = _declared_by(models, plain, gpus, kind)
     entries: dict[int, SubjectEntry] = {}

@@ -14,6 +14,7 @@ from worldgauge.engine.user_modules import refuse_while_importing
 from worldgauge.engine.workers.local import LocalWorker, log_of
 from worldgauge.engine.workers.machine import rooms
 from worldgauge.engine.workers.pool import Pool
+from worldgauge.serving.isolation import check_no_secret
 
 CHOICES = "local, ray, or ray://HOST:PORT"
 _DEFAULT = Needs()
@@ -60,6 +61,7 @@ def open_site(
         RunError: When no cluster answers.
     """
     refuse_while_importing()
+    check_no_secret(on or "", "--on")
     if on is None or on == "local":
         yield LocalSite(logs)
     elif on == "ray" or (on.startswith("ray://") and len(on) > len("ray://")):

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from worldgauge.core.errors import DataError, WorldError
 from worldgauge.core.io import write_file
+from worldgauge.serving.isolation import without_secrets
 
 BRIDGE_FOLDER = Path(__file__).parent / "bridge"
 PACKAGES_VARIABLE = "WORLDGAUGE_NODE_PACKAGES"
@@ -241,7 +242,7 @@ def _run(
     return subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, **(environment or {})},
+        env={**without_secrets(os.environ), **(environment or {})},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -23,10 +23,13 @@ import numpy as np
 from worldgauge.perception.decoders.frames import Gray
 from worldgauge.perception.decoders.sfm._mapping import Matched, Model
 from worldgauge.perception.decoders.sfm._votes import Election, elect
+from worldgauge.serving.isolation import without_secrets
 from worldgauge.serving.printed import Tail, how_it_ended
 from worldgauge.serving.process import FOLDER_VARIABLE
 
 STARTS = 4
+MAX_MEMORY_BYTES = 16 << 30
+"""Of the child; a clip of some hundred frames takes less than one."""
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
 _REQUEST, _ANSWER, _PRINTED = "request.npz", "answer.npz", "printed"
 # The child gets this process's search path, as a worker of the pool does.
@@ -87,7 +90,7 @@ def answer(folder: str) -> None:
     import cv2
 
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
-    _leave_no_core()
+    _limit()
     with np.load(Path(folder, _REQUEST), allow_pickle=False) as asked:
         request = {name: asked[name] for name in asked.files}
     cv2.setNumThreads(1)  # the same bytes, however busy the machine
@@ -109,6 +112,7 @@ def _answer(folder: Path, max_s: float) -> dict[str, Any]:
             stdin=subprocess.PIPE,
             stdout=printed,
             stderr=printed,
+            env=without_secrets(os.environ),
             process_group=0,  # Ctrl-C is for this process, which ends the child
         )
     try:
@@ -185,8 +189,12 @@ def _end_with_parent(folder: str) -> None:
     os._exit(1)
 
 
-def _leave_no_core() -> None:
+def _limit() -> None:
+    """No memory image of a crash, and a bound on memory: what videos of models make of it is not foreseeable."""
     import resource
 
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, MAX_MEMORY_BYTES)):
+        with suppress(OSError, ValueError):
+            hard = resource.getrlimit(kind)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (most, most))

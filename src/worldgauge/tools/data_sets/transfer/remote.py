@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from worldgauge.core.errors import DataError, MissingExtraError, UsageError
+from worldgauge.serving.isolation import check_no_secret
 
 WAITS_S = (1.0, 2.0, 4.0)
 """Pauses in seconds before another attempt, after a failure that another attempt may mend."""
@@ -46,7 +47,7 @@ class Remote:
 
     Raises:
         MissingExtraError: fsspec is not installed.
-        UsageError: The address is of no known kind, or its package is not installed.
+        UsageError: The address is of no known kind, holds a password, or its package is not installed.
     """
 
     def __init__(self, address: str) -> None:
@@ -54,6 +55,7 @@ class Remote:
             import fsspec
         except ImportError:
             raise MissingExtraError("data push and pull", "remote") from None
+        check_no_secret(address, "address")
         self.address = address.rstrip("/")
         try:
             self._files, self._base = fsspec.core.url_to_fs(self.address)

@@ -24,6 +24,7 @@ from typing import Any, Self
 
 from worldgauge.core.errors import WorldError
 from worldgauge.serving.channel import TimedSocket
+from worldgauge.serving.isolation import limited, only_needed
 from worldgauge.serving.printed import how_it_ended
 from worldgauge.worlds.minecraft.install import BRIDGE_FOLDER, INSTALL_HINT, find_node, find_packages, mismatch
 
@@ -37,6 +38,8 @@ _GRACE_S = 3.0
 _MOST_LINE_BYTES = 64 << 20
 _MOST_DATA_BYTES = 1 << 30
 _BUFFER_BYTES = 1 << 20
+_HEAP_MB = 4096
+"""Of what the Node program may hold, which is a few hundred."""
 _CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _STACK = ("at ", "Node.js v", "}")
 """How lines begin with which Node ends a report, below the words that say what happened."""
@@ -104,7 +107,7 @@ class Bridge(Closing):
 
         Args:
             command: Program and arguments.
-            environment: Variables on top of ours.
+            environment: Variables on top of the few that it is given: where things are, language and time zone.
 
         Raises:
             BridgeLostError: It does not start, or does not say a matching hello.
@@ -112,11 +115,11 @@ class Bridge(Closing):
         (out, their_in), (into, their_out) = socket.socketpair(), socket.socketpair()
         try:
             process = subprocess.Popen(
-                command,
+                limited(command),
                 stdin=their_in.fileno(),
                 stdout=their_out.fileno(),
                 stderr=subprocess.PIPE,
-                env={**os.environ, **(environment or {})},
+                env={**only_needed(os.environ), **(environment or {})},
                 process_group=0,
             )
         except OSError as error:
@@ -149,7 +152,8 @@ class Bridge(Closing):
             WorldError: Node or packages are missing, too old or not the pinned ones.
         """
         folder = find_packages(packages)
-        bridge = cls([str(find_node()), str(BRIDGE_FOLDER / "main.js")], {"NODE_PATH": str(folder / "node_modules")})
+        command = [str(find_node()), f"--max-old-space-size={_HEAP_MB}", str(BRIDGE_FOLDER / "main.js")]
+        bridge = cls(command, {"NODE_PATH": str(folder / "node_modules")})
         if wrong := mismatch(bridge.hello.get("packages", {})):
             bridge.close()
             raise WorldError(f"the Node packages in {folder} are not those of this version ({wrong}): {INSTALL_HINT}")

@@ -1,0 +1,129 @@
+"""Secrets as users hand them over: typed ones are refused, named ones are used; no file and no output holds them."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from fuzz.formats.data_sets import SOUND
+from support.build_fixture import make_published
+from support.commands import command
+from support.served import PYTHON
+from worldgauge.core.errors import UsageError
+from worldgauge.report import write_report
+from worldgauge.serving.isolation import check_no_secret
+from worldgauge.tools.bundle.bundle import write_bundles
+
+CANARY = "sk-canary7b1e4f90aa"
+LOGIN = f"http://me:{CANARY}@127.0.0.1:9"
+AGENT = """
+import os
+from worldgauge.core.agent import AgentSpec
+
+
+class Teller:
+    spec = AgentSpec("teller")
+
+    def answer(self, problem):
+        print("I was given", os.environ["CANARY_API_KEY"][:2])
+        raise ValueError("no")
+"""
+
+TYPED = [
+    ["--model", LOGIN],
+    ["--model", f"{LOGIN},http://127.0.0.1:8"],
+    ["--model", f"cmd:{PYTHON} -m worldgauge_serve m.py:M --token {CANARY}"],
+    ["--model", f"cmd:env SOME_API_KEY={CANARY} {PYTHON} -m worldgauge_serve m.py:M"],
+    ["--model", f"pipe:ssh box python m.py:M?api_key={CANARY}"],
+    ["--agent", f"chat?model=m@{LOGIN}/v1"],
+    ["--agent", f"chat?model=m@http://127.0.0.1:9/v1&key={CANARY}"],
+    ["--agent", f"reader?password={CANARY}"],
+    ["--agent", "reader", "--set", f"token={CANARY}"],
+    ["--agent", "reader", "--set", f"critic=chat?model=m@{LOGIN}/v1"],
+    ["--agent", "reader", "--on", f"ray://me:{CANARY}@127.0.0.1:9"],
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("canary")
+    shutil.copytree(SOUND / "loopnav", folder / "loops")
+    return make_published(folder / "data")
+
+
+def holding(folder: Path) -> list[str]:
+    """Files, also in archives, that hold the canary in any letters' case."""
+    held = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for name in [name for name in held if name.endswith(".zip")]:
+        with zipfile.ZipFile(name) as archive:
+            held |= {f"{name}/{one}": archive.read(one) for one in archive.namelist()}
+    return [name for name, content in held.items() if CANARY.encode() in content.lower()]
+
+
+@pytest.mark.parametrize("words", TYPED, ids=lambda words: words[-1].partition("?")[0][:16])
+def test_a_secret_that_is_typed_is_refused_and_never_told(
+    words: list[str], data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    what = ["build", "--data", data] if words[0] == "--agent" else ["loopnav", "--data", data.parent / "loops"]
+    with caplog.at_level(logging.DEBUG):
+        done = command(tmp_path, "run", *what, "--out", "runs", *words)
+    told = done.stdout + done.stderr
+    assert done.returncode == 2, told
+    assert "environment" in told or "WORLDGAUGE_TOKEN" in told
+    assert CANARY not in told + caplog.text
+    assert not holding(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words", [["push", "DATA", f"sftp://me:{CANARY}@host/x"], ["pull", f"sftp://me:{CANARY}@host/x"]]
+)
+def test_an_address_with_a_password_is_no_place_for_data(words: list[str], data: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    out = ["--out", str(tmp_path / "out")] if words[0] == "pull" else []
+    done = command(tmp_path, "data", *(str(data) if one == "DATA" else one for one in words), *out)
+    assert done.returncode == 2, done.stderr
+    assert CANARY not in done.stdout + done.stderr
+
+
+def test_a_secret_of_the_environment_stays_out_of_runs_logs_reports_and_bundles(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CANARY_API_KEY", "HF_TOKEN", "OPENAI_API_KEY", "WORLDGAUGE_TOKEN", "WANDB_API_KEY"):
+        monkeypatch.setenv(name, CANARY)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://me:{CANARY}@127.0.0.1:9")
+    monkeypatch.setenv("WORLDGAUGE_PASS_ENV", "CANARY_API_KEY")
+    (tmp_path / "teller.py").write_text(AGENT)
+    wanted = ["--agent", "./teller.py:Teller", "--agent", "reader", "--set", "task=planning"]
+    done = command(tmp_path, "run", "build", "--data", data, "--out", "runs", *wanted)
+    assert done.returncode == 1, done.stderr
+    assert list(tmp_path.rglob("journal.jsonl"))
+    write_report([tmp_path / "runs"], tmp_path / "page")
+    write_bundles(sorted(path.parent for path in tmp_path.rglob("run.json")), tmp_path / "bundles")
+    looked = command(tmp_path, "doctor")
+    assert CANARY not in done.stdout + done.stderr + looked.stdout + looked.stderr
+    assert not holding(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "chat?model=m@http://localhost:8000/v1&key_env=REACTOR_API_KEY&max_tokens=16384",
+        "cmd:python -m worldgauge_serve realtime.py:Model?key=REACTOR_API_KEY",
+        "cmd:python m.py --tokens ./tokens.bin --keys wasd",
+        "diamond?key=frames-2",
+        "http://a:7000,http://b:7000",
+        "https://host:8080/a@b",
+    ],
+)
+def test_what_is_no_secret_passes(text: str) -> None:
+    check_no_secret(text, "model")
+
+
+def test_a_secret_is_refused_without_its_words() -> None:
+    with pytest.raises(UsageError, match="what looks like a secret as 'api_key'") as caught:
+        check_no_secret(f"x?api-key={CANARY}&b=1".replace("api-key", "api_key"), "model")
+    assert CANARY not in str(caught.value)
