@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from PIL import Image as Pictures
 
 from worldgauge.core.errors import SubjectError
 from worldgauge.core.image import Frames, Image
@@ -62,6 +61,8 @@ class BroughtDrawing:
             yield drawn[1 : 1 + horizon - first]
 
     def _call(self, picture: Image, rows: Rows | None, words: str, seed: int) -> Frames:
+        from PIL import Image as Pictures  # comes with the extra adapt
+
         brought, (height, width) = self.adapter.brought, picture.shape[:2]
         device = brought.nets[0].device
         told = None if rows is None else torch.from_numpy(rows)[None].to(device)
