@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 from support.places import TESTS
 from worldgauge.worlds.export.glb import Pages, Patch, write_glb
+from worldgauge.worlds.export.homes import patches_of
+from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.scan.mesh import ours
 
 VECTORS = TESTS / "vectors" / "scan"
@@ -64,6 +67,25 @@ def make_hm3d(folder: Path) -> Path:
         f'{BED},{COLOURS[BED]},"bed, double",2',
     ]
     (scene / "TEEsavR23oF.semantic.txt").write_bytes("\r\n".join(rows).encode() + b"\r\n")
+    return scene
+
+
+def make_hm3d_home(folder: Path) -> Path:
+    """A folder as of HM3D with a home of ours: looks without names, names in a mesh of their own; returns its scene."""
+    home = Home(1)
+    patches, pages = patches_of(home.scene.looks, home.categories, 0.03, 92)
+    scene = folder / "val" / HM3D_KEY
+    scene.mkdir(parents=True)
+    write_glb(
+        scene / "TEEsavR23oF.basis.glb", [replace(one, instance=0, category="") for one in patches], pages, up="z"
+    )
+    named = list(dict.fromkeys((one.instance, one.category) for one in patches))
+    colours = [f"{0x102030 + 0x010305 * n:06X}" for n in range(len(named))]
+    flat = Pages(tuple(map(_flat, colours)), None, nearest=True)
+    parts = [replace(one, page=named.index((one.instance, one.category)), instance=0, category="") for one in patches]
+    write_glb(scene / "TEEsavR23oF.semantic.glb", parts, flat, up="z")
+    rows = [f'{n + 1},{colours[n]},"{category}",0' for n, (_, category) in enumerate(named)]
+    (scene / "TEEsavR23oF.semantic.txt").write_text("\n".join(["HM3D Semantic Annotations", *rows]) + "\n")
     return scene
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.commands import command
-from support.scan_tree import HM3D_KEY, make_hm3d
+from support.scan_tree import HM3D_KEY, make_hm3d, make_hm3d_home
 from worldgauge.suites.closedloop.format import check
 from worldgauge.suites.closedloop.home.env import things_of
 from worldgauge.suites.closedloop.questions.generate.episodes import HIDDEN_SHARE, seen_share
@@ -115,6 +115,28 @@ def test_recognition_and_questions_in_a_home_as_a_scan(tmp_path: Path) -> None:
             assert max(here) < HIDDEN_SHARE, "it is out of sight where it is asked"
     assert kinds.count("recognition") == 2
     assert "questions" in kinds
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_names_in_a_mesh_of_their_own_become_recognition_that_references_play(tmp_path: Path) -> None:
+    make_hm3d_home(tmp_path / "named")
+    sources.add("named", tmp_path / "named")
+    counts = ("--navigation", "0", "--recognition", "2", "--questions", "0", "--manipulation", "0")
+    done = command(tmp_path, *COLLECT, *counts, "--scenes", f"named/{HM3D_KEY}", "--out", "d", columns=200)
+    assert done.returncode == 0, done.stderr
+    models = ("--model", "oracle", "--model", "freeze", "--no-references")
+    smaller = ("--set", "view_px=64", "--set", "panorama_px=64", "--set", "decisions=2")
+    done = command(tmp_path, "run", "closedloop", "--data", "d", *models, *smaller, "--out", "r")
+    assert done.returncode == 0, done.stderr
+    for model in ("oracle", "freeze"):
+        scores = [json.loads(row) for row in (tmp_path / "r" / model / "scores.jsonl").read_text().splitlines()]
+        regrets = [one for one in scores if one["metric"].endswith("decision_regret")]
+        assert len(regrets) == 2
+        assert all(one["value"] is None or one["value"] >= 0 for one in regrets)
+    done = command(tmp_path, "report", "r", "--out", "page")
+    assert done.returncode == 0, done.stderr
+    assert "recognition" in (tmp_path / "page" / "index.html").read_text()
 
 
 def _facing(thing: Landmark, metres: float) -> Stance:
