@@ -102,6 +102,7 @@ def read(
     json: Json = False,
 ) -> None:
     """Save a box of a running world as a structure file. For a saved world use: worldgauge structure FOLDER --box."""
+    from worldgauge.terminal.output import print_json
     from worldgauge.worlds.blocks.structure_files.describe import WRITERS, facts_of_blueprint
     from worldgauge.worlds.blocks.structure_files.describe import save as write
     from worldgauge.worlds.minecraft.cells.building import blueprint_of
@@ -121,7 +122,7 @@ def read(
     write(blueprint, out)
     facts = {"server": server, "box": box, "written": str(out), **facts_of_blueprint(blueprint)}
     if json:
-        _object(facts)
+        print_json(**facts)
         return
     width, height, depth = blueprint.size
     print(f"{server}: {width} wide, {height} high, {depth} deep, {blueprint.blocks} blocks")
@@ -186,7 +187,7 @@ def parity(
     """Compare the physics of the embedded world with the game's own on random walks in the same cells, tick by tick."""
     from dataclasses import asdict
 
-    from worldgauge.terminal.output import form_of, print_csv
+    from worldgauge.terminal.output import form_of, print_csv, print_json
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.terminal.tables import print_numbers
     from worldgauge.worlds.minecraft.names import cells_of
@@ -207,7 +208,7 @@ def parity(
             with Offline(cells_of(world)) as offline:
                 rows[name] = deviation(world, offline, seed=seed, walks=walks, ticks=ticks)
     if form == "json":
-        _object({"seed": seed, "walks": walks, "kinds": {name: asdict(row) for name, row in rows.items()}})
+        print_json(seed=seed, walks=walks, kinds={name: asdict(row) for name, row in rows.items()})
         return
     columns = ("kind", "n", "equal", "worst m", "walked m", "causes")
     causes = {name: ", ".join(f"{cause} {count}" for cause, count in row.causes.items()) for name, row in rows.items()}
@@ -274,12 +275,14 @@ def _of_both(choose: Any, one: Corner, other: Corner) -> Corner:
 
 
 def _show_built(file: Path, blueprint: Blueprint, at: Corner, place: str, built: Verified, json: bool) -> None:
+    from worldgauge.terminal.output import print_json
+
     ok = not (built.wrong or built.missing)
     if json:
         counts = {"right": built.right, "wrong": built.wrong, "missing": built.missing}
         differences = [one._asdict() for one in built.differences]
         where = {"file": str(file), "place": place, "at": list(at), "size": list(blueprint.size)}
-        _object({**where, "ok": ok, **counts, "differences": differences})
+        print_json(**where, ok=ok, **counts, differences=differences)
         return
     width, height, depth = blueprint.size
     print(f"{file}: {blueprint.blocks} blocks, {width} wide, {height} high, {depth} deep, at {at} in {place}")
@@ -288,9 +291,3 @@ def _show_built(file: Path, blueprint: Blueprint, at: Corner, place: str, built:
         print(f"  at {one.cell}: planned {one.planned}, found {one.found}")
     if (more := len(built.differences) - _SHOWN) > 0:
         print(f"  and {more} more")
-
-
-def _object(facts: dict[str, Any]) -> None:
-    from worldgauge.core.io import dumps
-
-    sys.stdout.write(dumps(facts) + "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,14 +25,14 @@ Some = Annotated[
 @app.command("list")
 def list_(json: Json = False, csv: Csv = False) -> None:
     """List all sets of weights: who needs them, their licence and size, and whether they are installed."""
-    from worldgauge.terminal.output import beside_csv, form_of, print_csv
+    from worldgauge.terminal.output import beside_csv, form_of, print_csv, print_json
     from worldgauge.terminal.tables import out, print_listing
     from worldgauge.weights import catalogue, standing, store_folder
 
     form = form_of(json, csv)
     found = [standing(name) for name in catalogue]
     if form == "json":
-        _object(folder=str(store_folder()), sets=[_facts(one) for one in found])
+        print_json(folder=str(store_folder()), sets=[_facts(one) for one in found])
         return
     rows = []
     for one in found:
@@ -59,6 +58,7 @@ def pull(names: Names, dry_run: DryRun = False, json: Json = False) -> None:
     Interrupted downloads continue, and existing files are kept. Gated sets need HF_TOKEN.
     """
     from worldgauge import weights
+    from worldgauge.terminal.output import print_json
     from worldgauge.terminal.progress import ProgressBar
 
     chosen = weights.sets_for(names)
@@ -80,7 +80,7 @@ def pull(names: Names, dry_run: DryRun = False, json: Json = False) -> None:
                 bar.warn(f"{name}: {error}")
     if json:
         facts = [{"name": one.set.name, "folder": str(one.folder), "brought": list(one.brought)} for one in pulled]
-        _object(pulled=facts, failures=failures, ok=not failures)
+        print_json(pulled=facts, failures=failures, ok=not failures)
     else:
         for one in pulled:
             print(f"{one.folder}: {len(one.brought)} files downloaded, under {one.set.licence} of {one.set.source}")
@@ -92,13 +92,14 @@ def pull(names: Names, dry_run: DryRun = False, json: Json = False) -> None:
 def verify(names: Some = None, json: Json = False) -> None:
     """Read all files again, and report those that are not as published."""
     from worldgauge import weights
+    from worldgauge.terminal.output import print_json
 
     chosen = weights.sets_for(names) if names else list(weights.catalogue)
     found = [weights.standing(name, afresh=True) for name in chosen]
     found = [one for one in found if names or one.state != "absent"]
     ok = all(one.state == "here" for one in found)
     if json:
-        _object(sets=[_facts(one) for one in found], ok=ok)
+        print_json(sets=[_facts(one) for one in found], ok=ok)
     else:
         for one in found:
             print(f"{one.set.name}: {one.state}")
@@ -119,10 +120,11 @@ def where(
 ) -> None:
     """Print the folder of a set. WORLDGAUGE_WEIGHTS sets another folder for all sets."""
     from worldgauge import weights
+    from worldgauge.terminal.output import print_json
 
     folders = [weights.store_folder()] if name is None else [weights.opened(n).folder for n in weights.sets_for([name])]
     if json:
-        _object(folders=[str(folder) for folder in folders])
+        print_json(folders=[str(folder) for folder in folders])
     else:
         print(*folders, sep="\n")
 
@@ -149,8 +151,10 @@ def adopt(
 
 def _show_plan(found: list[Standing], json: bool) -> None:
     """Print what a pull would download, its size, and its licences."""
+    from worldgauge.terminal.output import print_json
+
     if json:
-        _object(sets=[{**_facts(one), "to_bring": [file.name for file in one.lacking]} for one in found])
+        print_json(sets=[{**_facts(one), "to_bring": [file.name for file in one.lacking]} for one in found])
         return
     for one in found:
         print(f"{one.set.name}: {one.set.title}, under {one.set.licence} of {one.set.source}; into {one.folder}")
@@ -164,11 +168,13 @@ def _show_plan(found: list[Standing], json: bool) -> None:
 
 
 def _show_adoption(found: Adoption, sets: list[Standing], json: bool) -> None:
+    from worldgauge.terminal.output import print_json
+
     if json:
         taken = [
             {"set": one.set, "name": one.name, "source": str(one.source), "linked": one.linked} for one in found.taken
         ]
-        _object(taken=taken, wrong=found.wrong, sets=[_facts(one) for one in sets], ok=not found.wrong)
+        print_json(taken=taken, wrong=found.wrong, sets=[_facts(one) for one in sets], ok=not found.wrong)
         return
     for one in found.taken:
         print(f"{one.set} {one.name}: {'linked to' if one.linked else 'copied from'} {one.source}")
@@ -219,9 +225,3 @@ def _size(bytes: int | None) -> str:
     if not bytes:
         return "size not published"
     return f"{bytes / 1e9:.2f} GB" if bytes >= 10**9 else f"{bytes / 1e6:.0f} MB" if bytes >= 10**6 else f"{bytes} B"
-
-
-def _object(**facts: Any) -> None:
-    from worldgauge.core.io import dumps
-
-    sys.stdout.write(dumps(facts) + "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,13 +38,14 @@ def add(
     json: Json = False,
 ) -> None:
     """Register a folder of scans. Nothing is copied or changed."""
+    from worldgauge.terminal.output import print_json
     from worldgauge.worlds.scan import sources
 
     source = sources.add(name, folder, kind=kind, up=_up(up))
     scenes = list(sources.scenes_of(source))
     floors = sum(scene.navmesh is not None for scene in scenes)
     if json:
-        _object(
+        print_json(
             name=name, folder=str(source.folder), kind=source.kind, up=source.up, scenes=[one.key for one in scenes]
         )
         return
@@ -60,11 +60,12 @@ def add(
 @app.command("list")
 def list_(json: Json = False) -> None:
     """List registered folders and their scenes."""
+    from worldgauge.terminal.output import print_json
     from worldgauge.worlds.scan import sources
 
     found = {name: (source, list(sources.scenes_of(source))) for name, source in sources.sources().items()}
     if json:
-        _object(
+        print_json(
             folders=[
                 {"name": name, "folder": str(source.folder), "kind": source.kind, "scenes": [one.key for one in scenes]}
                 for name, (source, scenes) in found.items()
@@ -112,6 +113,7 @@ def check(
     import numpy as np
 
     from worldgauge.core.image import write_png
+    from worldgauge.terminal.output import print_json
     from worldgauge.worlds.scan.checking import contact_sheet, look_over, plan_picture
 
     world = _opened(scan, up, scale, two_sided)
@@ -132,7 +134,7 @@ def check(
         rows = [(label, value) for label, _, value in (line.partition(": ") for line in lines)]
         write_page(out, world, found, rows)
     if json:
-        _object(scan=scan, facts=found.facts, problems=found.problems, hints=found.hints, ok=found.ok)
+        print_json(scan=scan, facts=found.facts, problems=found.problems, hints=found.hints, ok=found.ok)
     else:
         for line in lines:
             print(line)
@@ -191,6 +193,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Write a home, village or build as a GLB file, with textures, names and instances, for Blender and others."""
+    from worldgauge.terminal.output import print_json
     from worldgauge.worlds.blocks.structure_files import SUFFIXES, read_structure
     from worldgauge.worlds.export import export_build, export_world
 
@@ -199,7 +202,7 @@ def export(
     else:
         made = export_world(_facts(world), out, texel_m=texel / 1000, quality=quality or None, up=_up(up) or "y")
     if json:
-        _object(file=str(out), **made._asdict())
+        print_json(file=str(out), **made._asdict())
         return
     size_mb = made.size_bytes / 1e6
     print(f"{out}: {made.triangles} triangles, {made.things} things, {made.pages} textures, {size_mb:.1f} MB")
@@ -211,11 +214,12 @@ def starter(
     json: Json = False,
 ) -> None:
     """Write two homes of our own as scans to begin with, under 8 MB in all."""
+    from worldgauge.terminal.output import print_json
     from worldgauge.worlds.export import export_starter
 
     made = export_starter(out)
     if json:
-        _object(files=[{"file": str(path), **one._asdict()} for path, one in made.items()])
+        print_json(files=[{"file": str(path), **one._asdict()} for path, one in made.items()])
         return
     for path, one in made.items():
         print(f"{path}: {one.triangles} triangles, {one.things} things, {one.size_bytes / 1e6:.1f} MB")
@@ -291,9 +295,3 @@ def _lines(name: str, value: Any) -> list[str]:
     if isinstance(value, list):
         return [f"{label}: {', '.join(str(one) for one in value) or 'none'}"]
     return [f"{label}: {value}"]
-
-
-def _object(**facts: Any) -> None:
-    from worldgauge.core.io import dumps
-
-    sys.stdout.write(dumps(facts) + "\n")
