@@ -7,7 +7,7 @@ DEMO ?= demo
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-rerun minecraft minecraft-viewer test-minecraft fuzz licences lint types site bench chromium egl clean lock
+.PHONY: demo test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences lint types site bench chromium egl clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
@@ -48,6 +48,10 @@ test-lerobot: $(VENV)/.dev $(VENV)/lerobot/.made
 # Walks that were exported as RLDS, opened by TensorFlow Datasets itself, in an environment of its own.
 test-tfds: $(VENV)/.dev $(VENV)/tfds/.made
 	WORLDGAUGE_TFDS=$(abspath $(VENV))/tfds/bin/python $(BIN)/pytest tests/tools/export_data/test_tfds_loader.py
+
+# Scores as logs of Inspect, read by inspect-ai itself, in an environment of its own.
+test-inspect: $(VENV)/.dev $(VENV)/inspect/.made
+	WORLDGAUGE_INSPECT=$(abspath $(VENV))/inspect/bin/python $(BIN)/pytest tests/tools/export/test_inspect_log.py
 
 # A task as a recording of Rerun, read back by rerun-sdk.
 test-rerun: $(VENV)/rerun/.made
@@ -166,6 +170,11 @@ $(VENV)/lerobot/.made:
 $(VENV)/tfds/.made:
 	test -x $(VENV)/tfds/bin/python || $(PYTHON) -m venv $(VENV)/tfds
 	$(VENV)/tfds/bin/python -m pip install --quiet tensorflow-cpu==2.21.0 tensorflow-datasets==4.9.10
+	touch $@
+
+$(VENV)/inspect/.made:
+	test -x $(VENV)/inspect/bin/python || $(PYTHON) -m venv $(VENV)/inspect
+	$(VENV)/inspect/bin/python -m pip install --quiet inspect-ai==0.3.285
 	touch $@
 
 $(VENV)/rerun/.made: pyproject.toml

@@ -48,12 +48,12 @@ def export(
         str,
         typer.Option(
             help="Form: own (files of the benchmark's own scorer), eee (Every Eval Ever 0.3), hf (.eval_results and "
-            "eval.yaml of the Hugging Face Hub), csv, parquet, or rrd (one task for Rerun)."
+            "eval.yaml of the Hugging Face Hub), inspect (logs of Inspect), csv, parquet, or rrd (one task for Rerun)."
         ),
     ] = "own",
-    model_id: Annotated[str, typer.Option(help="The model on the Hub, ORGANISATION/NAME (eee, hf).")] = "",
+    model_id: Annotated[str, typer.Option(help="The model on the Hub, ORGANISATION/NAME (eee, hf, inspect).")] = "",
     dataset: Annotated[str, typer.Option(help="The data set on the Hub, ORGANISATION/NAME (hf).")] = "",
-    by: Annotated[str, typer.Option(help="Who made the run (eee, hf).")] = "",
+    by: Annotated[str, typer.Option(help="Who made the run (eee, hf, inspect).")] = "",
     task: Annotated[str, typer.Option(help="Id of the task to write (rrd).")] = "",
     json: Json = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Scores in the forms that others read: Every Eval Ever, the Hugging Face Hub, CSV, Parquet; one task for Rerun."""
+"""Scores in the forms that others read: Every Eval Ever, the Hub, Inspect, CSV, Parquet; one task for Rerun."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from worldgauge.core.errors import UsageError, did_you_mean
 from worldgauge.engine.export import export as own_files
 from worldgauge.tools.export.eee import write_eee
 from worldgauge.tools.export.hub import write_hub
+from worldgauge.tools.export.inspect_log import write_inspect
 from worldgauge.tools.export.published_run import ExportNames, open_runs
 from worldgauge.tools.export.rows import write_csv, write_parquet
 from worldgauge.tools.export.rrd import write_rrd
@@ -19,6 +20,7 @@ FORMS: dict[str, Callable[..., list[Path]]] = {
     "hf": write_hub,
     "csv": write_csv,
     "parquet": write_parquet,
+    "inspect": write_inspect,
 }
 """Writers by name. Each takes runs, a folder and `ExportNames`, and returns the files."""
 
@@ -31,7 +33,8 @@ def export(
     Args:
         runs: Run folders, or folders of run folders.
         out: Folder of the files.
-        to: "own" (the result files of the benchmark's own scorer), "eee", "hf", "csv", "parquet" or "rrd".
+        to: "own" (the result files of the benchmark's own scorer), "eee", "hf", "csv", "parquet",
+            "inspect" or "rrd".
         names: Under which names the model, the data set and the author are known there.
         task: Id of the task that "rrd" writes.
 
@@ -49,7 +52,7 @@ def export(
         return write_rrd(runs, out, task)
     if to == OWN:
         if names is not None and names != ExportNames():
-            raise UsageError("--model-id, --dataset and --by go with --to eee or --to hf")
+            raise UsageError("--model-id, --dataset and --by go with --to eee, hf or inspect")
         return own_files(runs, out)
     if to not in FORMS:
         known = [OWN, *FORMS, RRD]
