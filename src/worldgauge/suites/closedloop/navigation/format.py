@@ -68,7 +68,7 @@ class NavigationFormat(HomeFormat[NavigationEpisode]):
     published = 144
     measures: ClassVar[Mapping[str, str]] = {"straight_m": "straight,\nm", "steps": "steps"}
     measures_note = "straight: as the crow flies from start to goal; steps: of the reference path"
-    discordance = 0.2
+    discordance = 0.18
 
     def read(self, row: EpisodeRow) -> NavigationEpisode:
         """Read one episode (specification, 5.2); `completed` finds its image."""

@@ -49,7 +49,7 @@ class ManipulationFormat(EpisodeFormat[ManipulationEpisode]):
     published = 200
     measures: ClassVar[Mapping[str, str]] = {"steps": "steps"}
     tallied: ClassVar[Mapping[str, str]] = {"table_tasks": ""}
-    discordance = 0.22
+    discordance = 0.18
 
     def read(self, row: EpisodeRow) -> ManipulationEpisode:
         """Read one trial."""
