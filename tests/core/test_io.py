@@ -3,13 +3,14 @@
 import errno
 import os
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from worldgauge.core.errors import DataError
-from worldgauge.core.io import atomic_file, write_file
+from worldgauge.core.io import atomic_file, check_inside, write_file
 
 
 def test_a_file_is_put_in_place_with_its_folders(tmp_path: Path) -> None:
@@ -49,3 +50,30 @@ def test_what_the_system_refuses_is_one_line(tmp_path: Path, monkeypatch: pytest
     assert isinstance(caught.value.__cause__, OSError)
     left = {file.name: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     assert left == ({} if refused == "mkdir" else {"x.bin": b"first"})
+
+
+def test_a_path_is_inside_where_following_every_link_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "root"
+    (root / "a" / "b").mkdir(parents=True)
+    (tmp_path / "root2").mkdir()
+    links = {"in": "a/b", "out": "..", "far": "/etc", "gone": "nowhere", "twice": "out", "self": "."}
+    for name, target in links.items():
+        (root / name).symlink_to(target)
+        (root / "a" / name).symlink_to(target)
+    (tmp_path / "door").symlink_to(root)
+    monkeypatch.chdir(tmp_path)
+    names = ("a", "b", *links, "..", "root2")
+    found = {True: 0, False: 0}
+    for place in (root, tmp_path / "door", Path("root"), Path("door"), root / "a" / ".."):
+        for parts in product(names, repeat=3):
+            path = place.joinpath(*parts)
+            inside = path.resolve().is_relative_to(place.resolve())
+            found[inside] += 1
+            if inside:
+                assert check_inside(path, place) == path
+            else:
+                with pytest.raises(DataError, match="a link that leads out of"):
+                    check_inside(path, place)
+    assert min(found.values()) > 1000
+    with pytest.raises(ValueError, match="null byte"):
+        check_inside(root / "a\0b", root)

@@ -76,6 +76,7 @@ def test_damage_within_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     lines = write(path, LINES).splitlines(keepends=True)
     lacking = [json.dumps({k: v for k, v in LINES[1].items() if k != name}).encode() + b"\n" for name in LINES[1]]
+    lacking.append(json.dumps({**LINES[1], "status": "../../elsewhere"}).encode() + b"\n")
     for bad in (b"{half\n", b"7\n", b"\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", *lacking):
         path.write_bytes(lines[0] + bad + lines[2])
         with pytest.raises(RunError, match="line 2 is damaged"):

@@ -26,6 +26,7 @@ _FIELDS: Mapping[str, Any] = {
     "error": (str, NoneType),
     "seconds": (int, float),
 }
+_STATUSES = ("done", "skipped", "failed")
 
 
 class Journal:
@@ -163,6 +164,8 @@ def _parse(path: Path, data: bytes) -> list[dict[str, Any]]:
         if not isinstance(line, dict) or not all(
             name in line and isinstance(line[name], kind) for name, kind in _FIELDS.items()
         ):
+            line = None
+        if line is None or line["status"] not in _STATUSES:
             raise RunError(f"{path}: line {number} is damaged; remove that line, and its task will be done again")
         lines.append(line)
     return lines
