@@ -22,7 +22,7 @@ def say(*runs: ComparedRun, flags: dict[str, str], claim: str = "redraws the pla
     compared = compare(made, "sgcs", flags=flags)
     floor = ("freeze",) if claim else ()
     words = Vocabulary.of(ToyLoop)
-    return verdict(made, "SGCS", compared, None, higher=True, floor=floor, claim=claim, words=words)
+    return verdict(made, "SGCS", compared, None, floor=floor, claim=claim, words=words)
 
 
 def test_a_flagged_row_is_not_the_best_of_a_column() -> None:
@@ -73,7 +73,7 @@ def test_a_flag_does_not_lower_the_bar() -> None:
     made = evidence(run("a", LOW[::-1]), run("freeze", better, reference=True), noise)
     compared = compare(made, "sgcs", flags={"freeze": "does not move"})
     said = verdict(
-        made, "SGCS", compared, None, higher=True, floor=("freeze", "noise"), claim="redraws it",
+        made, "SGCS", compared, None, floor=("freeze", "noise"), claim="redraws it",
         words=Vocabulary.of(ToyLoop),
     )  # fmt: skip
     assert said.headline.startswith("Nothing shows that a redraws it")

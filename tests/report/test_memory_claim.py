@@ -36,7 +36,6 @@ def say(*runs: ComparedRun, memory: bool = True) -> Verdict:
         "SGCS",
         compare(made, "sgcs"),
         None,
-        higher=True,
         floor=FLOOR,
         claim="keeps it",
         memory=memory,

@@ -193,7 +193,6 @@ def _results(
             name,
             compared,
             shown,
-            higher=higher,
             floor=floor,
             claim=claim,
             memory=suite.claims_memory,

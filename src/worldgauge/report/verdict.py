@@ -37,7 +37,6 @@ def verdict(
     compared: Comparison,
     shown: Appearance | None,
     *,
-    higher: bool,
     floor: Collection[str] = (),
     claim: str = "",
     memory: bool = False,
@@ -56,7 +55,6 @@ def verdict(
         name: Name of the metric on the page.
         compared: The comparison.
         shown: How the frames look.
-        higher: Whether higher values are better.
         floor: Sources of the floor references.
         claim: The claim, as a verb in the third person.
         memory: Whether the claim is of memory.

@@ -139,11 +139,11 @@ def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip |
     table = table.set_index("index").sort_index()
     for row in episodes.sort_values("episode_index").to_dict("records"):
         name = f"lerobot/{int(row['episode_index']):06d}"
-        yield clip_or_damage(name, partial(_read_clip, folder, row, table, words, info, space, split))
+        yield clip_or_damage(name, partial(_read_clip, folder, row, table, words, space, split))
 
 
 def _read_clip(
-    folder: Path, row: dict[Any, Any], table: Any, words: dict[int, str], info: dict[str, Any], space: Any, split: Split
+    folder: Path, row: dict[Any, Any], table: Any, words: dict[int, str], space: Any, split: Split
 ) -> TrainingClip:
     try:
         begin, end = int(row["dataset_from_index"]), int(row["dataset_to_index"])

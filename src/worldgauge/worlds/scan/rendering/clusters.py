@@ -78,7 +78,7 @@ def scene_of(mesh: Mesh, *, two_sided: bool = False) -> tuple[Scene, int]:
     triangles, material = mesh.triangles[good][order], mesh.material[good][order]
     levels, texels, held = _levels(mesh.pages)
     looks = _looks(mesh, held, two_sided)
-    rows = _rows(corners, mesh.uv[triangles], material, mesh, looks, levels)
+    rows = _rows(corners, mesh.uv[triangles], material, looks, levels)
     first = _cut(keys[order])
     normal = rows[:, :3].astype(np.float64)
     closed = looks[material, 4] == 0
@@ -196,7 +196,6 @@ def _rows(
     corners: NDArray[np.float32],
     uv: NDArray[np.float64],
     material: NDArray[np.int32],
-    mesh: Mesh,
     looks: NDArray[np.int64],
     levels: NDArray[np.int64],
 ) -> NDArray[np.float32]:
