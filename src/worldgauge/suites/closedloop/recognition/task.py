@@ -30,6 +30,7 @@ from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import Size, TaskParameters, closed_loop_tasks, walked_facts
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
+from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.primitives import Primitive, from_letters
 from worldgauge.worlds.walking.stance import Stance
@@ -243,12 +244,14 @@ class RecognitionRules(HomeRules):
         return steps - (self._released and end == LOST)
 
     def true_value(self, plan: ActionPlan) -> float | None:
-        """Return the clarity of the target after the plan, see `TargetVisibility`; None outside of embedded homes."""
+        """Return the clarity of the target after the plan, see `TargetVisibility`; None outside of homes and scans."""
         return (
             None if self._meter is None else self._meter.see(self._env.led_to(plan.turn_left_rad, plan.steps)).clarity
         )
 
     @cached_property
     def _meter(self) -> VisibilityMeter | None:
-        home, target = self._env.world, self._env.target
-        return VisibilityMeter(home, target) if isinstance(home, Home) and target is not None else None
+        world, target, floor_m = self._env.world, self._env.target, self._env.stance.z
+        if target is None or not isinstance(world, Home | Scan):
+            return None
+        return VisibilityMeter(world, target, floor_m)
