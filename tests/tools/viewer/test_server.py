@@ -170,6 +170,14 @@ def test_no_path_leads_to_a_file(viewer: Viewer, path: str) -> None:
     assert ask(viewer, path)[0] == 404
 
 
+def test_json_nested_without_end_is_one_line(viewer: Viewer) -> None:
+    link = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=30)
+    link.request("POST", "/api/flag", b"[" * 1900, {"Content-Type": "application/json"})
+    answer = link.getresponse()
+    assert (answer.status, answer.read().count(b"\n")) == (400, 1)
+    link.close()
+
+
 def test_only_its_own_name_is_answered(viewer: Viewer) -> None:
     assert ask(viewer, "/", headers={"Host": f"evil.example:{viewer.port}"})[0] == 403
     assert ask(viewer, "/", headers={"Host": f"localhost:{viewer.port}"})[0] == 200

@@ -328,7 +328,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.NOT_FOUND, f"{error}\n".encode())
         except WorldgaugeError as error:
             self._send(HTTPStatus.BAD_REQUEST, f"{error}\n".encode())
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, OverflowError, RecursionError) as error:
             self._send(HTTPStatus.BAD_REQUEST, f"a request that no page makes ({error})\n".encode())
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
