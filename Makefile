@@ -7,7 +7,7 @@ DEMO ?= demo
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences lint types site bench chromium egl clean lock
+.PHONY: demo test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
@@ -81,6 +81,19 @@ fuzz: $(VENV)/.dev
 licences: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python -m support.licences
 
+# What a plain installation is made of, as CycloneDX in dist/sbom.json, checked against its schema.
+sbom: $(VENV)/plain/.made $(VENV)/supply/.made
+	$(VENV)/supply/bin/cyclonedx-py environment $(VENV)/plain/bin/python --pyproject pyproject.toml --mc-type library \
+	  --output-reproducible --output-format JSON --output-file dist/sbom.json --validate
+
+# What is known to be unsafe of what a plain installation needs, as the package index tells; fails where it tells nothing.
+audit: $(VENV)/supply/.made
+	$(VENV)/supply/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements-base.lock
+
+# Scores of very small sets under other Pythons, the oldest dependencies, more threads and generic instructions.
+same-numbers: $(VENV)/.base $(VENV)/uv/.made
+	PYTHONPATH=tests $(BIN)/python -m support.same_numbers --uv $(VENV)/uv/bin/uv --folder $(VENV)/numbers
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -110,8 +123,10 @@ egl:
 	|| echo "no EGL and no way to install it here (Debian: libegl1 libopengl0 libgl1-mesa-dri): the table with the arm cannot be drawn"
 
 # Modules are compiled where they are first imported: most never are, and their bytecode takes 110 MB.
-$(VENV)/.base: pyproject.toml requirements.lock
+# pip takes only files whose hashes are known; then the package itself, of which there is no file to know.
+$(VENV)/.base: pyproject.toml requirements.lock requirements-base.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements-base.lock
 	$(BIN)/python -m pip install --quiet --no-compile --constraint requirements.lock --editable .
 	touch $@
 
@@ -156,6 +171,16 @@ $(VENV)/site/.made: pyproject.toml requirements-site.lock
 	$(VENV)/site/bin/python -m pip install --quiet --constraint requirements-site.lock --group site
 	touch $@
 
+$(VENV)/supply/.made:
+	test -x $(VENV)/supply/bin/python || $(PYTHON) -m venv $(VENV)/supply
+	$(VENV)/supply/bin/python -m pip install --quiet cyclonedx-bom==7.5.0 pip-audit==2.10.1
+	touch $@
+
+$(VENV)/uv/.made:
+	test -x $(VENV)/uv/bin/python || $(PYTHON) -m venv $(VENV)/uv
+	$(VENV)/uv/bin/python -m pip install --quiet uv==0.13.9
+	touch $@
+
 $(VENV)/remote/.made: pyproject.toml
 	test -x $(VENV)/remote/bin/python || $(PYTHON) -m venv $(VENV)/remote
 	$(VENV)/remote/bin/python -m pip install --quiet --editable '.[remote]' s3fs==2026.9.0 'moto[s3]==5.2.5' flask flask-cors \
@@ -193,8 +218,11 @@ $(VENV)/torch/.made: $(VENV)/.base
 	touch $@
 
 # Versions that are known to work together; refresh with `make lock` in a clean environment.
-lock:
+lock: $(VENV)/uv/.made
 	$(BIN)/python -m pip freeze --exclude-editable --exclude worldgauge > requirements.lock
+	sed -i '/^#/!d' requirements-base.lock
+	$(VENV)/uv/bin/uv pip compile --quiet pyproject.toml --constraint requirements.lock --universal --python-version 3.11 \
+	  --generate-hashes --no-annotate --no-header >> requirements-base.lock
 	$(VENV)/site/bin/python -m pip freeze > requirements-site.lock
 
 clean:

@@ -27,7 +27,7 @@ NAME = f"worldgauge-{worldgauge.__version__}"
 IN_SDIST = {
     *("src", "tests", "benchmarks", "docs"),
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"),
-    *("pyproject.toml", "requirements.lock", "requirements-site.lock", "mkdocs.yml"),
+    *("pyproject.toml", "requirements.lock", "requirements-base.lock", "requirements-site.lock", "mkdocs.yml"),
     *("Dockerfile", "compose.yaml", ".dockerignore", ".gitignore", "PKG-INFO"),
 }
 

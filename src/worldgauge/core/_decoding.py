@@ -200,7 +200,9 @@ def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, Any]]:
     # where a frame may be larger than its header says.
     bound = {"max_pixels": str(MAX_PIXELS)}
     options = {**bound, "format_whitelist": CONTAINERS}
-    with av.open(str(path), options=options, metadata_errors="replace") as container:
+    # Titles and comments may be no UTF-8. PyAV 19 escapes what is none by itself, and knows the argument no more.
+    lenient: dict[str, Any] = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "replace"}
+    with av.open(str(path), options=options, **lenient) as container:
         if not container.streams.video:
             raise DataError(f"{path}: holds no video stream")
         stream = container.streams.video[0]
