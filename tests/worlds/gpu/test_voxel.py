@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import gpu as benchmark
 
 from support.cells import litter
 from worldgauge.core.errors import ShapeError, UsageError
@@ -136,3 +137,12 @@ def test_a_cache_that_cannot_be_written_is_one_line() -> None:
     assert "/proc/none" in said
     assert "Warp cannot keep compiled kernels there (" in said
     assert said.endswith("); set WARP_CACHE_PATH to a folder that can be written")
+
+
+def test_the_benchmark_measures_on_the_processor_too_and_says_that_it_did() -> None:
+    pytest.importorskip("torch")
+    found = benchmark.run(device="cpu", size=(16, 9), seconds=0.05)
+    assert found["device"] == "CPU"
+    assert min(found["ours"], found["copied"], found["reference"]) > 0
+    assert found["met"] is False
+    assert "not here" in benchmark.run(device="cuda:99")["not_run"]

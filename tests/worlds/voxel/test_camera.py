@@ -1,5 +1,7 @@
 """The camera against hand-worked views, and what must hold of every view."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -213,6 +215,32 @@ def test_same_bytes_for_any_number_of_threads(scene: tuple[VoxelWorld, Grid], th
     one, many = (render(scene[1], pose, camera, position=True, threads=n) for n in (1, threads))
     for name in ("rgb", "depth", "category", "instance", "position"):
         assert getattr(one, name).tobytes() == getattr(many, name).tobytes()
+
+
+@pytest.mark.parametrize("camera", [Camera.from_vertical_fov(52, 44, 75), Camera.from_vertical_fov(52, 44, 8)])
+@pytest.mark.parametrize("density", [0.01, 0.3])
+def test_a_view_is_its_windows_side_by_side(camera: Camera, density: float) -> None:
+    # What pixels have in common is found for many at once in a view, and for few in a window.
+    grid = Grid.of(litter(4, (30, 28, 12), density))
+    for yaw, pitch in ((0.4, -0.1), (2.5, 0.5), (-1.6, -0.9)):
+        pose = pose_from_yaw_pitch([14.3, 13.1, 5.2], yaw, pitch)
+        whole = render(grid, pose, camera)
+        for top in range(0, camera.height, 11):
+            for left in range(0, camera.width, 13):
+                window = replace(camera, width=13, height=11, cx=camera.cx - left, cy=camera.cy - top)
+                part = render(grid, pose, window)
+                for name in ("rgb", "depth", "category", "instance"):
+                    seen = getattr(whole, name)[top : top + 11, left : left + 13]
+                    assert np.array_equal(getattr(part, name), seen)
+
+
+@pytest.mark.parametrize("camera", [Camera.from_vertical_fov(40, 30, 75), Panorama(40, 20)])
+def test_a_world_without_blocks_is_all_sky(camera: Camera | Panorama) -> None:
+    grid = Grid.of(world_of(np.zeros((9, 9, 9), np.uint8)))
+    for place in ([4.5, 4.5, 0.5], [-3.0, 2.0, 0.5]):
+        view = render(grid, pose_from_yaw_pitch(place, 0.3, 0.1), camera)
+        assert np.isinf(view.depth).all()
+        assert (view.category == SKY_LABEL).all()
 
 
 def test_moving_the_world_moves_the_view_with_it() -> None:

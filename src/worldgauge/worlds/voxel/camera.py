@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, Panorama, camera_pose
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel import _raycast as kernel
@@ -45,9 +46,22 @@ class Grid:
 
     @classmethod
     def of(cls, world: VoxelWorld) -> Grid:
-        """Lay out `world`: empty layers above its highest block are left off, so rays to the sky end early."""
+        """Lay out `world`: empty layers above its highest block are left off, so rays to the sky end early.
+
+        Args:
+            world: The world.
+
+        Returns:
+            The cells as the kernel takes them.
+
+        Raises:
+            WorldError: There are more cells than the kernel can number.
+        """
         filled = np.flatnonzero(world.states.any(axis=(0, 1)))
         height = int(filled[-1]) + 1 if len(filled) else 1
+        cells = (world.shape[0] + 2) * (world.shape[1] + 2) * (height + 2)
+        if cells >= 2**31:
+            raise WorldError(f"a world of {cells} cells is too large for the camera, which numbers fewer than 2**31")
         states = np.pad(world.states[:, :, :height], 1, constant_values=kernel.END_STATE)
         instances = np.pad(world.instances[:, :, :height].astype(np.uint16, copy=False), 1)
         size = np.array([*world.shape[:2], height], np.int64)
