@@ -228,10 +228,12 @@ def _tile(data: bytes) -> Surface:
     if _HEAD.size + sum(parts) > size:
         raise ValueError(f"tile 0 of {size} bytes cannot hold what it claims")
     starts = [at + _HEAD.size + sum(parts[:n]) for n in range(6)]
-    corner = np.frombuffer(data, "<f4", 3 * vertices, starts[0]).reshape(-1, 3).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # numbers of damaged files warn of themselves
+        corner = np.frombuffer(data, "<f4", 3 * vertices, starts[0]).reshape(-1, 3).astype(np.float64)
     rows = np.frombuffer(data, _POLYGON, polygons, starts[1])
     details_of = np.frombuffer(data, _DETAIL, details, starts[3])
-    extra = np.frombuffer(data, "<f4", 3 * more, starts[4]).reshape(-1, 3).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # numbers of damaged files warn of themselves
+        extra = np.frombuffer(data, "<f4", 3 * more, starts[4]).reshape(-1, 3).astype(np.float64)
     face = np.frombuffer(data, "u1", 4 * faces, starts[5]).reshape(-1, 4)
     if not (np.isfinite(corner).all() and np.isfinite(extra).all()):
         raise ValueError("tile 0 has places that are not finite")
