@@ -90,10 +90,10 @@ class Mind(Suite):
             subjects = ("truth", "reencoded", "late", "memory", "mean", "freeze", "noise")
             return DemoSet(place, question, options, subjects, {"poses": "exact"}, core_seconds=250, megabytes=300)
         others = {"action_space": 0, "mirror": 0, "train": 0}
-        options = {**others, "mem": 8, "perspectives": ("1st",), "frames": 48, "size": (192, 108)}
+        options = {**others, "mem": 8, "perspectives": ("1st",), "frames": 36, "size": (192, 108)}
         settings = {"tests": "mem", "poses": "exact"}
         ordered = ("truth", "memory", "forgetful")
-        return DemoSet(place, question, options, ordered, settings, core_seconds=66, beside=("tiny",))
+        return DemoSet(place, question, options, ordered, settings, core_seconds=52, beside=("tiny",))
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per clip or mirrored path; faulty ones become tasks that fail with the reason.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CARD = "card.json"
 """Written last: a part that has one is complete."""
-QUICK_FILMS = 6
+QUICK_FILMS = 4
 """Tasks shown as films in the reports of the quick demo: encoding them takes most of the time of a report."""
 STAGES = ("collecting", "running", "writing the report")
 
