@@ -40,7 +40,8 @@ def next_of(done: Done) -> str:
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_the_first_run_of_a_collection_is_one_the_command_line_reads(name: str) -> None:
     found = parsed(show.first_run(collections.get(name), Path("my data")))
-    assert (found["suite"], found["data"], found["out"]) == (name, Path("my data"), Path("runs/first"))
+    # Whether a path is one already depends on the version of typer; the command gets one in any case.
+    assert (found["suite"], Path(found["data"]), Path(found["out"])) == (name, Path("my data"), Path("runs/first"))
     asks_agents = suites.get(name).subject_kind == "agent"
     named, other = (found["agent"], found["model"]) if asks_agents else (found["model"], found["agent"])
     assert not other, "a suite takes one kind of subject"
