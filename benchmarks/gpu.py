@@ -12,12 +12,13 @@ from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.worlds.gpu.batch import open_device, warp_for
 from worldgauge.worlds.voxel import Voxel
 
+SIZE = (640, 360)
 GOAL, GOAL_COPIED = 10_000.0, 2_000.0
 BATCH = 64
 SECONDS = 5.0
 
 
-def run(device: str = "cuda", size: tuple[int, int] = (640, 360), seconds: float = SECONDS) -> dict[str, Any]:
+def run(device: str = "cuda", size: tuple[int, int] = SIZE, seconds: float = SECONDS) -> dict[str, Any]:
     """Frames a second, kept on the device and copied back, and of one core.
 
     Only what is built is measured: homes, scans, environments, collection and scores have no path on a GPU yet.
@@ -53,7 +54,8 @@ def run(device: str = "cuda", size: tuple[int, int] = (640, 360), seconds: float
         "ratio": round(kept / cpu, 1),
         "goal": GOAL,
         "goal_copied": GOAL_COPIED,
-        "met": kept >= GOAL and copied >= GOAL_COPIED,
+        # The goals are a GPU's at 640x360: small views on a processor do not meet them, however fast.
+        "met": found.is_cuda and size == SIZE and kept >= GOAL and copied >= GOAL_COPIED,
     }
 
 
