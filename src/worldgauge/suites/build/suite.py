@@ -64,7 +64,7 @@ class Build(Suite):
             options = {"structures": 12, "stimuli": 2, "commonsense": 16}
             return DemoSet(place, question, options, cls.references, core_seconds=120, megabytes=100)
         options = {"structures": 12, "stimuli": 0, "commonsense": 8, "size_px": 128}
-        return DemoSet(place, question, options, ("truth", "reader", "empty"), core_seconds=20)
+        return DemoSet(place, question, options, ("truth", "reader", "empty"), core_seconds=14)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per row of the data set; rows that cannot be used fail with the reason."""

@@ -92,7 +92,7 @@ class ClosedLoop(Suite):
             ("oracle", "degraded?level=0.08", "none"),
             settings,
             column="navigation",
-            core_seconds=133,
+            core_seconds=110,
         )
 
     def tasks(self, source: Path) -> Iterator[Task]:

@@ -78,7 +78,7 @@ class LoopNav(Suite):
         if full:
             options = {"settlements": 2, "ranges": (5, 15), "per_combination": 1, "size": (256, 144)}
             return DemoSet(place, question, options, cls.references, core_seconds=300, megabytes=300)
-        return DemoSet(place, question, options, ("truth", "memory", "forgetful"), core_seconds=88, beside=("hedge",))
+        return DemoSet(place, question, options, ("truth", "memory", "forgetful"), core_seconds=74, beside=("hedge",))
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per recorded loop; invalid recordings become skipped tasks with the reason."""

@@ -93,7 +93,7 @@ class Mind(Suite):
         options = {**others, "mem": 8, "perspectives": ("1st",), "frames": 36, "size": (192, 108)}
         settings = {"tests": "mem", "poses": "exact"}
         ordered = ("truth", "memory", "forgetful")
-        return DemoSet(place, question, options, ordered, settings, core_seconds=52, beside=("tiny",))
+        return DemoSet(place, question, options, ordered, settings, core_seconds=48, beside=("hedge", "tiny"))
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per clip or mirrored path; faulty ones become tasks that fail with the reason.

@@ -72,9 +72,9 @@ class Target(Suite):
             options = {"scenes": 2, "per_scene": 1, "size": (480, 270)}
             subjects = ("truth", "render", "ahead", "freeze")
             return DemoSet(place, question, options, subjects, {"fps": 12}, core_seconds=150, megabytes=300)
-        options = {"scenes": 7, "per_scene": 1, "size": (256, 144)}
+        options = {"scenes": 7, "per_scene": 1, "size": (256, 144), "fps": 12}
         settings = {"fps": 6, "planner": "recorded", "decoder": "exact"}
-        return DemoSet(place, question, options, ("truth", "drift?step_m=0.01", "freeze"), settings, core_seconds=40)
+        return DemoSet(place, question, options, ("truth", "drift?step_m=0.01", "freeze"), settings, core_seconds=25)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per scenario; faulty ones become tasks that fail with the reason."""

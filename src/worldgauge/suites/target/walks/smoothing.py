@@ -109,17 +109,18 @@ def stride(way: ArrayLike, *, rows: int, dt: float, gait: Gait = Gait()) -> Stri
     s = np.linspace(0.0, length, len(points))
     yaw = _heading(points)
     bend = np.abs(np.gradient(yaw, s))
+    top = _top_speeds(s, bend, gait)
     least, most = gait.slowest, gait.fastest
     duration = (rows - 1) * dt
-    if _times(s, _speeds(s, bend, most, gait))[-1] > duration:
+    if _times(s, np.minimum(most, top))[-1] > duration:
         return None
-    if _times(s, _speeds(s, bend, least, gait))[-1] < duration:
+    if _times(s, np.minimum(least, top))[-1] < duration:
         most = least
     for _ in range(40):
         middle = (least + most) / 2
-        slow = _times(s, _speeds(s, bend, middle, gait))[-1] > duration
+        slow = _times(s, np.minimum(middle, top))[-1] > duration
         least, most = (middle, most) if slow else (least, middle)
-    v = _speeds(s, bend, most, gait)
+    v = np.minimum(most, top)
     t = _times(s, v)
     moments = np.minimum(np.arange(rows) * dt, t[-1])
     # Within a segment the acceleration is constant.
@@ -178,10 +179,13 @@ def _kernel_mean(values: FloatArray, width_m: float, *, through_ends: bool = Fal
     return np.stack([np.convolve(column, weights, mode="valid") for column in padded.T], -1)
 
 
-def _speeds(s: FloatArray, bend: FloatArray, cruise: float, gait: Gait) -> FloatArray:
-    """Speed (N,) at every point: at most `cruise`, slow in bends, at rest at the end, within the acceleration."""
+def _top_speeds(s: FloatArray, bend: FloatArray, gait: Gait) -> FloatArray:
+    """Highest speed (N,) at every point: slow in bends, at rest at the end, within the acceleration.
+
+    A walker who also keeps below a cruising speed takes the lower of the two everywhere.
+    """
     # Lists: a loop over numbers of an array takes five times as long.
-    v = np.minimum(cruise, gait.yaw_rate / np.maximum(bend, 1e-9)).tolist()
+    v = (gait.yaw_rate / np.maximum(bend, 1e-9)).tolist()
     v[-1] = 0.0
     rise = (2 * gait.acceleration * np.diff(s)).tolist()
     for k in range(len(v) - 2, -1, -1):
