@@ -28,11 +28,11 @@ CAMERA = Camera.from_horizontal_fov(640, 360, 90)
 OTHERS: dict[str, tuple[Camera | Panorama, float]] = {
     "384x384": (Camera.from_horizontal_fov(384, 384, 90), 25.0),
     "1024x576": (Camera.from_horizontal_fov(1024, 576, 90), 65.0),
-    "panorama 1024x576": (Panorama(1024, 576), 130.0),
+    "panorama 1024x576": (Panorama(1024, 576), 120.0),
 }
 VIEWS, ROUNDS = 8, 5
 TEXEL_M, EDGE_M, NOISE_M = 0.0031, 0.047, 0.003
-PREPARE_S, OPEN_MS, PRIVATE_MB, COARSE_MS, FLOOR_S, COMPILE_S, FRAMES_S = 15.0, 50.0, 300.0, 25.0, 0.5, 8.0, 60.0
+PREPARE_S, OPEN_MS, PRIVATE_MB, COARSE_MS, FLOOR_S, COMPILE_S, FRAMES_S = 10.0, 50.0, 200.0, 25.0, 0.5, 8.0, 60.0
 
 
 def run() -> dict[str, object]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from worldgauge.worlds.scan.rendering._compiled import inlined, kernel, part
 
 NEAR_M = 0.01
 """Triangles are cut here when their extent in the picture is bounded."""
@@ -38,12 +39,12 @@ class Grid(NamedTuple):
     lens: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _cross(ax, ay, az, bx, by, bz):  # type: ignore[no-untyped-def]
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _corner(corners, k, n, eye, turn):  # type: ignore[no-untyped-def]
     """The corner of triangle k that begins at column n, in the camera's frame."""
     x = np.float64(corners[k, n]) - eye[0]
@@ -56,7 +57,7 @@ def _corner(corners, k, n, eye, turn):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def visible(spheres, cones, eye, turn, lens, width, height, nearest):  # type: ignore[no-untyped-def]
     """Clusters that may be seen: their nearest distance (C,) into `nearest`, infinite for the others.
 
@@ -89,8 +90,8 @@ def visible(spheres, cones, eye, turn, lens, width, height, nearest):  # type: i
         nearest[c] = max(z - r, 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def cover(scene, order, nearest, eye, turn, grid, inverse, hit):  # type: ignore[no-untyped-def]
+@kernel
+def cover(scene, order, nearest, eye, turn, grid, far, stale, box, inverse, hit):  # type: ignore[no-untyped-def]
     """Find the nearest triangle for each pixel.
 
     Args:
@@ -100,6 +101,9 @@ def cover(scene, order, nearest, eye, turn, grid, inverse, hit):  # type: ignore
         eye: (3,) metres.
         turn: (3, 3), camera to world.
         grid: A `Grid`.
+        far: (H / BLOCK, W / BLOCK) float64 zeros, to remember the least 1 / distance of each block.
+        stale: Of the same shape, uint8 zeros: blocks that were drawn into since.
+        box: (4,) int64, to work in.
         inverse: (H, W) float64 zeros; becomes 1 / distance.
         hit: (H, W) int32 of -1; becomes the triangle.
     """
@@ -107,9 +111,6 @@ def cover(scene, order, nearest, eye, turn, grid, inverse, hit):  # type: ignore
     across, down, lens = grid
     height, width = inverse.shape
     flat = lens[0] > 0.0
-    far = np.zeros(((height + BLOCK - 1) // BLOCK, (width + BLOCK - 1) // BLOCK))
-    stale = np.zeros(far.shape, np.uint8)
-    box = np.zeros(4, np.int64)
     for position in range(len(order)):
         cluster = order[position]
         if _hidden(spheres, cluster, nearest[cluster], eye, turn, lens, inverse, far, stale):
@@ -176,7 +177,7 @@ def cover(scene, order, nearest, eye, turn, grid, inverse, hit):  # type: ignore
                     stale[row // np.uintp(BLOCK), column // np.uintp(BLOCK)] = 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part
 def met(corners, rows, material, looks, levels, texels, k, rx, ry, rz, eye, turn):  # type: ignore[no-untyped-def]
     """1 / distance at which a ray (in the camera's frame) meets triangle k; 0 where it does not."""
     ax, ay, az = _corner(corners, k, _A, eye, turn)
@@ -205,7 +206,7 @@ def met(corners, rows, material, looks, levels, texels, k, rx, ry, rz, eye, turn
     return (e0 + e1 + e2) / (side * det)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _span(n, b, low, high):  # type: ignore[no-untyped-def]
     """Narrow the interval of x where n x + b >= 0, generously."""
     if n > 0.0:
@@ -215,7 +216,7 @@ def _span(n, b, low, high):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part
 def _is_hole(corners, rows, material, looks, levels, texels, k, e0, e1, e2):  # type: ignore[no-untyped-def]
     """Whether the texel at the point of triangle k with these areas is not opaque enough."""
     look = material[k]
@@ -234,7 +235,7 @@ def _is_hole(corners, rows, material, looks, levels, texels, k, e0, e1, e2):  # 
     return np.int64(texels[at + j * wide + i] >> np.uint32(24)) < looks[look, 5]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def wrapped(i, size, wrap):  # type: ignore[no-untyped-def]
     """Texel i of a texture that goes on by `wrap`: 0 repeats, 1 keeps its border, 2 is mirrored."""
     if 0 <= i < size:
@@ -247,7 +248,7 @@ def wrapped(i, size, wrap):  # type: ignore[no-untyped-def]
     return i if i < size else 2 * size - 1 - i
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part
 def _hidden(spheres, cluster, near, eye, turn, lens, inverse, far, stale):  # type: ignore[no-untyped-def]
     """Whether all pixels that a cluster can reach already hold something nearer."""
     height, width = inverse.shape
@@ -293,7 +294,7 @@ def _hidden(spheres, cluster, near, eye, turn, lens, inverse, far, stale):  # ty
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part
 def _bounds_flat(ax, ay, az, bx, by, bz, cx, cy, cz, lens, width, height, box):  # type: ignore[no-untyped-def]
     """Columns and rows of a pinhole picture that a triangle can reach: u0, u1, v0, v1; False for none."""
     fx, fy, mx, my = lens[0], lens[1], lens[2], lens[3]
@@ -327,7 +328,7 @@ def _bounds_flat(ax, ay, az, bx, by, bz, cx, cy, cz, lens, width, height, box): 
     return box[0] < box[1] and box[2] < box[3]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part
 def _bounds_round(ax, ay, az, bx, by, bz, cx, cy, cz, width, height, box):  # type: ignore[no-untyped-def]
     """Columns (they may pass the right border, and go on at the left one) and rows of a panorama; False for none."""
     la, lb, lc = np.sqrt(ax * ax + az * az), np.sqrt(bx * bx + bz * bz), np.sqrt(cx * cx + cz * cz)
@@ -375,7 +376,7 @@ def _bounds_round(ax, ay, az, bx, by, bz, cx, cy, cz, width, height, box):  # ty
     return box[0] < box[1] and box[2] < box[3]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _turned(angle):  # type: ignore[no-untyped-def]
     if angle > _PI:
         return angle - 2 * _PI
@@ -384,7 +385,7 @@ def _turned(angle):  # type: ignore[no-untyped-def]
     return angle
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _angle(y, x):  # type: ignore[no-untyped-def]
     """The angle of (x, y) to 5e-7, for bounds: a polynomial, at a fifth of what arctan2 takes."""
     wide, high = abs(x), abs(y)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.worlds.scan.rendering._compiled import inlined, kernel, part
 from worldgauge.worlds.scan.rendering._cover import met, wrapped
 from worldgauge.worlds.scan.rendering._fetch import fetch_ahead
+from worldgauge.worlds.scan.rendering.clusters import Scene
 
 _SPREAD, _HALVES = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0080008000800080)
 _BYTE, _S8, _S16, _S24 = np.uint64(255), np.uint64(8), np.uint64(16), np.uint64(24)
@@ -14,26 +18,63 @@ _MANTISSA, _EIGHTH, _BIAS = np.uint64(52), np.uint64(44), np.uint64(1023)
 # Rays are coloured in lots that stay in the nearest cache. What a lot holds of each ray, and numbers a triangle has:
 _LOT, _COLUMNS = np.uintp(256), 10
 _ENDX, _ENDY, _ENDZ, _DX, _DY, _DZ, _REACH, _U, _V, _FOOTPRINT = (np.uintp(column) for column in range(_COLUMNS))
+_PIXELS = int(_LOT) // 2
+# A pixel and its neighbours.
+_ASIDE, _DOWN = (0, 1, -1, 0, 0), (0, 0, 0, 1, -1)
 _CORNERS, _ROW = np.uintp(9), np.uintp(16)
 _EDGE = 0.02
 """A pixel is on an edge where 1 / distance bends by more than this share between its neighbours; on a plane it does
 not bend at all."""
 _CREASE = 0.8
 """Or where the normals of two neighbours have a smaller cosine."""
+# What is known of a pixel: a neighbour shows another triangle; there is an edge to be seen between them.
+_DIFFERS, _SEEN = np.uint8(1), np.uint8(2)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, instance, position):  # type: ignore[no-untyped-def]
+class Lot(NamedTuple):
+    """Rays that are coloured together; see `_colours`."""
+
+    rays: NDArray[np.float64]
+    triangles: NDArray[np.int64]
+    texels: NDArray[np.uint64]
+
+    @classmethod
+    def empty(cls) -> Lot:
+        """Room for as many as there may be."""
+        return cls(np.empty((_COLUMNS, _LOT)), np.empty(_LOT, np.int64), np.empty(_LOT, np.uint64))
+
+
+def scales_of(scene: Scene) -> NDArray[np.float64]:
+    """Width and height (L, 2) of each level as a share of those of its texture."""
+    scales = np.ones((len(scene.levels), 2))
+    for first, count in scene.looks[:, :2].tolist():
+        if first >= 0:
+            own = slice(first, first + count)
+            scales[own] = scene.levels[own, 1:] / scene.levels[first, 1:]
+    return scales
+
+
+@kernel
+def shade(  # type: ignore[no-untyped-def]
+    scene, scales, lot, hit, inverse, eye, turn, grid, pixel, marks, edges, rgb, depth, category, instance, position
+):
     """Colour, depth and labels of what was met; see `_cover.cover`.
+
+    Pixels on edges get the mean colour of three rays. The two further ones ask the triangles that the pixel and its
+    neighbours on their side met.
 
     Args:
         scene: A `Scene`.
+        scales: See `scales_of`.
+        lot: A `Lot`, to work in.
         hit: (H, W) triangles, -1 for none.
         inverse: (H, W) 1 / distance.
         eye: (3,) metres.
         turn: (3, 3), camera to world.
         grid: A `Grid`.
         pixel: Size of a pixel at distance 1.
+        marks: (H, W) uint8 zeros, to work in.
+        edges: (H W,) int64, to work in.
         rgb: Output (H, W, 3) uint8.
         depth: Output (H, W) float32.
         category: Output (H, W) uint16.
@@ -41,18 +82,17 @@ def shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, ins
         position: Output (H, W, 3) float32; no rows where it is not wanted.
     """
     # Taken out of their tuple once: in the loop each would be counted as one more user of the array.
-    instances, categories = scene[4], scene[5]
+    corners, rows, _, material, instances, categories, _, _, _, looks, levels, pages = scene
     across, down, lens = grid
-    scales = _scales(scene)
+    rays, triangles, texels = lot
     flat, placed = lens[0] > 0.0, len(position) > 0
-    rays, triangles, texels = np.empty((_COLUMNS, _LOT)), np.empty(_LOT, np.int64), np.empty(_LOT, np.uint64)
-    width = np.uintp(hit.shape[1])
-    for v in range(np.uintp(hit.shape[0])):
-        for start in range(np.uintp(0), width, _LOT):
-            count = min(width - start, _LOT)
+    height, width = np.int64(hit.shape[0]), np.int64(hit.shape[1])
+    for v in range(np.uintp(height)):
+        for start in range(np.uintp(0), np.uintp(width), _LOT):
+            count = min(np.uintp(width) - start, _LOT)
             for n in range(count):
                 u = start + n
-                rx, ry, rz = _ray(across, down, lens, flat, u, v)
+                rx, ry, rz = _ray(across, down, flat, u, v)
                 t = 1.0 / inverse[v, u]
                 triangles[n] = hit[v, u]
                 _send(rays, n, rx, ry, rz, t, eye, turn, pixel)
@@ -62,72 +102,56 @@ def shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, ins
                 u, texel = start + n, texels[n]
                 rgb[v, u, 0], rgb[v, u, 1], rgb[v, u, 2] = texel & _BYTE, texel >> _S8 & _BYTE, texel >> _S16 & _BYTE
                 found = triangles[n] >= 0
-                k = np.uintp(max(triangles[n], 0))
+                k = np.uintp(triangles[n] if found else 0)
                 category[v, u] = categories[k] if found else 0
                 instance[v, u] = instances[k] if found else 0
                 if placed:
                     for axis in range(np.uintp(3)):
                         position[v, u, axis] = rays[axis, n] if found else np.nan
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def smooth(scene, hit, inverse, eye, turn, grid, pixel, instance, rgb):  # type: ignore[no-untyped-def]
-    """Average three rays in the pixels on edges, into `rgb`.
-
-    The two further rays ask the triangles that the pixel and its neighbours on their side met.
-    """
-    corners, rows, _, material, _, _, _, _, _, looks, levels, pages = scene
-    across, down, lens = grid
-    scales = _scales(scene)
-    flat = lens[0] > 0.0
-    height, width = hit.shape
-    edges = np.empty(hit.size, np.int64)
-    total = _find_edges(rows, instance, hit, inverse, edges)
-    rays, triangles, texels = np.empty((_COLUMNS, _LOT)), np.empty(_LOT, np.int64), np.empty(_LOT, np.uint64)
-    asked = np.empty(4, np.int64)
-    for start in range(0, total, np.int64(_LOT) // 2):
-        count = min(total - start, np.int64(_LOT) // 2)
-        for n in range(count):
-            v, u = edges[start + n] // width, edges[start + n] % width
+    total = _find_edges(rows, instance, hit, inverse, marks, edges)
+    for lot_at in range(0, total, _PIXELS):
+        pixels = min(total - lot_at, _PIXELS)
+        for n in range(pixels):
+            y, x = edges[lot_at + n] // width, edges[lot_at + n] % width
             for m in range(5):
-                i = min(max(u + (m == 1) - (m == 2), 0), width - 1)
-                j = min(max(v + (m == 3) - (m == 4), 0), height - 1)
+                i, j = min(max(x + _ASIDE[m], 0), width - 1), min(max(y + _DOWN[m], 0), height - 1)
                 fetch_ahead(corners, np.uintp(max(hit[j, i], 0)) * _CORNERS)
-        for n in range(2 * count):
+        for n in range(2 * pixels):
             # Two rays a pixel.
-            v, u, way = edges[start + n // 2] // width, edges[start + n // 2] % width, n % 2
-            du, dv = (-0.33, 0.33) if way == 0 else (0.33, -0.33)
-            i = max(u - 1, 0) if way == 0 else min(u + 1, width - 1)
-            j = min(v + 1, height - 1) if way == 0 else max(v - 1, 0)
-            rx, ry, rz = _ray(across, down, lens, flat, u, v)
-            rx, ry, rz = _shifted(rx, ry, rz, lens, flat, du, dv, width, height)
-            best, found = 0.0, np.int64(-1)
+            y, x, way = edges[lot_at + n // 2] // width, edges[lot_at + n // 2] % width, n % 2
+            i = max(x - 1, 0) if way == 0 else min(x + 1, width - 1)
+            j = min(y + 1, height - 1) if way == 0 else max(y - 1, 0)
+            rx, ry, rz = _ray(across, down, flat, np.uintp(x), np.uintp(y))
+            aside = -0.33 if way == 0 else 0.33
+            rx, ry, rz = _shifted(rx, ry, rz, lens, flat, aside, -aside, width, height)
+            best, which = 0.0, np.int64(-1)
+            first, second, third = which, which, which
             for m in range(4):
-                k = np.int64(hit[v if m < 2 else j, u if m % 2 == 0 else i])
-                asked[m] = k
-                if k < 0 or (m > 0 and k == asked[0]) or (m > 1 and k == asked[1]) or (m > 2 and k == asked[2]):
+                other = np.int64(hit[y if m < 2 else j, x if m % 2 == 0 else i])
+                if other < 0 or other in (first, second, third):
                     continue
-                w = met(corners, rows, material, looks, levels, pages, k, rx, ry, rz, eye, turn)
+                first, second, third = other, first, second
+                w = met(corners, rows, material, looks, levels, pages, other, rx, ry, rz, eye, turn)
                 if w > best:
-                    best, found = w, k
-            if found < 0:
+                    best, which = w, other
+            if which < 0:
                 # Smaller than a pixel, or a hole: the neighbour on that side stands for it.
-                found = np.int64(hit[j, i])
+                which = np.int64(hit[j, i])
                 best = inverse[j, i]
-                rx, ry, rz = _ray(across, down, lens, flat, i, j)
-            triangles[n] = found
+                rx, ry, rz = _ray(across, down, flat, np.uintp(i), np.uintp(j))
+            triangles[n] = which
             _send(rays, np.uintp(n), rx, ry, rz, 1.0 / best, eye, turn, pixel)
-        _colours(scene, scales, rays, triangles, np.uintp(2 * count), texels)
-        for n in range(count):
-            v, u = edges[start + n] // width, edges[start + n] % width
-            one, other = texels[2 * n], texels[2 * n + 1]
+        _colours(scene, scales, rays, triangles, np.uintp(2 * pixels), texels)
+        for n in range(pixels):
+            y, x = edges[lot_at + n] // width, edges[lot_at + n] % width
+            one, two = texels[2 * n], texels[2 * n + 1]
             for c in range(3):
                 shift = np.uint64(8 * c)
-                added = np.int64(rgb[v, u, c]) + np.int64(one >> shift & _BYTE) + np.int64(other >> shift & _BYTE)
-                rgb[v, u, c] = (2 * added + 3) // 6
+                added = np.int64(rgb[y, x, c]) + np.int64(one >> shift & _BYTE) + np.int64(two >> shift & _BYTE)
+                rgb[y, x, c] = (2 * added + 3) // 6
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _send(rays, n, rx, ry, rz, t, eye, turn, pixel):  # type: ignore[no-untyped-def]
     """Write down ray n of a lot, which goes along r in the camera's frame and ends at distance t."""
     dx = rx * turn[0, 0] + ry * turn[0, 1] + rz * turn[0, 2]
@@ -138,7 +162,7 @@ def _send(rays, n, rx, ry, rz, t, eye, turn, pixel):  # type: ignore[no-untyped-
     rays[_REACH, n] = t * pixel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part
 def _colours(scene, scales, rays, triangles, count, found):  # type: ignore[no-untyped-def]
     """The colours that a lot of rays end at, RGBA from the lowest byte; 0 where a ray meets no triangle.
 
@@ -147,7 +171,7 @@ def _colours(scene, scales, rays, triangles, count, found):  # type: ignore[no-u
 
     Args:
         scene: A `Scene`.
-        scales: See `_scales`.
+        scales: See `scales_of`.
         rays: (10, N): place where each ray ends, metres; its direction; width of a pixel there, metres; then room for
             the texel that lies there and for the pixel's footprint, in texels.
         triangles: (N,) what it meets, -1 for nothing.
@@ -194,91 +218,53 @@ def _colours(scene, scales, rays, triangles, count, found):  # type: ignore[no-u
         found[n] = texel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _find_edges(rows, instance, hit, inverse, edges):  # type: ignore[no-untyped-def]
+@part
+def _find_edges(rows, instance, hit, inverse, marks, edges):  # type: ignore[no-untyped-def]
     """Pixels on an edge of depth, instance or direction, into `edges`; returns how many."""
-    height, width = np.uintp(hit.shape[0]), np.uintp(hit.shape[1])
-    one = np.uintp(1)
-    # Normals of this row and of the next; whether there is an edge to be seen to the next pixel and to the next row.
-    normals, after = np.empty((3, width), np.float32), np.empty((3, width), np.float32)
-    beside, above, below = np.zeros(width + one, np.bool_), np.zeros(width, np.bool_), np.zeros(width, np.bool_)
-    _normals(rows, hit, np.uintp(0), normals)
+    height, width, one = np.uintp(hit.shape[0]), np.uintp(hit.shape[1]), np.uintp(1)
     count = 0
     for v in range(height):
-        last = v + one == height
-        if not last:
-            _normals(rows, hit, v + one, after)
-        for u in range(width - one):
-            # Entry u is that between the pixels u - 1 and u.
-            k, other = hit[v, u], hit[v, u + one]
-            beside[u + one] = k != other and (
-                instance[v, u] != instance[v, u + one]
-                or min(k, other) < 0
-                or normals[0, u] * normals[0, u + one]
-                + normals[1, u] * normals[1, u + one]
-                + normals[2, u] * normals[2, u + one]
-                < _CREASE
-            )
         for u in range(width):
-            below[u] = False
-            if not last:
-                k, other = hit[v, u], hit[v + one, u]
-                below[u] = k != other and (
-                    instance[v, u] != instance[v + one, u]
-                    or min(k, other) < 0
-                    or normals[0, u] * after[0, u] + normals[1, u] * after[1, u] + normals[2, u] * after[2, u] < _CREASE
+            k, mark = hit[v, u], marks[v, u]
+            # The neighbours to the left and above have marked this pixel; it marks those to the right and below.
+            for m in range(2):
+                i, j = (u + one, v) if m == 0 else (u, v + one)
+                if i == width or j == height:
+                    continue
+                other = hit[j, i]
+                if k != other:
+                    apart = k < 0 or other < 0 or instance[v, u] != instance[j, i] or _cosine(rows, k, other) < _CREASE
+                    mark |= _SEEN if apart else _DIFFERS
+                    marks[j, i] |= _SEEN if apart else _DIFFERS
+            found = mark >= _SEEN
+            if mark == _DIFFERS:
+                w = inverse[v, u]
+                bend = _EDGE * w
+                found = 0 < u < width - one and abs(inverse[v, u - one] - 2.0 * w + inverse[v, u + one]) > bend
+                found = found or (
+                    0 < v < height - one and abs(inverse[v - one, u] - 2.0 * w + inverse[v + one, u]) > bend
                 )
-        for u in range(width):
-            found = beside[u] or beside[u + one] or above[u] or below[u]
-            if not found:
-                k, w = hit[v, u], inverse[v, u]
-                inner_u, inner_v = 0 < u < width - one, 0 < v < height - one
-                differs = (u > 0 and hit[v, u - one] != k) or (u + one < width and hit[v, u + one] != k)
-                differs = differs or (v > 0 and hit[v - one, u] != k) or (not last and hit[v + one, u] != k)
-                if differs:
-                    bend = _EDGE * w
-                    found = inner_u and abs(inverse[v, u - one] - 2.0 * w + inverse[v, u + one]) > bend
-                    found = found or (inner_v and abs(inverse[v - one, u] - 2.0 * w + inverse[v + one, u]) > bend)
             if found:
                 edges[count] = v * width + u
                 count += 1
-        normals, after = after, normals
-        above, below = below, above
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _normals(rows, hit, v, normals):  # type: ignore[no-untyped-def]
-    """Normals of what a row of pixels met, (3, W)."""
-    for u in range(np.uintp(hit.shape[1])):
-        k = np.uintp(max(hit[v, u], 0))
-        for axis in range(np.uintp(3)):
-            normals[axis, u] = rows[k, axis]
+@inlined
+def _cosine(rows, k, other):  # type: ignore[no-untyped-def]
+    k, other = np.uintp(k), np.uintp(other)
+    return rows[k, 0] * rows[other, 0] + rows[k, 1] * rows[other, 1] + rows[k, 2] * rows[other, 2]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _scales(scene):  # type: ignore[no-untyped-def]
-    """Width and height of each level as a share of those of its texture."""
-    looks, levels = scene[9], scene[10]
-    scales = np.ones((len(levels), 2))
-    for look in range(len(looks)):
-        first = looks[look, 0]
-        if first >= 0:
-            for level in range(first, first + looks[look, 1]):
-                scales[level, 0] = levels[level, 1] / levels[first, 1]
-                scales[level, 1] = levels[level, 2] / levels[first, 2]
-    return scales
-
-
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-def _ray(across, down, lens, flat, u, v):  # type: ignore[no-untyped-def]
+@inlined
+def _ray(across, down, flat, u, v):  # type: ignore[no-untyped-def]
     """Ray through the centre of pixel (u, v), in the camera's frame."""
     if flat:
         return across[u, 0], down[v, 0], 1.0
     return down[v, 1] * across[u, 0], -down[v, 0], down[v, 1] * across[u, 1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _shifted(rx, ry, rz, lens, flat, du, dv, width, height):  # type: ignore[no-untyped-def]
     """The ray that lies (du, dv) pixels beside; on a panorama to second order in the angle."""
     if flat:
@@ -291,7 +277,7 @@ def _shifted(rx, ry, rz, lens, flat, du, dv, width, height):  # type: ignore[no-
     return ce * sa, -se, ce * ca
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part
 def _tinted(texel, tints, rows, k, x, y, z):  # type: ignore[no-untyped-def]
     """A texel times the colour of triangle k at a place."""
     x, y, z = x - rows[k, 12], y - rows[k, 13], z - rows[k, 14]
@@ -306,7 +292,7 @@ def _tinted(texel, tints, rows, k, x, y, z):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _multiplied(texel, r, g, b):  # type: ignore[no-untyped-def]
     red = (np.int64(texel & _BYTE) * r + 127) // 255
     green = (np.int64(texel >> _S8 & _BYTE) * g + 127) // 255
@@ -314,7 +300,7 @@ def _multiplied(texel, r, g, b):  # type: ignore[no-untyped-def]
     return np.uint64(red | green << 8 | blue << 16)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _filtered(looks, levels, scales, texels, look, u, v, footprint):  # type: ignore[no-untyped-def]
     """Texel (RGBA from the lowest byte) for a footprint in texels, between the two levels next to it."""
     wrap_u, wrap_v = looks[look, 2], looks[look, 3]
@@ -327,7 +313,7 @@ def _filtered(looks, levels, scales, texels, look, u, v, footprint):  # type: ig
     return (texel | texel >> _S24) & np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _level(looks, look, footprint):  # type: ignore[no-untyped-def]
     """The finer of the two levels for a footprint in texels, and the way to the coarser one in parts of 256."""
     first, last = np.uintp(looks[look, 0]), np.uintp(looks[look, 0] + looks[look, 1] - 1)
@@ -342,7 +328,7 @@ def _level(looks, look, footprint):  # type: ignore[no-untyped-def]
     return level, part
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _bilinear(levels, scales, texels, level, wrap_u, wrap_v, u, v):  # type: ignore[no-untyped-def]
     at, wide, high = levels[level, 0], levels[level, 1], levels[level, 2]
     u = u * scales[level, 0] - 0.5
@@ -363,14 +349,14 @@ def _bilinear(levels, scales, texels, level, wrap_u, wrap_v, u, v):  # type: ign
     return _mixed(_mixed(_spread(p), _spread(q), pu), _mixed(_spread(s), _spread(e), pu), pv)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _spread(texel):  # type: ignore[no-untyped-def]
     """The four bytes of a texel with room for products between them, in the order 0, 2, 1, 3."""
     wide = np.uint64(texel)
     return (wide | wide << _S24) & _SPREAD
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _mixed(a, b, part):  # type: ignore[no-untyped-def]
     """Two spread texels in parts of 256, four bytes at a time."""
     return ((a * (np.uint64(256) - part) + b * part + _HALVES) >> _S8) & _SPREAD

@@ -43,8 +43,9 @@ def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position
     category, instance = np.empty(shape, np.uint16), np.empty(shape, np.uint16)
     points = np.empty((*shape, 3) if position else (0, 0, 3), np.float32)
     pixel = 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)
-    _shade.shade(scene, hit, inverse, eye, turn, grid, pixel, rgb, depth, category, instance, points)
-    _shade.smooth(scene, hit, inverse, eye, turn, grid, pixel, instance, rgb)
+    marks, edges = np.zeros(shape, np.uint8), np.empty(hit.size, np.int64)
+    work = scene, _shade.scales_of(scene), _shade.Lot.empty(), hit, inverse, eye, turn, grid, pixel, marks, edges
+    _shade.shade(*work, rgb, depth, category, instance, points)
     return View(rgb, depth, category, instance, points if position else None)
 
 
@@ -117,7 +118,9 @@ def _covered(
     seen = np.flatnonzero(nearest < np.inf)
     order = seen[np.argsort(nearest[seen], kind="stable")]
     inverse, hit = np.zeros(shape), np.full(shape, -1, np.int32)
-    _cover.cover(scene, order, nearest, eye, turn, grid, inverse, hit)
+    blocks = -(-camera.height // _cover.BLOCK), -(-camera.width // _cover.BLOCK)
+    far, stale, box = np.zeros(blocks), np.zeros(blocks, np.uint8), np.empty(4, np.int64)
+    _cover.cover(scene, order, nearest, eye, turn, grid, far, stale, box, inverse, hit)
     return eye, turn, grid, inverse, hit
 
 
