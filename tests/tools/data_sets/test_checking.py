@@ -12,6 +12,7 @@ import yaml
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import digest_of_file
 from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collection.manifest import MANIFEST
 from worldgauge.engine.sets import NamedSet, SetPart, open_set
 from worldgauge.tools.data_sets import check_set, make_set, planned
 from worldgauge.tools.data_sets.checking import content_of, versions_here
@@ -80,6 +81,26 @@ def test_missing_and_further_files_are_told(frozen: NamedSet, made: Path) -> Non
     picture.with_name("more.png").unlink()
     assert "make what is missing: worldgauge data make toy" in check_set(frozen, made).advice
     assert make_set(frozen, made).check.ok
+
+
+def test_a_set_that_was_stopped_is_not_said_to_differ(frozen: NamedSet, made: Path, tmp_path: Path) -> None:
+    def stop(suite: str, step: object) -> None:
+        raise KeyboardInterrupt
+
+    root = tmp_path / "stopped"
+    with pytest.raises(KeyboardInterrupt):
+        make_set(frozen, root, progress=stop)
+    manifest = root / "build" / MANIFEST
+    manifest.write_text(json.dumps(json.loads(manifest.read_text())))  # where a suite has worlds, it grows with them
+    found = check_set(frozen, root)
+    assert found.unfinished == (("build", 1, 2),)
+    assert not found.ok
+    assert not found.differing
+    assert found.advice.startswith("make what is missing")
+    # A finished file that was changed is found all the same.
+    picture = next((root / "build" / "data").rglob("*.png"))
+    picture.write_bytes(b"x")
+    assert check_set(frozen, root).differing == (picture.relative_to(root).as_posix(),)
 
 
 def test_logs_and_hidden_files_are_no_part_of_it(frozen: NamedSet, made: Path) -> None:

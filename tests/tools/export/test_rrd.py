@@ -11,6 +11,7 @@ import pytest
 
 import worldgauge
 from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.tools.export import export
 
@@ -35,6 +36,20 @@ def test_without_the_extra_it_says_so(glow_runs: Path, tmp_path: Path, monkeypat
         export([glow_runs], tmp_path, "rrd", task="a")
 
 
+def read(chunk: Any, path: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a recording by the entity they are of, as rerun-sdk reads them."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for part in chunk.RrdReader(path).stream():
+        rows.setdefault(part.entity_path, []).extend(part.to_record_batch().to_pylist())
+    return rows
+
+
+def strip(rows: dict[str, list[dict[str, Any]]], entity: str) -> Any:
+    """Points of the one line of an entity."""
+    (line,) = [row for row in rows[entity] if any("strips" in key for key in row)]
+    return np.asarray(next(value for key, value in line.items() if key.endswith("strips"))[0])
+
+
 @pytest.mark.slow
 def test_what_was_written_is_read_back(walks: Path, tmp_path: Path) -> None:
     pytest.importorskip("rerun", reason="rerun-sdk is not installed (make test-rerun)")
@@ -44,17 +59,42 @@ def test_what_was_written_is_read_back(walks: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="task"):
         export([tmp_path / "runs"], tmp_path, "rrd", task="ABA/nowhere")
     (path,) = export([tmp_path / "runs"], tmp_path / "rrd", "rrd", task=task.id)
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for part in chunk.RrdReader(path).stream():
-        rows.setdefault(part.entity_path, []).extend(part.to_record_batch().to_pylist())
+    rows = read(chunk, path)
     view = open_suite("loopnav", {}).task_view(task)
     n = len(view.truth)
     for name in ("/world/camera/picture", "/world/camera/depth", "/imagined/freeze", "/metrics/psnr/freeze"):
         assert sorted(row["frame"] for row in rows[name]) == list(range(n)), name
-    (walk,) = [row for row in rows["/world/path"] if any("strips" in key for key in row)]
-    strip = next(value for key, value in walk.items() if key.endswith("strips"))[0]
-    assert np.allclose(strip, view.poses[:, :3, 3], atol=1e-4)
+    assert np.allclose(strip(rows, "/world/path"), view.poses[:, :3, 3], atol=1e-4)
     depth = rows["/world/camera/depth"][0]
     metres = np.frombuffer(bytes(next(v for k, v in depth.items() if k.endswith("buffer"))[0]), np.float32)
     assert metres.size == view.truth.width * view.truth.height
     assert 0 < np.median(metres[metres > 0]) < 200
+
+
+@pytest.mark.slow
+def test_a_walk_to_a_target_is_read_back_with_its_decoded_path(tmp_path: Path) -> None:
+    pytest.importorskip("rerun", reason="rerun-sdk is not installed (make test-rerun)")
+    chunk = pytest.importorskip("rerun.chunk", reason="this rerun-sdk reads no recordings")
+    collect("target", tmp_path / "data", scenes=1, per_scene=1, size=(160, 90))
+    suite = open_suite("target", {})
+    (task,) = list_tasks(suite, tmp_path / "data", None)
+    worldgauge.run(
+        "target", model="oracle", data=tmp_path / "data", out=tmp_path / "runs", settings={"decoder": "klt-vo"}
+    )
+    (path,) = export([tmp_path / "runs"], tmp_path / "rrd", "rrd", task=task.id)
+    rows, view = read(chunk, path), suite.task_view(task)
+    n = len(view.truth)
+    assert n > 50
+    for name in ("/world/camera/picture", "/world/camera/depth", "/imagined/oracle"):
+        assert sorted(row["frame"] for row in rows[name]) == list(range(n)), name
+    walk = strip(rows, "/world/path")
+    assert np.allclose(walk, view.poses[:, :3, 3], atol=1e-3)
+    ((mark, place),) = view.marks.items()
+    (points,) = [row for row in rows[f"/world/marks/{mark}"] if any("positions" in key for key in row)]
+    assert np.allclose(next(v for k, v in points.items() if k.endswith("positions"))[0][:2], place, atol=1e-3)
+    # What the model imagined is the future itself, so the path that was decoded from it, at this size, is near it.
+    decoded = strip(rows, "/world/paths/oracle")
+    far = np.linalg.norm(decoded[:, None, :2] - walk[None, :, :2], axis=2).min(axis=1)
+    assert len(decoded) > 5
+    assert np.linalg.norm(walk[-1] - walk[0]) > 4
+    assert far.max() < 1

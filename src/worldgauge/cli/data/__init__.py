@@ -215,6 +215,8 @@ def _show(found: SetCheck, json: bool) -> None:
             print_text(f"not frozen yet, so nothing to compare with: {', '.join(found.open)}")
         if found.absent:
             print_text(f"not there: {', '.join(found.absent)}")
+        for suite, done, of in found.unfinished:
+            print_text(f"not finished: {suite}, {done} of {of} things are made")
         for word, names in (("differs", found.differing), ("missing", found.missing), ("too many", found.extra)):
             for path in names[:MOST_SHOWN]:
                 print_text(f"{word}: {path}", indent="  ")

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from worldgauge.core.errors import DataError
+from worldgauge.core.errors import DataError, RunError
 from worldgauge.core.io import digest_of_file
+from worldgauge.engine.collection.kernel import count
+from worldgauge.engine.collection.manifest import MANIFEST
 from worldgauge.engine.run_manifest import PACKAGES
 from worldgauge.engine.sets import NamedSet, SetPart
 
@@ -29,6 +31,8 @@ class SetCheck:
         whole: Suites whose files are all there as they were frozen.
         absent: Suites of which nothing is there.
         open: Suites whose files are there but that are not frozen yet, so that nothing can be compared.
+        unfinished: Suites whose collection was stopped, with the number of things that are made and that are asked for.
+            Their manifest, which grows until the end, is not compared.
         differing: Files with other content, below the folder.
         missing: Files that are not there, of suites of which some are.
         extra: Files that the set does not have.
@@ -39,6 +43,7 @@ class SetCheck:
     whole: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
+    unfinished: tuple[tuple[str, int, int], ...] = ()
     differing: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
@@ -76,6 +81,7 @@ class SetCheck:
             **{
                 name: list(getattr(self, name)) for name in ("whole", "absent", "open", "differing", "missing", "extra")
             },
+            "unfinished": [{"suite": suite, "made": made, "of": of} for suite, made, of in self.unfinished],
             "advice": self.advice,
         }
 
@@ -100,6 +106,7 @@ def check_set(
     whole: list[str] = []
     absent: list[str] = []
     unfrozen: list[str] = []
+    unfinished: list[tuple[str, int, int]] = []
     differing: list[str] = []
     missing: list[str] = []
     extra: list[str] = []
@@ -113,9 +120,12 @@ def check_set(
         elif not part.is_frozen:
             unfrozen.append(part.suite)
         else:
-            other = _differing(part, held, progress)
             lacking = sorted(part.files.keys() - held.keys())
             more = sorted(held.keys() - part.files.keys())
+            if lacking and (stopped := _stopped(part, folder)):
+                unfinished.append(stopped)
+                held.pop(MANIFEST, None)
+            other = _differing(part, held, progress)
             if not (other or lacking or more):
                 whole.append(part.suite)
             differing += [f"{part.suite}/{name}" for name in other]
@@ -124,7 +134,15 @@ def check_set(
     if not (whole or unfrozen or differing or missing or extra):
         names = ", ".join(part.suite for part in named.parts)
         raise DataError(f"{root}: holds no part of {named.name}; a set has a folder for each suite ({names})")
-    return SetCheck(named, root, *map(tuple, (whole, absent, unfrozen, differing, missing, extra)))
+    return SetCheck(
+        named,
+        root,
+        tuple(whole),
+        tuple(absent),
+        tuple(unfrozen),
+        tuple(unfinished),
+        *map(tuple, (differing, missing, extra)),
+    )
 
 
 def content_of(folder: Path) -> Iterator[Path]:
@@ -151,6 +169,15 @@ def differing_versions(named: NamedSet) -> list[tuple[str, str, str]]:
     """Name, version when the set was frozen, and version here, of each that differs."""
     here = versions_here()
     return [(name, was, here.get(name, "none")) for name, was in named.made_with.items() if here.get(name) != was]
+
+
+def _stopped(part: SetPart, folder: Path) -> tuple[str, int, int] | None:
+    """The suite with how many things are made and asked for; None where all are, or where others were asked for."""
+    try:
+        expected, done = count(part.suite, folder, **part.options)
+    except RunError:
+        return None
+    return (part.suite, done, expected) if done < expected else None
 
 
 def _differing(part: SetPart, held: dict[str, Path], progress: Progress) -> list[str]:

@@ -28,6 +28,8 @@ from worldgauge.worlds import open_world
 
 QUALITY = 90
 """Of pictures, as JPEG."""
+_ASKED = ("scored", "unscored")
+"""Ends of a task that has a record."""
 
 
 def write_rrd(runs: Sequence[Path], out: Path, task: str) -> list[Path]:
@@ -42,7 +44,7 @@ def write_rrd(runs: Sequence[Path], out: Path, task: str) -> list[Path]:
         The files.
 
     Raises:
-        UsageError: Without a task.
+        UsageError: Without a task, or with one that no run has scored.
         UnknownNameError: No run has the task.
         MissingExtraError: Without rerun-sdk.
     """
@@ -56,6 +58,9 @@ def write_rrd(runs: Sequence[Path], out: Path, task: str) -> list[Path]:
     having = [group for group in groups if task in group.tasks]
     if not having:
         raise UnknownNameError("task", task, [name for group in groups for name in group.tasks][:50])
+    having = [group for group in having if any(run.ends.get(task) in _ASKED for run in group.runs.values())]
+    if not having:
+        raise UsageError(f"no run has scored task '{task}', so there is nothing to record; its journal tells why")
     paths = []
     for number, group in enumerate(having):
         name = f"{group.suite.name}-{file_slug(task)}"
@@ -93,7 +98,7 @@ def _log_world(rr: Any, recording: Any, group: Group, task: str, fps: float) -> 
     """The truth: the walk, and at each hidden frame the camera with what it saw."""
     asked = None
     for run in group.runs.values():
-        if run.ends.get(task) in ("scored", "unscored"):
+        if run.ends.get(task) in _ASKED:
             asked = run.record(group.suite.name, task)[0]
             break
     if asked is None or group.suite.shows_answers or group.suite.shows_films:
