@@ -41,7 +41,7 @@ test-remote: $(VENV)/remote/.made
 	$(VENV)/remote/bin/python -m pytest tests/tools/data_sets/test_transfer.py
 
 # Walks that were exported, opened by LeRobot's own loader, in an environment of its own: it wants older packages than the
-# lock has, some gigabytes of them, and FFmpeg on the machine.
+# lock has, some gigabytes of them.
 test-lerobot: $(VENV)/.dev $(VENV)/lerobot/.made
 	WORLDGAUGE_LEROBOT=$(abspath $(VENV))/lerobot/bin/python $(BIN)/pytest tests/tools/export_data/test_lerobot_loader.py
 

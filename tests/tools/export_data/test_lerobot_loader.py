@@ -1,6 +1,7 @@
 """Walks that were exported are opened by the loader of the `lerobot` package itself, in an environment of its own.
 
-`make test-lerobot` makes that environment; WORLDGAUGE_LEROBOT names the Python of another one.
+`make test-lerobot` makes that environment; WORLDGAUGE_LEROBOT names the Python of another one. Its videos are read by
+PyAV, which brings its own FFmpeg; the package's other reader, torchcodec, wants one on the machine.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import json, sys
 from lerobot.datasets.lerobot_dataset import LeRobotDataset
 from torch.utils.data import DataLoader
 folder, frames = sys.argv[1:]
-data = LeRobotDataset("local/walks", root=folder, delta_timestamps={"action": [0.0, 0.05]})
+data = LeRobotDataset("local/walks", root=folder, delta_timestamps={"action": [0.0, 0.05]}, video_backend="pyav")
 rows = [data[at] for at in range(len(data))]
 import numpy
 numpy.save(frames, numpy.stack([row["observation.images.view"].numpy() for row in rows]))
