@@ -193,6 +193,7 @@ def test_every_broken_promise_is_one_clear_line_and_the_run_goes_on(data: Path, 
     record = loads((tmp_path / "faulty-raise-how-raise" / "records" / "odd__1" / "record.json").read_text())
     assert record["error"]["type"] == "SubjectError"
     assert "no such latent" in record["error"]["trace"]
+    assert not {"\x07", "\x1b"} & set(record["error"]["trace"])
 
 
 def test_a_hung_model_is_killed_and_the_run_goes_on(data: Path, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -22,7 +21,7 @@ from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
 from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.engine.workers.pool import Result
-from worldgauge.engine.workers.worker import Progress, one_line
+from worldgauge.engine.workers.worker import Progress, one_line, trace_now
 
 EXECUTE_TASK = f"{__name__}:execute_task"
 
@@ -227,7 +226,7 @@ def failed_outcome(error: BaseException, stage: str) -> TaskOutcome:
     if (full := explain_full_disk(error)) is not None:
         return TaskOutcome("full", stage, full)
     text = f"scoring: {one_line(error)}" if stage == "score" else one_line(error)
-    return TaskOutcome("failed", stage, text, type(error).__name__, traceback.format_exc())
+    return TaskOutcome("failed", stage, text, type(error).__name__, trace_now())
 
 
 def _empty(folder: Path) -> None:

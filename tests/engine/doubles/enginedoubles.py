@@ -188,7 +188,7 @@ class Faulty:
 
     def _break(self, frame: np.ndarray) -> Any:
         if self.how == "raise":
-            raise ValueError("no such latent")
+            raise ValueError("no\x07such \x1b[31mlatent\x1b[0m")
         if self.how == "hang":
             time.sleep(3600)
         if self.how == "exit":

@@ -19,6 +19,7 @@ from worldgauge.engine.workers import local
 from worldgauge.engine.workers.local import LocalWorker
 from worldgauge.engine.workers.pool import Job, Pool, Result
 from worldgauge.engine.workers.site import LocalSite
+from worldgauge.engine.workers.worker import one_line, trace_now
 
 pytestmark = pytest.mark.usefixtures("doubles")
 
@@ -308,3 +309,12 @@ def test_a_workers_folder_goes_with_it() -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
     worker.kill()
     assert not folder.exists()
+
+
+def test_what_a_worker_says_of_an_error_controls_no_terminal() -> None:
+    """Of errors that are not ours too, whose words nobody has cleaned."""
+    try:
+        raise ValueError("\x1b[31mred\x1b[0m\x07\nnext")
+    except ValueError as error:
+        assert one_line(error) == "ValueError: red next"
+        assert trace_now().endswith("ValueError: red \nnext\n")

@@ -74,6 +74,15 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def trace_now() -> str:
+    """The traceback of the error that is being handled, without what would control a terminal in a model's words.
+
+    Returns:
+        Its lines.
+    """
+    return without_controls(traceback.format_exc())
+
+
 def _answer(channel: TextIO, job: Mapping[str, Any]) -> None:
     def send(message: Mapping[str, Any]) -> None:
         channel.write(json.dumps(message, allow_nan=False) + "\n")
@@ -94,8 +103,7 @@ def _answer(channel: TextIO, job: Mapping[str, Any]) -> None:
         raise
     except (Exception, SystemExit) as error:
         known = isinstance(error, WorldgaugeError)
-        trace = traceback.format_exc()
-        send({"error": one_line(error), "kind": type(error).__name__, "trace": trace, "known": known})
+        send({"error": one_line(error), "kind": type(error).__name__, "trace": trace_now(), "known": known})
 
 
 def _listen(commands: Iterable[str], jobs: queue.SimpleQueue[str | None]) -> None:
