@@ -104,9 +104,10 @@ class SubjectScores:
         self.kind: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
         self.failed = failed
         self._headline = headline
-        self._by_metric: dict[str, list[Score]] = {}
+        self._by_kind: dict[tuple[str, object], list[Score]] = {}
         for score in scores:
-            self._by_metric.setdefault(score.metric, []).append(score)
+            for task in (None, score.group["task"]):
+                self._by_kind.setdefault((score.metric, task), []).append(score)
 
     def of(self, metric: str, task: str | None = None, **group: object) -> list[Score]:
         """Scores of one metric.
@@ -119,11 +120,10 @@ class SubjectScores:
         Returns:
             The scores that match.
         """
-        return [
-            score
-            for score in self._by_metric.get(metric, ())
-            if task in (None, score.group["task"]) and all(score.group.get(key) == one for key, one in group.items())
-        ]
+        scores = self._by_kind.get((metric, task), [])
+        if not group:
+            return list(scores)
+        return [score for score in scores if all(score.group.get(key) == one for key, one in group.items())]
 
     def lost(self, task: str | None = None) -> int:
         """Number of failed tasks of a kind. The kind comes from the task's id, since a damaged record has no group."""
