@@ -15,6 +15,8 @@ ENVS: dict[str, tuple[str, dict[str, Any]]] = {
     "voxel": ("worldgauge.worlds.voxel.env:worldgauge/Voxel-v0", SMALL),
     "home": ("worldgauge.worlds.indoor.env:worldgauge/Home-v0", SMALL),
     "build": ("worldgauge.worlds.blocks.env:worldgauge/Build-v0", {}),
+    "scan": ("worldgauge.worlds.scan.env:worldgauge/Scan-v0", {"scene": "example/room", **SMALL}),
+    "table": ("worldgauge.worlds.tabletop.env:worldgauge/Tabletop-v0", {"task": "push_buttons", "size_px": 32}),
 }
 
 
@@ -29,7 +31,8 @@ def envs(request: pytest.FixtureRequest) -> Any:
 
 
 def flat(observation: Any) -> list[np.ndarray]:
-    return [observation[name] for name in sorted(observation)] if isinstance(observation, dict) else [observation]
+    values = [observation[name] for name in sorted(observation)] if isinstance(observation, dict) else [observation]
+    return [np.asarray(value) for value in values]  # an instruction is a tuple of texts
 
 
 def test_each_has_its_own_seed_and_the_same_seed_gives_the_same(envs: Any) -> None:

@@ -71,6 +71,22 @@ def same_walks(ours, voxel):
     assert np.mean(frames != others) < 0.001
 
 
+def test_two_bodies_go_side_by_side_as_each_does_alone(voxels):
+    def make():
+        return MinecraftEnv(mode=Embedded(voxels), width=32, height=24)
+
+    both = gymnasium.vector.SyncVectorEnv([make, make])
+    seeds, action = (5, 6), act("forward", yaw=0.05)
+    frames = [both.reset(seed=list(seeds))[0]]
+    batch = {name: np.stack([value, value]) for name, value in action.items()}
+    frames += [both.step(batch)[0] for _ in range(4)]
+    for place, seed in enumerate(seeds):
+        alone = make()
+        shown = [alone.reset(seed=seed)[0]] + [alone.step(action)[0] for _ in range(4)]
+        assert np.array_equal([frame[place] for frame in frames], shown)
+    assert not np.array_equal(frames[-1][0], frames[-1][1])
+
+
 def test_it_is_the_voxel_environment_over_another_body(voxels):
     world = Voxel.from_cells(voxels)
     game = Embedded(voxels)
