@@ -189,6 +189,10 @@ def test_films_and_maps_come_from_where_the_data_lie_now(tmp_path: Path, monkeyp
 def test_a_headline_that_was_not_measured_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a scan, which has none of the labels that a headline of labels asks for."""
     write_run(tmp_path / "a", "keeper", each=1)
+    scores = tmp_path / "a" / "scores.jsonl"
+    first = json.loads(scores.read_text().splitlines()[0])
+    missing = first | {"metric": "labels", "value": None, "reason": "this world has other ones"}
+    scores.write_text(scores.read_text() + json.dumps(missing) + "\n")
     made = ToyLoop.summarize
 
     def summarize(self: ToyLoop, *given: Any, **more: Any) -> list[Table]:
@@ -197,6 +201,7 @@ def test_a_headline_that_was_not_measured_is_told(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(ToyLoop, "summarize", summarize)
     page = write_report([tmp_path / "a"], tmp_path / "page").read_text(encoding="utf-8")
     assert "<h1>No verdict: Labels was not measured.</h1>" in page
+    assert "This world has other ones. What was measured is below." in page
     assert "Nothing was scored" not in page
 
 

@@ -164,7 +164,9 @@ def _results(
         without = NOTHING
         if headline is not None and any(evidence.has(table.metric) for table in made):
             # As in a world without the labels that the headline asks for: what was measured is below.
-            without = Verdict(f"No verdict: {said.headline or _name(headline)} was not measured.", ())
+            why = dict(_absent(evidence)).get(headline.metric)
+            support = (f"{why[0].upper()}{why[1:]}. What was measured is below.",) if why else ()
+            without = Verdict(f"No verdict: {said.headline or _name(headline)} was not measured.", support)
         return {"name": "", "verdict": without, "headline": None, "panels": [], "budget": None, "matrix": []}
     metric, higher = headline.metric, _higher(evidence, headline)
     mixed = bool(headline.betters)

@@ -29,6 +29,9 @@ def test_register_look_and_forget(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "mine: 1 scenes in the layout 'files', y up, 0 with a published floor" in done.stdout
     assert "mine/flat" in command(folder, "world", "list").stdout
+    done = command(folder, "world", "check", "mine/flatt")
+    assert done.returncode == 2
+    assert "Did you mean 'mine/flat'? See: worldgauge world list" in " ".join(done.stderr.split())
     pictures = ("--sheet", "sheet.png", "--plan", "plan.png", "--out", "page.html")
     done = command(folder, "world", "check", "mine/flat", *pictures, "--json")
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ import pytest
 
 from support.glb import QUAD, Glb
 from worldgauge.core.errors import WorldgaugeError
+from worldgauge.worlds.scan.prepared import Reading, prepare
 from worldgauge.worlds.scan.readers import read_mesh
 
 
@@ -30,6 +31,14 @@ def test_a_picture_takes_no_more_memory_than_it_has_bytes(tmp_path: Path) -> Non
     mesh = read_mesh(tmp_path / "a.glb")
     assert mesh.missing == (True,)
     assert "a part of 2147483647 bytes passes the end of the picture" in mesh.notes[0]
+
+
+def test_a_mesh_without_a_good_triangle_names_its_file(tmp_path: Path) -> None:
+    made = Glb()
+    made.mesh({"attributes": {"POSITION": made.array(np.full((3, 3), np.nan, np.float32))}})
+    (tmp_path / "void.glb").write_bytes(made.bytes())
+    with pytest.raises(WorldgaugeError, match=r"void\.glb: 1 of 1 triangles are damaged"):
+        prepare(tmp_path / "void.glb", Reading())
 
 
 def test_claims_of_size_allocate_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.errors import DataError, UsageError, WorldError
 from worldgauge.core.io import atomic_folder, digest_of, digest_of_file, dumps, read_json_object, write_file
 from worldgauge.worlds.scan.mesh import Mesh, Up
 from worldgauge.worlds.scan.readers import files_beside, read_mesh
@@ -159,7 +159,10 @@ def _made(path: Path, reading: Reading, digest: str) -> Prepared:
         from dataclasses import replace
 
         mesh = replace(mesh, vertices=mesh.vertices * reading.scale)
-    scene, lost = scene_of(mesh, two_sided=reading.two_sided)
+    try:
+        scene, lost = scene_of(mesh, two_sided=reading.two_sided)
+    except WorldError as error:
+        raise WorldError(f"{path}: {error}") from error
     notes = list(mesh.notes)
     if lost:
         notes.append(

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import get_args
 
-from worldgauge.core.errors import DataError, UnknownNameError, UsageError, WorldError
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError, WorldError, did_you_mean
 from worldgauge.core.io import check_name, digest_of, dumps, read_json_object, write_file
 from worldgauge.worlds.scan.mesh import Up
 from worldgauge.worlds.scan.readers import ENDINGS, SCENE_ENDING
@@ -153,10 +153,11 @@ def scene(key: str) -> SceneFiles:
         raise WorldError(
             f"scene '{key[:80]}': no folder '{name[:40]}' is registered: worldgauge world add {name[:40]} DIR"
         )
-    for one in scenes_of(source):
-        if one.key == key:
-            return one
-    raise WorldError(f"scene '{key[:80]}' is not in {source.folder}; see: worldgauge world list")
+    held = {one.key: one for one in scenes_of(source)}
+    if key not in held:
+        near = did_you_mean(key, tuple(held))
+        raise WorldError(f"scene '{key[:80]}' is not in {source.folder}. {near}See: worldgauge world list")
+    return held[key]
 
 
 def digest_of_scene(files: SceneFiles) -> str:

@@ -108,7 +108,7 @@ def test_a_file_of_version_1(tmp_path: Path, house: NavMesh) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda data: data[:50], "damaged"),
+        (lambda data: data[:50], "damaged: it is cut off"),
         (lambda data: data[:-100], "passes the end of the file"),
         (lambda data: b"MEST" + data[4:], "not MSET"),
         (lambda data: data[:8] + struct.pack("<i", 4) + data[12:], "it has 4 tiles"),

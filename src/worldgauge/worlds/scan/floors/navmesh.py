@@ -59,7 +59,8 @@ class NavMesh:
         try:
             return cls(_tile(read_bytes(path, _MOST_BYTES)))
         except (struct.error, ValueError, IndexError, OverflowError) as error:
-            raise DataError(f"{path}: the navmesh is damaged: {error}") from error
+            what = "it is cut off" if isinstance(error, struct.error) else error
+            raise DataError(f"{path}: the navmesh is damaged: {what}") from error
 
     @property
     def area_m2(self) -> float:
