@@ -32,6 +32,7 @@ def data(tmp_path: Path) -> Path:
         "LICENSE": b"free",
         "spin/worldgauge.json": b"{}",
         "spin/walks/a/states.json": b"[1, 2]",
+        "spin/walks/-a.json": b"[3]",  # as MIND names the keys of a walk
         "spin/walks/a/video.mp4": bytes(range(256)) * 9000,
         "spin/walks/b/video.mp4": bytes(range(255)) * 7000,
         "spin/walks/c/video.mp4": bytes(range(255)) * 7000,
@@ -88,7 +89,7 @@ def test_what_was_pushed_comes_back(data: Path, address: str, tmp_path: Path) ->
     assert there.sent == 3  # a Parquet file, and two videos that differ
     back = pull(address, tmp_path / "back")
     assert contents(tmp_path / "back") == contents(data)
-    assert (back.root, back.files, back.bytes) == (there.root, 7, there.bytes)
+    assert (back.root, back.files, back.bytes) == (there.root, 8, there.bytes)
     assert push(data, address).sent == 0
     assert pull(address, tmp_path / "back").sent == 0
 
@@ -233,6 +234,13 @@ def test_a_link_in_the_folder_leads_nowhere(data: Path, tmp_path: Path) -> None:
 def test_an_address_of_no_kind_is_one_line() -> None:
     with pytest.raises(UsageError, match="nowhere"):
         push(Path("."), "nowhere://x")
+
+
+def test_a_name_that_no_pull_would_take_is_not_pushed(data: Path, tmp_path: Path) -> None:
+    (data / "spin" / "wälder.json").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"wälder.json'; give it a plain one. Nothing was pushed"):
+        push(data, str(tmp_path / "place"))
+    assert not (tmp_path / "place").exists()
 
 
 def test_an_empty_folder_is_not_pushed(tmp_path: Path) -> None:

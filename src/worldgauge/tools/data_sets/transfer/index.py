@@ -24,7 +24,7 @@ MAX_PART_BYTES = 256 << 20
 MAX_FILE_BYTES = 64 << 30
 MAX_PATH = 300
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+ -]*")
+_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9._+ -]*")
 _PART = re.compile(r"data/part-\d{5}-[0-9a-f]{16}\.parquet")
 _LOOSE = re.compile(r"videos/[0-9a-f]{64}(\.[A-Za-z0-9]{1,8})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -122,6 +122,11 @@ def read_index(data: bytes, where: str) -> Index:
     return index
 
 
+def is_plain_path(path: str) -> bool:
+    """Whether a path below a data set is one that any folder can hold and that leads nowhere else."""
+    return len(path) <= MAX_PATH and all(_NAME.fullmatch(word) for word in path.split("/"))
+
+
 def _typed(row: Any, kinds: tuple[type, ...]) -> list[Any]:
     if not isinstance(row, list) or len(row) != len(kinds):
         raise TypeError("a row of another length")
@@ -138,8 +143,7 @@ def _faults(parts: tuple[Part, ...], files: tuple[Held, ...]) -> Iterator[str]:
             yield f"part {part.name!r:.60} has no usable name, digest or size"
     seen: set[str] = set()
     for one in files:
-        words = one.path.split("/")
-        if len(one.path) > MAX_PATH or not all(_NAME.fullmatch(word) for word in words):
+        if not is_plain_path(one.path):
             yield f"the path {one.path!r:.80} is not one of plain names"
         if not _DIGEST.fullmatch(one.sha256) or not 0 <= one.bytes <= MAX_FILE_BYTES:
             yield f"{one.path}: no usable digest or size"

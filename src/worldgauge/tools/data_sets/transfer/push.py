@@ -11,7 +11,7 @@ from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.core.io import digest_of_file
 from worldgauge.tools.data_sets.card import CARD, LICENCE
 from worldgauge.tools.data_sets.checking import content_of
-from worldgauge.tools.data_sets.transfer.index import INDEX, Held, Index, Part
+from worldgauge.tools.data_sets.transfer.index import INDEX, Held, Index, Part, is_plain_path
 from worldgauge.tools.data_sets.transfer.remote import Moved, Progress, Remote
 
 VIDEOS = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov"})
@@ -33,13 +33,15 @@ def push(root: Path, address: str, progress: Progress = lambda name, done, total
     Raises:
         MissingExtraError: Without pyarrow or fsspec.
         UsageError: For an address of no known kind.
-        DataError: The folder holds no files, or the place cannot be written.
+        DataError: The folder holds no files, or one whose name is not plain, or the place cannot be written.
     """
     demand_pyarrow()
     remote = Remote(address)
     found = [_Small(path.relative_to(root).as_posix(), path, path.stat().st_size) for path in content_of(root)]
     if not found:
         raise DataError(f"{root}: holds no files; give the folder of a data set")
+    if odd := [one.name for one in found if not is_plain_path(one.name)]:
+        raise DataError(f"{root}: pull would refuse the name {odd[0]!r:.80}; give it a plain one. Nothing was pushed")
     loose = [one for one in found if one.path.suffix.lower() in VIDEOS or one.bytes > PART_BYTES]
     apart = set(loose)
     groups = list(_groups([one for one in found if one not in apart]))
