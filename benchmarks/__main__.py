@@ -32,9 +32,9 @@ NAMES = (
     "path_scores",
     "decoders",
 )
-LONG = ("decoder_check", "networks", "demo", "coverage", "faults")
+LONG = ("decoder_check", "networks", "demo", "coverage", "faults", "clients", "cluster_chaos")
 """Only when named: they take more than two minutes; networks needs the extra `torch`, demo a package index, faults
-root."""
+root, cluster_chaos the extra `cluster`."""
 
 
 def main() -> int:

@@ -104,6 +104,7 @@ MAX_NOTES, MAX_NOTE = 100, 500
 ROTATION_TOLERANCE = 1e-3
 GRACE_S = 5.0
 QUIET_S = 60.0
+SLOW_S, SLOWEST = 10.0, 100_000  # seconds and bytes a second of an asker who keeps others waiting
 HUNG = 75
 
 STATUS = {"unauthorized": 401, "not_found": 404, "too_large": 413}
@@ -1349,6 +1350,10 @@ class _Desk:
         allowed_s = GRACE_S + (question.seconds("deadline_s", math.inf) if question else 0.0)
         return question is not None and time.monotonic() - question.sign > allowed_s
 
+    def is_waited_for(self) -> bool:
+        """Whether somebody stands in line."""
+        return bool(self._line)
+
     def health(self) -> Header:
         """A sign of life."""
         question = self.current
@@ -1594,6 +1599,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = QUIET_S
     disable_nagle_algorithm = True
     server: _HttpServer
+    patience_s = SLOW_S  # used up by waiting for the asker of an answer, restored by what he takes
 
     def do_GET(self) -> None:
         try:
@@ -1615,6 +1621,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, question: _Question) -> None:
         desk = self.server.desk
+        self.patience_s = SLOW_S
         self.send_response(200)
         self.send_header("Content-Type", CONTENT_TYPE)
         self.send_header("Transfer-Encoding", "chunked")
@@ -1659,7 +1666,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise WireError("without a token, ask for 127.0.0.1 or localhost", "unauthorized")
         if self.path not in addresses:
             raise WireError("no such address; %s are known here" % " and ".join(addresses), "not_found")
-        if not re.fullmatch("[0-9]{1,18}", size) or "Transfer-Encoding" in self.headers:
+        is_told = self.command == "GET" or "Content-Length" in self.headers
+        if not is_told or not re.fullmatch("[0-9]{1,18}", size) or "Transfer-Encoding" in self.headers:
             raise WireError("the length of a body must be given by Content-Length")
         if self.command == "GET" and int(size):
             raise WireError("a GET has no body")
@@ -1694,7 +1702,24 @@ class _Handler(BaseHTTPRequestHandler):
         first, *rest = encode(header, arrays)
         start = b"%x\r\n" % (len(first) + sum(map(len, rest))) + first
         for view in (memoryview(start), *rest, memoryview(b"\r\n")):
-            _write_all(self.connection.send, view)  # not sendall: its timeout is for all, this one for any progress
+            _write_all(self._send, view)
+
+    def _send(self, view: Any) -> int:
+        """Send what the asker takes. One who is slow is only borne with while nobody stands in line behind him."""
+        since = time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.connection, selectors.EVENT_WRITE)
+            is_ready = False
+            while not is_ready:
+                began = time.monotonic()
+                is_ready = bool(selector.select(0.5))
+                now = time.monotonic()
+                self.patience_s -= now - began
+                if now - since > QUIET_S or (self.patience_s < 0 and self.server.desk.is_waited_for()):
+                    raise TimeoutError("the asker takes too little of the answer")
+        count: int = self.connection.send(view)
+        self.patience_s = min(SLOW_S, self.patience_s + count / SLOWEST)
+        return count
 
     def _refuse(self, error: WireError, status: int | None = None) -> None:
         self.close_connection = True  # what is left of the request is not the beginning of the next one

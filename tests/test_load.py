@@ -16,9 +16,9 @@ from worldgauge.suites import suites
 @pytest.fixture(scope="module")
 def benches() -> Iterator[Any]:
     """The benchmarks, whose suite is known only as long as these tests run."""
-    from benchmarks import faults, load, resume
+    from benchmarks import clients, faults, load, resume
 
-    yield SimpleNamespace(faults=faults, load=load, resume=resume)
+    yield SimpleNamespace(clients=clients, faults=faults, load=load, resume=resume)
     del suites._entries["bench-bare"]
 
 
@@ -33,6 +33,13 @@ def test_a_run_its_report_and_the_viewer_are_measured_as_it_grows(tmp_path: Path
     assert [step["tasks"] for step in found["steps"]] == list(range(4, 41, 4))
     assert all(one["resume"] > 0 for one in found["us_a_task"].values())
     assert found["page_mb"] > 0
+
+
+@pytest.mark.slow
+def test_a_server_under_slow_and_lying_clients_answers_the_others(benches: Any) -> None:
+    found = benches.clients.measure(20, 2)
+    assert found["answers"] == {"right": 20}
+    assert found["met"], found
 
 
 @pytest.mark.slow

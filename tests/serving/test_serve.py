@@ -12,10 +12,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -404,6 +406,35 @@ def test_an_asker_who_hangs_up_is_seen_whatever_the_number_of_its_descriptor() -
         assert handler._is_left()
 
 
+def test_an_asker_who_takes_little_is_left_when_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worldgauge_serve, "SLOW_S", 0.3)
+    monkeypatch.setattr(worldgauge_serve._Handler, "patience_s", 0.3)
+    handler = object.__new__(worldgauge_serve._Handler)
+    handler.server = SimpleNamespace(desk=worldgauge_serve._Desk())
+    ours, theirs = socket.socketpair()
+    ours.settimeout(worldgauge_serve.QUIET_S)
+
+    def asks(name: str) -> None:
+        handler.server.desk.ask(worldgauge_serve._Question({"id": name}, {}, lambda *_: None))
+
+    def trickle() -> None:
+        for _ in range(12):
+            time.sleep(0.1)
+            taken.append(len(theirs.recv(4096)))
+
+    taken: list[int] = []
+    chunk = np.zeros(4 << 20, np.uint8)
+    with ours, theirs, ours as handler.connection:
+        asks("in hand")
+        threading.Timer(2.0, asks, ["in line"]).start()
+        threading.Thread(target=trickle).start()
+        began = time.monotonic()
+        with pytest.raises(TimeoutError, match="too little"):
+            handler._post({"type": "chunk"}, {"frames": chunk})
+        assert 1.9 < time.monotonic() - began < 10, "as long as nobody waited it had time"
+    assert sum(taken) > 0
+
+
 def test_busy_when_asked_meanwhile_and_health_answers(slow: str, tmp_path: Path) -> None:
     with serving("http", slow, folder=tmp_path) as server:
         answer = server.begin(*question())
@@ -549,6 +580,7 @@ REFUSED = {
     "a body to a GET": ("GET", "/v1/info", {}, b"GET /v1/info HTTP/1.1", 400, "no body"),
     "too large": ("POST", "/v1/rollout", {"Content-Length": str(1 << 40)}, b"xx", 413, "limit is"),
     "a length that is none": ("POST", "/v1/rollout", {"Content-Length": "1_0"}, b"x" * 10, 400, "Content-Length"),
+    "no length": ("POST", "/v1/rollout", {"Content-Length": None}, b"", 400, "Content-Length"),
     "a length without end": ("POST", "/v1/rollout", {"Content-Length": "9" * 5000}, b"x", 400, "Content-Length"),
     "a host that is none": ("GET", "/v1/info", {"Host": "["}, b"", 401, "localhost"),
     "two ways to say the length": (
@@ -571,7 +603,8 @@ def test_http_refuses_with_a_reason_and_stays_healthy(tmp_path: Path) -> None:
             with closing(server.connection()) as connection:
                 connection.putrequest(method, path, skip_host="Host" in headers)
                 for key, value in {"Content-Type": CONTENT_TYPE, "Content-Length": str(len(body)), **headers}.items():
-                    connection.putheader(key, value)
+                    if value is not None:
+                        connection.putheader(key, value)
                 connection.endheaders(body)
                 response = connection.getresponse()
                 error = json.load(response)

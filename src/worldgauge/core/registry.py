@@ -73,6 +73,7 @@ class Registry(Generic[T]):
         self._group = group
         self._entries: dict[str, Entry[T]] = {}
         self._complete = False
+        self._found: set[str] = set()
         self._searching: set[int] = set()
 
     def register(self, name: str, **facts: Any) -> Callable[[T], T]:
@@ -134,7 +135,7 @@ class Registry(Generic[T]):
         return sorted(self._entries)
 
     def __iter__(self) -> Iterator[Entry[T]]:
-        return (self.entry(name) for name in self.names())
+        return (self._entries[name] for name in self.names())
 
     def __contains__(self, name: str) -> bool:
         self._discover()
@@ -157,12 +158,16 @@ class Registry(Generic[T]):
         """
         if self._in_suites is None or self._complete or not name.isidentifier():
             return self._complete
+        if name in self._found:
+            return True
         module = f"{_SUITES}.{name}.{self._in_suites}"
         if not (Path(importlib.import_module(_SUITES).__path__[0]) / name / f"{self._in_suites}.py").exists():
             return False
         self._import(module)
         for point in entry_points(group=self._group, name=name):
             self._add(Entry(point.name, point.value, point))
+        if name in self._entries:
+            self._found.add(name)
         return name in self._entries
 
     def _discover(self) -> None:

@@ -264,15 +264,18 @@ def test_what_was_seen_does_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyP
     wanted = (near & alike).any(1).mean()
     assert 0 < wanted < 1
     monkeypatch.setattr(key_walks, "_BLOCK", pairs)
-    assert share_seen(poses, 50) == wanted
+    for product in (1, 7 * 50, 2**24):
+        monkeypatch.setattr(key_walks, "_PRODUCT", product)
+        assert share_seen(poses, 50) == wanted, product
 
 
-def test_long_walks_need_little_memory() -> None:
+def test_long_walks_need_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     poses = np.tile(np.eye(4), (4352, 1, 1))
+    monkeypatch.setattr(key_walks, "_PRODUCT", 2**20)
     tracemalloc.start()
     try:
         share_seen(poses, 1450)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 120e6
+    assert peak < 80e6

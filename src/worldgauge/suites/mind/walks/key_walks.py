@@ -49,6 +49,8 @@ AROUND_M = 14.0
 """Things nearer than this make a start worth looking at."""
 _BLOCK = 2**20
 """Pairs of poses whose distance is taken at once: 50 MB."""
+_PRODUCT = 2**24
+"""Pairs of poses whose directions are compared at once, 134 MB: all of a walk up to six minutes."""
 
 
 @dataclass(frozen=True)
@@ -173,14 +175,15 @@ def share_seen(poses: FloatArray, mark_time: int) -> float:
     shown, later = poses[:mark_time], poses[mark_time:]
     if len(shown) == 0 or len(later) == 0:
         return 0.0
-    # One product, not one a block: its last bits depend on the shapes, and what is kept of a collection on them.
-    alike = later[:, :3, 2] @ shown[:, :3, 2].T >= math.cos(NEAR_RAD)
     seen = np.zeros(len(later), np.bool_)
-    rows = max(1, _BLOCK // len(shown))
-    for at in range(0, len(later), rows):
-        block = slice(at, at + rows)
-        away = np.linalg.norm(later[block, None, :3, 3] - shown[None, :, :3, 3], axis=-1)
-        seen[block] = ((away <= NEAR_M) & alike[block]).any(1)
+    # One product for walks of minutes: its last bits depend on the shapes, and what is kept of a collection on them.
+    rows, step = max(1, _BLOCK // len(shown)), max(1, _PRODUCT // len(shown))
+    for start in range(0, len(later), step):
+        alike = later[start : start + step, :3, 2] @ shown[:, :3, 2].T >= math.cos(NEAR_RAD)
+        for at in range(0, len(alike), rows):
+            block = slice(start + at, start + min(at + rows, len(alike)))
+            away = np.linalg.norm(later[block, None, :3, 3] - shown[None, :, :3, 3], axis=-1)
+            seen[block] = ((away <= NEAR_M) & alike[at : at + rows]).any(1)
     return float(seen.mean())
 
 
