@@ -100,7 +100,7 @@ def members_of(path: Path) -> frozenset[str]:
     """
     try:
         with zipfile.ZipFile(path) as packed:
-            names = [info.filename for info in packed.infolist() if not info.is_dir()]
+            names = [name for name in packed.namelist() if name and not name.endswith("/")]  # is_dir wants a name
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     except _DAMAGED as error:
