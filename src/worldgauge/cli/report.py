@@ -110,7 +110,10 @@ def verify(
         typer.Option(help="Maximum number of tasks to score again. By default all with whole videos.", min=0),
     ] = None,
     root: Annotated[str | None, typer.Option(help="Root that the author has published.")] = None,
-    by: Annotated[str, typer.Option(help="Who verifies it. A board shows the name, from what --json prints.")] = "",
+    by: Annotated[
+        str,
+        typer.Option(help="Who verifies it. A board shows the name: keep what --json prints as NAME.verified.json."),
+    ] = "",
     json: Json = False,
 ) -> None:
     """Check a bundle: is it whole, does it agree with itself, and do its scores come out again?"""

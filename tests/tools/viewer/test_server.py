@@ -146,6 +146,14 @@ def test_flags_are_kept(viewer: Viewer) -> None:
     assert ask(viewer, "/api/flag", body={"g": group, "t": "no/task", "on": True})[0] == 404
 
 
+def test_a_vote_on_a_pair_that_was_not_shown_is_one_line(viewer: Viewer) -> None:
+    body = {"g": group_of(viewer), "p": "nowhere", "voter": "ann", "choice": "first"}
+    status, kind, data = ask(viewer, "/api/vote", body=body)
+    assert (status, kind) == (400, "text/plain")
+    assert b"a pair that was not shown here; open the voting page again" in data
+    assert not viewer.votes.read()
+
+
 @pytest.mark.parametrize(
     ("path", "fields"),
     [
