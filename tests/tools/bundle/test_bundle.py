@@ -1,6 +1,7 @@
 """Bundles of real runs: what is in them, that changes are found, and which numbers stand."""
 
 import json
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,16 @@ def test_the_same_run_gives_the_same_bytes(bundle: Path, glow_runs: Path, tmp_pa
     again = write_bundles([glow_runs / "glowing"], tmp_path, whole=2, about=about)[0]
     assert again.path.read_bytes() == bundle.read_bytes()
     assert verify(bundle, root=again.root).ok
+
+
+@pytest.mark.parametrize("suite", ["../../x", "/tmp/x", ""])
+def test_the_name_of_a_suite_leads_nowhere(suite: str, glow_runs: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(glow_runs / "glowing", tmp_path / "run")
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**facts, "suite": suite}))
+    with pytest.raises(DataError, match="run.json: the name"):
+        write_bundles([run], tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_films_are_small(glow_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import DataError, RunError, UsageError
-from worldgauge.core.io import check_inside, digest_of_file, dumps
+from worldgauge.core.io import check_inside, check_name, digest_of_file, dumps
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.result import find_runs, read_current_lines, task_ending
@@ -111,7 +111,10 @@ def write_bundles(
     folders = find_runs(runs)
     if about is not None and len(folders) != 1:
         raise UsageError(f"{len(folders)} runs: licence, parameters, link and author are told for one model at a time")
-    names = [f"{folder.facts()['suite']}-{folder.directory.resolve().name}.zip" for folder in folders]
+    names = [
+        f"{check_name(str(folder.facts()['suite']), 'run.json')}-{folder.directory.resolve().name}.zip"
+        for folder in folders
+    ]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"two runs would be {twice[0]}; bundle them one by one, each with its own --out")
     return [
