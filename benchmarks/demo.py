@@ -105,7 +105,7 @@ def _asking_and_scoring(python: Path, folder: Path) -> dict[str, dict[str, float
         settings = [f"--set={name}={value}" for name, value in shown.settings.items()]
         data = ["--data", folder / "again" / suite / "data"]
         for half, words in {
-            "asking": ["generate", suite, *data, *subjects, *settings, "--out", runs],
+            "asking": ["generate", suite, *data, *subjects, *settings, "--no-references", "--out", runs],
             "scoring": ["score", runs],
         }.items():
             before = _spent()

@@ -45,8 +45,8 @@ COLLECTIONS: dict[str, list[str]] = {
 
 
 def _named(*models: str) -> list[str]:
-    """Options that ask these models: the references of 0.1.0, whatever others there are now."""
-    return [word for model in models for word in ("--model", model)]
+    """Options that ask these models and no others: the references of 0.1.0, where the last word is to be left out."""
+    return [*(word for model in models for word in ("--model", model)), "--no-references"]
 
 
 RUNS: dict[str, list[str]] = {
