@@ -1860,6 +1860,7 @@ def _start(make: Make, host: str, port: int | None, pipes: bool, max_mb: int) ->
             print("error: nobody to serve: give --port, or --pipes behind a 'pipe:' model", file=sys.stderr)
             sys.exit(2)
     except LoadError as error:
+        sys.stdout.flush()  # what the model printed goes before the line that says what happened
         print(error.trace or "", "error: %s" % error, sep="", file=sys.stderr)
         sys.exit(1 if error.trace else 2)
     except (WireError, OSError, OverflowError) as error:
