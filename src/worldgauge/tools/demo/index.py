@@ -28,7 +28,7 @@ class MyModel:
 
     def rollout(self, request):
         frame = request.context.clip[-1]  # the last frame it is shown: (H, W, 3) uint8
-        for forward, jump, yaw, pitch in request.actions.values:  # what is done next, one row a frame
+        for forward, jump, yaw, pitch in request.actions.values:  # a row a frame, as loopnav has them
             frame = np.roll(frame, round(yaw * request.context.camera.fx), axis=1)  # a turn moves the picture
             yield frame[None]  # a chunk of frames (n, H, W, 3) uint8
 '''
