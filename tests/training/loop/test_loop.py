@@ -187,7 +187,7 @@ def test_minutes_with_a_cool_down(material: Material, tmp_path: Path) -> None:
     assert stepping.late_share(0, 1000, 0) == 1
     assert stepping.late_share(0, 1000, 0, 0.75) == pytest.approx(0.51)
     assert stepping.late_share(0, 1000, 0, 1.0) == pytest.approx(0.02)
-    train(changed(TINY, {"steps": 100_000}), material, tmp_path, minutes=0.005, final=True)
+    train(changed(TINY, {"steps": 100_000}), material, tmp_path, minutes=0.02, final=True)
     row = read_log(tmp_path)
     assert read_json_object(tmp_path / "config.json")["steps_done"] < 100_000
     assert not row or row[-1]["learning_rate"] < 1e-3
