@@ -74,8 +74,7 @@ names of arguments that are files, in a data set relative to its folder; walkabl
 
 
 def open_world(facts: WorldFacts) -> World:
-    """Build the world that `facts` describe. The last sixteen worlds are cached: subjects are asked about the same
-    places one after the other, and a village or home takes as long to build as some hundred views of it.
+    """Build the world that `facts` describe. The last sixteen worlds are cached.
 
     Args:
         facts: Facts of the world.
@@ -152,6 +151,7 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
+# Subjects are asked about the same places one after the other, and a village takes as long to build as a hundred views.
 @lru_cache(maxsize=16)
 def _open(name: str, params: tuple[tuple[str, Any], ...], digest: str | None) -> World:
     world = worlds.get(name)(**dict(params))
