@@ -1,4 +1,7 @@
-"""A training for one of several processes: python training_processes.py OUT RECIPE-KEYS-AS-JSON [PARENT]."""
+"""A training for one of several processes: python training_processes.py OUT RECIPE-KEYS-AS-JSON HOW-AS-JSON.
+
+HOW holds arguments of `train`, and "save_every_s": seconds from one state to the next.
+"""
 
 import json
 import sys
@@ -10,12 +13,13 @@ import torch
 from worldgauge.core.actions import LOOP_WALK
 from worldgauge.nets.action_rows import mirror_of, row_width
 from worldgauge.training.cache import CachedClip
+from worldgauge.training.loop import stepping
 from worldgauge.training.loop.loop import train
 from worldgauge.training.material import Material
 from worldgauge.training.recipe import Recipe, changed
 
 
-def trained(out: Path, keys: dict[str, object], parent: Path | None = None) -> Path:
+def trained(out: Path, keys: dict[str, object], **how: object) -> Path:
     """Train on three clips of noise."""
     clips = []
     for number in range(3):
@@ -25,9 +29,13 @@ def trained(out: Path, keys: dict[str, object], parent: Path | None = None) -> P
         clips.append(CachedClip(f"{number}", "made-up", f"{number}", shown, rows, rng.normal(0, 1, (40, 5))))
     space = (LOOP_WALK.name,)
     material = Material(clips, space, row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0, LOOP_WALK)
-    return train(changed(Recipe(), keys), material, out, parent=parent)
+    return train(changed(Recipe(), keys), material, out, **how)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    trained(Path(sys.argv[1]), json.loads(sys.argv[2]), Path(sys.argv[3]) if len(sys.argv) > 3 else None)
+    given = json.loads(sys.argv[3])
+    stepping.SAVE_EVERY_S = given.pop("save_every_s", stepping.SAVE_EVERY_S)
+    if "parent" in given:
+        given["parent"] = Path(given["parent"])
+    trained(Path(sys.argv[1]), json.loads(sys.argv[2]), **given)

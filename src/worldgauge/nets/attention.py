@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 BASE = 100.0
 """Base of the rotary periods; a window has few steps."""
+LONG = 256
+"""Tokens from which a mask is cut into blocks, of 128 each: below there are too few to skip any."""
 
 
 def rotated(x: Tensor, at: Tensor) -> Tensor:
@@ -27,19 +32,56 @@ def rotated(x: Tensor, at: Tensor) -> Tensor:
     return torch.cat([one * angles.cos() - other * angles.sin(), one * angles.sin() + other * angles.cos()], -1)
 
 
-def attended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+def attended(q: Tensor, k: Tensor, v: Tensor, mask: Any = None) -> Tensor:
     """Attend.
 
     Args:
         q: (B, heads, n, d).
         k: (B, heads, m, d).
         v: (B, heads, m, d).
-        mask: (n, m), True where one sees the other; each sees some. None: all see all.
+        mask: (n, m), True where one sees the other; each sees some. Or what `blocked` made of that. None: all see all.
     """
-    return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    if mask is None or isinstance(mask, Tensor):
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    mixed: Tensor = _flex(q.is_cuda)(q, k, v, block_mask=mask)
+    return mixed
 
 
-def forced(steps: int, lead: int, window: int, device: torch.device | None = None) -> Tensor:
+def placed(mask: Tensor, device: torch.device) -> Any:
+    """A mask on a device, as attention takes it there.
+
+    On CUDA `flex_attention` skips the blocks of a long mask in which nobody sees anybody. A short mask has none.
+
+    Args:
+        mask: (n, m), True where one sees the other.
+        device: The device.
+    """
+    return blocked(mask.to(device)) if device.type == "cuda" and min(mask.shape) >= LONG else mask.to(device)
+
+
+def blocked(mask: Tensor) -> Any:
+    """A mask as `flex_attention` takes it, for any batch and all heads.
+
+    Args:
+        mask: (n, m), True where one sees the other.
+    """
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    def sees(batch: Tensor, head: Tensor, one: Tensor, other: Tensor) -> Tensor:
+        return mask[one, other]
+
+    return create_block_mask(sees, None, None, *mask.shape, device=str(mask.device))
+
+
+@cache
+def _flex(compiled: bool) -> Any:
+    """`flex_attention`; only compiled it skips anything."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention) if compiled else flex_attention
+
+
+def forced(steps: int, lead: int, window: int) -> Tensor:
     """Who sees whom in teacher forcing: [clean steps 0 .. steps - 2 | noisy steps lead .. steps - 1].
 
     Clean i sees clean j for 0 <= i - j < window; noisy i sees itself, and clean j for 0 < i - j < window.
@@ -48,7 +90,6 @@ def forced(steps: int, lead: int, window: int, device: torch.device | None = Non
         steps: Steps.
         lead: Steps that are only seen.
         window: Steps within sight, the own one counted.
-        device: Where the mask is wanted.
 
     Returns:
         (2 steps - lead - 1, 2 steps - lead - 1) bool.
@@ -57,21 +98,18 @@ def forced(steps: int, lead: int, window: int, device: torch.device | None = Non
     noisy = torch.arange(len(at)) >= steps - 1
     apart = at[:, None] - at[None, :]
     to_clean = ~noisy[None, :] & (apart < window) & torch.where(noisy[:, None], apart > 0, apart >= 0)
-    mask = to_clean | (noisy[:, None] & noisy[None, :] & (apart == 0))
-    return mask.to(device) if device is not None else mask
+    return to_clean | (noisy[:, None] & noisy[None, :] & (apart == 0))
 
 
-def both_ways(lead: int, steps: int, device: torch.device | None = None) -> Tensor:
+def both_ways(lead: int, steps: int) -> Tensor:
     """Who sees whom where the future is seen too: the steps of the past each other, all others everything.
 
     Args:
         lead: Steps of the past.
         steps: All steps.
-        device: Where the mask is wanted.
 
     Returns:
         (steps, steps) bool.
     """
     past = torch.arange(steps) < lead
-    mask = ~past[:, None] | past[None, :]
-    return mask.to(device) if device is not None else mask
+    return ~past[:, None] | past[None, :]

@@ -146,6 +146,7 @@ def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
     assert "--minutes" in refused(place, "--final")
     assert "--compile is for GPUs" in refused(place, "--compile")
     assert "--gpus 2 cannot share 1 parts of a batch of 2 evenly; --set parts=2" in refused(place, "--gpus", "2")
+    assert "several processes; add --gpus N" in refused(place, "--spread")
     with pytest.raises(UsageError, match="takes all GPUs from the first"):
         is_started(2, "cuda:0", False)
     assert not is_started(2, "cuda:0", True)

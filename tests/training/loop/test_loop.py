@@ -146,7 +146,7 @@ def test_a_full_disk_keeps_the_last_state(material: Material, tmp_path: Path, mo
 
     save = TrainingState.save
 
-    def full(self: TrainingState, folder: Path) -> None:
+    def full(self: TrainingState, folder: Path, *, writes: bool = True) -> None:
         if self.step > 4:
             raise DataError(f"{folder}: cannot be written (No space left on device)")
         save(self, folder)

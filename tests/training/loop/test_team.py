@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -28,14 +30,25 @@ CAUSAL = {
 }
 
 
-def in_two(out: Path, keys: dict[str, object], parent: Path | None = None) -> Path:
-    """Train in two processes on the CPU, which gloo joins."""
+def started(out: Path, keys: dict[str, object], **how: object) -> "subprocess.Popen[str]":
+    """A training in two processes on the CPU, which gloo joins."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    told = [training_processes.__file__, str(out), json.dumps(keys), *([str(parent)] if parent else [])]
-    done = subprocess.run(
-        [*launcher, *told], env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=280
+    told = [training_processes.__file__, str(out), json.dumps(keys), json.dumps(how)]
+    return subprocess.Popen(
+        [*launcher, *told],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def in_two(out: Path, keys: dict[str, object], **how: object) -> Path:
+    """Train in two processes to the end."""
+    with started(out, keys, **how) as running:
+        _, said = running.communicate(timeout=280)
+    assert running.returncode == 0, said[-2000:]
     return out
 
 
@@ -73,11 +86,56 @@ def test_one_and_two_processes_train_the_same(keys: dict[str, object], tmp_path:
 def test_student_and_critic_learn_by_turns_in_two_processes(tmp_path: Path) -> None:
     causal = trained(tmp_path / "causal", CAUSAL)
     keys = {**CAUSAL, "stage": "init", "trajectories": 4}
-    one, two = trained(tmp_path / "init", keys, causal), in_two(tmp_path / "init-two", keys, causal)
+    one, two = trained(tmp_path / "init", keys, parent=causal), in_two(tmp_path / "init-two", keys, parent=str(causal))
     assert max(apart(one, two)) <= 1e-5
     keys = {**CAUSAL, "stage": "distil", "critic_steps": 1}
-    distilled = trained(tmp_path / "distil", keys, one), in_two(tmp_path / "distil-two", keys, one)
+    distilled = trained(tmp_path / "distil", keys, parent=one), in_two(tmp_path / "distil-two", keys, parent=str(one))
     assert max(apart(*distilled)) <= 1e-5
+    spread = in_two(tmp_path / "distil-spread", keys, parent=str(one), spreads=True)
+    assert max(apart(distilled[0], spread)) <= 1e-5
+    keys = {**CAUSAL, "stage": "init", "init": "consistency"}
+    spread = in_two(tmp_path / "followed-spread", keys, parent=str(causal), spreads=True)
+    assert max(apart(trained(tmp_path / "followed", keys, parent=causal), spread)) <= 1e-5
+
+
+CLIPPED = {**CAUSAL, "depth": 2, "clip_norm": 0.01, "steps": 8}
+"""Gradients are far larger, so weights agree only where the norm that they are clipped by is that of all parts."""
+
+
+def test_weights_spread_over_processes_are_those_of_one(tmp_path: Path) -> None:
+    one, two = trained(tmp_path / "one", CLIPPED), in_two(tmp_path / "two", CLIPPED, spreads=True)
+    assert max(apart(one, two)) <= 1e-5
+    rows = [read_log(folder)[-1] for folder in (one, two)]
+    assert rows[0]["gradient_norm"] > 10 * CLIPPED["clip_norm"]  # type: ignore[operator]
+    assert rows[1]["gradient_norm"] == pytest.approx(rows[0]["gradient_norm"], rel=1e-5)
+    (left,), (right,) = (list((folder / "state").glob("*.safetensors")) for folder in (one, two))
+    of_one, of_two = load_file(left), load_file(right)
+    assert {name: one.shape for name, one in of_one.items()} == {name: one.shape for name, one in of_two.items()}
+    kept = load_file(two / "model.safetensors")
+    for name, weights in kept.items():  # the average is gathered, not one process's part of it
+        assert torch.equal(weights, of_two[f"average.{name}"])
+        assert float((weights - of_one[f"average.{name}"]).abs().max()) <= 1e-4
+        assert not name.startswith("nets.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", [2, 1])
+def test_spread_weights_go_on_after_a_kill(others: int, tmp_path: Path) -> None:
+    whole = in_two(tmp_path / "whole", CLIPPED, spreads=True)
+    folder, state = tmp_path / "killed", tmp_path / "killed" / "state" / "counters.json"
+    with started(folder, {**CLIPPED, "steps": 8}, spreads=True, save_every_s=-1) as running:
+        while not (state.exists() and read_json_object(state)["step"] >= 3):
+            assert running.poll() is None
+            time.sleep(0.01)
+        os.killpg(running.pid, signal.SIGKILL)
+    assert 3 <= read_json_object(state)["step"] < 8
+    if others == 2:
+        in_two(folder, CLIPPED, spreads=True)
+    else:
+        trained(folder, CLIPPED)
+    assert max(apart(whole, folder)) <= 1e-5
+    (left,), (right,) = (list((place / "state").glob("*.safetensors")) for place in (whole, folder))
+    assert load_file(left).keys() == load_file(right).keys()
 
 
 def test_parts_are_the_whole_batch(tmp_path: Path) -> None:

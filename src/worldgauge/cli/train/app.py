@@ -20,7 +20,7 @@ from worldgauge.cli.train.options import (
     check_place,
     sinks_of,
 )
-from worldgauge.cli.train.processes import Gpus, check_shared, is_first, is_started
+from worldgauge.cli.train.processes import Gpus, Spread, check_shared, check_spread, is_first, is_started
 from worldgauge.core.errors import UsageError
 from worldgauge.terminal.options import DryRun, Json
 
@@ -84,6 +84,7 @@ def train(
         int | None, typer.Option(help="Keep the weights in files of at most so many MiB, with an index.", min=1)
     ] = None,
     gpus: Gpus = 1,
+    spread: Spread = None,
     log: Log = "",
     dry_run: DryRun = False,
     json: Json = False,
@@ -111,6 +112,7 @@ def train(
     recipes = [_recipe(recipe, set_, one.strip(), asked) for one in (stage or "").split(",")]
     if compile_ and device == "cpu":
         raise UsageError("--compile is for GPUs: give --device cuda, or leave it out")
+    check_spread(spread, gpus)
     check_shared(gpus, recipes)
     if is_started(gpus, device, dry_run):
         return
@@ -136,6 +138,7 @@ def train(
                 validation=validation,
                 sinks=sinks,
                 compiled=compile_,
+                spreads=spread,
                 shard_mb=shard_mb if each is made else None,
                 progress=lambda mark: _show(bar, mark),
                 **given,

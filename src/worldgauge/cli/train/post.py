@@ -20,7 +20,7 @@ from worldgauge.cli.train.options import (
     check_place,
     sinks_of,
 )
-from worldgauge.cli.train.processes import Gpus, is_first, is_started
+from worldgauge.cli.train.processes import Gpus, Spread, check_spread, is_first, is_started
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.terminal.options import DryRun, Json
 
@@ -61,6 +61,7 @@ def post_train(
     device: Device = "cpu",
     precision: Precision = "float32",
     gpus: Gpus = 1,
+    spread: Spread = None,
     log: Log = "",
     dry_run: DryRun = False,
     json: Json = False,
@@ -82,6 +83,9 @@ def post_train(
     if write is not None:
         _export(recipe, set_, folders, clips, out, write, json)
         return
+    check_spread(spread, gpus)
+    if spread and recipe is not None:
+        raise UsageError("--spread is for checkpoints of ours: each process holds a brought pipeline whole")
     check_place("worldgauge post-train", device, precision)
     if is_started(gpus, device, dry_run):
         return
@@ -91,6 +95,7 @@ def post_train(
     made: Recipe | Adaptation
     with resumable(), ProgressBar() as bar:
         if recipe is None:
+            how["spreads"] = spread
             made, material = _go_on(Path(base), folders, place, reading, set_, out, dry_run, bar, how, validate)
         else:
             folder = Path(base.removeprefix(BROUGHT)).expanduser()

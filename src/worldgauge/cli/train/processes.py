@@ -23,6 +23,29 @@ Gpus = Annotated[
 ]
 
 
+Spread = Annotated[
+    bool | None,
+    typer.Option(
+        "--spread/--no-spread",
+        help="Leave each of several processes a part of all weights. By default networks of over 119 million.",
+    ),
+]
+
+
+def check_spread(spread: bool | None, count: int) -> None:
+    """Check that there is something to spread weights over.
+
+    Args:
+        spread: What --spread says.
+        count: Processes.
+
+    Raises:
+        UsageError: There is one process.
+    """
+    if spread and count == 1:
+        raise UsageError("--spread spreads weights over several processes; add --gpus N")
+
+
 def check_shared(count: int, recipes: Sequence[Recipe]) -> None:
     """Check that processes can share the batch of each recipe, before they are started.
 

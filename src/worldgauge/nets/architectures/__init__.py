@@ -126,6 +126,14 @@ class Network(nn.Module):
         """
         raise NotImplementedError
 
+    @property
+    def pieces(self) -> list[nn.Module]:
+        """Modules in it whose weights may be gathered one at a time, where they are spread over processes.
+
+        Each is called as a whole, and as often in one process as in the others whatever chance says there.
+        """
+        return []
+
     def through(self, block: nn.Module, *given: Any) -> Any:
         """Go through a block.
 

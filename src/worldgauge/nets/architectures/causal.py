@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from worldgauge.core.errors import UsageError
 from worldgauge.nets.architectures import Network, Noising, Recalled, Supervised, Window, architectures
-from worldgauge.nets.attention import attended, both_ways, forced, rotated
+from worldgauge.nets.attention import attended, both_ways, forced, placed, rotated
 from worldgauge.nets.conditioning import StepEmbedding
 from worldgauge.nets.levels import noised
 from worldgauge.nets.memory import memories
@@ -153,6 +153,11 @@ class CausalNet(Network):
         """Sizes from a checkpoint; see `Network`."""
         return CausalShape(**{**values, "grid": tuple(values["grid"])})
 
+    @property
+    def pieces(self) -> list[nn.Module]:
+        """The blocks; see `Network`."""
+        return list(self.blocks)
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile the blocks, in place; what is around them is little work."""
         for block in self.blocks:
@@ -209,10 +214,8 @@ class CausalNet(Network):
         e_seen = self.embedding(tau[:, :shown], rows[:, :shown])
         e = torch.cat([e_seen, self.embedding(t, rows[:, lead:total], recalled)], 1)
         at = torch.cat([torch.arange(shown), torch.arange(lead, total)]).to(x.device)
-        if self.shape.together:
-            mask = both_ways(lead, total, x.device)
-        else:
-            mask = forced(total, lead, self.shape.window, x.device)
+        seen_by = both_ways(lead, total) if self.shape.together else forced(total, lead, self.shape.window)
+        mask = placed(seen_by, x.device)
         for block in self.blocks:
             x, _ = self.through(block, x, e, at, mask, shown, lead, None, beside)
         last = steps[:, lead - 1 : lead, -1:].expand(-1, drawn, -1, -1, -1, -1)
@@ -310,7 +313,7 @@ class _Block(nn.Module):
         x: Tensor,
         e: Tensor,
         at: Tensor,
-        mask: Tensor | None,
+        mask: Any,
         clean: int,
         lead: int,
         kept: _Layer | None = None,
@@ -322,7 +325,7 @@ class _Block(nn.Module):
             x: (B, T, N, d) tokens; `clean` steps that are seen, then those that are drawn.
             e: (B, T, d) embeddings.
             at: (T,) times.
-            mask: Who sees whom among these. None: all do.
+            mask: Who sees whom among these, as `attended` takes it. None: all do.
             clean: Steps that are seen.
             lead: Seen steps before the first that is drawn.
             kept: What the block keeps of steps before these; seen by all.

@@ -80,6 +80,9 @@ class Adapting:
         with self.adapter.telling(rows):
             return self.brought.losses(pixels, window.prompts, self.recipe.shift, generator)
 
+    def before_step(self, step: int) -> None:
+        """Nothing is done before."""
+
     def is_watched(self, step: int) -> bool:
         """All losses are of one series."""
         return True
@@ -174,11 +177,11 @@ def adapt(
             prompts = [prompt_of(texts[id], first, recipe.frames, recipe.prompt) for id, first in batch.places]
             return Shown(frames, torch.from_numpy(np.ascontiguousarray(batch.rows)), prompts)
 
-        def looked(step: int) -> Mapping[str, Any]:
+        def looked(step: int, average: dict[str, Tensor]) -> Mapping[str, Any]:
             if validation is None:
                 return {}
             drawing = BroughtDrawing(adapter, recipe.frames, VALIDATED_STEPS, adapter.unguided, "the adapter")
-            with adapter.holding(state.average):
+            with adapter.holding(average):
                 found, drawn = validation.measure(lambda asked: [_film(drawing, one) for one in asked])
             write_film(out / FILMS / f"{step:07d}.mp4", validation.truths(), drawn, validation.fps)
             return found

@@ -30,6 +30,7 @@ from worldgauge.training.loop.autoencoder import trained_codec
 from worldgauge.training.loop.claim import claimed
 from worldgauge.training.loop.parents import TEACHER, read_parent
 from worldgauge.training.loop.rollouts import FILMS, drawing_of, rollout_of, write_film
+from worldgauge.training.loop.spread import gathered_all
 from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, stages
 from worldgauge.training.loop.state import TrainingState, begin_state
 from worldgauge.training.loop.stepping import Asked, Hooks, Precision, Stepping, go_on
@@ -57,6 +58,7 @@ def train(
     device: str = "cpu",
     precision: Precision = "float32",
     compiled: bool = False,
+    spreads: bool | None = None,
     shard_mb: int | None = None,
     progress: Callable[[Mark], None] = lambda mark: None,
 ) -> Path:
@@ -74,6 +76,7 @@ def train(
         device: Where the network is trained, such as "cuda".
         precision: "bfloat16" where that is safe, or "float32" throughout. Weights are float32 in both.
         compiled: Compile the networks, on GPUs.
+        spreads: Whether several processes spread the weights. None: those of large networks.
         shard_mb: Keep the weights in files of at most so many MiB. None for one file.
         progress: Called now and then.
 
@@ -86,7 +89,7 @@ def train(
         UsageError: No clip is as long as a window, or the stage needs another parent.
         UnknownNameError: The stage, architecture, memory or codec is not known.
     """
-    kind, memory, team = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched), Team(device)
+    kind, memory, team = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched), Team(device, spreads)
     team.own(recipe.parts)
     windows = _windows(recipe, material, memory, 0)
     start = read_parent(recipe, kind, parent)
@@ -104,26 +107,27 @@ def train(
                     net.compile()
             given = _Given(recipe, material, memory, windows, codec, device)
             stage.prepare(given, out)
-            besides = {stage.beside[name]: scale for name, scale in stage.scales.items()}
-            state = begin_state(stage.net, recipe, stage.betas, besides, recipe.optimizer)
-            state.beside = stage.beside
-            if state.load(out) and log is not None:
-                log.cut(state.step)
-        learners = [stage.net, *(stage.beside[name] for name in stage.scales)]
-        stepping = Stepping(stage, team.prepared(Asked(stage, learners)), team, precision == "bfloat16")
+        asked = team.prepared(Asked(stage, stage.learners), stage.pieces)
+        besides = {stage.beside[name]: scale for name, scale in stage.scales.items()}
+        state = begin_state(stage.net, recipe, stage.betas, besides, recipe.optimizer)
+        state.beside = stage.beside
+        if state.load(out) and log is not None:
+            log.cut(state.step)
+        stepping = Stepping(stage, asked, team, precision == "bfloat16")
         drawing = drawing_of(stage, codec, _most_past(stage.net, recipe), device, precision)
 
-        def looked(step: int) -> Mapping[str, Any]:
+        def looked(step: int, average: dict[str, Tensor]) -> Mapping[str, Any]:
             if validation is None:
                 return {}
-            found, drawn = validation.measure(rollout_of(stage, state.average, drawing))
+            found, drawn = validation.measure(rollout_of(stage, average, drawing))
             write_film(out / FILMS / f"{step:07d}.mp4", validation.truths(), drawn, validation.fps)
             return found
 
         hooks = Hooks(given, looked, lambda step: _keep_scenes(out, material, step), progress)
         go_on(out, state, stepping, log, hooks, minutes, final)
+        average = gathered_all(state.average, kept=team.is_first)
         if team.is_first:
-            _write_checkpoint(out, recipe, material, state, stage, codec, start, shard_mb)
+            _write_checkpoint(out, recipe, material, state, average, stage, codec, start, shard_mb)
         team.wait()
     return out
 
@@ -261,15 +265,16 @@ def _write_checkpoint(
     recipe: Recipe,
     material: Material,
     state: TrainingState,
+    average: Mapping[str, Tensor],
     stage: Stage,
     codec: Codec,
     parent: Parent | None,
     shard_mb: int | None,
 ) -> None:
     if shard_mb is None:
-        save_tensors(out / WEIGHTS, stage.kept(state.average))
+        save_tensors(out / WEIGHTS, stage.kept(average))
     else:
-        save_shards(out / WEIGHTS, stage.kept(state.average), shard_mb)
+        save_shards(out / WEIGHTS, stage.kept(average), shard_mb)
     if stage.teacher is not None:
         save_tensors(out / TEACHER, stage.teacher.state_dict())
     shape = stage.net.shape

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from worldgauge.nets.architectures import architectures
 from worldgauge.nets.drawing import Drawing, Question, Sampling
 from worldgauge.training.loop.stages import Stage
 from worldgauge.training.validation import Asked, FrameArray, Rollout
@@ -27,8 +27,10 @@ def rollout_of(stage: Stage, average: dict[str, torch.Tensor], drawing: Drawing)
         average: Running average of the weights.
         drawing: How the network is asked; its network is replaced.
     """
-    net = deepcopy(stage.net)
-    net.load_state_dict(stage.kept(average))
+    own = stage.net
+    with torch.device("meta"):  # a network whose weights are spread cannot be copied
+        net = architectures.get(stage.recipe.architecture)(own.shape)
+    net.to_empty(device=drawing.device).load_state_dict(stage.kept(average))
     drawing.net = net.eval()
 
     def rollout(asked: Sequence[Asked]) -> list[FrameArray]:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.checkpoint import load_tensors, save_tensors
+from worldgauge.training.loop.spread import gathered_all, parted
 
 STATE = "state"
 _TENSORS, _COUNTERS = "tensors.safetensors", "counters.json"
@@ -67,16 +68,21 @@ class TrainingState:
     losses: list[float] = field(default_factory=list)
     told: dict[str, Any] = field(default_factory=dict)
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, *, writes: bool = True) -> None:
         """Write the state in one step: weights and moments as safetensors, the rest as JSON.
+
+        What is spread over processes is gathered, so any number of them can go on with it.
 
         Args:
             folder: Folder of the training.
+            writes: Whether this process is the one that writes.
 
         Raises:
             DataError: It cannot be written; what was there before stays.
         """
-        tensors = self._tensors()
+        tensors = gathered_all(self._tensors(), kept=writes)
+        if not writes:
+            return
         counters = {"step": self.step, "seconds": self.seconds, "skipped": self.skipped, "losses": self.losses}
         save_tensors(folder / STATE / f"{self.step:09d}.safetensors", tensors)
         write_file(folder / STATE / _COUNTERS, dumps(counters))
@@ -123,14 +129,14 @@ class TrainingState:
             raise DataError(f"{path}: {error!r}; delete the folder to begin anew") from None
         like = self._tensors()
         found = load_tensors(folder / STATE / f"{step:09d}.safetensors", like)
-        self.net.load_state_dict({name: found[f"net.{name}"] for name in self.net.state_dict()})
-        for kind, module in self.beside.items():
-            module.load_state_dict({name: found[f"{kind}.{name}"] for name in module.state_dict()})
-        self.average = {name: found[f"average.{name}"].to(old.device) for name, old in self.average.items()}
+        for kind, module in {"net": self.net, **self.beside}.items():
+            held = module.state_dict()
+            module.load_state_dict({name: parted(found[f"{kind}.{name}"], old) for name, old in held.items()})
+        self.average = {name: parted(found[f"average.{name}"], old) for name, old in self.average.items()}
         for number, parameter in enumerate(self._parameters()):
             kept = self.optimiser.state[parameter]
             for moment, old in kept.items():
-                kept[moment] = found[f"moments.{number}.{moment}"].to(old.device)
+                kept[moment] = parted(found[f"moments.{number}.{moment}"], old)
         self.generator.set_state(found["generator"])
         self.step, self.seconds, self.skipped, self.losses = step, seconds, skipped, losses
         return True

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from worldgauge.core.errors import DataError
 from worldgauge.training.log import BINS, Log
+from worldgauge.training.loop.spread import gathered, gathered_all
 from worldgauge.training.loop.state import TrainingState
 from worldgauge.training.loop.team import Team
 from worldgauge.training.material import Mark
@@ -37,6 +38,9 @@ class Learned(Protocol):
 
     def losses(self, window: Any, step: int, generator: torch.Generator) -> Tensor:
         """Losses of a step."""
+
+    def before_step(self, step: int) -> None:
+        """What is done once before the losses of a step."""
 
     def is_watched(self, step: int) -> bool:
         """Whether the loss of a step belongs to the series whose sudden rise means that it is left out."""
@@ -96,6 +100,7 @@ class Stepping:
         for group in state.optimiser.param_groups:
             group["lr"] = group["scale"] * recipe.learning_rate * learned.share(state.step, spent)
         state.net.train()
+        learned.before_step(state.step)
         state.optimiser.zero_grad()
         values, told = [], torch.zeros(0)
         own = self.team.own(recipe.parts)
@@ -117,7 +122,7 @@ class Stepping:
             return False
         parameters = [one for group in state.optimiser.param_groups for one in group["params"]]
         norm = torch.nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
-        state.told = {"gradient_norm": float(norm), "bins": _bins(learned, told)}
+        state.told = {"gradient_norm": float(gathered(norm)), "bins": _bins(learned, told)}
         state.optimiser.step()
         if watched:
             state.losses = [*state.losses, value][-_REMEMBERED:]
@@ -133,13 +138,13 @@ class Hooks(NamedTuple):
 
     Attributes:
         window: Gives the windows of a step.
-        looked: What is found at a mark, by name; it is not counted as time of training.
+        looked: What is found of an average of the weights at a mark, by name; it is not counted as time of training.
         before_save: Called before the state is kept.
         progress: Called now and then.
     """
 
     window: Callable[[int], Any]
-    looked: Callable[[int], Mapping[str, Any]]
+    looked: Callable[[int, dict[str, Tensor]], Mapping[str, Any]]
     before_save: Callable[[int], None]
     progress: Callable[[Mark], None]
 
@@ -198,10 +203,12 @@ def go_on(
         state.seconds = time.monotonic() - trained
         fault = learned.verdict(state.step, state.average)
         row = _row(state, learned, waited)
-        if state.step in marks and log is not None:
-            paused = time.monotonic()
-            row |= hooks.looked(state.step)
-            trained += time.monotonic() - paused
+        if state.step in marks:
+            average = gathered_all(state.average, kept=team.is_first)
+            if log is not None:
+                paused = time.monotonic()
+                row |= hooks.looked(state.step, average)
+                trained += time.monotonic() - paused
         if log is not None and (state.step % LOG_EVERY == 0 or state.step in marks):
             log.add(row)
             if state.losses:
@@ -252,7 +259,7 @@ def _sources(generator: torch.Generator, parts: int) -> list[torch.Generator]:
 def _save(out: Path, state: TrainingState, team: Team, hooks: Hooks) -> None:
     if team.is_first:
         hooks.before_save(state.step)
-        state.save(out)
+    state.save(out, writes=team.is_first)
     team.wait()
 
 

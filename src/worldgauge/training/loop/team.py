@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -11,16 +12,25 @@ import torch
 from torch import Tensor, nn
 
 from worldgauge.core.errors import UsageError
+from worldgauge.training.loop.spread import SPREAD_ABOVE, spread
+
+
+def _part() -> None:
+    """Let the processes part before the interpreter ends, whose end now and then aborts what still listens."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 class Team:
     """One process, or several that `accelerate launch` has started.
 
-    Every process holds all weights, draws the same random numbers and goes the same steps. Of `prepare`, `backward` and
+    Every process draws the same random numbers and goes the same steps. It holds all weights, or, of large networks, a
+    part of each. Of `prepare`, `backward` and
     `gather` of accelerate alone use is made: its states are pickles, and ours are not.
 
     Args:
         device: Where one process trains; of several on GPUs each has its own.
+        spreads: Whether several processes spread the weights. None: those of large networks.
 
     Attributes:
         count: Processes.
@@ -28,8 +38,9 @@ class Team:
         device: Where this one trains.
     """
 
-    def __init__(self, device: str = "cpu") -> None:
+    def __init__(self, device: str = "cpu", spreads: bool | None = None) -> None:
         self._accelerator: Any = None
+        self._spreads, self._is_spread = spreads, False
         self.count, self.number, self.device = 1, 0, device
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             from accelerate import Accelerator, DistributedDataParallelKwargs
@@ -39,6 +50,7 @@ class Team:
             self._accelerator = Accelerator(cpu=device == "cpu", mixed_precision="no", kwargs_handlers=[of_ddp])
             self.count, self.number = self._accelerator.num_processes, self._accelerator.process_index
             self.device = device if device == "cpu" else str(self._accelerator.device)
+            atexit.register(_part)
 
     @property
     def is_first(self) -> bool:
@@ -61,9 +73,23 @@ class Team:
             )
         return range(self.number, parts, self.count)
 
-    def prepared(self, module: nn.Module) -> Any:
-        """A module whose gradients are means over the processes."""
-        return module if self._accelerator is None else self._accelerator.prepare(module)
+    def prepared(self, module: nn.Module, pieces: Sequence[nn.Module] = ()) -> Any:
+        """A module whose gradients are means over the processes.
+
+        An optimiser is made afterwards: where weights are spread, others take their place.
+
+        Args:
+            module: The module.
+            pieces: Modules in it that may be gathered one at a time, where weights are spread.
+        """
+        if self._accelerator is None:
+            return module
+        weights = sum(one.numel() for one in module.parameters())
+        self._is_spread = weights > SPREAD_ABOVE if self._spreads is None else self._spreads
+        if not self._is_spread:
+            return self._accelerator.prepare(module)
+        spread(module, pieces, self.count, torch.device(self.device).type)
+        return module
 
     def backward(self, loss: Tensor) -> None:
         """Go down a loss.
@@ -77,13 +103,15 @@ class Team:
             self._accelerator.backward(loss)
 
     def apart(self, module: Any, *, is_last: bool) -> AbstractContextManager[Any]:
-        """Context of a part of a step, forward and back: gradients are exchanged in the last one.
+        """Context of a part of a step, forward and back: gradients are exchanged in the last one, or, of weights that
+        are spread, in each, so that no process holds them whole.
 
         Args:
             module: What `prepared` gave.
             is_last: Whether this is the last part of this process.
         """
-        return nullcontext() if self._accelerator is None or is_last else self._accelerator.no_sync(module)
+        is_alone = self._accelerator is None or self._is_spread or is_last
+        return nullcontext() if is_alone else self._accelerator.no_sync(module)
 
     def gathered(self, values: Sequence[float]) -> list[float]:
         """Numbers of all processes, those of the first one first.

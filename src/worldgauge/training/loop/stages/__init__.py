@@ -111,6 +111,13 @@ class Stage:
         self.drawn_at = t
         return level_loss(guess, wanted, t)
 
+    def before_step(self, step: int) -> None:
+        """What is done once before the losses of a step, outside of all gradients.
+
+        Args:
+            step: Its number.
+        """
+
     def is_watched(self, step: int) -> bool:
         """Whether the loss of a step belongs to the series whose sudden rise means that the step is left out."""
         return True
@@ -120,7 +127,7 @@ class Stage:
 
         Args:
             step: Steps done.
-            average: Running average of the weights.
+            average: Running average of the weights; it may be spread over processes.
 
         Returns:
             Why training must stop. None to go on.
@@ -143,6 +150,16 @@ class Stage:
             average: Running average of the weights.
         """
         return average
+
+    @property
+    def learners(self) -> list[Network]:
+        """The networks that are trained."""
+        return [self.net, *(self.beside[name] for name in self.scales)]
+
+    @property
+    def pieces(self) -> list[nn.Module]:
+        """Modules of theirs that may be gathered one at a time; see `Network`."""
+        return [piece for net in self.learners for piece in net.pieces]
 
     @property
     def teacher(self) -> Network | None:

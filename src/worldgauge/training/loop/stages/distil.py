@@ -13,11 +13,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from worldgauge.nets.architectures import Network, Recalled, Window
 from worldgauge.nets.levels import descended, level_loss, noised, sampling_levels, shifted
 from worldgauge.training.loop.looks import Looks, looks_of
+from worldgauge.training.loop.spread import gathered_all
 from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, Windowed, stages
 from worldgauge.training.loop.stages.causal import Causal
 from worldgauge.training.loop.stages.init import steps_of
@@ -110,6 +111,7 @@ class Distil(Stage):
         if self.most is None:  # also after an interruption
             self.most = self._looks(self.beside["best"], self.levels).detail
         probe = deepcopy(self.beside["best"])
+        average = gathered_all(average)
         probe.load_state_dict(average)
         now, first = self._looks(probe, self.levels), self.at_first
         share = now.energy / self.of_teacher.energy
@@ -128,6 +130,11 @@ class Distil(Stage):
         """The best weights by detail; see `Stage`."""
         best: Mapping[str, Tensor] = self.beside["best"].state_dict()
         return best
+
+    @property
+    def pieces(self) -> list[nn.Module]:
+        """None: how many denoising steps a rollout has is chance, so processes call blocks unequally often."""
+        return []
 
     def _looks(self, net: Network, levels: list[float]) -> Looks:
         found = []

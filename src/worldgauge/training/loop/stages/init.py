@@ -16,6 +16,7 @@ from torch import Tensor
 from worldgauge.nets.architectures import Network, Window
 from worldgauge.nets.checkpoint import load_tensors, save_tensors
 from worldgauge.nets.levels import descended, noised, sampling_levels
+from worldgauge.training.loop.spread import gathered
 from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, Windowed, stages
 from worldgauge.training.recipe import Recipe
 
@@ -47,7 +48,6 @@ class Init(Stage):
             self.beside["target"] = deepcopy(net).requires_grad_(False)
         self.levels = sampling_levels(recipe.denoising_steps)
         self.ways: list[tuple[Window, Tensor]] = []
-        self._followed = -1
 
     @property
     def teacher(self) -> Network:
@@ -75,7 +75,7 @@ class Init(Stage):
     def losses(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
         """Squared errors of the student's guesses; see `Stage`."""
         if self.recipe.init == "consistency":
-            return self._consistency(window, step, generator)
+            return self._consistency(window, generator)
         window, way = self.ways[int(torch.randint(len(self.ways), (), generator=generator))]
         way = way.to(window.frames)
         count = way.shape[0] - 1
@@ -84,13 +84,16 @@ class Init(Stage):
         t = torch.tensor(self.levels, device=way.device)[number]
         return (self.net.guesses(window, noisy, t) - way[-1]).square().flatten(1).mean(1)
 
-    def _consistency(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
-        target = self.beside["target"]
-        if step != self._followed:  # once a step, however many parts its batch has
-            self._followed = step
+    def before_step(self, step: int) -> None:
+        """Let the target of consistency follow the student; see `Stage`."""
+        if self.recipe.init == "consistency":
+            own = self.net.state_dict()
             with torch.no_grad():
-                for name, mine in target.state_dict().items():
-                    mine.lerp_(self.net.state_dict()[name], 1 - FOLLOWING)
+                for name, mine in self.beside["target"].state_dict().items():
+                    mine.lerp_(gathered(own[name]), 1 - FOLLOWING)
+
+    def _consistency(self, window: Window, generator: torch.Generator) -> Tensor:
+        target = self.beside["target"]
         steps = steps_of(window, self.net)
         b, s = steps.shape[:2]
         grid = torch.tensor(sampling_levels(NEIGHBOURS)).to(steps)
