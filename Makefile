@@ -36,9 +36,9 @@ test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
 	  tests/fuzz/test_checkpoints.py tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters tests/worlds/gpu
 
-# Data sets pushed to a server that speaks S3, in an environment of its own: it wants older packages than the lock has.
+# Data sets pushed to servers that speak S3 and like the Hub, and pushes that are killed, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made
-	$(VENV)/remote/bin/python -m pytest tests/tools/data_sets/test_transfer.py
+	$(VENV)/remote/bin/python -m pytest tests/tools/data_sets
 
 # Walks that were exported, opened by LeRobot's own loader, in an environment of its own: it wants older packages than the
 # lock has, some gigabytes of them.
@@ -183,8 +183,8 @@ $(VENV)/uv/.made:
 
 $(VENV)/remote/.made: pyproject.toml
 	test -x $(VENV)/remote/bin/python || $(PYTHON) -m venv $(VENV)/remote
-	$(VENV)/remote/bin/python -m pip install --quiet --editable '.[remote]' s3fs==2026.9.0 'moto[s3]==5.2.5' flask flask-cors \
-	  hypothesis pytest pytest-timeout
+	$(VENV)/remote/bin/python -m pip install --quiet --editable '.[remote]' s3fs==2026.9.0 'moto[s3]==5.2.5' \
+	  huggingface_hub==2.4.0 flask flask-cors hypothesis pytest pytest-timeout
 	touch $@
 
 $(VENV)/lerobot/.made:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +110,11 @@ def test_a_push_that_was_interrupted_goes_on(
     sent: list[str] = []
     send = remote.Remote.send
 
-    def failing(self: Any, source: Path, name: str) -> None:
+    def failing(self: Any, sources: Mapping[str, Path]) -> None:
         if len(sent) == 1:
             raise DataError("the network is gone")
-        sent.append(name)
-        send(self, source, name)
+        sent.extend(sources)
+        send(self, sources)
 
     monkeypatch.setattr(remote.Remote, "send", failing)
     with pytest.raises(DataError, match="the network is gone"):

@@ -48,10 +48,12 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
         by_place.setdefault(one.place, []).append(one)
     parts = {part.name: part for part in index.parts}
     scratch = out / SCRATCH
+    sent = 0
     for done, (place, wanted) in enumerate(by_place.items()):
         progress(place, done, len(by_place))
         part = parts.get(place) or Part(place, wanted[0].sha256, wanted[0].bytes)
-        brought = _bring(remote, part, scratch)
+        brought, travelled = _bring(remote, part, scratch)
+        sent += travelled
         if place in parts:
             most = sum(one.bytes for one in index.files if one.place == place)
             _unpack(brought, wanted, out, f"{remote.address}/{place}", most)
@@ -60,22 +62,23 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
             _place(brought, [out / one.path for one in wanted])
     shutil.rmtree(scratch, ignore_errors=True)
     size = sum(one.bytes for one in index.files)
-    return Moved(str(out), len(index.files), size, len(by_place), index.root)
+    return Moved(str(out), len(index.files), size, sent, index.root)
 
 
 def _is_here(path: Path, one: Held) -> bool:
     return path.is_file() and path.stat().st_size == one.bytes and digest_of_file(path) == one.sha256
 
 
-def _bring(remote: Remote, part: Part, scratch: Path) -> Path:
-    """A file of the place, whole and checked, in the scratch folder."""
+def _bring(remote: Remote, part: Part, scratch: Path) -> tuple[Path, bool]:
+    """A file of the place, whole and checked, in the scratch folder; and whether any of it had to travel."""
     target = scratch / part.name.replace("/", "-")
-    if not (target.exists() and target.stat().st_size == part.bytes):
+    travels = not (target.exists() and target.stat().st_size == part.bytes)
+    if travels:
         remote.bring(part.name, target, part.bytes)
     if digest_of_file(target) != part.sha256:
         target.unlink()
         raise DataError(f"{remote.address}/{part.name}: not what the index says; push the data set again")
-    return target
+    return target, travels
 
 
 def _place(brought: Path, paths: Sequence[Path]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,27 +45,30 @@ def push(root: Path, address: str, progress: Progress = lambda name, done, total
     loose = [one for one in found if one.path.suffix.lower() in VIDEOS or one.bytes > PART_BYTES]
     apart = set(loose)
     groups = list(_groups([one for one in found if one not in apart]))
-    total, done, sent = len(groups) + len(loose), 0, 0
+    total, sent = len(groups) + len(loose), 0
     files: list[Held] = []
     parts: list[Part] = []
+    there = {**remote.sizes("data"), **remote.sizes("videos")}
     with tempfile.TemporaryDirectory(prefix="worldgauge-push-") as scratch:
         for number, group in enumerate(groups):
             made = Path(scratch) / "part.parquet"
             digests = _write_part(group, made)
             digest = digest_of_file(made)
             part = Part(f"data/part-{number:05d}-{digest[:16]}.parquet", digest, made.stat().st_size)
-            progress(part.name, done, total)
-            sent += _send(remote, made, part.name, part.bytes)
+            progress(part.name, number, total)
+            sent += _send(remote, {part.name: made}, there)
             parts.append(part)
             files += [Held(one.name, sha, one.bytes, part.name) for one, sha in zip(group, digests, strict=True)]
-            done += 1
-        for one in loose:
-            progress(one.name, done, total)
+    for start in range(0, len(loose), remote.together):
+        batch = loose[start : start + remote.together]
+        progress(batch[0].name, len(groups) + start, total)
+        places = {}
+        for one in batch:
             sha = digest_of_file(one.path)
             place = f"videos/{sha}{one.path.suffix}"
-            sent += _send(remote, one.path, place, one.bytes)
+            places[place] = one.path
             files.append(Held(one.name, sha, one.bytes, place))
-            done += 1
+        sent += _send(remote, places, there)
     for name in (CARD, LICENCE):
         if (root / name).is_file():
             remote.write(name, (root / name).read_bytes())
@@ -81,12 +84,14 @@ class _Small:
     bytes: int
 
 
-def _send(remote: Remote, source: Path, name: str, size: int) -> int:
-    """Send a file whose name holds its digest, unless all of it is there; the number of files sent."""
-    if remote.size(name) == size:
-        return 0
-    remote.send(source, name)
-    return 1
+def _send(remote: Remote, sources: Mapping[str, Path], there: dict[str, int]) -> int:
+    """Send files whose names hold their digests, except those that are there whole; the number of files sent."""
+    sizes = {name: path.stat().st_size for name, path in sources.items()}
+    lacking = {name: path for name, path in sources.items() if there.get(name) != sizes[name]}
+    if lacking:
+        remote.send(lacking)
+    there.update(sizes)
+    return len(lacking)
 
 
 def _groups(found: Sequence[_Small]) -> Iterator[list[_Small]]:

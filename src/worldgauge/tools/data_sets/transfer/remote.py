@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from worldgauge.core.errors import DataError, MissingExtraError, UsageError
 from worldgauge.serving.isolation import check_no_secret
+from worldgauge.tools.data_sets.transfer import hub
 
 WAITS_S = (1.0, 2.0, 4.0)
 """Pauses in seconds before another attempt, after a failure that another attempt may mend."""
@@ -62,31 +63,51 @@ class Remote:
         except (ImportError, ValueError) as error:
             raise UsageError(f"{address}: {' '.join(str(error).split())}") from error
 
-    def size(self, name: str) -> int | None:
-        """Size of a file in bytes; None where it is not there."""
+    @property
+    def together(self) -> int:
+        """How many files are best sent by one call of `send`."""
+        return hub.TOGETHER if self._is_hub else 1
 
-        def ask() -> int | None:
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Size of each file in a folder of the place, by the name of the file; none where there is no such folder."""
+
+        def ask() -> dict[str, int]:
+            # A listing that was cached would hide what another attempt has left.
+            self._files.invalidate_cache()
             try:
-                # A size that was cached would hide what another attempt has left.
-                self._files.invalidate_cache()
-                return int(self._files.info(self._path(name))["size"])
+                found = self._files.ls(self._path(folder), detail=True)
             except FileNotFoundError:
-                return None
+                return {}
+            return {
+                f"{folder}/{str(one['name']).replace(chr(92), '/').rpartition('/')[2]}": int(one["size"] or 0)
+                for one in found
+                if one["type"] == "file"
+            }
 
-        return self._again(name, ask)
+        return self._again(folder, ask)
 
-    def send(self, source: Path, name: str) -> None:
-        """Copy a file to the place."""
+    def send(self, sources: Mapping[str, Path]) -> None:
+        """Copy files to the place.
 
-        def put() -> None:
-            path = self._path(name)
-            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
-            self._files.put_file(str(source), path)
+        Args:
+            sources: The files here, by their names there.
+        """
+        if self._is_hub:
+            self._commit(sources)
+            return
+        for name, source in sources.items():
 
-        self._again(name, put)
+            def put(path: str = self._path(name), source: Path = source) -> None:
+                self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+                self._files.put_file(str(source), path)
+
+            self._again(name, put)
 
     def write(self, name: str, data: bytes) -> None:
         """Write a small file."""
+        if self._is_hub:
+            self._commit({name: data})
+            return
 
         def put() -> None:
             path = self._path(name)
@@ -132,6 +153,14 @@ class Remote:
 
         self._again(name, get)
 
+    @property
+    def _is_hub(self) -> bool:
+        return hub.counts_commits(self._files, self._base)
+
+    def _commit(self, contents: Mapping[str, Path | bytes]) -> None:
+        by_path = {self._path(name): content for name, content in contents.items()}
+        self._again(next(iter(contents)), lambda: hub.commit(self._files, by_path))
+
     def _path(self, name: str) -> str:
         return f"{self._base.rstrip('/')}/{name}"
 
@@ -140,6 +169,8 @@ class Remote:
         for wait in (*WAITS_S, None):
             try:
                 return act()
+            except DataError:
+                raise
             except (FileNotFoundError, PermissionError, NotImplementedError) as error:
                 raise DataError(f"{self.address}/{name}: {_words(error)}") from error
             except Exception as error:  # each kind of place has errors of its own
