@@ -1,32 +1,52 @@
-"""Views in batches on a GPU against the processor's camera in the same run: a village at 640x360, all arrays."""
+"""Views in batches on a GPU against the processor's camera in the same run: a village, a home and a scan at 640x360."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.scan import fine_scan
 from worldgauge.core.errors import MissingExtraError, UsageError
-from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
+from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds.gpu.batch import open_device, warp_for
+from worldgauge.worlds.gpu.scan import ScanBatch
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.scan.rendering.camera import render
 from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.walking.geodesic import Geodesic
 
 SIZE = (640, 360)
-GOAL, GOAL_COPIED = 10_000.0, 2_000.0
+GOALS = {"village": 10_000.0, "home": 5_000.0, "scan": 1_000.0}
+"""Frames a second, kept on the device."""
+GOAL_COPIED = 2_000.0
+"""Of a village, copied back."""
 BATCH = 64
 SECONDS = 5.0
 
 
-def run(device: str = "cuda", size: tuple[int, int] = SIZE, seconds: float = SECONDS) -> dict[str, Any]:
+class _Place(NamedTuple):
+    """Something to look at: where from, and how to draw it in batches (poses, out) and one by one."""
+
+    poses: FloatArray
+    batch: Callable[[FloatArray, str], object]
+    alone: Callable[[FloatArray], object]
+
+
+def run(
+    device: str = "cuda", size: tuple[int, int] = SIZE, seconds: float = SECONDS, detail: float = 1.0
+) -> dict[str, Any]:
     """Frames a second, kept on the device and copied back, and of one core.
 
-    Only what is built is measured: homes, scans, environments, collection and scores have no path on a GPU yet.
+    Only what is built is measured: environments, collection and scores have no path on a GPU yet.
 
     Args:
         device: Device of Warp.
         size: Width and height.
         seconds: How long each way is measured.
+        detail: Of the scan; see `fine_scan`.
     """
     try:
         found = open_device(device)
@@ -35,40 +55,86 @@ def run(device: str = "cuda", size: tuple[int, int] = SIZE, seconds: float = SEC
         return {"name": "gpu", "not_run": str(error)}
     except ImportError:
         return {"name": "gpu", "not_run": str(MissingExtraError("keeping views on the device", "torch"))}
-    world = Voxel("plains", 1)
     camera = Camera.from_vertical_fov(*size, 60)
-    poses = _poses(world)
-    kept = _rate(lambda: (world.views(poses, camera, position=True, out="torch", device=device), _wait(found)), seconds)
-    copied = _rate(lambda: world.views(poses, camera, position=True, device=device), seconds)
-    cpu = _rate(lambda: [world.view(pose, camera, position=True) for pose in poses[:4]], seconds, frames=4)
+    places = {"village": _village(device, camera), "home": _home(device, camera), "scan": _scan(device, camera, detail)}
+    rates = {name: _rates(place, found, seconds) for name, place in places.items()}
+    village = rates["village"]
+    kept = all(rates[name]["kept"] >= goal for name, goal in GOALS.items())
     return {
         "name": "gpu",
         "unit": f"frames/s at {size[0]}x{size[1]}, a village, colour, depth, category, instance, position",
         "device": found.name,
         "torch": torch.__version__,
         "warp": warp_for("this benchmark").config.version,
-        "ours": round(kept, 1),
-        "copied": round(copied, 1),
-        "reference": round(cpu, 1),
+        "ours": village["kept"],
+        "copied": village["copied"],
+        "reference": village["processor"],
         "reference_name": "the same views by the processor's kernel, one thread",
-        "ratio": round(kept / cpu, 1),
-        "goal": GOAL,
+        "ratio": round(village["kept"] / village["processor"], 1),
+        "home": rates["home"],
+        "scan": rates["scan"],
+        "goal": GOALS["village"],
         "goal_copied": GOAL_COPIED,
+        "goal_home": GOALS["home"],
+        "goal_scan": GOALS["scan"],
         # The goals are a GPU's at 640x360: small views on a processor do not meet them, however fast.
-        "met": found.is_cuda and size == SIZE and kept >= GOAL and copied >= GOAL_COPIED,
+        "met": found.is_cuda and size == SIZE and detail >= 1 and kept and village["copied"] >= GOAL_COPIED,
     }
 
 
-def _poses(world: Voxel) -> np.ndarray:
+def _village(device: str, camera: Camera) -> _Place:
     """Where a walker's eyes may be, looking about."""
-    rng = np.random.default_rng(1)
+    world, rng = Voxel("plains", 1), np.random.default_rng(1)
     x, y = world.voxels.centre
     poses = []
     for place in rng.integers(-30, 30, (BATCH, 2)):
         column = x + int(place[0]), y + int(place[1])
         eye = [column[0] + 0.5, column[1] + 0.5, world.voxels.surface(*column) + 2.62]
         poses.append(pose_from_yaw_pitch(eye, rng.uniform(-np.pi, np.pi), rng.uniform(-0.4, 0.2)))
-    return np.stack(poses)
+    return _Place(
+        np.stack(poses),
+        lambda some, out: world.views(some, camera, position=True, out=out, device=device),  # type: ignore[arg-type]
+        lambda pose: world.view(pose, camera, position=True),
+    )
+
+
+def _home(device: str, camera: Camera) -> _Place:
+    home = Home(1)
+    return _Place(
+        _in_rooms(home),
+        lambda some, out: home.views(some, camera, position=True, out=out, device=device),  # type: ignore[arg-type]
+        lambda pose: home.view(pose, camera, position=True),
+    )
+
+
+def _scan(device: str, camera: Camera, detail: float) -> _Place:
+    """The same home as a scan of a million triangles."""
+    home = Home(1)
+    scene = fine_scan(home, detail)
+    batch = ScanBatch(scene, device)
+    return _Place(
+        _in_rooms(home),
+        lambda some, out: batch.views(some, camera, position=True, out=out),  # type: ignore[arg-type]
+        lambda pose: render(scene, pose, camera, position=True),
+    )
+
+
+def _in_rooms(home: Home) -> FloatArray:
+    rng, geodesic = np.random.default_rng(0), Geodesic(home.floor)
+    return np.stack(
+        [
+            pose_from_yaw_pitch([*geodesic.random_point(rng), 1.2], rng.uniform(-np.pi, np.pi), rng.uniform(-0.3, 0.1))
+            for _ in range(BATCH)
+        ]
+    )
+
+
+def _rates(place: _Place, device: Any, seconds: float) -> dict[str, float]:
+    """Frames a second kept on the device, copied back, and of the processor."""
+    kept = _rate(lambda: (place.batch(place.poses, "torch"), _wait(device)), seconds)
+    copied = _rate(lambda: place.batch(place.poses, "numpy"), seconds)
+    alone = _rate(lambda: [place.alone(pose) for pose in place.poses[:4]], seconds, frames=4)
+    return {"kept": round(kept, 1), "copied": round(copied, 1), "processor": round(alone, 1)}
 
 
 def _rate(draw: Any, seconds: float, frames: int = BATCH) -> float:

@@ -20,7 +20,7 @@ from worldgauge.worlds.scan.floors.heightfield import heightfield_of
 from worldgauge.worlds.scan.prepared import Reading, prepare
 from worldgauge.worlds.scan.readers import read_mesh
 from worldgauge.worlds.scan.rendering.camera import render
-from worldgauge.worlds.scan.rendering.clusters import Scene
+from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
 from worldgauge.worlds.walking.geodesic import Geodesic
 
 GOAL_MS = 30.0
@@ -46,7 +46,7 @@ def run() -> dict[str, object]:
         folder = Path(name)
         os.environ["WORLDGAUGE_CACHE"] = str(folder / "cache")
         fine, coarse = folder / "fine.glb", folder / "coarse.glb"
-        write_glb(fine, [_divided(patch) for patch in patches], pages)
+        write_glb(fine, [_divided(patch, EDGE_M) for patch in patches], pages)
         write_glb(coarse, patches, pages)
         compiling = _first_use()
         by = time.process_time()
@@ -92,12 +92,26 @@ def run() -> dict[str, object]:
     }
 
 
-def _divided(patch: Patch) -> Patch:
+def fine_scan(home: Home, detail: float = 1.0) -> Scene:
+    """A home as a scan of a million triangles, or of fewer.
+
+    Args:
+        home: The home.
+        detail: Below 1 its triangles and texels are larger by as much.
+    """
+    patches, pages = patches_of(home.scene.looks, home.categories, TEXEL_M / detail, 92)
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "fine.glb"
+        write_glb(path, [_divided(patch, EDGE_M / detail) for patch in patches], pages)
+        return scene_of(read_mesh(path))[0]
+
+
+def _divided(patch: Patch, edge_m: float) -> Patch:
     """Its rectangles cut into small triangles with noise; corners at one place move alike, so nothing tears."""
     vertices, uv, triangles, first = [], [], [], 0
     for quad, coordinates in zip(patch.vertices.reshape(-1, 4, 3), patch.uv.reshape(-1, 4, 2), strict=True):
         along, up = quad[1] - quad[0], quad[3] - quad[0]
-        n, m = (max(round(float(np.linalg.norm(side)) / EDGE_M), 1) for side in (along, up))
+        n, m = (max(round(float(np.linalg.norm(side)) / edge_m), 1) for side in (along, up))
         s, t = (one.reshape(-1, 1) for one in np.meshgrid(np.linspace(0, 1, n + 1), np.linspace(0, 1, m + 1)))
         vertices.append(_shaken(quad[0] + s * along + t * up))
         uv.append(coordinates[0] + s * (coordinates[1] - coordinates[0]) + t * (coordinates[3] - coordinates[0]))

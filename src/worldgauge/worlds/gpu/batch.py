@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -131,6 +132,7 @@ def draw(
     device: Any,
     position: bool,
     out: Out,
+    scratch: Mapping[str, type[np.generic]] = MappingProxyType({}),
 ) -> Views:
     """Draw views, and hand them over as they lie on the device (torch) or copied back piece by piece (numpy).
 
@@ -143,6 +145,7 @@ def draw(
         device: Warp's device.
         position: Whether hit points are drawn.
         out: "torch" or "numpy".
+        scratch: Further arrays (N, H, W) that `paint` needs for itself, by name: their types.
 
     Returns:
         The views.
@@ -155,23 +158,25 @@ def draw(
         raise UsageError(f"out is '{out}'; one of {', '.join(get_args(Out))}")
     wp = warp_for("drawing views in batches")
     count = len(poses)
+    frame = camera.height, camera.width
+    wanted = _layout(frame, position) | {name: (frame, dtype) for name, dtype in scratch.items()}
     if out == "torch":
         torch = _torch()
-        arrays = _arrays(wp, count, camera, position, device)
+        arrays = _arrays(wp, count, wanted, device)
         if arrays is None:
             raise UsageError(f"{count} views of {camera.width}x{camera.height} have no room on {device}; ask for fewer")
         paint(poses, arrays)
-        found = {name: wp.to_torch(arrays[name], requires_grad=False) for name in _layout(camera, position)}
+        found = {name: wp.to_torch(arrays[name], requires_grad=False) for name in _layout(frame, position)}
         for name in ("category", "instance"):
             found[name] = found[name].view(torch.uint16)
         return Views(**found)
     kept: dict[str, NDArray[Any]] = {
-        name: np.empty((count, *shape), dtype) for name, (shape, dtype) in _layout(camera, position).items()
+        name: np.empty((count, *shape), dtype) for name, (shape, dtype) in _layout(frame, position).items()
     }
     start, size = 0, min(count, COPIED_AT_ONCE)
     while start < count:
         size = min(size, count - start)
-        arrays = _arrays(wp, size, camera, position, device)
+        arrays = _arrays(wp, size, wanted, device)
         if arrays is None:
             if size == 1:
                 raise UsageError(f"not one view of {camera.width}x{camera.height} has room on {device}; draw on 'cpu'")
@@ -185,10 +190,12 @@ def draw(
     return Views(**kept)
 
 
-def _layout(camera: Camera | Panorama, position: bool) -> dict[str, tuple[tuple[int, ...], type[np.generic]]]:
-    """Shape of one view and type of each array."""
-    frame = camera.height, camera.width
-    found: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
+_Layout = dict[str, tuple[tuple[int, ...], type[np.generic]]]
+
+
+def _layout(frame: tuple[int, int], position: bool) -> _Layout:
+    """Shape of one view (height, width, ...) and type of each array."""
+    found: _Layout = {
         "rgb": ((*frame, 3), np.uint8),
         "depth": (frame, np.float32),
         "category": (frame, np.uint16),
@@ -197,12 +204,12 @@ def _layout(camera: Camera | Panorama, position: bool) -> dict[str, tuple[tuple[
     return found | ({"position": ((*frame, 3), np.float32)} if position else {})
 
 
-def _arrays(wp: Any, count: int, camera: Camera | Panorama, position: bool, device: Any) -> dict[str, Any] | None:
+def _arrays(wp: Any, count: int, wanted: _Layout, device: Any) -> dict[str, Any] | None:
     """Arrays of `count` views on the device, position without views unless it is asked for; None without room."""
     try:
         found = {
             name: wp.empty((count, *shape), dtype=wp.dtype_from_numpy(dtype), device=device)
-            for name, (shape, dtype) in _layout(camera, position).items()
+            for name, (shape, dtype) in wanted.items()
         }
         return {"position": wp.empty((0, 0, 0, 3), dtype=wp.float32, device=device), **found}
     except (RuntimeError, MemoryError):

@@ -28,7 +28,7 @@ class VoxelBatch:
     def __init__(self, grid: Grid, device: str) -> None:
         self._wp = wp = warp_for("drawing views in batches")
         self._device = open_device(device)
-        from worldgauge.worlds.gpu import _warp_voxel as kernel
+        from worldgauge.worlds.gpu.kernels import voxel as kernel
 
         self._kernel = kernel
         table = materials(submerged=False)

@@ -12,10 +12,12 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
+from worldgauge.worlds.gpu.batched import Batched
 from worldgauge.worlds.indoor.textured_rooms import Room as TestRoom
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
+    from worldgauge.worlds.gpu.boxes import BoxBatch
     from worldgauge.worlds.indoor.camera import BoxScene
     from worldgauge.worlds.indoor.homes import HomeObject, HomePlan
 
@@ -23,7 +25,7 @@ __all__ = ["Home", "TestRoom"]
 
 
 @worlds.register("indoor", walkable=True, example={"seed": 1})
-class Home:
+class Home(Batched):
     """A furnished home: a corridor, living room, kitchen, bedrooms, bathroom, sometimes a study or gym.
 
     Floors are at z = 0, ceilings at 2.6 m. Instance numbers are those of `objects`; walls, floors and ceilings have 0.
@@ -120,6 +122,11 @@ class Home:
         from worldgauge.worlds.indoor.camera import render
 
         return render(self.scene, pose, camera, position=position)
+
+    def _put_on(self, device: str) -> BoxBatch:
+        from worldgauge.worlds.gpu.boxes import BoxBatch
+
+        return BoxBatch(self.scene, device)
 
     def view_into(self, pose: FloatArray, camera: Camera | Panorama) -> View:
         """Render a view without ceilings, for maps and pictures from above.

@@ -26,7 +26,8 @@ VIEW_M = 100.0
 CELL_M = 0.6
 """Side of the cells of the ray-caster's grid."""
 
-_EDGE_OFFSETS = ((-0.33, 0.33), (0.33, -0.33))
+EDGE_OFFSETS = ((-0.33, 0.33), (0.33, -0.33))
+"""Where the two further rays of a pixel on an edge go, pixels off its centre."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,13 @@ def render(scene: BoxScene, pose: ArrayLike, camera: Camera | Panorama, *, posit
     pose = camera_pose(pose)
     shape = camera.height, camera.width
     origin, rotation = np.ascontiguousarray(pose[:3, 3]), np.ascontiguousarray(pose[:3, :3])
-    pixel = 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)
+    pixel = pixel_of(camera)
     rays = _rays(camera, 0.0, 0.0)
     depth, box, face, rgb, category, instance = _seen(scene, origin, rotation, rays, pixel)
     edges = _edges((box * np.int32(8) + face).reshape(shape)).reshape(-1)
     if len(edges):
-        beside = np.concatenate([_rays(camera, du, dv)[edges] for du, dv in _EDGE_OFFSETS])
-        around = _seen(scene, origin, rotation, beside, pixel).rgb.reshape(len(_EDGE_OFFSETS), -1, 3)
+        beside = np.concatenate([_rays(camera, du, dv)[edges] for du, dv in EDGE_OFFSETS])
+        around = _seen(scene, origin, rotation, beside, pixel).rgb.reshape(len(EDGE_OFFSETS), -1, 3)
         total = rgb[edges] + around.sum(0, dtype=np.uint16)
         rgb[edges] = (2 * total + 3) // 6
     points = None
@@ -94,6 +95,11 @@ def render(scene: BoxScene, pose: ArrayLike, camera: Camera | Panorama, *, posit
         instance.reshape(shape),
         points,
     )
+
+
+def pixel_of(camera: Camera | Panorama) -> float:
+    """Size of a pixel at depth 1."""
+    return 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)
 
 
 def light_of(occupied: NDArray[np.bool_]) -> NDArray[np.float32]:

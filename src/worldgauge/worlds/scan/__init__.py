@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from worldgauge.core.episode import WorldFacts
-from worldgauge.core.errors import WorldError
+from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
+from worldgauge.worlds.gpu.batched import Batched
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from worldgauge.worlds.gpu.batch import Out, Views
+    from worldgauge.worlds.gpu.scan import ScanBatch
     from worldgauge.worlds.scan.floors.heightfield import Heightfield
     from worldgauge.worlds.scan.floors.navmesh import NavMesh
     from worldgauge.worlds.scan.prepared import Prepared, Reading
@@ -29,7 +34,7 @@ MOST_UNREAD = 0.05
 
 
 @worlds.register("scan", walkable=True, example={"scene": "example/room"})
-class Scan:
+class Scan(Batched):
     """A scanned place, of a folder that the user has registered. Its files are never part of a data set.
 
     Instance numbers are those of its file; where nothing was scanned a view is black, and its depth infinite.
@@ -201,3 +206,43 @@ class Scan:
             return view
         category, instance = self.names.labels(pose, camera)
         return replace(view, category=category, instance=instance)
+
+    def views(
+        self,
+        poses: ArrayLike,
+        camera: Camera | Panorama,
+        *,
+        position: bool = False,
+        out: Out = "numpy",
+        device: str = "cuda",
+    ) -> Views:
+        """Render what N cameras see, on a GPU; where a second mesh names what is seen, the processor draws its labels.
+
+        Args:
+            poses: Camera-to-world poses, (N, 4, 4), metres.
+            camera: Size and kind of the images.
+            position: Whether hit points are computed as well.
+            out: "numpy", copied back, or "torch", left on the device, if there is no second mesh.
+            device: "cuda", "cuda:1" or "cpu".
+
+        Returns:
+            The views.
+
+        Raises:
+            MissingExtraError: Warp, or torch where it is asked for, is not installed.
+            ShapeError: The poses are not finite (N, 4, 4).
+            UsageError: There is no such device, no room on it, or labels that are drawn here would have to stay there.
+        """
+        if self.names is None:
+            return super().views(poses, camera, position=position, out=out, device=device)
+        if out != "numpy":
+            raise UsageError(f"out is '{out}'; the labels of this scan are drawn on the processor: ask for 'numpy'")
+        found = super().views(poses, camera, position=position, device=device)
+        for place, pose in enumerate(np.asarray(poses, np.float64)):
+            found.category[place], found.instance[place] = self.names.labels(pose, camera)
+        return found
+
+    def _put_on(self, device: str) -> ScanBatch:
+        from worldgauge.worlds.gpu.scan import ScanBatch
+
+        return ScanBatch(self.prepared.scene, device)

@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from numpy.typing import ArrayLike
-
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
+from worldgauge.worlds.gpu.batched import Batched
 from worldgauge.worlds.voxel.blocks import CATEGORIES
 from worldgauge.worlds.voxel.world import PLACES, VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
-    from worldgauge.worlds.gpu.batch import Out, Views
     from worldgauge.worlds.gpu.voxel import VoxelBatch
     from worldgauge.worlds.voxel.camera import Grid
 
 
 @worlds.register("voxel", walkable=True, example={"kind": "plains", "seed": 1})
-class Voxel:
+class Voxel(Batched):
     """A generated settlement in open country, ray-cast on the CPU.
 
     The same arguments give the same cells.
@@ -79,43 +77,10 @@ class Voxel:
 
         return render(self._grid, pose, camera, position=position)
 
-    def views(
-        self,
-        poses: ArrayLike,
-        camera: Camera | Panorama,
-        *,
-        position: bool = False,
-        out: Out = "numpy",
-        device: str = "cuda",
-    ) -> Views:
-        """Render what N cameras see, on a GPU (extra `gpu`). The world stays on the device for the next call.
-
-        Pixels are those of `view` but for rounding: a ray that meets an edge may take the other side.
-
-        Args:
-            poses: Camera-to-world poses, (N, 4, 4), metres.
-            camera: Size and kind of the images.
-            position: Whether hit points are computed as well.
-            out: "numpy", copied back, or "torch", left on the device.
-            device: "cuda", "cuda:1" or "cpu".
-
-        Returns:
-            The views.
-
-        Raises:
-            MissingExtraError: Warp, or torch where it is asked for, is not installed.
-            ShapeError: The poses are not finite (N, 4, 4).
-            UsageError: There is no such device, or no room on it.
-        """
+    def _put_on(self, device: str) -> VoxelBatch:
         from worldgauge.worlds.gpu.voxel import VoxelBatch
 
-        if device not in self._batches:
-            self._batches[device] = VoxelBatch(self._grid, device)
-        return self._batches[device].views(poses, camera, position=position, out=out)
-
-    @cached_property
-    def _batches(self) -> dict[str, VoxelBatch]:
-        return {}
+        return VoxelBatch(self._grid, device)
 
     @cached_property
     def floor(self) -> FloorPlan:

@@ -42,9 +42,20 @@ def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position
     rgb, depth = np.empty((*shape, 3), np.uint8), np.empty(shape, np.float32)
     category, instance = np.empty(shape, np.uint16), np.empty(shape, np.uint16)
     points = np.empty((*shape, 3) if position else (0, 0, 3), np.float32)
-    pixel = 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)
     marks, edges = np.zeros(shape, np.uint8), np.empty(hit.size, np.int64)
-    work = scene, _shade.scales_of(scene), _shade.Lot.empty(), hit, inverse, eye, turn, grid, pixel, marks, edges
+    work = (
+        scene,
+        _shade.scales_of(scene),
+        _shade.Lot.empty(),
+        hit,
+        inverse,
+        eye,
+        turn,
+        grid,
+        pixel_of(camera),
+        marks,
+        edges,
+    )
     _shade.shade(*work, rgb, depth, category, instance, points)
     return View(rgb, depth, category, instance, points if position else None)
 
@@ -122,6 +133,11 @@ def _covered(
     far, stale, box = np.zeros(blocks), np.zeros(blocks, np.uint8), np.empty(4, np.int64)
     _cover.cover(scene, order, nearest, eye, turn, grid, far, stale, box, inverse, hit)
     return eye, turn, grid, inverse, hit
+
+
+def pixel_of(camera: Camera | Panorama) -> float:
+    """Size of a pixel at distance 1."""
+    return 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)
 
 
 @lru_cache(maxsize=16)

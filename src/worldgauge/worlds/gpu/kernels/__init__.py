@@ -1,0 +1,1 @@
+"""What runs on the device, in NVIDIA Warp; imported only where Warp is."""
