@@ -18,7 +18,7 @@ from worldgauge.cli.collect import collect_app
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Panorama
 from worldgauge.engine.collection import collection as base
-from worldgauge.engine.collection.kernel import Collected, collect, count, open_collection
+from worldgauge.engine.collection.kernel import SEEDS, Collected, collect, count, open_collection
 from worldgauge.suites.closedloop.training_data.coverage import collection as coverage
 from worldgauge.suites.closedloop.training_data.coverage.check import check
 from worldgauge.suites.closedloop.training_data.coverage.index import overlap, read_index
@@ -138,6 +138,25 @@ def test_the_released_rules_make_a_clip_a_leg(tmp_path: Path) -> None:
     assert [clip.number for clip in clips] == [clip.steps[0].goal_index for clip in clips] == list(range(len(clips)))
     assert check(tmp_path, decode=True).findings == ()
     assert open_collection("coverage", tmp_path, SMALL).summary()["clips"] == len(clips)
+
+
+def test_villages_are_walked_as_homes_are(tmp_path: Path) -> None:
+    assert not collect("coverage", tmp_path, **{**SMALL, "points": 40}, world="voxel").failures
+    report = check(tmp_path, decode=True)
+    assert (report.n_valid, report.scenes, report.findings) == (2, 2, ())
+    walk = read_trajectory(tmp_path / "village-train-0001" / "000000")
+    assert walk.facts.world is not None
+    village = open_world(walk.facts.world)
+    assert walk.facts.world.params["kind"] == "desert"
+    assert walk.facts.world.params["seed"] >= SEEDS, "a seed of the split test"
+    here = walk.poses[:, :3, 3]
+    ground = [float(village.floor.height_at(place[:2])) for place in here]  # type: ignore[attr-defined]
+    np.testing.assert_allclose(here[:, 2], np.array(ground) + 1.0, atol=1e-6)
+    floor = village.floor  # type: ignore[attr-defined]
+    middle = np.array(floor.origin) + np.array(floor.free.shape) * floor.cell_m / 2
+    assert np.abs(here[:, :2] - middle).max() <= coverage.VILLAGE_M / 2
+    with pytest.raises(RunError, match="world"):
+        collect("coverage", tmp_path, **{**SMALL, "points": 40})
 
 
 def test_the_camera_may_be_as_high_as_the_papers(tmp_path: Path, collected: tuple[Path, Collected]) -> None:

@@ -17,7 +17,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray, Panorama
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
-from worldgauge.engine.collection.kernel import SEEDS, plain_facts
+from worldgauge.engine.collection.kernel import SEEDS, plain_facts, world_seed_of
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option, plain
 from worldgauge.suites.closedloop.training_data.coverage import check as checking
@@ -35,13 +35,18 @@ from worldgauge.suites.closedloop.training_data.coverage.walk import MOST_STEPS,
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor.splits import SPLITS, scene_name, scene_seed, world_of
 from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
-from worldgauge.worlds.walking.floor import Walkable
+from worldgauge.worlds.voxel.world import KINDS
+from worldgauge.worlds.walking.floor import FloorPlan, Walkable
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 SIZE = (1024, 576)
 """Width and height of the panoramas that the paper's models are trained on."""
 SCENES = 10
+VILLAGES = "voxel"
+"""World of villages."""
+VILLAGE_M = 16.0
+"""Side of the part of a village that is walked, in its middle, as large as a home. All of it would take hours."""
 RADII_M = (3.0, 1.0)
 """Distances within which the floor counts as covered by a walk; the share is given for each."""
 
@@ -58,7 +63,11 @@ _RULES = ("parity", "n_points", "next_goal", "visit_radius_m")
 class CoverageOptions:
     """Options of a collection of coverage walks."""
 
-    world: str | None = option(None, WORLD_HELP, choices=("scan",))
+    world: str | None = option(
+        None,
+        f'{WORLD_HELP} Give "voxel" to walk in villages: a model that learned there can be post-trained on homes.',
+        choices=("scan", "voxel"),
+    )
     scenes: int | str = option(
         SCENES,
         f"Number of homes, with one walk through each. By default each takes 0.5 GB. {SCENES_HELP}",
@@ -112,7 +121,7 @@ class CoverageCollection(Collection):
     name = "coverage"
     items_noun = "homes"
     Options = CoverageOptions
-    fixed = ("seed", "split", "keys", "size", "points", "steps", "rules", "height_m", "images")
+    fixed = ("seed", "split", "keys", "world", "size", "points", "steps", "rules", "height_m", "images")
     growing = ("scenes",)
     first_subject = ""
     settings_first = True
@@ -120,18 +129,24 @@ class CoverageCollection(Collection):
 
     def check_options(self) -> None:
         """Check that the split has enough homes, or that the scans are there."""
-        if not scan_scenes(self.options.world, self.options.scenes, self.options.split):
+        if not self._scans():
             scene_seed(self.options.split, int(self.options.scenes) - 1)
 
     def settings(self) -> dict[str, Any]:
         """Return the options and the rules that they stand for; the world is named only where it is no home."""
         given = {name: value for name, value in plain(self.options).items() if name not in _RULES}
         given |= {"rules": asdict(self.options.rules), "height_m": float(self.options.height_m)}
-        keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
+        keys = self._scans()
         if keys:
             return {**given, "scenes": len(keys), "keys": ",".join(keys), **told_of(keys)}
-        del given["world"]
+        if given["world"] is None:
+            del given["world"]
         return given
+
+    def _scans(self) -> tuple[str, ...]:
+        """Keys of the scans; empty in homes and villages."""
+        options = self.options
+        return scan_scenes(None if options.world == VILLAGES else options.world, options.scenes, options.split)
 
     def camera(self) -> Mapping[str, Any]:
         """Return the panorama camera and its height."""
@@ -180,7 +195,7 @@ class CoverageCollection(Collection):
         if rules.n_points == "min" or (points is not None and crowding(points) is None):
             return []
         first = _places(self.settings())[:_TRIED]
-        areas = (floor_area(Geodesic(_opened(facts).floor)) for _, facts in first)
+        areas = (floor_area(Geodesic(_ground(_opened(facts), self.settings()))) for _, facts in first)
         counts = (point_count(area, rules) for area in areas)
         warning = crowding(max(count if points is None else min(count, points) for count in counts))
         return [] if warning is None else [warning]
@@ -244,18 +259,27 @@ def _views(
 
 
 def _eye(world: Walkable, stance: Stance, settings: Mapping[str, Any]) -> FloatArray:
-    """Pose (4, 4) of the camera: over the floor of a scan, which need not lie at height 0."""
-    if "keys" in settings:
+    """Pose (4, 4) of the camera: over the floor of a scan or village, which need not lie at height 0."""
+    if "world" in settings:
         stance = stance._replace(z=float(world.floor.height_at([stance.x, stance.y])))
     return stance.eye(settings["height_m"])
 
 
 def _places(settings: Mapping[str, Any]) -> list[tuple[str, WorldFacts]]:
-    """Name and world of every home or scan of a collection."""
+    """Name and world of every home, scan or village of a collection."""
+    split, count = settings["split"], settings["scenes"]
     if "keys" in settings:
         return [(key.replace("/", "_"), scan_facts(key)) for key in settings["keys"].split(",")]
-    names = (scene_name(settings["split"], number) for number in range(settings["scenes"]))
+    if settings.get("world") == VILLAGES:
+        return [(f"village-{split}-{number:04d}", _village(number, settings)) for number in range(count)]
+    names = (scene_name(split, number) for number in range(count))
     return [(name, world_of(name)) for name in names]
+
+
+def _village(number: int, settings: Mapping[str, Any]) -> WorldFacts:
+    """A village, of each kind in turn; those of a split are in no other."""
+    seed = world_seed_of(settings["seed"], number, settings["split"])
+    return WorldFacts(VILLAGES, {"kind": KINDS[number % len(KINDS)], "seed": seed})
 
 
 def _opened(facts: WorldFacts) -> Walkable:
@@ -266,12 +290,24 @@ def _walk(world: Walkable, home: int, settings: Mapping[str, Any]) -> CoverageWa
     # That of a scan depends on its key, not on the scans beside it.
     own = settings["keys"].split(",")[home].encode() if "keys" in settings else [home]
     return coverage_walk(
-        Geodesic(world.floor),
+        Geodesic(_ground(world, settings)),
         np.random.default_rng([settings["seed"], SPLITS.index(settings["split"]), *own]),
         rules=TourRules(**settings["rules"]),
         points=settings["points"],
         most_steps=settings["steps"],
     )
+
+
+def _ground(world: Walkable, settings: Mapping[str, Any]) -> FloorPlan:
+    """The floor that is walked: all of it, but of a village its middle."""
+    floor = world.floor
+    if settings.get("world") != VILLAGES:
+        return floor
+    size = round(VILLAGE_M / floor.cell_m)
+    i, j = ((side - size) // 2 for side in floor.free.shape)
+    part = (slice(i, i + size), slice(j, j + size))
+    x, y = floor.origin
+    return FloorPlan(floor.free[part], floor.height_m[part], (x + i * floor.cell_m, y + j * floor.cell_m), floor.cell_m)
 
 
 def _last_clip(out: Path, scene: str) -> dict[str, Any] | None:
