@@ -38,7 +38,7 @@ test-torch: $(VENV)/torch/.made
 
 # Data sets pushed to servers that speak S3 and like the Hub, and pushes that are killed, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made
-	$(VENV)/remote/bin/python -m pytest tests/tools/data_sets
+	$(VENV)/remote/bin/python -m pytest tests/tools/data_sets/test_transfer*.py
 
 # Walks that were exported, opened by LeRobot's own loader, in an environment of its own: it wants older packages than the
 # lock has, some gigabytes of them.

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
-from worldgauge.core.errors import DataError
+from worldgauge.core.errors import DataError, RunError
 from worldgauge.core.io import digest_of_file
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.collection.manifest import MANIFEST
 from worldgauge.engine.sets import NamedSet, SetPart, open_set
-from worldgauge.tools.data_sets import check_set, make_set, planned
+from worldgauge.tools.data_sets import check_set, make_set, making, planned
 from worldgauge.tools.data_sets.checking import content_of, versions_here
 from worldgauge.tools.data_sets.freezing import freeze
 
@@ -151,6 +152,23 @@ def test_items_of_the_small_set_come_out_as_they_were_frozen(suite: str, tmp_pat
     }
     assert items
     assert {name: part.files.get(name) for name in items} == items
+
+
+def test_workers_are_asked_for_code_that_rounds_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", "mine")
+
+    def noting(suite: str, *args: object, **options: object) -> object:
+        seen.append((os.environ["OPENBLAS_CORETYPE"], os.environ["NPY_DISABLE_CPU_FEATURES"]))
+        raise RunError("enough")
+
+    monkeypatch.setattr(making, "collect", noting)
+    with pytest.raises(RunError, match="enough"):
+        make_set(open_set("mini"), tmp_path)
+    assert seen == [("Haswell", "mine")]
+    assert "OPENBLAS_CORETYPE" not in os.environ
 
 
 @pytest.mark.slow

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,14 @@ from worldgauge.engine.collection.kernel import CollectProgress, collect, count
 from worldgauge.engine.sets import NamedSet
 from worldgauge.tools.data_sets.card import write_card
 from worldgauge.tools.data_sets.checking import Progress, SetCheck, check_set
+
+STEADY = {
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL",
+    "OPENBLAS_CORETYPE": "Haswell",
+}
+"""Variables under which workers make a set on x86-64. For processors with AVX-512 numpy and OpenBLAS have other code,
+which rounds the last digits of a pose another way. Names of older and newer numpys stand together: one that a version
+does not know, it passes over. What is set already stays."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +66,14 @@ def make_set(
         DataError: A file cannot be read or written.
     """
     for part in _parts(named, only):
-        made = collect(
-            part.suite,
-            root / part.suite,
-            workers=workers,
-            progress=lambda step, suite=part.suite: progress(suite, step),  # type: ignore[misc]
-            **part.options,
-        )
+        with _steady():
+            made = collect(
+                part.suite,
+                root / part.suite,
+                workers=workers,
+                progress=lambda step, suite=part.suite: progress(suite, step),  # type: ignore[misc]
+                **part.options,
+            )
         if made.failures:
             raise RunError(f"{named.name}: {part.suite}: {made.failures[0]}")
     return MadeSet(check_set(named, root, checking, only), write_card(named, root))
@@ -85,6 +97,20 @@ def planned(named: NamedSet, root: Path, only: Sequence[str] = ()) -> list[dict[
             {"suite": part.suite, "items": expected, "done": done, "minutes": part.minutes, "frozen": part.is_frozen}
         )
     return rows
+
+
+@contextmanager
+def _steady() -> Iterator[None]:
+    """Context whose child processes round alike on all processors."""
+    added = {name: value for name, value in STEADY.items() if name not in os.environ}
+    if platform.machine() not in ("x86_64", "AMD64"):
+        added = {}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
 
 
 def _parts(named: NamedSet, only: Sequence[str]) -> list[Any]:
