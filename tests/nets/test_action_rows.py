@@ -1,7 +1,5 @@
 """Rows that describe actions: their motion, and what a mirror makes of them."""
 
-from typing import get_args
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from worldgauge.suites.mind.actions import walk_look
 from worldgauge.worlds.walking.primitives import NAV_STEPS
 
 WIDE = Camera.from_horizontal_fov(64, 36, 90)
+PARTS: tuple[Told, ...] = ("keys", "motion", "both")
 SPACES = [LOOP_WALK, walk_look(), NAV_STEPS]
 
 
@@ -47,13 +46,28 @@ def test_motion_by_hand() -> None:
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
 def test_keys_and_motion_are_parts_of_both(space: ActionSpace) -> None:
-    keys, motion, both = (action_rows(some(space), WIDE, told) for told in get_args(Told))
+    keys, motion, both = (action_rows(some(space), WIDE, told) for told in PARTS)
     np.testing.assert_array_equal(np.concatenate([keys, motion], 1), both)
-    mirrors = [mirror_of(space, told) for told in get_args(Told)]
+    mirrors = [mirror_of(space, told) for told in PARTS]
     np.testing.assert_array_equal(np.concatenate([keys @ mirrors[0], motion @ mirrors[1]], 1), both @ mirrors[2])
-    assert [row_width(space, told) for told in get_args(Told)] == [part.shape[1] for part in (keys, motion, both)]
+    assert [row_width(space, told) for told in PARTS] == [part.shape[1] for part in (keys, motion, both)]
 
 
 def test_no_actions_and_no_motion() -> None:
     assert action_rows(some(LOOP_WALK, 0), WIDE).shape == (0, row_width(LOOP_WALK))
     assert not action_rows(some(HAND_POSES), WIDE, "motion").any()
+
+
+def test_a_hand_that_points_down_is_told_the_same_by_either_half_turn() -> None:
+    down = np.array([[0.1, 0.2, 0.9, turn, 0, 0.5, 1] for turn in (np.pi, -np.pi)], np.float32)
+    told = action_rows(Actions(HAND_POSES, down), WIDE, "keys")
+    assert told.shape[1] == row_width(HAND_POSES, "keys") == 10
+    np.testing.assert_allclose(told[0], told[1], atol=1e-6)
+    np.testing.assert_allclose(told[0, [5, 9]], [np.sin(0.5), np.cos(0.5)], atol=1e-6)
+
+
+def test_told_nothing_all_walks_are_the_same() -> None:
+    rows = action_rows(some(LOOP_WALK), WIDE, "nothing")
+    assert rows.shape == (9, row_width(LOOP_WALK, "nothing"))
+    assert not rows.any()
+    np.testing.assert_array_equal(rows @ mirror_of(LOOP_WALK, "nothing"), rows)

@@ -163,7 +163,7 @@ def read_material(
     if not spaces:
         raise UsageError("there is nothing to train on: give --data SOURCE=FOLDER, or --data walks")
     families = {tuple(axis.name for axis in space.axes) for space in spaces}
-    if len(families) > 1 and recipe.told != "motion":
+    if len(families) > 1 and recipe.told not in ("motion", "nothing"):
         raise UsageError(f"the clips have {len(families)} kinds of actions; train on one, or with told=motion")
     if len(rates) > 1 and recipe.told != "motion":
         several = " and ".join(f"{rate:g}" for rate in rates)

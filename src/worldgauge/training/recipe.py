@@ -49,7 +49,7 @@ class Recipe:
         codec_steps: Steps of its training, with 32 frames each.
         codec_folder: Folder of the autoencoder for the codec "diffusers".
         told: What the network is told of an action: "keys", "motion" (the nominal one, so that walks by different keys
-            and at different rates can be trained on together) or "both".
+            and at different rates can be trained on together), "both", or "nothing" (it goes on by itself).
         batch: Windows a step of training.
         parts: Parts of a batch, each with chance of its own, that processes share out among themselves.
         steps: Steps of training.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from worldgauge.core.actions import ActionSpace, Motion
 from worldgauge.core.errors import UsageError
 from worldgauge.metrics.detail import detail_correlation
-from worldgauge.nets.action_rows import MOTION_SCALES, Rows, Told
+from worldgauge.nets.action_rows import MOTION_SCALES, Rows, Told, key_width
 from worldgauge.nets.reckoning import Poses
 from worldgauge.training.cache import CachedClip
 
@@ -178,8 +178,10 @@ def opposite_of(space: ActionSpace, told: Told) -> Rows:
         space: Meaning of the columns.
         told: What rows tell, as for `action_rows`.
     """
+    if told == "nothing":
+        return np.eye(1, dtype=np.float32)
     count, moves = len(space), np.array([axis.motion for axis in space.axes], np.float64)
-    keys = np.eye(count)
+    keys = np.eye(key_width(space))
     for one, axis in enumerate(space.axes):
         if axis.kind != "button":
             keys[one, one] = -1
@@ -193,7 +195,7 @@ def opposite_of(space: ActionSpace, told: Told) -> Rows:
     if told == "motion":
         return motion.astype(np.float32)
     return np.block(
-        [[keys, np.zeros((count, len(MOTION_SCALES)))], [np.zeros((len(MOTION_SCALES), count)), motion]]
+        [[keys, np.zeros((len(keys), len(MOTION_SCALES)))], [np.zeros((len(MOTION_SCALES), len(keys))), motion]]
     ).astype(np.float32)
 
 

@@ -210,3 +210,19 @@ def test_files_that_are_not_what_they_should_be_are_told(count: int, causal: Pat
             Trained(str(tmp_path))
             fine += 1
     assert fine < 0.3 * count
+
+
+def test_told_nothing_it_plans_by_itself(material: Material, tmp_path: Path) -> None:
+    clip = material.clips[0]
+    mute = replace(
+        material,
+        clips=[replace(clip, rows=np.zeros((30, 1), np.float32))],
+        columns=1,
+        mirror=np.eye(1, dtype=np.float32),
+    )
+    model = Trained(str(train(changed(TINY, {"told": "nothing"}), mute, tmp_path)))
+    assert (model.spec.control, model.spec.action_spaces) == ("text", None)
+    asked = request()
+    drawn = frames_of(model, replace(asked, actions=None, text="walk to the tree"))
+    assert drawn.shape == (5, 8, 16, 3)
+    np.testing.assert_array_equal(drawn, frames_of(model, asked))

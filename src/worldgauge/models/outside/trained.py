@@ -103,17 +103,17 @@ class Trained:
         try:
             self._told: Told = config["told"]
             is_free = self._told == "motion"
-            follows_path = config.get("control", "actions") == "camera"
+            control = config.get("control", "actions")
             self._size = tuple(config["size"])
             self.spec = ModelSpec(
                 f"trained-{place.resolve().name}",
-                control="camera" if follows_path else "actions",
+                control=control,
                 view=config.get("view", "perspective"),
                 frame_size=given or self._size,
                 fps=None if is_free else config["fps"],
                 max_context=self._drawing.most or None,
                 chunk=self._drawing.chunk,
-                action_spaces=None if is_free or follows_path else tuple(config["action_spaces"]),
+                action_spaces=None if is_free or control != "actions" else tuple(config["action_spaces"]),
                 settings=told,
             )
         except (KeyError, TypeError, UsageError) as error:
@@ -125,7 +125,7 @@ class Trained:
         """Draw the frames that follow a context.
 
         Args:
-            request: The request; actions drive it.
+            request: The request; what the spec says drives it. Told nothing, it reads no words either.
 
         Yields:
             Frames, a step at a time.
@@ -162,6 +162,9 @@ class Trained:
     def _question(self, request: RolloutRequest) -> Question:
         from worldgauge.nets.drawing import Question
 
+        shown = request.context.clip.resized(*self._size).to_array()
+        if self._told == "nothing":
+            return Question(shown, np.zeros((request.horizon, 1), np.float32), request.seed)
         future, past, camera = request.actions, request.context.actions, request.context.camera
         if self.spec.control == "camera":
             assert request.poses is not None
@@ -180,7 +183,7 @@ class Trained:
         if row_width(past.space, self._told) == rows.shape[1]:
             led[1:] = action_rows(past, camera, self._told)
         poses = np.concatenate([np.zeros((1, POSE)), reckoned(np.concatenate([motions(past), motions(future)]))])
-        return Question(request.context.clip.resized(*self._size).to_array(), rows, request.seed, led, poses)
+        return Question(shown, rows, request.seed, led, poses)
 
     def _given(self, chunk: Frames) -> Frames:
         """Frames in the size that is asked for."""

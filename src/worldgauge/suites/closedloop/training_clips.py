@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from worldgauge.core.geometry import Panorama
+from worldgauge.core.geometry import FloatArray, Panorama
 from worldgauge.core.io import digest_of, digest_of_file
 from worldgauge.suites.closedloop.manipulation.env import FPS
 from worldgauge.suites.closedloop.training_data.coverage.index import read_index
@@ -19,13 +19,18 @@ from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
 from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import STEPS as DEMONSTRATION_STEPS
 from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import (
     VIDEO,
+    Demonstration,
     demonstration_folders,
     read_demonstration,
 )
 from worldgauge.training.clip import DamagedClip, Split, TrainingClip, clip_or_damage, training_sources
 from worldgauge.worlds.tabletop.pose_plans import as_actions as hand_actions
+from worldgauge.worlds.tabletop.pose_plans import clip_plan
 from worldgauge.worlds.tabletop.splits import SEEDS as TABLES
 from worldgauge.worlds.walking.primitives import as_actions as step_actions
+
+FRAMES_A_POSE = 3
+"""Frames that a demonstration has for each pose: about as many as a plan of five poses has in a clip of 13."""
 
 
 @training_sources.register("coverage")
@@ -47,9 +52,10 @@ def coverage_clips(folder: Path, split: Split) -> Iterator[TrainingClip | Damage
 
 @training_sources.register("demonstrations")
 def demonstration_clips(folder: Path, split: Split) -> Iterator[TrainingClip | DamagedClip]:
-    """The front camera's view of an arm, driven by the pose that its hand is asked for.
+    """The front camera's view of an arm, driven by the pose that its hand is asked for, as plans are asked.
 
-    Frames count as those of a plan, for both follow poses and no clock.
+    Of each pose FRAMES_A_POSE frames are taken, and the pose of a frame lies on the way to the one that is under way,
+    as in the clips of a plan: both follow poses and no clock.
 
     Args:
         folder: A folder of demonstrations.
@@ -83,15 +89,26 @@ def _walk(place: Path, split: Split) -> TrainingClip:
 def _demonstration(place: Path, folder: Path) -> TrainingClip:
     shown = read_demonstration(place, folder)
     own: Split = next((split for split in get_args(Split) if shown.seed in TABLES[split]), "test")
+    asked, frames = _as_plan(shown)
     return TrainingClip(
         shown.id,
         "demonstrations",
         own,
-        digest_of(digest_of_file(place / VIDEO) + digest_of_file(place / DEMONSTRATION_STEPS)),
-        shown.clip.picked(range(len(shown)), FPS),
-        hand_actions(shown.asked[1:]),
-        shown.camera_pose[None].repeat(len(shown), 0),
+        digest_of(f"{digest_of_file(place / VIDEO)}{digest_of_file(place / DEMONSTRATION_STEPS)}{frames}"),
+        shown.clip.picked(frames, FPS),
+        hand_actions(asked[1:]),
+        shown.camera_pose[None].repeat(len(frames), 0),
         shown.camera,
         shown.instruction,
         shown.world,
     )
+
+
+def _as_plan(shown: Demonstration) -> tuple[FloatArray, list[int]]:
+    """A demonstration as the clip of one plan: the pose (n, 8) asked for in each frame, and which frames they are."""
+    plan = clip_plan(shown.hand[0], shown.sub_goals, FRAMES_A_POSE * len(shown.sub_goals) + 1)
+    ends = [0, *shown.reached]
+    # The first step of a plan is 1; frame 0 belongs to none.
+    spans = [(ends[max(step, 1) - 1], ends[max(step, 1)]) for step in plan.step]
+    frames = [round(first + share * (last - first)) for (first, last), share in zip(spans, plan.share, strict=True)]
+    return plan.poses, frames

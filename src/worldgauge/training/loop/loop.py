@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from worldgauge.core.actions import CAMERA_MOTION
+from worldgauge.core.actions import CAMERA_MOTION, Control
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.architectures import Network, Window, architectures
@@ -293,11 +293,18 @@ def _write_checkpoint(
         "size": list(recipe.size),
         "fps": material.fps,
         "action_spaces": list(material.spaces),
-        "control": "camera" if material.spaces == (CAMERA_MOTION.name,) else "actions",
+        "control": _control(recipe, material),
         "view": material.view,
         "torch": torch.__version__,
     }
     write_file(out / CONFIG, dumps(config, indent=2))
+
+
+def _control(recipe: Recipe, material: Material) -> Control:
+    """What drives a network. Told nothing, it goes on by itself, as a model does that reads words."""
+    if recipe.told == "nothing":
+        return "text"
+    return "camera" if material.spaces == (CAMERA_MOTION.name,) else "actions"
 
 
 def _most_past(net: Network, recipe: Recipe) -> int:
