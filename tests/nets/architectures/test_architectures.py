@@ -284,7 +284,7 @@ def test_a_panorama_that_is_turned_is_drawn_turned(memory: str, head: str) -> No
 
 
 def test_sizes_that_do_not_go_together_are_told() -> None:
-    with pytest.raises(UsageError, match="no multiple of patch"):
+    with pytest.raises(UsageError, match=r"no multiple of patch = 5; the nearest is \d+x\d+"):
         made("causal", patch=5)
     with pytest.raises(UsageError, match="2 heads"):
         made("causal", heads=3)

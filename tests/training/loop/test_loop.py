@@ -22,9 +22,10 @@ from worldgauge.nets.scenes import trained_scenes  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
 from worldgauge.training.inspection import inspected, sentences_of, tensor_shapes  # noqa: E402
 from worldgauge.training.log import read_log  # noqa: E402
-from worldgauge.training.loop import stepping  # noqa: E402
+from worldgauge.training.loop import memory, stepping  # noqa: E402
 from worldgauge.training.loop.claim import claimed  # noqa: E402
 from worldgauge.training.loop.loop import check_device, plan_training, train  # noqa: E402
+from worldgauge.training.loop.memory import check_memory  # noqa: E402
 from worldgauge.training.material import Material  # noqa: E402
 from worldgauge.training.recipe import Recipe, changed  # noqa: E402
 from worldgauge.training.validation import Validation, opposite_of  # noqa: E402
@@ -171,6 +172,24 @@ def test_a_disk_without_room_is_told_before_the_first_step(
     with pytest.raises(DataError, match=r"states need \S+ GB, and 1e-06 GB are free"):
         train(TINY, material, tmp_path)
     assert not (tmp_path / "state").exists()
+
+
+def test_a_network_without_memory_is_told_before_it_is_made(
+    material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    huge = changed(TINY, {"channels": [4096, 4096], "blocks": 16})  # 27 thousand million weights, half a terabyte
+    for ask in (lambda: plan_training(huge, material), lambda: train(huge, material, tmp_path / "huge")):
+        with pytest.raises(
+            UsageError, match=r"\d+ million weights needs \S+ GB of memory to train, and \S+ GB are free"
+        ):
+            ask()
+    assert not (tmp_path / "huge" / "state").exists()
+    monkeypatch.setattr(memory, "_TOLD", tmp_path / "meminfo")
+    check_memory(10**15, "cpu")  # where nobody tells what is free, nothing is refused
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   2 kB\n")
+    check_memory(102, "cpu")
+    with pytest.raises(UsageError):
+        check_memory(103, "cpu")
 
 
 def test_a_plan_counts_and_times(material: Material) -> None:

@@ -121,8 +121,10 @@ class CausalNet(Network):
         """Sizes from the keys of a recipe; see `Network`."""
         patch, k, past = settings["patch"], settings["frames"], settings["past"]
         width, heads = settings["width"], settings["heads"]
+        near = "x".join(str(patch * max(1, round(side / patch))) for side in size)
+        fits = not (size[0] % patch or size[1] % patch)
         for fine, told in (
-            (not (size[0] % patch or size[1] % patch), f"size {size[0]}x{size[1]} is no multiple of patch = {patch}"),
+            (fits, f"size {size[0]}x{size[1]} is no multiple of patch = {patch}; the nearest is {near}"),
             (past % k == 0, f"past = {past} is no multiple of frames = {k}"),
             (width % (2 * heads) == 0, f"width = {width} is no multiple of 2 heads = {2 * heads}"),
         ):

@@ -28,6 +28,7 @@ from worldgauge.nets.memory import Memory, memories
 from worldgauge.training.log import Log
 from worldgauge.training.loop.autoencoder import trained_codec
 from worldgauge.training.loop.claim import claimed
+from worldgauge.training.loop.memory import check_memory
 from worldgauge.training.loop.parents import TEACHER, read_parent
 from worldgauge.training.loop.rollouts import FILMS, drawing_of, rollout_of, write_film
 from worldgauge.training.loop.spread import gathered_all
@@ -99,7 +100,7 @@ def train(
             _check_same(out, recipe, material, start)
             log = Log(out, sinks) if team.is_first else None
             codec = _codec(recipe, material, start, out)
-            stage = _stage(kind, recipe, material, codec, start)
+            stage = _stage(kind, recipe, material, codec, start, device, 1 if spreads is False else team.count)
             codec.to(device)
             for net in (stage.net, *stage.beside.values()):
                 net.to(device)
@@ -158,7 +159,7 @@ def plan_training(
     start = read_parent(recipe, kind, parent)
     codec = start.codec if start is not None else codecs.get(recipe.codec).of_recipe(told(recipe))
     codec.eval().requires_grad_(False).to(device)
-    stage = _stage(kind, recipe, material, codec, start)
+    stage = _stage(kind, recipe, material, codec, start, device)
     stage.net.to(device)
     count = sum(one.numel() for one in stage.net.parameters())
     windows = _windows(recipe, material, memory, 0)
@@ -240,12 +241,24 @@ def _codec(recipe: Recipe, material: Material, parent: Parent | None, out: Path)
     return codec
 
 
-def _stage(kind: type[Stage], recipe: Recipe, material: Material, codec: Codec, parent: Parent | None) -> Stage:
+def _stage(
+    kind: type[Stage],
+    recipe: Recipe,
+    material: Material,
+    codec: Codec,
+    parent: Parent | None,
+    device: str,
+    parts: int = 1,
+) -> Stage:
     torch.manual_seed(recipe.seed)
     architecture = architectures.get(recipe.architecture)
     size = (recipe.size[0] // codec.shrink, recipe.size[1] // codec.shrink)
     settings = kind.settings(recipe)
-    net = architecture(architecture.shape_from(settings, columns=material.columns, planes=codec.planes, size=size))
+    shape = architecture.shape_from(settings, columns=material.columns, planes=codec.planes, size=size)
+    with torch.device("meta"):
+        weights = sum(one.numel() for one in architecture(shape).parameters())
+    check_memory(weights // parts, device)
+    net = architecture(shape)
     net.checkpointing = recipe.checkpointing
     return kind(recipe, net, parent)
 
