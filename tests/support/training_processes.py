@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from worldgauge.cli.train.processes import leave_it_to_the_first
 from worldgauge.core.actions import LOOP_WALK
 from worldgauge.nets.action_rows import mirror_of, row_width
 from worldgauge.training.cache import CachedClip
@@ -39,3 +40,4 @@ if __name__ == "__main__":
     if "parent" in given:
         given["parent"] = Path(given["parent"])
     trained(Path(sys.argv[1]), json.loads(sys.argv[2]), **given)
+    leave_it_to_the_first()

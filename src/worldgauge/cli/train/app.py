@@ -20,7 +20,7 @@ from worldgauge.cli.train.options import (
     check_place,
     sinks_of,
 )
-from worldgauge.cli.train.processes import Gpus, Spread, check_shared, check_spread, is_first, is_started
+from worldgauge.cli.train.processes import Gpus, Spread, check_shared, check_spread, is_started, leave_it_to_the_first
 from worldgauge.core.errors import UsageError
 from worldgauge.terminal.options import DryRun, Json
 
@@ -145,8 +145,7 @@ def train(
             )
         if material.ring is not None:
             material.ring.close()
-    if not is_first():
-        return
+    leave_it_to_the_first()
     if json:
         print_json(checkpoint=str(out), trained=not dry_run, **facts)
         return

@@ -20,7 +20,7 @@ from worldgauge.cli.train.options import (
     check_place,
     sinks_of,
 )
-from worldgauge.cli.train.processes import Gpus, Spread, check_spread, is_first, is_started
+from worldgauge.cli.train.processes import Gpus, Spread, check_spread, is_started, leave_it_to_the_first
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.terminal.options import DryRun, Json
 
@@ -100,8 +100,7 @@ def post_train(
         else:
             folder = Path(base.removeprefix(BROUGHT)).expanduser()
             made, material = _adapt(folder, recipe, folders, place, reading, set_, out, dry_run, bar, how, validate)
-    if not is_first():
-        return
+    leave_it_to_the_first()
     frames = sum(map(len, material.clips))
     if json:
         print_json(checkpoint=str(out), trained=not dry_run, clips=len(material.clips), frames=frames, steps=made.steps)
