@@ -100,8 +100,8 @@ def is_started(count: int, device: str, dry_run: bool) -> bool:
 def leave_it_to_the_first() -> None:
     """End this process, unless it is the first or the only one, which tells the user what was done.
 
-    The end of the interpreter is left out: now and then, after weights were spread, torch aborts in it ("terminate called
-    without an active exception"), and a training that is done would be told as failed. Only the first one writes files.
+    The end of the interpreter is left out: now and then, after weights were spread, torch aborts in it ("terminate
+    called without an active exception"), and a training that is done would be told as failed. Only the first writes.
     """
     if os.environ.get("RANK", "0") != "0":
         sys.stdout.flush()
