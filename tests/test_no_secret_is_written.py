@@ -78,6 +78,48 @@ def test_a_secret_that_is_typed_is_refused_and_never_told(
     assert not holding(tmp_path)
 
 
+ANYWHERE = [
+    ["collect", "mind", "--out", LOGIN],
+    ["collect", "mind", f"--out={LOGIN}"],
+    ["check", "mind", "--data", LOGIN],
+    ["run", "mind", "--model", "freeze", "--data", LOGIN, "--out", "runs"],
+    ["report", LOGIN],
+    ["view", LOGIN],
+    ["bundle", "runs", "--link", LOGIN],
+    ["bundle", "runs", "--link", f"https://host/model?token={CANARY}"],
+    ["verify", LOGIN],
+    ["verify", "a.zip", "--by", LOGIN],
+    ["board", LOGIN],
+    ["board", "bundles", "--out", LOGIN],
+    ["export", "runs", "--by", LOGIN],
+    ["demo", "--out", LOGIN],
+    ["weights", "pull", LOGIN],
+    ["weights", "adopt", LOGIN],
+    ["train", "--recipe", LOGIN],
+    ["train", "--recipe", "mind-tiny", "--data", f"mind={LOGIN}", "--out", "c"],
+    ["train", "--recipe", "mind-tiny", "--set", f"api_key={CANARY}", "--data", "walks", "--out", "c"],
+    ["train", "inspect", LOGIN],
+    ["post-train", "--base", LOGIN, "--data", "mind=x", "--out", "c"],
+    ["check-model", "--model", LOGIN],
+    ["calibrate", "--model", LOGIN, "--out", "c"],
+    ["questions", "mind", "--data", "x", "--out", "q", "--for", LOGIN],
+    ["data", "pull", f"https://{CANARY}@host/x", "--out", "d"],
+    ["data", "pull", f"https://host/x?X-Amz-Signature={CANARY}", "--out", "d"],
+    ["data", "pull", f"https://host/x?sig={CANARY}", "--out", "d"],
+    ["study", "table", LOGIN],
+]
+
+
+@pytest.mark.parametrize("words", ANYWHERE, ids=lambda words: " ".join(words[:2]))
+def test_no_command_takes_or_repeats_a_secret_that_is_typed(words: list[str], tmp_path: Path) -> None:
+    done = command(tmp_path, *words)
+    assert done.returncode == 2, done.stderr
+    assert "environment" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert CANARY not in done.stdout + done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     "words", [["push", "DATA", f"sftp://me:{CANARY}@host/x"], ["pull", f"sftp://me:{CANARY}@host/x"]]
 )
@@ -117,6 +159,8 @@ def test_a_secret_of_the_environment_stays_out_of_runs_logs_reports_and_bundles(
         "diamond?key=frames-2",
         "http://a:7000,http://b:7000",
         "https://host:8080/a@b",
+        "sftp://some-user@host/folder",
+        "runs/loopnav/first?x=1",
     ],
 )
 def test_what_is_no_secret_passes(text: str) -> None:

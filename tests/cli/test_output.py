@@ -15,6 +15,7 @@ import pytest
 
 from support.commands import Done, command
 from support.places import TESTS
+from worldgauge.terminal.output import print_csv
 
 DOUBLES = TESTS / "engine" / "doubles"
 SCORES = ["suite", "metric", "column", "subject", "kind", "n", "mean", "low", "high", "unit", "better"]
@@ -169,3 +170,11 @@ def test_help_is_whole_on_a_narrow_terminal(place: dict[str, str], tmp_path: Pat
     assert "…" not in done.stdout
     for option in ("--gpus-per-worker", "--retry-failed", "--dry-run", "--verbose", "--csv"):
         assert option in done.stdout
+
+
+def test_no_cell_is_a_formula_of_a_spreadsheet(capsys: pytest.CaptureFixture[str]) -> None:
+    cells = ["=HYPERLINK(1)", "+cmd|' /C calc'!A0", "-1+2", "@SUM(A1)", "\t=1", "-0.5", -0.5, "+inf", None, "a=b", "-"]
+    print_csv(["a"], [[cell] for cell in cells])
+    told = [row[0] for row in csv.reader(io.StringIO(capsys.readouterr().out))][1:]
+    assert told[:5] == [f"'{cell}" for cell in cells[:5]]
+    assert told[5:] == ["-0.5", "-0.5", "+inf", "", "a=b", "-"]

@@ -284,3 +284,23 @@ def test_what_the_system_refuses_while_records_are_made_is_one_line(tmp_path: Pa
         with pytest.raises(RunError, match="cannot be written") as caught:
             act()
         assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_holds_something_else_is_not_written_to(tmp_path: Path) -> None:
+    foreign = tmp_path / "photos"
+    (foreign / "records").mkdir(parents=True)
+    (foreign / "holiday.jpg").write_bytes(b"x")
+    with pytest.raises(RunError, match="of no run; give another --out"):
+        RunFolder(foreign).create()
+    assert sorted(path.name for path in foreign.rglob("*")) == ["holiday.jpg", "records"]
+    for kind in ("empty", "hidden", "begun", "run"):
+        place = tmp_path / kind
+        place.mkdir()
+        if kind == "hidden":
+            (place / ".DS_Store").write_bytes(b"")
+        elif kind != "empty":
+            (place / "records").mkdir()
+        if kind == "run":
+            (place / "journal.jsonl").write_bytes(b"")
+            (place / "notes.txt").write_bytes(b"")
+        RunFolder(place).create()

@@ -97,6 +97,7 @@ def main() -> None:
     """Entry point. Known errors give one line and exit code 2; unknown ones keep their traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
+        _check_no_secret(sys.argv[1:])
         sys.exit(app(standalone_mode=False))
     except WorldgaugeError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -109,6 +110,14 @@ def main() -> None:
             sys.exit(KNOWN_ERROR)
         error.add_note("This is a fault of worldgauge or of code you gave it; please report it with the lines above.")
         raise
+
+
+def _check_no_secret(words: list[str]) -> None:
+    """Refuse a secret in what was typed; what checks it is not light, and most command lines can hold none."""
+    if any("=" in word or ":/" in word for word in words):
+        from worldgauge.serving.isolation import check_command_line
+
+        check_command_line(words)
 
 
 def _command_line_error(error: Exception) -> str | None:

@@ -74,9 +74,12 @@ class RunFolder:
         """Make the folder if it is missing.
 
         Raises:
-            RunError: When it cannot be made.
+            RunError: When it cannot be made, or is somebody else's: it holds files, and none of them is of a run.
         """
         with _refused_in_one_line(self.directory):
+            held = {path.name for path in self.directory.glob("[!.]*")}
+            if held - {"records"} and not held & {self.facts_path.name, self.journal_path.name}:
+                raise RunError(f"{self.directory}: holds files that are of no run; give another --out")
             self.records.mkdir(parents=True, exist_ok=True)
 
     def clean(self) -> None:

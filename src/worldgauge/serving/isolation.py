@@ -32,11 +32,13 @@ os.execv(sys.argv[2], sys.argv[3:])
 """
 
 _SECRET_NAME = re.compile(
-    r"(?:^|_)(?:API|ACCESS|PRIVATE|SECRET)?(?:KEYS?|TOKENS?|SECRETS?|PASS|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|PAT)"
-    r"(?:_|\d*$)",
+    r"(?:^|_)(?:API|ACCESS|PRIVATE|SECRET)?(?:KEYS?|TOKENS?|SECRETS?|PASS|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|"
+    r"SIGNATURE|SIG)(?:_|\d*$)",
     re.IGNORECASE,
 )
-_LOGIN = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+_LOGIN = re.compile(r":/{1,2}[^/\s:@]*:[^/\s@]+@")
+"""An address with a password. One slash is what is left of two where an address was taken for a path."""
+_USER = re.compile(r"://([^/\s:@]+)@")
 _TYPED = re.compile(r"([A-Za-z_][\w-]*)=([^\s&'\"]+)|--([A-Za-z][\w-]*)\s+([^\s'\"-][^\s'\"]*)")
 _LIKE_A_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[\w.~+/=-]{12,}")
 """Letters and digits, as in all that is issued by machines; a file or a word is none."""
@@ -77,7 +79,8 @@ def check_no_secret(text: str, what: str) -> None:
     Raises:
         UsageError: It holds one.
     """
-    where = "an address with a password" if _LOGIN.search(text) else ""
+    users = filter(_LIKE_A_KEY.fullmatch, _USER.findall(text))
+    where = "an address with a password" if _LOGIN.search(text) or any(users) else ""
     for name, value, flag, behind in _TYPED.findall(text):
         word, given = (name or flag).replace("-", "_"), value or behind
         known = given in os.environ or (given.isupper() and given.isidentifier())
@@ -88,6 +91,21 @@ def check_no_secret(text: str, what: str) -> None:
             f"{what}: {where}, and what is typed is recorded; put it into an environment variable"
             f" (models get those that {PASS_VARIABLE} names)"
         )
+
+
+def check_command_line(words: Sequence[str]) -> None:
+    """Refuse a secret anywhere in a command line; even a folder's name is written into what a command makes.
+
+    Args:
+        words: All that was typed behind the name of the program.
+
+    Raises:
+        UsageError: It holds one.
+    """
+    before = ""
+    for word in words:
+        check_no_secret(word, before if before.startswith("-") else "the command line")
+        before = word.partition("=")[0]
 
 
 def only_needed(environment: Mapping[str, str]) -> dict[str, str]:

@@ -42,11 +42,25 @@ def print_json(**facts: Any) -> None:
     sys.stdout.write(dumps(facts) + "\n")
 
 
+def plain_cell(value: Any) -> Any:
+    """A value for a table that spreadsheets open: text that one would take for a formula begins with an apostrophe.
+
+    Names and errors come from models and data sets of anybody.
+    """
+    if not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print rows as CSV on stdout, with a header. None is empty, and a number has all its digits."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerows(map(plain_cell, row) for row in rows)
 
 
 def score_rows(suite: str, tables: Sequence[Table]) -> Iterator[tuple[Any, ...]]:

@@ -217,7 +217,7 @@ def recipe_of_text(text: str, where: str, stage: str, usual: R) -> R:
     """
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DataError(f"{where}: {error}") from None
     tables = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
     made = changed(usual, values, where)
@@ -258,7 +258,7 @@ def _like(old: Any, value: Any, where: str) -> Any:
     if isinstance(value, str) and not isinstance(old, str):
         try:
             value = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             raise UsageError(f"{where} is {value!r}; give a value like {old!r}") from None
     if isinstance(old, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)

@@ -77,3 +77,11 @@ def test_a_checkpoint_goes_on_with_fewer_clips_as_a_part_of_more(tmp_path: Path)
     assert [one["stage"] for one in more["lineage"]] == ["causal"]
     refused = command(tmp_path, "post-train", "--base", ".", *always, "--out", "none")
     assert refused.returncode == 2
+
+
+def test_a_recipe_nested_without_end_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "deep.toml").write_text("steps = " + "[" * 100_000)
+    done = command(tmp_path, "train", "cache", "--recipe", "deep.toml", "--data", "noise=.")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: deep.toml: ")
+    assert len(done.stderr.splitlines()) == 1

@@ -149,6 +149,37 @@ def _many(path: Path) -> None:
     path.write_bytes(bytes(data))
 
 
+def _overlapping(path: Path) -> None:
+    """Three files, of which the table of contents says that all lie where the first one does."""
+    files = {f"a{n}.json": b"0" * 1000 for n in range(3)}
+    zipped(path, files)
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        start = archive.getinfo("a0.json").header_offset
+        cut = archive.getinfo("a1.json").header_offset - start
+    at = len(data)
+    for _ in range(2):
+        at = data.rindex(b"PK\x01\x02", 0, at)
+        struct.pack_into("<L", data, at + 42, start)
+    table = data.rindex(b"PK\x01\x02", 0, at)
+    table = data.rindex(b"PK\x01\x02", 0, table)
+    del data[table - 2 * cut : table]
+    struct.pack_into("<L", data, len(data) - 6, table - 2 * cut)
+    path.write_bytes(bytes(data))
+
+
+def _bomb(path: Path) -> None:
+    """A hundred files of which each says that it unpacks to 500 MB."""
+    files = {f"a{n}.json": b"0" for n in range(100)}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, held in {MANIFEST: manifest_of(files), **files}.items():
+            archive.writestr(name, held)
+    data, at = bytearray(path.read_bytes()), 0
+    for at in [n for n in range(len(data)) if data[n : n + 4] == b"PK\x01\x02"][1:]:
+        struct.pack_into("<L", data, at + 24, 500 * 2**20)
+    path.write_bytes(bytes(data))
+
+
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "parent": (_one("../run.json"), "no name of a file"),
     "inner parent": (_one("records/../../x"), "no name of a file"),
@@ -167,6 +198,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "lying size": (_lying_size, "a.json"),
     "huge": (_huge, "size"),
     "many": (_many, "too many"),
+    "overlapping": (_overlapping, "in one another"),
+    "bomb": (_bomb, "would unpack to"),
     "no manifest": (lambda path: write_plain(path, {"run.json": b"{}"}), "no bundle of worldgauge"),
     "other format": (lambda path: zipped(path, {}, b'{"format": "zip"}'), "another format"),
     "other version": (lambda path: zipped(path, {}, manifest_of({}, version=2)), "version 2"),

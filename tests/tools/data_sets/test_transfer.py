@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import resource
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -246,3 +248,53 @@ def test_a_name_that_no_pull_would_take_is_not_pushed(data: Path, tmp_path: Path
 def test_an_empty_folder_is_not_pushed(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no files"):
         push(tmp_path, str(tmp_path / "place"))
+
+
+def lie(place: Path, content: bytes, rows: int, claimed: int) -> None:
+    """A place whose one Parquet file repeats a content, which Parquet stores once."""
+    import pyarrow
+    import pyarrow.parquet
+
+    names = [f"f{n:04d}" for n in range(rows)]
+    indices = pyarrow.array([0] * rows, pyarrow.int32())
+    column = pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array([content], pyarrow.large_binary()))
+    table = pyarrow.table({"path": names, "content": column})
+    made = place / "part.parquet"
+    place.mkdir(parents=True)
+    pyarrow.parquet.write_table(table, made, dictionary_pagesize_limit=1 << 30, compression="zstd")
+    digest = digest_of(made.read_bytes())
+    part = indexes.Part(f"data/part-00000-{digest[:16]}.parquet", digest, made.stat().st_size)
+    (place / "data").mkdir()
+    made.rename(place / part.name)
+    files = tuple(indexes.Held(name, digest_of(b"x"), claimed, part.name) for name in names)
+    (place / "index.json").write_bytes(indexes.Index(files, (part,)).to_bytes())
+
+
+def test_a_part_that_repeats_a_large_content_takes_no_memory(tmp_path: Path) -> None:
+    lie(tmp_path / "place", bytes(8 << 20), rows=500, claimed=1)  # 4 GB, if all rows were read at once
+    pid = os.fork()
+    if pid == 0:
+        before, code = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 1
+        try:
+            pull.pull(str(tmp_path / "place"), tmp_path / "out")
+        except DataError as error:
+            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            code = 0 if "not what the index says" in str(error) and grown < 500 << 10 else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file() and ".pull" not in path.parts]
+
+
+def test_a_part_of_too_many_bytes_or_other_rows_is_refused(tmp_path: Path) -> None:
+    lie(tmp_path / "large", b"x", rows=3, claimed=100 << 20)
+    with pytest.raises(DataError, match="the limit is"):
+        pull.pull(str(tmp_path / "large"), tmp_path / "out")
+    lie(tmp_path / "rows", b"x", rows=3, claimed=1)
+    content = json.loads((tmp_path / "rows" / "index.json").read_bytes())
+    files = tuple(indexes.Held(*row) for row in content["files"][:2])
+    parts = tuple(indexes.Part(*row) for row in content["parts"])
+    (tmp_path / "rows" / "index.json").write_bytes(indexes.Index(files, parts).to_bytes())
+    with pytest.raises(DataError, match="holds 3 files, not 2"):
+        pull.pull(str(tmp_path / "rows"), tmp_path / "out")
+    assert not (tmp_path / "out" / "f0000").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from report.toybench import METRICS
 from worldgauge.core.errors import UsageError
-from worldgauge.tools.viewer import Viewer
+from worldgauge.tools.viewer import Viewer, server
 
 TASK = "ABA/plains_0/5/00"
 
@@ -235,3 +236,23 @@ def test_a_damaged_run_is_told_and_the_others_are_shown(viewer: Viewer) -> None:
 def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
         Viewer(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"GET /api/runs HTTP/1.1\r\nHost: loc",
+        b"POST /api/flag HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{",
+    ],
+)
+def test_who_says_nothing_more_is_let_go(
+    said: bytes, viewer: Viewer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(server, "PATIENCE_S", 0.2)
+    with socket.create_connection(("127.0.0.1", viewer.port), timeout=20) as link:
+        link.sendall(said)
+        while link.recv(4096):
+            pass
+    assert ask(viewer, "/api/runs")[0] == 200
+    assert not capfd.readouterr().err

@@ -12,7 +12,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +28,12 @@ MANIFEST = "manifest.json"
 MAX_FILES = 500_000
 MAX_DIRECTORY_BYTES = 256 * 2**20
 """Largest table of contents of an archive, which the zip reader holds in memory."""
+MAX_MANIFEST_BYTES = 128 * 2**20
+"""Largest manifest; one of 500,000 files has about 100 MB."""
 MAX_TEXT_BYTES = 512 * 2**20
 """Largest file of an archive that is read as a whole."""
+MAX_DEFLATED_BYTES = 4 * 2**30
+"""Most that all deflated files of an archive may hold together."""
 
 _PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -103,6 +107,7 @@ class Archive(AbstractContextManager["Archive"]):
             raise DataError(f"{path}: no whole zip archive ({error}); get the bundle again") from error
         try:
             self._entries = _checked_entries(path, self._zip.infolist())
+            _check_sums(path, self._entries.values())
             self.root, self.files = self._read_manifest()
         except BaseException:
             self._zip.close()
@@ -205,7 +210,7 @@ class Archive(AbstractContextManager["Archive"]):
     def _read_manifest(self) -> tuple[str, dict[str, Stored]]:
         if MANIFEST not in self._entries:
             raise DataError(f"{self.path}: no bundle of worldgauge (no {MANIFEST})")
-        if self._entries[MANIFEST].file_size > MAX_TEXT_BYTES:
+        if self._entries[MANIFEST].file_size > MAX_MANIFEST_BYTES:
             raise DataError(f"{self.path}: its {MANIFEST} is too large")
         held = parse_json(b"".join(self.chunks(MANIFEST)), f"{self.path}: {MANIFEST}")
         if not isinstance(held, dict) or held.get("format") != FORMAT:
@@ -284,6 +289,18 @@ def _check_directory(path: Path, file: IO[bytes]) -> None:
             count, length = _END_64.unpack(file.read(_END_64.size))[7:9]
     if count > MAX_FILES or length > MAX_DIRECTORY_BYTES:
         raise DataError(f"{path}: {count} files are too many for a bundle; the limit is {MAX_FILES}")
+
+
+def _check_sums(path: Path, entries: Iterable[zipfile.ZipInfo]) -> None:
+    """Files that share their bytes make a small archive unpack to any size; honest ones lie one after another."""
+    packed = deflated = 0
+    for entry in entries:
+        packed += entry.compress_size
+        deflated += entry.file_size if entry.compress_type == zipfile.ZIP_DEFLATED else 0
+    if packed > path.stat().st_size:
+        raise DataError(f"{path}: its files lie in one another; it was not unpacked")
+    if deflated > MAX_DEFLATED_BYTES:
+        raise DataError(f"{path}: would unpack to {deflated} bytes of text; the limit is {MAX_DEFLATED_BYTES}")
 
 
 def _checked_entries(path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:

@@ -22,6 +22,7 @@ from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.result import find_runs, read_current_lines, task_ending
 from worldgauge.engine.store import RunFolder, file_slug
+from worldgauge.serving.isolation import check_no_secret
 from worldgauge.tools.bundle.archive import write_archive
 from worldgauge.tools.bundle.hash_tree import root_of
 
@@ -57,6 +58,8 @@ class About:
     by: str = ""
 
     def __post_init__(self) -> None:
+        for name, text in (("--licence", self.licence), ("--by", self.by), ("--link", self.link)):
+            check_no_secret(text, name)
         for name, text in (("--licence", self.licence), ("--by", self.by)):
             if len(text) > 100 or not text.isprintable():
                 raise UsageError(f"{name} takes up to 100 printable characters")

@@ -15,11 +15,8 @@ from worldgauge.engine.result import read_current_lines
 from worldgauge.engine.store import RunFolder, file_slug
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING
-from worldgauge.tools.bundle.archive import Archive
+from worldgauge.tools.bundle.archive import MAX_DEFLATED_BYTES, Archive
 from worldgauge.tools.bundle.bundle import ABOUT, VIDEO, About
-
-MOST_TEXT_BYTES = 4 * 2**30
-"""Most text of a bundle that is unpacked."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.,?=&+ -]{0,200}")
 """Text of a setting that names no program, file, address or module."""
@@ -71,8 +68,8 @@ def open_bundle(archive: Archive, folder: Path) -> OpenBundle:
         DataError: When a file is not what the manifest names, or says something that no bundle says.
     """
     text = [name for name in archive.files if not name.endswith(VIDEO)]
-    if sum(archive.files[name].size for name in text) > MOST_TEXT_BYTES:
-        raise DataError(f"{archive.path}: holds more text than {MOST_TEXT_BYTES} bytes")
+    if sum(archive.files[name].size for name in text) > MAX_DEFLATED_BYTES:
+        raise DataError(f"{archive.path}: holds more text than {MAX_DEFLATED_BYTES} bytes")
     for name in text:
         archive.extract(name, folder)
     told = parse_json(archive.read(ABOUT), f"{archive.path}: {ABOUT}")

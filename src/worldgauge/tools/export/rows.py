@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from worldgauge.core.errors import MissingExtraError
 from worldgauge.core.io import atomic_file, write_file
-from worldgauge.terminal.output import SCORE_COLUMNS, score_rows
+from worldgauge.terminal.output import SCORE_COLUMNS, plain_cell, score_rows
 from worldgauge.tools.export.published_run import ExportNames, PublishedRun
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def write_csv(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> li
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(SCORE_COLUMNS)
     for run in runs:
-        writer.writerows(score_rows(run.suite.name, run.tables))
+        writer.writerows(map(plain_cell, row) for row in score_rows(run.suite.name, run.tables))
     write_file(out / "tables.csv", text.getvalue())
-    write_file(out / "scores.csv", _frame(runs).to_csv(index=False))
+    write_file(out / "scores.csv", _frame(runs).map(plain_cell).to_csv(index=False))
     return [out / "scores.csv", out / "tables.csv"]
 
 

@@ -30,6 +30,8 @@ from worldgauge.tools.viewer.votes import Vote, Votes, agreements, next_pair, pl
 FLAGS = "flags.json"
 COOKIE = "worldgauge"
 MOST_BODY = 64 << 10
+PATIENCE_S = 60.0
+"""Seconds that a connection may be silent; each holds a thread."""
 PAGES = {"/": "view.html", "/vote": "vote.html"}
 ASSETS = {
     "/view.js": ("view.js", "text/javascript"),
@@ -297,7 +299,7 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a browser that has left in the middle of an answer."""
-        if not isinstance(sys.exception(), ConnectionError):
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 
 
@@ -306,6 +308,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "worldgauge"
     sys_version = ""
+
+    def setup(self) -> None:
+        """Who says nothing, or does not read, is let go."""
+        self.request.settimeout(PATIENCE_S)
+        super().setup()
 
     def do_GET(self) -> None:
         self._answer(self._get)
@@ -330,7 +337,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.BAD_REQUEST, f"{error}\n".encode())
         except (ValueError, KeyError, OverflowError, RecursionError) as error:
             self._send(HTTPStatus.BAD_REQUEST, f"a request that no page makes ({error})\n".encode())
-        except (BrokenPipeError, ConnectionResetError):
+        except (BrokenPipeError, ConnectionResetError, TimeoutError):
             self.close_connection = True
 
     def _is_welcome(self, query: Mapping[str, str]) -> bool:

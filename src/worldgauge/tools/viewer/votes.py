@@ -22,6 +22,7 @@ import numpy as np
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import digest_of
 from worldgauge.core.statistics import Interval, rate_interval
+from worldgauge.terminal.output import plain_cell
 from worldgauge.tools.viewer.library import Group
 
 FILE = "people-votes.jsonl"
@@ -242,10 +243,7 @@ def votes_csv(votes: Sequence[Vote]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(FIELDS)
-    # A spreadsheet takes what begins like this for a formula.
-    for one in votes:
-        values = [str(getattr(one, name)) for name in FIELDS]
-        writer.writerow([f"'{value}" if value[:1] in "=+-@" else value for value in values])
+    writer.writerows([plain_cell(str(getattr(one, name))) for name in FIELDS] for one in votes)
     return text.getvalue()
 
 

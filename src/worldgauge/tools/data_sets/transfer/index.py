@@ -142,6 +142,7 @@ def _faults(parts: tuple[Part, ...], files: tuple[Held, ...]) -> Iterator[str]:
         if not (_PART.fullmatch(part.name) and _DIGEST.fullmatch(part.sha256) and 0 <= part.bytes <= MAX_PART_BYTES):
             yield f"part {part.name!r:.60} has no usable name, digest or size"
     seen: set[str] = set()
+    held = dict.fromkeys(known, 0)
     for one in files:
         if not is_plain_path(one.path):
             yield f"the path {one.path!r:.80} is not one of plain names"
@@ -149,6 +150,11 @@ def _faults(parts: tuple[Part, ...], files: tuple[Held, ...]) -> Iterator[str]:
             yield f"{one.path}: no usable digest or size"
         if one.place not in known and not (_LOOSE.fullmatch(one.place) and one.sha256 in one.place):
             yield f"{one.path}: lies at {one.place!r:.60}, which is no name of a file there"
+        if one.place in known:
+            held[one.place] += one.bytes
         if one.path.lower() in seen:
             yield f"{one.path}: comes twice, or in another case only"
         seen.add(one.path.lower())
+    for place, size in held.items():
+        if size > MAX_PART_BYTES:
+            yield f"{place}: its files have {size} bytes, the limit is {MAX_PART_BYTES}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from worldgauge.core.errors import DataError
@@ -56,7 +56,8 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
         sent += travelled
         if place in parts:
             most = sum(one.bytes for one in index.files if one.place == place)
-            _unpack(brought, wanted, out, f"{remote.address}/{place}", most)
+            count = sum(one.place == place for one in index.files)
+            _unpack(brought, wanted, out, f"{remote.address}/{place}", most, count)
             brought.unlink()
         else:
             _place(brought, [out / one.path for one in wanted])
@@ -91,7 +92,7 @@ def _place(brought: Path, paths: Sequence[Path]) -> None:
     os.replace(brought, paths[-1])
 
 
-def _unpack(part: Path, wanted: Sequence[Held], out: Path, where: str, most: int) -> None:
+def _unpack(part: Path, wanted: Sequence[Held], out: Path, where: str, most: int, count: int) -> None:
     import pyarrow
     import pyarrow.parquet
 
@@ -100,17 +101,25 @@ def _unpack(part: Path, wanted: Sequence[Held], out: Path, where: str, most: int
         size = sum(facts.row_group(n).total_byte_size for n in range(facts.num_row_groups))
         if size > most + _OVERHEAD:
             raise DataError(f"{where}: would unpack to {size} bytes, its files have {most}; nothing was unpacked")
-        table = pyarrow.parquet.read_table(part, columns=["path", "content"])
-        rows = {path: at for at, path in enumerate(table.column("path").to_pylist())}
-        contents = table.column("content")
-        for one in wanted:
-            _write(out / one.path, one, rows, contents, where)
+        if facts.num_rows != count:
+            raise DataError(
+                f"{where}: holds {facts.num_rows} files, not {count} as the index says; nothing was unpacked"
+            )
+        lacking = {one.path: one for one in wanted}
+        # Row by row: a few bytes may stand for the same large content in every row.
+        with pyarrow.parquet.ParquetFile(part) as file:
+            for batch in file.iter_batches(batch_size=1, columns=["path", "content"]):
+                (row,) = batch.to_pylist()
+                one = lacking.pop(row["path"], None)
+                if one is not None:
+                    _write(out / one.path, one, row["content"], where)
+        for one in lacking.values():
+            _write(out / one.path, one, None, where)
     except (pyarrow.ArrowException, KeyError, TypeError) as error:
         raise DataError(f"{where}: cannot be read as Parquet ({' '.join(str(error).split())[:200]})") from error
 
 
-def _write(path: Path, one: Held, rows: Mapping[str, int], contents: object, where: str) -> None:
-    data = contents[rows[one.path]].as_py() if one.path in rows else None  # type: ignore[index]
+def _write(path: Path, one: Held, data: object, where: str) -> None:
     if not isinstance(data, bytes) or digest_of(data) != one.sha256:
         raise DataError(f"{where}: {one.path} is not what the index says; push the data set again")
     write_file(path, data)
