@@ -220,6 +220,13 @@ def test_notes_come_only_with_a_run_that_can_start(
         assert done.stderr.count("note: ") == 1
 
 
+def test_references_that_nobody_named_are_told(cli: Callable[..., Done], walks: Path) -> None:
+    run = ["run", "loopnav", "--data", walks, "--dry-run", "--model"]
+    assert cli(*run, "freeze").stderr == "note: references asked as well: tiny (--no-references asks none)\n"
+    for more in (["freeze", "--references"], ["freeze", "--no-references"], ["tiny"]):
+        assert "references asked" not in cli(*run, *more).stderr
+
+
 def test_data_of_another_collection_are_named(cli: Callable[..., Done], walks: Path) -> None:
     done = cli("check", "mind", "--data", walks)
     told = f"error: {walks} was made by collection 'loopnav': use: worldgauge check loopnav --data {walks}\n"

@@ -119,7 +119,7 @@ def run(
         "labels": {text: name for name, text in _reference_texts(suite).items()},
         "matched_references": references is not False,
     }
-    notes = _notes(suite, arguments["settings"], data)
+    notes = [*_notes(suite, arguments["settings"], data), *_added(arguments["model"], model or agent, references)]
     if dry_run:
         found = engine.dry_run(suite, **arguments)
         for note in notes:
@@ -293,6 +293,14 @@ def _notes(suite: str, settings: Mapping[str, Any], data: Path) -> list[str]:
 
     opened = open_suite(suite, settings)
     return [f"note: {line}" for line in opened.missing_data(data)] if data.is_dir() else []
+
+
+def _added(subjects: list[str], named: list[str] | None, references: bool | None) -> list[str]:
+    """Which references run although nobody named any, a line; none where nothing was added."""
+    added = [text.partition("?")[0] for text in subjects[len(named or []) :]]
+    if references is not None or not added:
+        return []
+    return [f"note: references asked as well: {', '.join(added)} (--no-references asks none)"]
 
 
 def _references(suite: str, wanted: bool | None) -> list[str]:
