@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,11 @@ from safetensors.torch import load_file  # noqa: E402
 
 from support import training_processes  # noqa: E402
 from support.training_processes import trained  # noqa: E402
-from worldgauge.core.errors import UsageError  # noqa: E402
+from worldgauge.core.errors import RunError, UsageError  # noqa: E402
 from worldgauge.core.io import read_json_object  # noqa: E402
 from worldgauge.nets.drawing import open_drawing  # noqa: E402
 from worldgauge.training.log import read_log  # noqa: E402
+from worldgauge.training.loop.claim import claimed  # noqa: E402
 from worldgauge.training.loop.team import Team  # noqa: E402
 
 CONV = {"size": [16, 8], "frames": 2, "past": 4, "channels": [8], "batch": 4, "parts": 4, "steps": 6, "warm_up": 2}
@@ -50,6 +52,17 @@ def in_two(out: Path, keys: dict[str, object], **how: object) -> Path:
         _, said = running.communicate(timeout=280)
     assert running.returncode == 0, said[-2000:]
     return out
+
+
+def kill_all(launcher: int, out: Path) -> None:
+    """Kill a launcher and its processes, which are in sessions of their own, and wait until none holds the folder."""
+    processes = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+    for process in (launcher, *map(int, processes)):
+        os.kill(process, signal.SIGKILL)
+    while True:
+        with suppress(RunError), claimed(out):
+            return
+        time.sleep(0.01)
 
 
 def apart(one: Path, other: Path) -> tuple[float, float]:
@@ -127,7 +140,7 @@ def test_spread_weights_go_on_after_a_kill(others: int, tmp_path: Path) -> None:
         while not (state.exists() and read_json_object(state)["step"] >= 3):
             assert running.poll() is None
             time.sleep(0.01)
-        os.killpg(running.pid, signal.SIGKILL)
+        kill_all(running.pid, folder)
     assert 3 <= read_json_object(state)["step"] < 8
     if others == 2:
         in_two(folder, CLIPPED, spreads=True)
