@@ -184,6 +184,7 @@ def test_a_network_without_memory_is_told_before_it_is_made(
         ):
             ask()
     assert not (tmp_path / "huge" / "state").exists()
+    assert not (tmp_path / "huge" / "config.json").exists()  # so that another training may have the folder
     monkeypatch.setattr(memory, "_TOLD", tmp_path / "meminfo")
     check_memory(10**15, "cpu")  # where nobody tells what is free, nothing is refused
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   2 kB\n")

@@ -97,10 +97,10 @@ def train(
     device = team.device
     with claimed(out) if team.is_first else nullcontext(), _pool_of(material):
         with team.first_before_others():
-            _check_same(out, recipe, material, start)
-            log = Log(out, sinks) if team.is_first else None
-            codec = _codec(recipe, material, start, out)
-            stage = _stage(kind, recipe, material, codec, start, device, 1 if spreads is False else team.count)
+            with _reserved(out, recipe, material, start):
+                log = Log(out, sinks) if team.is_first else None
+                codec = _codec(recipe, material, start, out)
+                stage = _stage(kind, recipe, material, codec, start, device, 1 if spreads is False else team.count)
             codec.to(device)
             for net in (stage.net, *stage.beside.values()):
                 net.to(device)
@@ -349,11 +349,24 @@ def _keep_scenes(out: Path, material: Material, step: int) -> None:
         write_file(out / CONFIG, dumps({**config, "data": _data(out, material, step)}, indent=2))
 
 
+@contextmanager
+def _reserved(out: Path, recipe: Recipe, material: Material, parent: Parent | None) -> Iterator[None]:
+    """The folder is for this training: it says so already, or from now on, unless the training turns out to be none."""
+    is_new = not (out / CONFIG).exists()
+    if is_new:
+        write_file(out / CONFIG, dumps(_identity(recipe, material, parent), indent=2))
+    else:
+        _check_same(out, recipe, material, parent)
+    try:
+        yield
+    except UsageError:
+        if is_new:
+            (out / CONFIG).unlink()
+        raise
+
+
 def _check_same(out: Path, recipe: Recipe, material: Material, parent: Parent | None) -> None:
     path, now = out / CONFIG, _identity(recipe, material, parent)
-    if not path.exists():
-        write_file(path, dumps(now, indent=2))
-        return
     before = read_json_object(path)
     for key, value in now["recipe"].items():
         held = {**told(Recipe()), **before.get("recipe", {})}.get(key)
