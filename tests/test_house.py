@@ -38,7 +38,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("terminal", "training"),
     ("suites",),
     ("tools",),
-    ("api", "cli", "__init__.py"),
+    ("api", "cli", "__init__.py", "__main__.py"),
 )
 """From the bottom up; a room imports from its own floor and from lower ones."""
 

@@ -86,6 +86,12 @@ def test_version(alone: Callable[..., Done]) -> None:
     assert alone("--version").stdout == f"{worldgauge.__version__}\n"
 
 
+def test_the_package_is_a_program_of_its_python() -> None:
+    done = subprocess.run([sys.executable, "-m", "worldgauge", "list", "no-such"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("error: ")
+
+
 def test_run_ends_with_tables_counts_and_the_next_command(
     alone: Callable[..., Done], data: Path, tmp_path: Path
 ) -> None:
