@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from worldgauge.core.errors import DataError, RunError
+from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.io import digest_of_file
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.collection.manifest import MANIFEST
@@ -38,6 +38,15 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> NamedSet:
     assert json.loads(definition.read_text())["suites"]["build"]["files"] == part["files"]
     parts = (SetPart("build", OPTIONS, part["files"], part["tasks"]),)
     return NamedSet("worldgauge-toy", 2, "A toy", parts, content["made_with"])
+
+
+def test_what_is_half_made_is_not_frozen(tmp_path: Path) -> None:
+    collect("build", tmp_path / "build", **OPTIONS)
+    (tmp_path / "build/data/images/own/oak_hut.png").unlink()
+    definition = tmp_path / "toy.json"
+    definition.write_text(json.dumps({"name": "toy", "suites": {"build": {"options": OPTIONS}}}))
+    with pytest.raises(UsageError, match=r"build: 1 of 2 things are made; make the others first"):
+        freeze(definition, tmp_path)
 
 
 @pytest.fixture
@@ -161,13 +170,13 @@ def test_workers_are_asked_for_code_that_rounds_alike(tmp_path: Path, monkeypatc
     monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", "mine")
 
     def noting(suite: str, *args: object, **options: object) -> object:
-        seen.append((os.environ["OPENBLAS_CORETYPE"], os.environ["NPY_DISABLE_CPU_FEATURES"]))
+        seen.append((os.environ["OPENBLAS_CORETYPE"], os.environ["NPY_DISABLE_CPU_FEATURES"], options["on"]))
         raise RunError("enough")
 
     monkeypatch.setattr(making, "collect", noting)
     with pytest.raises(RunError, match="enough"):
         make_set(open_set("mini"), tmp_path)
-    assert seen == [("Haswell", "mine")]
+    assert seen == [("Haswell", "mine", "local")]  # and so a single worker is a child, which reads them, too
     assert "OPENBLAS_CORETYPE" not in os.environ
 
 

@@ -109,7 +109,8 @@ def collect(
         name: Name of the collection; see `worldgauge list collections`.
         out: Folder of the data set.
         workers: Number of parallel processes.
-        on: Where the workers run, as for `engine.run.run`. Their output goes to the folder `logs` in `out`.
+        on: Where the workers run, as for `engine.run.run`. Their output goes to the folder `logs` in `out`. A single
+            worker is this process itself, but a child where "local" is given.
         progress: Called after every item.
         **options: Fields of the `Options` of the collection.
 
@@ -284,7 +285,7 @@ def _make_all(
 
 
 def _results(collection: Collection, items: list[Item], workers: int, on: str | None) -> Generator[Result]:
-    """Results as they come; a single worker on this machine is this process itself."""
+    """Results as they come; see `collect`."""
     home = locate_module(type(collection).__module__)
     if home is None:
         raise UsageError(
@@ -299,7 +300,7 @@ def _results(collection: Collection, items: list[Item], workers: int, on: str | 
     jobs = [
         Job(item.id, f"{__name__}:make_item", {**args, "item": asdict(item)}, collection.deadline_s) for item in items
     ]
-    if workers != 1 or on not in (None, "local"):
+    if workers != 1 or on is not None:
         with open_site(on, logs=collection.out / "logs", shared=[collection.out]) as site, site.pool(workers) as pool:
             yield from pool.run(jobs)
         return

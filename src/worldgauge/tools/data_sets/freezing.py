@@ -13,6 +13,7 @@ from typing import Any
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import digest_of_file, dumps, read_json_object, write_file
+from worldgauge.engine.collection.kernel import count
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.sets import digits_of
 from worldgauge.tools.data_sets.checking import content_of, versions_here
@@ -29,7 +30,7 @@ def freeze(definition: Path, root: Path) -> dict[str, Any]:
         The new content of the definition, which is written.
 
     Raises:
-        UsageError: When the folder holds no part of the set.
+        UsageError: When the folder holds no part of the set, or one whose making was stopped.
         DataError: When a file cannot be read or written.
     """
     content = read_json_object(definition)
@@ -38,6 +39,9 @@ def freeze(definition: Path, root: Path) -> dict[str, Any]:
         folder = root / suite
         files = {path.relative_to(folder).as_posix(): digest_of_file(path) for path in content_of(folder)}
         if files:
+            expected, done = count(suite, folder, **part["options"])
+            if done < expected:
+                raise UsageError(f"{folder}: {done} of {expected} things are made; make the others first")
             tasks = list_tasks(open_suite(suite, {}), folder, None)
             part["files"], part["tasks"] = files, {task.id: digits_of(task.fingerprint) for task in tasks}
             found += 1

@@ -71,6 +71,7 @@ def make_set(
                 part.suite,
                 root / part.suite,
                 workers=workers,
+                on="local",  # this process has loaded numpy, which chose its code then
                 progress=lambda step, suite=part.suite: progress(suite, step),  # type: ignore[misc]
                 **part.options,
             )
