@@ -124,6 +124,71 @@ def as_poses(poses: ArrayLike) -> NDArray[np.float64]:
     return found
 
 
+class DeviceBatch:
+    """A world on a device. Build it once, draw from it often.
+
+    A kind of world says by which kernels it is drawn, one after another, and what they are given besides.
+
+    Args:
+        device: As `open_device` takes it.
+
+    Attributes:
+        scratch: Further arrays (N, H, W) that the kernels need for themselves, in order: their types.
+
+    Raises:
+        MissingExtraError: Warp is not installed.
+        UsageError: There is no such device.
+    """
+
+    scratch: tuple[type[np.generic], ...] = ()
+    _kernels: tuple[Any, ...]
+
+    def __init__(self, device: str) -> None:
+        self._wp = warp_for("drawing views in batches")
+        self._device = open_device(device)
+
+    def views(
+        self, poses: ArrayLike, camera: Camera | Panorama, *, position: bool = False, out: Out = "numpy"
+    ) -> Views:
+        """Draw what N cameras see.
+
+        Args:
+            poses: Camera-to-world poses, (N, 4, 4), metres.
+            camera: Size and kind of the images.
+            position: Whether hit points are drawn as well.
+            out: "numpy", copied back, or "torch", on the device.
+
+        Returns:
+            The views.
+
+        Raises:
+            ShapeError: The poses are not finite (N, 4, 4).
+            UsageError: No room on the device.
+        """
+        from worldgauge.worlds.gpu.kernels.pictures import Pictures
+
+        given = self._given(camera)
+
+        def paint(some: NDArray[np.float64], arrays: dict[str, Any]) -> None:
+            seen = Pictures()
+            for name in ("rgb", "depth", "category", "instance", "position"):
+                setattr(seen, name, arrays[name])
+            more = [arrays[f"scratch {n}"] for n in range(len(self.scratch))]
+            for kernel in self._kernels:
+                dim = len(some), camera.height, camera.width
+                launch(self._wp, kernel, dim, [*given, self._put(some), seen, *more], self._device)
+
+        scratch = {f"scratch {n}": dtype for n, dtype in enumerate(self.scratch)}
+        return draw(paint, as_poses(poses), camera, device=self._device, position=position, out=out, scratch=scratch)
+
+    def _given(self, camera: Camera | Panorama) -> list[Any]:
+        """What the kernels take before poses: the world and the camera."""
+        raise NotImplementedError
+
+    def _put(self, array: NDArray[Any]) -> Any:
+        return self._wp.array(np.ascontiguousarray(array), device=self._device)
+
+
 def draw(
     paint: Callable[[NDArray[np.float64], dict[str, Any]], None],
     poses: NDArray[np.float64],

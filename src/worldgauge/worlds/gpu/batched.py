@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from worldgauge.core.geometry import Camera, Panorama
-    from worldgauge.worlds.gpu.batch import Out, Views
-
-
-class Batch(Protocol):
-    """A world on a device."""
-
-    def views(self, poses: ArrayLike, camera: Camera | Panorama, *, position: bool, out: Out) -> Views:
-        """Draw what N cameras see; see `Batched.views`."""
+    from worldgauge.worlds.gpu.batch import DeviceBatch, Out, Views
 
 
 class Batched:
@@ -55,8 +48,8 @@ class Batched:
         return self._batches[device].views(poses, camera, position=position, out=out)
 
     @cached_property
-    def _batches(self) -> dict[str, Batch]:
+    def _batches(self) -> dict[str, DeviceBatch]:
         return {}
 
-    def _put_on(self, device: str) -> Batch:
+    def _put_on(self, device: str) -> DeviceBatch:
         raise NotImplementedError

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from worldgauge.core.geometry import Camera, Panorama
-from worldgauge.worlds.gpu.batch import Out, Views, as_poses, draw, launch, open_device, warp_for
+from worldgauge.worlds.gpu.batch import DeviceBatch
 from worldgauge.worlds.indoor._paint import SHADES
 from worldgauge.worlds.indoor.camera import EDGE_OFFSETS, VIEW_M, BoxScene, pixel_of
 
 
-class BoxBatch:
+class BoxBatch(DeviceBatch):
     """Boxes on a device. Build it once, draw from it often.
 
     Args:
@@ -25,12 +25,14 @@ class BoxBatch:
         UsageError: There is no such device.
     """
 
+    scratch = (np.int32,)
+
     def __init__(self, scene: BoxScene, device: str) -> None:
-        self._wp = wp = warp_for("drawing views in batches")
-        self._device = open_device(device)
+        super().__init__(device)
+        wp = self._wp
         from worldgauge.worlds.gpu.kernels import boxes as kernel
 
-        self._kernel = kernel
+        self._kernel, self._kernels = kernel, (kernel.cast, kernel.smooth)
         cells, looks = scene.cells, scene.looks
         self._cells, self._looks = kernel.Cells(), kernel.Looks()
         for name in ("boxes", "group_bounds", "items", "outer_items", "tallest"):
@@ -47,36 +49,8 @@ class BoxBatch:
         self._looks.floor, self._looks.ceiling = (wp.float64(z) for z in looks.air)
         self._looks.light_x, self._looks.light_y = (wp.float64(x) for x in looks.light_origin)
 
-    def views(
-        self, poses: ArrayLike, camera: Camera | Panorama, *, position: bool = False, out: Out = "numpy"
-    ) -> Views:
-        """Draw what N cameras see.
-
-        Args:
-            poses: Camera-to-world poses, (N, 4, 4), metres.
-            camera: Size and kind of the images.
-            position: Whether hit points are drawn as well.
-            out: "numpy", copied back, or "torch", on the device.
-
-        Returns:
-            The views.
-
-        Raises:
-            ShapeError: The poses are not finite (N, 4, 4).
-            UsageError: No room on the device.
-        """
-        lens = self._lens(camera)
-
-        def paint(some: NDArray[np.float64], arrays: dict[str, Any]) -> None:
-            seen = self._kernel.Pictures()
-            for name, array in arrays.items():
-                setattr(seen, name, array)
-            inputs = [self._cells, self._looks, lens, self._put(some), seen]
-            for kernel in (self._kernel.cast, self._kernel.smooth):
-                launch(self._wp, kernel, (len(some), camera.height, camera.width), inputs, self._device)
-
-        scratch = {"face": np.int32}
-        return draw(paint, as_poses(poses), camera, device=self._device, position=position, out=out, scratch=scratch)
+    def _given(self, camera: Camera | Panorama) -> list[Any]:
+        return [self._cells, self._looks, self._lens(camera)]
 
     def _lens(self, camera: Camera | Panorama) -> Any:
         parts = [_rays_by_axis(camera, *offset) for offset in ((0.0, 0.0), *EDGE_OFFSETS)]
@@ -85,9 +59,6 @@ class BoxBatch:
             setattr(lens, name, self._put(np.stack(arrays)))
         lens.pixel, lens.limit = self._wp.float64(pixel_of(camera)), self._wp.float64(VIEW_M)
         return lens
-
-    def _put(self, array: NDArray[Any]) -> Any:
-        return self._wp.array(np.ascontiguousarray(array), device=self._device)
 
 
 def _rays_by_axis(camera: Camera | Panorama, du: float, dv: float) -> tuple[NDArray[Any], ...]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama
-from worldgauge.worlds.gpu.batch import Out, Views, as_poses, draw, launch, open_device, warp_for
+from worldgauge.worlds.gpu.batch import DeviceBatch
 from worldgauge.worlds.scan.rendering._shade import scales_of
 from worldgauge.worlds.scan.rendering.camera import grid_of, pixel_of
 from worldgauge.worlds.scan.rendering.clusters import Scene
@@ -18,7 +17,7 @@ ROOM_M = 1e-4
 """By how much the boxes of triangles are wider than these: a ray is compared with them in float32."""
 
 
-class ScanBatch:
+class ScanBatch(DeviceBatch):
     """A scan on a device. Build it once, draw from it often.
 
     Args:
@@ -30,15 +29,17 @@ class ScanBatch:
         UsageError: There is no such device, or the textures are larger than an array of Warp.
     """
 
+    scratch = (np.int32, np.float64)
+
     def __init__(self, scene: Scene, device: str) -> None:
-        self._wp = wp = warp_for("drawing views in batches")
-        self._device = open_device(device)
+        super().__init__(device)
+        wp = self._wp
         from worldgauge.worlds.gpu.kernels import scan as kernel
         from worldgauge.worlds.gpu.kernels import texels
 
         if len(scene.texels) >= 2**31:
             raise UsageError(f"textures of {len(scene.texels)} texels are too large for a GPU, which counts to 2**31")
-        self._kernel = kernel
+        self._kernel, self._kernels = kernel, (kernel.cast, kernel.smooth)
         triangles, textures = kernel.Triangles(), texels.Textures()
         for name in ("corners", "rows", "tints", "material", "instance", "category"):
             setattr(triangles, name, self._put(getattr(scene, name)))
@@ -52,36 +53,8 @@ class ScanBatch:
         triangles.tree = self._tree.id
         self._scene = triangles, textures
 
-    def views(
-        self, poses: ArrayLike, camera: Camera | Panorama, *, position: bool = False, out: Out = "numpy"
-    ) -> Views:
-        """Draw what N cameras see.
-
-        Args:
-            poses: Camera-to-world poses, (N, 4, 4), metres.
-            camera: Size and kind of the images.
-            position: Whether hit points are drawn as well.
-            out: "numpy", copied back, or "torch", on the device.
-
-        Returns:
-            The views.
-
-        Raises:
-            ShapeError: The poses are not finite (N, 4, 4).
-            UsageError: No room on the device.
-        """
-        lens = self._lens(camera)
-
-        def paint(some: NDArray[np.float64], arrays: dict[str, Any]) -> None:
-            seen = self._kernel.Pictures()
-            for name, array in arrays.items():
-                setattr(seen, name, array)
-            inputs = [*self._scene, lens, self._put(some), seen]
-            for kernel in (self._kernel.cast, self._kernel.smooth):
-                launch(self._wp, kernel, (len(some), camera.height, camera.width), inputs, self._device)
-
-        scratch: dict[str, type[np.generic]] = {"hit": np.int32, "inverse": np.float64}
-        return draw(paint, as_poses(poses), camera, device=self._device, position=position, out=out, scratch=scratch)
+    def _given(self, camera: Camera | Panorama) -> list[Any]:
+        return [*self._scene, self._lens(camera)]
 
     def _lens(self, camera: Camera | Panorama) -> Any:
         grid = grid_of(camera)
@@ -90,6 +63,3 @@ class ScanBatch:
         lens.fx, lens.fy = (self._wp.float64(focal) for focal in grid.lens[:2])
         lens.pixel = self._wp.float64(pixel_of(camera))
         return lens
-
-    def _put(self, array: NDArray[Any]) -> Any:
-        return self._wp.array(np.ascontiguousarray(array), device=self._device)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.geometry import Camera, Panorama
-from worldgauge.worlds.gpu.batch import Out, Views, as_poses, draw, launch, open_device, warp_for
+from worldgauge.worlds.gpu.batch import DeviceBatch
 from worldgauge.worlds.voxel.blocks import CATEGORIES, LIQUID_TOP
 from worldgauge.worlds.voxel.camera import VIEW_M, Grid, materials, rays_by_axis
 
 
-class VoxelBatch:
+class VoxelBatch(DeviceBatch):
     """A world on a device. Build it once, draw from it often.
 
     Args:
@@ -26,11 +25,11 @@ class VoxelBatch:
     """
 
     def __init__(self, grid: Grid, device: str) -> None:
-        self._wp = wp = warp_for("drawing views in batches")
-        self._device = open_device(device)
+        super().__init__(device)
+        wp = self._wp
         from worldgauge.worlds.gpu.kernels import voxel as kernel
 
-        self._kernel = kernel
+        self._kernel, self._kernels = kernel, (kernel.cast,)
         table = materials(submerged=False)
         self._cells = kernel.Cells()
         self._cells.states = self._put(grid.scene.states)
@@ -45,35 +44,8 @@ class VoxelBatch:
             setattr(self._tables, name, self._put(getattr(table, name).astype(np.int32)))
         self._tables.liquid_top = wp.float64(LIQUID_TOP)
 
-    def views(
-        self, poses: ArrayLike, camera: Camera | Panorama, *, position: bool = False, out: Out = "numpy"
-    ) -> Views:
-        """Draw what N cameras see.
-
-        Args:
-            poses: Camera-to-world poses, (N, 4, 4), metres.
-            camera: Size and kind of the images.
-            position: Whether hit points are drawn as well.
-            out: "numpy", copied back, or "torch", on the device.
-
-        Returns:
-            The views.
-
-        Raises:
-            ShapeError: The poses are not finite (N, 4, 4).
-            UsageError: No room on the device.
-        """
-        lens = self._lens(camera)
-
-        def paint(some: NDArray[np.float64], arrays: dict[str, Any]) -> None:
-            seen = self._kernel.Pictures()
-            for name, array in arrays.items():
-                setattr(seen, name, array)
-            inputs = [self._cells, self._tables, lens, self._put(some), seen]
-            dim = len(some), camera.height, camera.width
-            launch(self._wp, self._kernel.cast, dim, inputs, self._device)
-
-        return draw(paint, as_poses(poses), camera, device=self._device, position=position, out=out)
+    def _given(self, camera: Camera | Panorama) -> list[Any]:
+        return [self._cells, self._tables, self._lens(camera)]
 
     def _lens(self, camera: Camera | Panorama) -> Any:
         parts = rays_by_axis(camera)
@@ -85,6 +57,3 @@ class VoxelBatch:
         lens.pixel_texels = np.float32(16 * parts.pixel)
         lens.sky_category = CATEGORIES.index("sky")
         return lens
-
-    def _put(self, array: NDArray[Any]) -> Any:
-        return self._wp.array(np.ascontiguousarray(array), device=self._device)

@@ -7,6 +7,7 @@ of boxes that stands over several cells is tried in each of them: it is cheaper 
 
 import warp as wp
 
+from worldgauge.worlds.gpu.kernels.pictures import Pictures
 from worldgauge.worlds.gpu.kernels.surfaces import LIGHT_M, light_at, surface
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -67,18 +68,6 @@ class Lens:
     scale: wp.array(dtype=wp.float64, ndim=2)
     pixel: wp.float64
     limit: wp.float64
-
-
-@wp.struct
-class Pictures:
-    """Arrays (N, H, W, ...) to paint; position has no views when it is not asked for, `face` is for `smooth`."""
-
-    rgb: wp.array(dtype=wp.uint8, ndim=4)
-    depth: wp.array(dtype=wp.float32, ndim=3)
-    category: wp.array(dtype=wp.uint16, ndim=3)
-    instance: wp.array(dtype=wp.uint16, ndim=3)
-    position: wp.array(dtype=wp.float32, ndim=4)
-    face: wp.array(dtype=wp.int32, ndim=3)
 
 
 @wp.struct
@@ -279,7 +268,14 @@ def side_of(hit: Hit, d: wp.vec3d):
 
 
 @wp.kernel
-def cast(cells: Cells, looks: Looks, lens: Lens, poses: wp.array(dtype=wp.float64, ndim=3), seen: Pictures):
+def cast(
+    cells: Cells,
+    looks: Looks,
+    lens: Lens,
+    poses: wp.array(dtype=wp.float64, ndim=3),
+    seen: Pictures,
+    face: wp.array(dtype=wp.int32, ndim=3),
+):
     """Draw every pixel by its centre.
 
     Args:
@@ -288,6 +284,7 @@ def cast(cells: Cells, looks: Looks, lens: Lens, poses: wp.array(dtype=wp.float6
         lens: The camera.
         poses: Camera-to-world poses (N, 4, 4), metres.
         seen: Arrays to fill.
+        face: Box and face that each pixel shows, to fill.
     """
     i, v, u = wp.tid()
     o = wp.vec3d(poses[i, 0, 3], poses[i, 1, 3], poses[i, 2, 3])
@@ -300,7 +297,7 @@ def cast(cells: Cells, looks: Looks, lens: Lens, poses: wp.array(dtype=wp.float6
         seen.category[i, v, u] = wp.uint16(0)
         seen.instance[i, v, u] = wp.uint16(0)
         # As the kernel for the CPU numbers it: box -1, face 6.
-        seen.face[i, v, u] = NONE + 6
+        face[i, v, u] = NONE + 6
     else:
         side = side_of(hit, d)
         colour = painted(cells, looks, o, d, lens.pixel, hit, side)
@@ -309,7 +306,7 @@ def cast(cells: Cells, looks: Looks, lens: Lens, poses: wp.array(dtype=wp.float6
         seen.depth[i, v, u] = wp.float32(hit.t)
         seen.category[i, v, u] = looks.category[hit.box]
         seen.instance[i, v, u] = looks.instance[hit.box]
-        seen.face[i, v, u] = 8 * hit.box + side
+        face[i, v, u] = 8 * hit.box + side
     if seen.position.shape[0] > 0:
         for k in range(3):
             if hit.box < 0:
@@ -319,7 +316,14 @@ def cast(cells: Cells, looks: Looks, lens: Lens, poses: wp.array(dtype=wp.float6
 
 
 @wp.kernel
-def smooth(cells: Cells, looks: Looks, lens: Lens, poses: wp.array(dtype=wp.float64, ndim=3), seen: Pictures):
+def smooth(
+    cells: Cells,
+    looks: Looks,
+    lens: Lens,
+    poses: wp.array(dtype=wp.float64, ndim=3),
+    seen: Pictures,
+    face: wp.array(dtype=wp.int32, ndim=3),
+):
     """Average the pixels whose neighbour shows another face with two rays beside their centre.
 
     Args:
@@ -328,18 +332,19 @@ def smooth(cells: Cells, looks: Looks, lens: Lens, poses: wp.array(dtype=wp.floa
         lens: The camera.
         poses: Camera-to-world poses (N, 4, 4), metres.
         seen: Arrays that `cast` has filled.
+        face: The same.
     """
     i, v, u = wp.tid()
-    here = seen.face[i, v, u]
+    here = face[i, v, u]
     edge = bool(False)
     if u > 0:
-        edge = edge or seen.face[i, v, u - 1] != here
+        edge = edge or face[i, v, u - 1] != here
     if v > 0:
-        edge = edge or seen.face[i, v - 1, u] != here
-    if u + 1 < seen.face.shape[2]:
-        edge = edge or seen.face[i, v, u + 1] != here
-    if v + 1 < seen.face.shape[1]:
-        edge = edge or seen.face[i, v + 1, u] != here
+        edge = edge or face[i, v - 1, u] != here
+    if u + 1 < face.shape[2]:
+        edge = edge or face[i, v, u + 1] != here
+    if v + 1 < face.shape[1]:
+        edge = edge or face[i, v + 1, u] != here
     if edge:
         o = wp.vec3d(poses[i, 0, 3], poses[i, 1, 3], poses[i, 2, 3])
         total = wp.vec3d(

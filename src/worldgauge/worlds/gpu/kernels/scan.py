@@ -7,6 +7,7 @@ Warp's tree of boxes names the triangles that a ray may meet; whether it does, a
 
 import warp as wp
 
+from worldgauge.worlds.gpu.kernels.pictures import Pictures
 from worldgauge.worlds.gpu.kernels.texels import BYTE, LOWER, Textures, filtered, multiplied, slope, tinted, wrapped
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -44,19 +45,6 @@ class Lens:
     fx: wp.float64
     fy: wp.float64
     pixel: wp.float64
-
-
-@wp.struct
-class Pictures:
-    """Arrays (N, H, W, ...) to paint; `hit` and `inverse` (1 / distance) are for `smooth`."""
-
-    rgb: wp.array(dtype=wp.uint8, ndim=4)
-    depth: wp.array(dtype=wp.float32, ndim=3)
-    category: wp.array(dtype=wp.uint16, ndim=3)
-    instance: wp.array(dtype=wp.uint16, ndim=3)
-    position: wp.array(dtype=wp.float32, ndim=4)
-    hit: wp.array(dtype=wp.int32, ndim=3)
-    inverse: wp.array(dtype=wp.float64, ndim=3)
 
 
 @wp.struct
@@ -256,6 +244,8 @@ def cast(
     lens: Lens,
     poses: wp.array(dtype=wp.float64, ndim=3),
     seen: Pictures,
+    hits: wp.array(dtype=wp.int32, ndim=3),
+    inverses: wp.array(dtype=wp.float64, ndim=3),
 ):
     """Draw every pixel by its centre.
 
@@ -265,6 +255,8 @@ def cast(
         lens: The camera.
         poses: Camera-to-world poses (N, 4, 4), metres.
         seen: Arrays to fill.
+        hits: Triangle of each pixel, to fill.
+        inverses: 1 / distance of each, to fill.
     """
     i, v, u = wp.tid()
     zero, one = wp.float64(0.0), wp.float64(1.0)
@@ -299,8 +291,8 @@ def cast(
                     best = w
                     hit = k
                     limit = wp.float32(one / w * SLACK)
-    seen.hit[i, v, u] = hit
-    seen.inverse[i, v, u] = best
+    hits[i, v, u] = hit
+    inverses[i, v, u] = best
     t = one / best
     texel = colour_at(triangles, textures, hit, eye, d, t, lens.pixel)
     for c in range(3):
@@ -333,10 +325,17 @@ def apart(triangles: Triangles, k: int, other: int):
 
 
 @wp.func
-def on_edge(triangles: Triangles, seen: Pictures, i: int, v: int, u: int):
+def on_edge(
+    triangles: Triangles,
+    hits: wp.array(dtype=wp.int32, ndim=3),
+    inverses: wp.array(dtype=wp.float64, ndim=3),
+    i: int,
+    v: int,
+    u: int,
+):
     """Whether a pixel is on an edge of depth, instance or direction."""
-    height, width = seen.hit.shape[1], seen.hit.shape[2]
-    here, w = seen.hit[i, v, u], seen.inverse[i, v, u]
+    height, width = hits.shape[1], hits.shape[2]
+    here, w = hits[i, v, u], inverses[i, v, u]
     differs, found = bool(False), bool(False)
     for m in range(4):
         a, b = int(u), int(v)
@@ -349,16 +348,16 @@ def on_edge(triangles: Triangles, seen: Pictures, i: int, v: int, u: int):
         else:
             b = v + 1
         if a >= 0 and a < width and b >= 0 and b < height:
-            other = seen.hit[i, b, a]
+            other = hits[i, b, a]
             if other != here:
                 differs = True
                 found = found or apart(triangles, here, other)
     if differs and not found:
         bend, two = EDGE * w, wp.float64(2.0)
         if u > 0 and u < width - 1:
-            found = wp.abs(seen.inverse[i, v, u - 1] - two * w + seen.inverse[i, v, u + 1]) > bend
+            found = wp.abs(inverses[i, v, u - 1] - two * w + inverses[i, v, u + 1]) > bend
         if not found and v > 0 and v < height - 1:
-            found = wp.abs(seen.inverse[i, v - 1, u] - two * w + seen.inverse[i, v + 1, u]) > bend
+            found = wp.abs(inverses[i, v - 1, u] - two * w + inverses[i, v + 1, u]) > bend
     return found
 
 
@@ -369,6 +368,8 @@ def smooth(
     lens: Lens,
     poses: wp.array(dtype=wp.float64, ndim=3),
     seen: Pictures,
+    hits: wp.array(dtype=wp.int32, ndim=3),
+    inverses: wp.array(dtype=wp.float64, ndim=3),
 ):
     """Average pixels on edges with two rays beside their centre, which ask the triangles met near them.
 
@@ -378,10 +379,12 @@ def smooth(
         lens: The camera.
         poses: Camera-to-world poses (N, 4, 4), metres.
         seen: Arrays that `cast` has filled.
+        hits: The same.
+        inverses: The same.
     """
     i, v, u = wp.tid()
-    if on_edge(triangles, seen, i, v, u):
-        height, width = seen.hit.shape[1], seen.hit.shape[2]
+    if on_edge(triangles, hits, inverses, i, v, u):
+        height, width = hits.shape[1], hits.shape[2]
         eye, turn = eye_of(poses, i), turn_of(poses, i)
         total = wp.vec3i(int(seen.rgb[i, v, u, 0]), int(seen.rgb[i, v, u, 1]), int(seen.rgb[i, v, u, 2]))
         for way in range(2):
@@ -398,7 +401,7 @@ def smooth(
                     x = a
                 if m >= 2:
                     y = b
-                other = seen.hit[i, y, x]
+                other = hits[i, y, x]
                 if other >= 0:
                     w = met(triangles, textures, other, ray, eye, turn)
                     if w > best:
@@ -406,8 +409,8 @@ def smooth(
                         which = other
             if which < 0:
                 # Smaller than a pixel, or a hole: the neighbour on that side stands for it.
-                which = seen.hit[i, b, a]
-                best = seen.inverse[i, b, a]
+                which = hits[i, b, a]
+                best = inverses[i, b, a]
                 ray = ray_of(lens, a, b)
             t = wp.float64(1.0) / best
             texel = colour_at(triangles, textures, which, eye, turned(ray, turn), t, lens.pixel)

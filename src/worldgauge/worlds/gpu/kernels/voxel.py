@@ -7,6 +7,8 @@ The rays themselves are made here, in float64, from what a camera has by column 
 
 import warp as wp
 
+from worldgauge.worlds.gpu.kernels.pictures import Pictures
+
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 AIR, OPAQUE, END = wp.constant(0), wp.constant(1), wp.constant(2)
@@ -59,17 +61,6 @@ class Lens:
     view_m: wp.float32
     pixel_texels: wp.float32
     sky_category: wp.uint16
-
-
-@wp.struct
-class Pictures:
-    """Arrays (N, H, W, ...) to paint; position has no views when it is not asked for."""
-
-    rgb: wp.array(dtype=wp.uint8, ndim=4)
-    depth: wp.array(dtype=wp.float32, ndim=3)
-    category: wp.array(dtype=wp.uint16, ndim=3)
-    instance: wp.array(dtype=wp.uint16, ndim=3)
-    position: wp.array(dtype=wp.float32, ndim=4)
 
 
 @wp.func
