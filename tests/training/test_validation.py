@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from worldgauge.core.actions import CAMERA_MOTION, LOOP_WALK, Actions
+from worldgauge.core.actions import CAMERA_MOTION, HAND_POSES, LOOP_WALK, Actions
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.nets.action_rows import Told, action_rows
+from worldgauge.suites.closedloop.models.wrong_action import mirrored
 from worldgauge.suites.mind.actions import walk_look
 from worldgauge.training.cache import CachedClip
 from worldgauge.training.validation import COLUMNS, Asked, Validation, opposite_of, psnr, sideways_px
+from worldgauge.worlds.tabletop.pose_plans import as_actions, from_actions
 from worldgauge.worlds.walking.primitives import NAV_STEPS
 
 CAMERA = Camera.from_horizontal_fov(64, 36, 90)
@@ -73,6 +75,14 @@ def test_opposites_of_keys(told: Told) -> None:
     for space, column in ((CAMERA_MOTION, 1), (LOOP_WALK, 2)):
         rows = action_rows(Actions(space, np.eye(len(space), dtype=np.float32)), CAMERA, told)
         np.testing.assert_allclose((rows @ opposite_of(space, told))[column], -rows[column], atol=1e-6)
+
+
+@pytest.mark.parametrize("told", ["keys", "both"])
+def test_the_opposite_of_a_hand_is_its_mirror_image(told: Told) -> None:
+    asked = Actions(HAND_POSES, np.array([[0.5, 0.2, 0.9, 3.0, 0.1, 0.7, 1], [0.3, -0.1, 1.1, -2.8, 0, -2, 0]], "f4"))
+    mirrors = as_actions(np.array([mirrored(pose) for pose in from_actions(asked)]))
+    rows, others = (action_rows(one, CAMERA, told) for one in (asked, mirrors))
+    np.testing.assert_allclose(rows @ opposite_of(HAND_POSES, told), others, atol=1e-5)
 
 
 def test_shifts_are_found_below_a_pixel() -> None:

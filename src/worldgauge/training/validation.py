@@ -30,6 +30,8 @@ TURNED_PX = 1.5
 """Shift to the side from which on a pair of frames counts as a turn."""
 _GAP = 4
 """Frames between the two of a pair."""
+_MIRRORED = ("y", "roll", "yaw")
+"""Columns of a hand's pose that change their sign in a mirror, left to right, before which an arm stands."""
 COLUMNS = (
     *(f"psnr_{n}" for n in PSNR_FRAMES),
     *(f"{whose}mse_{s}s" for whose in ("", "freeze_", "mean_") for s in SECONDS),
@@ -173,6 +175,8 @@ def opposite_of(space: ActionSpace, told: Told) -> Rows:
     """Find what replaces actions by their opposites: rows @ this.
 
     Buttons that move in opposite directions are exchanged, angles and lengths change their sign, other buttons stay.
+    Where a hand is to be has no opposite, and is mirrored, left to right: else it would be asked for behind the arm and
+    below the table, where no network has ever seen it.
 
     Args:
         space: Meaning of the columns.
@@ -184,7 +188,7 @@ def opposite_of(space: ActionSpace, told: Told) -> Rows:
     keys = np.eye(key_width(space))
     for one, axis in enumerate(space.axes):
         if axis.kind != "button":
-            keys[one, one] = -1
+            keys[one, one] = -1 if axis.motion != Motion() or axis.name in _MIRRORED else 1
             continue
         for other in range(count):
             if axis.motion != Motion() and np.array_equal(moves[other], -moves[one]):
