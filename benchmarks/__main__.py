@@ -11,6 +11,7 @@ import json
 NAMES = (
     "render",
     "gpu",
+    "gpu_scores",
     "panorama",
     "scan",
     "build_render",

@@ -430,3 +430,15 @@ def test_every_metric_is_put_to_the_test(cli: Callable[..., Done], tmp_path: Pat
         done = cli(*few[:4], *wrong)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert words in done.stderr
+
+
+def test_a_device_for_scores_that_is_not_here_is_one_line(data: Path, cli: Callable[..., Done]) -> None:
+    run = ("--data", data, "--model", "enginedoubles:Steady", "--out", "runs", "--score-device", "cuda:99")
+    for verb, words in (
+        (("run", "echo"), ("scoring on a device needs the extra 'torch'", "device 'cuda:99' is not here")),
+        (("generate", "echo"), ("generate makes no scores",)),
+    ):
+        done = cli(*verb, *run)
+        assert done.returncode == 2, done.stderr
+        assert any(each in done.stderr for each in words)
+        assert not (data.parent / "runs").exists()

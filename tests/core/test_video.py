@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import av
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from support.films import HEIGHT, KINDS, WIDTH, N, scene, write, write_all
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.image import png
-from worldgauge.core.video import AHEAD, Clip, Writer, problems, resize, side_by_side
+from worldgauge.core.video import AHEAD, Clip, Writer, ahead, problems, resize, side_by_side
 
 
 def psnr(a: np.ndarray, b: np.ndarray) -> float:
@@ -266,3 +267,26 @@ def test_no_more_is_read_ahead_than_said_and_no_thread_is_left() -> None:
         seen.extend(int(one[0, 0, 0]) for one, _ in side_by_side(clip, clip))
     assert seen == list(range(9))
     assert threading.active_count() == before
+
+
+def test_items_are_read_ahead_and_errors_come_in_their_place() -> None:
+    read: list[tuple[int, int]] = []
+
+    def items() -> Iterator[int]:
+        for number in range(9):
+            read.append((number, threading.get_ident()))
+            yield number
+        raise DataError("item 9 is gone")
+
+    before = threading.active_count()
+    some = ahead(items())
+    assert next(some) == 0
+    some.close()
+    assert threading.active_count() == before
+    assert len(read) <= AHEAD + 1
+    assert threading.get_ident() not in {thread for _, thread in read}
+    seen = []
+    with pytest.raises(DataError, match="item 9 is gone"):
+        seen.extend(ahead(items()))
+    assert list(ahead(range(7))) == list(range(7))
+    assert list(ahead([])) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.suite.speed import Stopwatch
+from worldgauge.perception.score_device import Means
 
 
 class QuietContext:
@@ -15,6 +16,7 @@ class QuietContext:
         self.directory = directory
         self.seed = seed
         self.speed = Stopwatch()
+        self.means = Means()
         self.calls: list[tuple[int, int]] = []
 
     def progress(self, done: int, total: int) -> None:

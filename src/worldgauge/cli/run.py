@@ -29,6 +29,7 @@ from worldgauge.terminal.options import (
     References,
     Retry,
     Sandbox,
+    ScoreDevice,
     Seed,
     Settings,
     Verbose,
@@ -82,6 +83,7 @@ def run(
     workers: Workers = 1,
     on: On = None,
     gpus_per_worker: Gpus = None,
+    score_device: ScoreDevice = None,
     seed: Seed = 0,
     settings: Settings = None,
     metric: OwnMetrics = None,
@@ -126,8 +128,11 @@ def run(
             print(note, file=sys.stderr)
         show.plans(found, json)
         return
+    if score_device is not None and not arguments["scoring"]:
+        raise UsageError("generate makes no scores: give --score-device to run or score")
+    more: dict[str, Any] = {"workers": workers, "deadline_s": deadline, "score_device": score_device}
     with resumable(), RunProgress(notes, verbose=verbose) as progress:
-        result = engine.run(suite, **arguments, workers=workers, deadline_s=deadline, progress=progress)
+        result = engine.run(suite, **arguments, **more, progress=progress)
     _finish(result, form)
 
 
@@ -157,6 +162,8 @@ def score(
     metric: OwnMetrics = None,
     workers: Workers = 1,
     on: On = None,
+    gpus_per_worker: Gpus = None,
+    score_device: ScoreDevice = None,
     deadline: Deadline = 1800.0,
     verbose: Verbose = False,
     json: Json = False,
@@ -176,6 +183,7 @@ def score(
     form = form_of(json, csv)
     given = with_metrics(settings_of(settings), metric)
     shared: dict[str, Any] = {"settings": given, "workers": workers, "on": on, "deadline_s": deadline}
+    shared |= {"gpus_per_worker": gpus_per_worker, "score_device": score_device}
     if videos is None:
         if any(each is not None for each in (out, references, video_fps, video_longer)):
             raise UsageError(

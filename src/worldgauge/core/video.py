@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -26,7 +26,9 @@ from worldgauge.core.image import Image, locked, png
 if TYPE_CHECKING:
     import av.container
 
-__all__ = ["Clip", "Image", "Kind", "Writer", "header_frames", "png", "problems", "resize", "side_by_side"]
+__all__ = ["Clip", "Image", "Kind", "Writer", "ahead", "header_frames", "png", "problems", "resize", "side_by_side"]
+
+T = TypeVar("T")
 
 Kind = Literal["mjpg", "lossless", "viewable", "archive"]
 
@@ -228,6 +230,27 @@ def side_by_side(*clips: Clip) -> Iterator[tuple[Image, ...]]:
                 if left > AHEAD:
                     waiting.append(thread.submit(next, frames))
             yield tuple(found)
+
+
+def ahead(items: Iterable[T]) -> Iterator[T]:
+    """The same items, read by a thread of its own, `AHEAD` of them ahead.
+
+    Args:
+        items: Such as frames that are decoded and brought to a size on the way.
+
+    Yields:
+        Each item. What reading raises is raised in its place.
+    """
+    source, end = iter(items), object()
+    with ThreadPoolExecutor(1) as thread:
+        waiting = deque(thread.submit(next, source, end) for _ in range(AHEAD))
+        try:
+            while (item := waiting.popleft().result()) is not end:
+                waiting.append(thread.submit(next, source, end))
+                yield item  # type: ignore[misc]
+        finally:
+            for left in waiting:
+                left.cancel()
 
 
 def resize(frame: Image, width: int, height: int) -> Image:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import UsageError
+from worldgauge.core.model import Needs
 from worldgauge.engine.identity import metric_versions, scoring_settings
 from worldgauge.engine.journal import read_journal
 from worldgauge.engine.open_suite import list_tasks, open_suite
@@ -20,14 +21,16 @@ from worldgauge.engine.result import RunResult, find_runs
 from worldgauge.engine.resume import PlannedTask, plan_tasks
 from worldgauge.engine.run_manifest import describe_run, installed_versions
 from worldgauge.engine.store import RunFolder
-from worldgauge.engine.subject_run import RunWatcher, SubjectRun
+from worldgauge.engine.subject_run import PROCESSOR, RunWatcher, SubjectRun
 from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.matched_references import matched_references as texts_of_matched
 from worldgauge.engine.task import EXECUTE_TASK, outcome_of_job
 from worldgauge.engine.workers.groups import SubjectLike, WorkerGroup, worker_groups
+from worldgauge.engine.workers.machine import cores_here
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
 from worldgauge.engine.workers.site import open_site
+from worldgauge.perception.score_device import MOST_THREADS, check_score_device
 from worldgauge.serving import LOAD_DEADLINE_S
 
 DEADLINE_S = 1800.0
@@ -64,6 +67,7 @@ def run(
     deadline_s: float | None = DEADLINE_S,
     retry_failed: bool = True,
     scoring: bool = True,
+    score_device: str | None = None,
     labels: Mapping[str, str] | None = None,
     matched_references: bool = False,
     progress: RunWatcher | None = None,
@@ -93,6 +97,8 @@ def run(
             is only stopped between two chunks.
         retry_failed: Whether failed tasks are tried again.
         scoring: Whether records are scored. False only makes the records.
+        score_device: Where pixel metrics are computed: "cuda" for a GPU, which the workers share, or "cuda:1". By
+            default by the processor's kernels. Scores agree to 1e-5 and are not made again for another device.
         labels: Label by text of a model, instead of its name with its settings.
         matched_references: Whether the truth is asked as well, at the rate of every model whose rate no recording has
             ("truth?fps=16") and at the size of every trained network ("coarse?width=64&height=36"), so that tables show
@@ -106,11 +112,13 @@ def run(
         WorldgaugeError: When the whole run is impossible.
     """
     check_deadline(deadline_s)
+    device = _checked_device(score_device, on)
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
     tasks = list_tasks(asked, Path(data), limit)
     with ExitStack() as stack:
-        site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)]))
+        spread = device == "cuda"
+        site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)], spread=spread))
         entries, groups = worker_groups(_as_list(model), site, workers, gpus_per_worker, stack, asked.subject_kind)
         if matched_references and (beside := texts_of_matched(asked, tasks, [entry.identity for entry in entries])):
             more, pools = worker_groups(beside, site, workers, None, stack)
@@ -120,7 +128,7 @@ def run(
         for entry in [_relabel(entry, labels or {}) for entry in entries]:
             subject_run = SubjectRun(asked, tasks, entry, RunFolder(out / entry.label), seed, stack)
             facts = describe_run(asked, tasks, entry, seed=seed, data=Path(data), limit=limit)
-            subject_run.start(facts, scoring=scoring, retry_failed=retry_failed)
+            subject_run.start(facts, scoring=scoring, retry_failed=retry_failed, device=device)
             subject_runs.append(subject_run)
         turns = [(group.pool, [subject_runs[number] for number in group.members]) for group in groups]
         _perform(subject_runs, turns, deadline_s, scoring, progress)
@@ -192,6 +200,8 @@ def score(
     data: str | os.PathLike[str] | None = None,
     workers: int = 1,
     on: str | None = None,
+    gpus_per_worker: float | None = None,
+    score_device: str | None = None,
     deadline_s: float | None = DEADLINE_S,
     progress: RunWatcher | None = None,
 ) -> RunResult:
@@ -206,6 +216,8 @@ def score(
         data: Folder of the data set, where it was moved after the run.
         workers: Largest number of processes.
         on: Where the workers run, as for `run`.
+        gpus_per_worker: GPUs per worker, where it scores on one. By default workers share those of this machine.
+        score_device: As for `run`.
         deadline_s: Seconds without progress before a worker is killed. None for no limit.
         progress: Called with every `RunStep`.
 
@@ -217,6 +229,7 @@ def score(
         UsageError: For runs of several suites, and for a setting that changes what is asked.
     """
     check_deadline(deadline_s)
+    device = _checked_device(score_device, on)
     given = [directories] if isinstance(directories, (str, Path)) else list(directories)
     folders = find_runs(Path(one) for one in given)
     names = sorted({folder.facts()["suite"] for folder in folders})
@@ -225,7 +238,8 @@ def score(
     places = list(dict.fromkeys(folder.directory.parent for folder in folders))
     sources = [Path(folder.facts()["source"] if data is None else data).resolve() for folder in folders]
     with ExitStack() as stack:
-        site = stack.enter_context(open_site(on, logs=places[0] / "logs", shared=places, data=sources))
+        spread = device == "cuda"
+        site = stack.enter_context(open_site(on, logs=places[0] / "logs", shared=places, data=sources, spread=spread))
         subject_runs = []
         for folder, source in zip(folders, sources, strict=True):
             facts = folder.facts()
@@ -243,11 +257,21 @@ def score(
                     "scored_with": installed_versions(),
                 },
                 asking=False,
+                device=device,
             )
             subject_runs.append(subject_run)
-        pool = stack.enter_context(site.pool(workers))
+        pool = stack.enter_context(site.pool(workers, Needs(gpus=gpus_per_worker or 0), "scoring"))
         _perform(subject_runs, [(pool, subject_runs)], deadline_s, True, progress)
     return RunResult([subject_run.folder for subject_run in subject_runs], subject_runs[0].suite)
+
+
+def _checked_device(name: str | None, on: str | None) -> str | None:
+    """A device that scores, by its name; None for the processor's kernels. On a cluster the workers' nodes have it."""
+    if name is None or name == PROCESSOR:
+        return None
+    if on in (None, "local"):
+        check_score_device(name)
+    return name
 
 
 def _reopen_suite(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite:
@@ -314,6 +338,7 @@ def _perform_in_workers(
     subject_runs: Sequence[SubjectRun], pool: Pool, deadline_s: float | None, scoring: bool, tell: RunWatcher
 ) -> None:
     handed: dict[str, tuple[SubjectRun, PlannedTask, Path]] = {}
+    threads = min(MOST_THREADS, pool.cores_each(sum(len(subject_run.todo) for subject_run in subject_runs)))
 
     def jobs() -> Iterator[Job]:
         for subject_run in subject_runs:
@@ -321,7 +346,7 @@ def _perform_in_workers(
                 folder = subject_run.task_folder(item)
                 name = f"{subject_run.entry.label}/{item.task.id}"
                 handed[name] = (subject_run, item, folder)
-                arguments = {**subject_run.job_arguments(item, folder, scoring), "deadline_s": deadline_s}
+                arguments = subject_run.job_arguments(item, folder, scoring, threads) | {"deadline_s": deadline_s}
                 yield Job(name, EXECUTE_TASK, arguments, deadline_s, start_s=LOAD_DEADLINE_S)
 
     def frames(name: str, done: int, total: int) -> None:
@@ -336,5 +361,6 @@ def _perform_in_workers(
 
 
 def _perform_live(subject_run: SubjectRun, deadline_s: float | None, scoring: bool, tell: RunWatcher) -> None:
+    threads = min(MOST_THREADS, cores_here())
     for item in subject_run.todo:
-        tell(subject_run.perform_live(item, tell, deadline_s=deadline_s, scoring=scoring))
+        tell(subject_run.perform_live(item, tell, deadline_s=deadline_s, scoring=scoring, threads=threads))

@@ -22,6 +22,10 @@ from worldgauge.engine.subjects import SubjectEntry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.engine.task import LocalTaskContext, TaskOutcome, failed_outcome, perform_and_score
+from worldgauge.perception.score_device import Means, score_device
+
+PROCESSOR = "cpu"
+"""What run.json calls the processor's kernels, beside devices."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +82,19 @@ class SubjectRun:
         self._planned: list[PlannedTask] = []
         self._ended = 0
         self._scoring = True
+        self._device: str | None = None
         folder.create()
         self._journal = stack.enter_context(Journal(folder.journal_path))
         stack.callback(folder.clean)
 
     def start(
-        self, facts: Mapping[str, Any], *, asking: bool = True, scoring: bool = True, retry_failed: bool = True
+        self,
+        facts: Mapping[str, Any],
+        *,
+        asking: bool = True,
+        scoring: bool = True,
+        retry_failed: bool = True,
+        device: str | None = None,
     ) -> None:
         """Clean up after an interrupted run, plan the tasks, and write run.json.
 
@@ -92,11 +103,13 @@ class SubjectRun:
             asking: Whether subjects may be asked. False leaves out tasks without a record.
             scoring: Whether scores are wanted.
             retry_failed: Whether failed tasks are tried again.
+            device: Device that scores. None for the processor's kernels.
 
         Raises:
             RunError: When `asking` is False and no record is left, or records do not match the plan.
         """
         self._scoring = scoring
+        self._device = device
         self.folder.clean()
         journal = self._journal.latest()
         self._planned = plan_tasks(
@@ -120,6 +133,9 @@ class SubjectRun:
         if self.folder.facts_path.exists():
             facts = {**facts, "created": self.folder.facts()["created"]}
         facts = {**facts, "task_keys": {planned.task.id: planned.key for planned in self._planned}}
+        facts.pop("scored_on", None)
+        if (devices := self._devices(journal)) - {PROCESSOR}:
+            facts["scored_on"] = sorted(devices)
         atomic_write(self.folder.facts_path, dumps(facts, indent=2) + "\n")
         for planned in self._planned:
             if planned.todo == "skip":
@@ -129,8 +145,8 @@ class SubjectRun:
         """Folder in which to work on `planned`: a new one to ask the subject, else the folder of the record."""
         return self.folder.prepare() if planned.todo == "ask" else self.folder.record(planned.task.id)
 
-    def job_arguments(self, planned: PlannedTask, folder: Path, scoring: bool) -> dict[str, Any]:
-        """Arguments of `task.execute_task` for `planned`."""
+    def job_arguments(self, planned: PlannedTask, folder: Path, scoring: bool, threads: int = 1) -> dict[str, Any]:
+        """Arguments of `task.execute_task` for `planned`, scored on so many threads."""
         return {
             "suite": self.suite.name,
             "home": locate_suite(self.suite.name),
@@ -142,10 +158,18 @@ class SubjectRun:
             "seed": task_seed(self.seed, planned.task.id),
             "folder": str(folder.resolve()),
             "score": planned.score_key if scoring else None,
+            "threads": threads,
+            "device": self._device,
         }
 
     def perform_live(
-        self, planned: PlannedTask, tell: RunWatcher, *, deadline_s: float | None = None, scoring: bool = True
+        self,
+        planned: PlannedTask,
+        tell: RunWatcher,
+        *,
+        deadline_s: float | None = None,
+        scoring: bool = True,
+        threads: int = 1,
     ) -> RunStep:
         """Do what is left of one task in this process, with the live model of `entry`, and keep what came of it.
 
@@ -154,6 +178,7 @@ class SubjectRun:
             tell: Called with the frames done. What it raises ends the task as failed.
             deadline_s: Longest time in seconds between two chunks. None for no limit.
             scoring: Whether scores are wanted.
+            threads: Threads that score.
 
         Returns:
             The progress after this task.
@@ -167,7 +192,9 @@ class SubjectRun:
             tell(self.progress_step(planned, frames=(done, total)))
 
         began = time.monotonic()
-        task_context = LocalTaskContext(folder, task_seed(self.seed, planned.task.id), report, deadline_s)
+        means = Means(threads, score_device(self._device))
+        seed = task_seed(self.seed, planned.task.id)
+        task_context = LocalTaskContext(folder, seed, report, deadline_s, means=means)
         model = self.entry.model if planned.todo == "ask" else None
         wanted = planned.score_key if scoring else None
         try:
@@ -263,6 +290,16 @@ class SubjectRun:
                 scored.append(planned.task.id)
         self.folder.assemble(scored)
 
+    def _devices(self, journal: Mapping[str, Mapping[str, Any]]) -> set[str]:
+        """Where the scores come from that this run has when it is done."""
+        anew = {planned.task.id for planned in self.todo}
+        kept = {
+            line.get("scored_on", PROCESSOR)
+            for planned in self._planned
+            if planned.task.id not in anew and (line := journal.get(planned.task.id)) is not None and line["scores"]
+        }
+        return kept | ({self._device or PROCESSOR} if anew and self._scoring else set())
+
     def _refuse_other_records(self, journal: Mapping[str, Mapping[str, Any]]) -> None:
         where = self.folder.directory
         asked = [planned for planned in self._planned if planned.todo == "ask"]
@@ -309,4 +346,5 @@ class SubjectRun:
         # Of an older record, what was measured when it was made.
         of_answers = {"speed": outcome.speed, "notes": outcome.notes} if planned.todo == "ask" else (planned.line or {})
         more = {"speed": of_answers.get("speed"), "notes": of_answers.get("notes"), "lost": list(lost)}
+        more["scored_on"] = self._device if scored else None
         self._journal.append({**line, **{name: value for name, value in more.items() if value}})

@@ -22,6 +22,7 @@ from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
 from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.engine.workers.pool import Result
 from worldgauge.engine.workers.worker import Progress, one_line, trace_now
+from worldgauge.perception.score_device import Means, score_device
 
 EXECUTE_TASK = f"{__name__}:execute_task"
 
@@ -80,6 +81,7 @@ class LocalTaskContext:
         deadline_s: Longest time in seconds between two calls of `progress`; the later call then raises. For subjects
             that cannot be stopped from outside. None for no limit.
         speed: Measures the answers of the model.
+        means: What scores are computed with.
     """
 
     directory: Path
@@ -87,6 +89,7 @@ class LocalTaskContext:
     report: Callable[[int, int], None]
     deadline_s: float | None = None
     speed: Stopwatch = field(default_factory=Stopwatch)
+    means: Means = field(default_factory=Means)
 
     def __post_init__(self) -> None:
         self._alive = time.monotonic()
@@ -121,6 +124,8 @@ def execute_task(
     score: str | None,
     deadline_s: float | None,
     progress: Progress,
+    threads: int = 1,
+    device: str | None = None,
 ) -> dict[str, Any]:
     """Job of the pool: make everything from names, then call `perform_and_score`.
 
@@ -138,6 +143,8 @@ def execute_task(
         score: `PlannedTask.score_key`. None to skip scoring.
         deadline_s: Deadline that is passed to a served model, so that its server gives up as well.
         progress: Called with the number of frames done and the total.
+        threads: Threads that score.
+        device: Device that scores, as `score_device` takes it.
 
     Returns:
         The fields of `TaskOutcome`.
@@ -145,7 +152,8 @@ def execute_task(
     Raises:
         LostError: When the worker or model was lost. The pool then repeats the task.
     """
-    task_context = LocalTaskContext(Path(folder), seed, progress)
+    means = Means() if score is None else Means(threads, score_device(device))
+    task_context = LocalTaskContext(Path(folder), seed, progress, means=means)
     if model is not None and (task_context.directory / "record.json").exists():
         model = None  # a lost attempt was lost in scoring: its record is whole, and asking again may cost much
     if model is not None:

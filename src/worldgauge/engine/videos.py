@@ -59,6 +59,8 @@ def score_videos(
     settings: Mapping[str, Any] | None = None,
     workers: int = 1,
     on: str | None = None,
+    gpus_per_worker: float | None = None,
+    score_device: str | None = None,
     deadline_s: float | None = DEADLINE_S,
     progress: RunWatcher | None = None,
 ) -> tuple[RunResult, VideoFolder]:
@@ -76,6 +78,8 @@ def score_videos(
         settings: Settings of the suite.
         workers: Largest number of processes, as for `run`.
         on: Where the workers run, as for `run`.
+        gpus_per_worker: As for `run`.
+        score_device: As for `run`.
         deadline_s: Seconds without progress before a worker is killed, as for `run`.
         progress: Called with every `RunStep`.
 
@@ -104,6 +108,8 @@ def score_videos(
         out=out,
         workers=workers,
         on=on,
+        gpus_per_worker=gpus_per_worker,
+        score_device=score_device,
         settings=settings,
         deadline_s=deadline_s,
         labels={text: name for name, text in found.models.items()},

@@ -31,8 +31,8 @@ def resample(frame: NDArray[np.uint8], rows: int, columns: int, top: int, left: 
     """
     height, n = frame.shape[0], frame.shape[1] * _CHANNELS
     lines, filled = frame.reshape(height, n), out.reshape(out.shape[0], out.shape[1] * _CHANNELS)
-    first, second, shares = _places(frame.shape[1], columns, left, out.shape[1])
-    above, below, parts = _places(height, rows, top, out.shape[0])
+    first, second, shares = places(frame.shape[1], columns, left, out.shape[1])
+    above, below, parts = places(height, rows, top, out.shape[0])
     start, stop = first[0] * _CHANNELS, (second[-1] + 1) * _CHANNELS
     one, other, share = _by_value(first, start), _by_value(second, start), np.repeat(shares, _CHANNELS)
     blend = np.empty(stop - start, np.float32)
@@ -45,8 +45,18 @@ def resample(frame: NDArray[np.uint8], rows: int, columns: int, top: int, left: 
 
 
 @_fast
-def _places(n: int, grid: int, skipped: int, count: int) -> tuple[Ints, Ints, Floats]:
-    """For each output: the source before it, the one after it, and the share of the latter."""
+def places(n: int, grid: int, skipped: int, count: int) -> tuple[Ints, Ints, Floats]:
+    """For each output: the source before it, the one after it, and the share of the latter.
+
+    Args:
+        n: Pixels of the source.
+        grid: Pixels of the whole new grid.
+        skipped: Pixels of the grid before the first output.
+        count: Outputs.
+
+    Returns:
+        Indices (count,) int32 before and after, and shares (count,) float32.
+    """
     before, after, share = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)
     for i in range(count):
         place = max(0.0, (skipped + i + 0.5) * n / grid - 0.5)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 WINDOW = 11
 _RADIUS = WINDOW // 2
 _taps = np.exp(-0.5 * (np.arange(-_RADIUS, _RADIUS + 1) / 1.5) ** 2)
-_W0, _W1, _W2, _W3, _W4, _W5 = (np.float32(tap) for tap in (_taps / _taps.sum())[: _RADIUS + 1])
+WINDOW_TAPS = (_taps / _taps.sum()).astype(np.float32)
+"""(11,) weights of the Gaussian window along one side."""
+_W0, _W1, _W2, _W3, _W4, _W5 = (np.float32(tap) for tap in WINDOW_TAPS[: _RADIUS + 1])
 _C1, _C2 = np.float32((0.01 * 255) ** 2), np.float32((0.03 * 255) ** 2)
 _HALF, _ZERO, _RANGE = np.float32(0.5), np.float32(0), np.float32(255)
 

@@ -71,18 +71,30 @@ def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
     """
     if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
         raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
+    result = np.empty((size[1], size[0], 3), np.float32)
+    resample(np.ascontiguousarray(frame), *grid_of(frame.shape[0], frame.shape[1], size), result)
+    return result
+
+
+def grid_of(rows: int, columns: int, size: tuple[int, int] = SIZE) -> tuple[int, int, int, int]:
+    """The pixel grid that `prepared` brings a frame to, and the part of it that is kept.
+
+    Args:
+        rows: Height of the frame in pixels.
+        columns: Its width.
+        size: (width, height) of the part that is kept.
+
+    Returns:
+        Rows and columns of the grid, and how many of each lie before the part.
+    """
     width, height = size
-    rows, columns = frame.shape[:2]
     if rows * width == columns * height:
         scaled_rows, scaled_columns = height, width
     else:
         scale = max(width / columns, height / rows)
         scaled_rows, scaled_columns = round(rows * scale), round(columns * scale)
     # Starts of the crop. Rounding is half to even: the release's choice of two crops that are equally near the centre.
-    top, left = round((scaled_rows - height) / 2), round((scaled_columns - width) / 2)
-    result = np.empty((height, width, 3), np.float32)
-    resample(np.ascontiguousarray(frame), scaled_rows, scaled_columns, top, left, result)
-    return result
+    return scaled_rows, scaled_columns, round((scaled_rows - height) / 2), round((scaled_columns - width) / 2)
 
 
 def prepared_pair(x: Image, y: Image) -> tuple[Prepared, Prepared]:

@@ -26,6 +26,9 @@ from worldgauge.core.video import resize
 from worldgauge.metrics import metrics
 from worldgauge.metrics._ssim import BOX, WINDOW, gaussian_ssim, uniform_ssim
 
+COMMON_SIZE = (320, 180)
+"""Width and height of `ssim_320x180`."""
+
 
 @metrics.register(
     "ssim_table", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="LoopNav, released table script"
@@ -69,7 +72,7 @@ def ssim_320x180(a: Image, b: Image) -> float:
     """
     for x in (a, b):
         _check(x)
-    return float(ssim_table(*(resize(x, 320, 180) for x in (a, b))))
+    return float(ssim_table(*(resize(x, *COMMON_SIZE) for x in (a, b))))
 
 
 @metrics.register(
@@ -148,7 +151,11 @@ def psnr(a: Image, b: Image) -> float:
     Raises:
         ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
     """
-    error = mse(a, b)
+    return psnr_of_mse(mse(a, b))
+
+
+def psnr_of_mse(error: float) -> float:
+    """PSNR in dB of a mean squared error in squared grey levels, infinite for 0."""
     return math.inf if error == 0 else 10 * math.log10(255**2 / error)
 
 

@@ -81,7 +81,11 @@ class Unavailable:
 
 
 class _Asked:
-    """Perception of one kind, from a server or from a network that is run here; call `close` after use."""
+    """Perception of one kind, from a server or from a network that is run here; call `close` after use.
+
+    Attributes:
+        at_once: Frames to ask for at a time.
+    """
 
     kind: What
     layouts: tuple[str, ...] = ("",)
@@ -91,6 +95,7 @@ class _Asked:
             raise WorldgaugeError(missing_reason(self.kind))
         self._source = source_of(at, self.kind, self.layouts)
         self.name = self._source.name
+        self.at_once = self._source.at_once
         self.needs: Needs = self._source.needs
 
     @property
@@ -108,8 +113,8 @@ class _Asked:
         """The array `answer` (n, *sides) to frames (n, H, W, 3), which may be two stacks side by side."""
         (n,) = {_checked(stack) for stack in frames.values()}
         parts = [np.zeros((0, *sides), np.float32)]
-        for start in range(0, n, BATCH):
-            shown = {name: seen_as(stack[start : start + BATCH]) for name, stack in frames.items()}
+        for start in range(0, n, self.at_once):
+            shown = {name: seen_as(stack[start : start + self.at_once]) for name, stack in frames.items()}
             parts.append(self._source.rows(shown, answer, sides))
         return np.concatenate(parts if len(parts) == 1 else parts[1:])
 
@@ -321,6 +326,7 @@ class LocalLpips:
 
     name = "lpips"
     needs = Needs()
+    at_once = BATCH
 
     def __init__(self, files: str) -> None:
         paths = files.split(",")

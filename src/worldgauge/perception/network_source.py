@@ -19,6 +19,8 @@ Arrays = Mapping[str, NDArray[np.float32]]
 
 BATCH = 10
 """Most rows in one request to a server."""
+ON_GPU = 24
+"""Rows to ask a network on a GPU for at a time: pairs of frames at 720p take 22 MB each here."""
 
 
 class Source(Protocol):
@@ -28,11 +30,13 @@ class Source(Protocol):
         name: Name of the network.
         layout: What a server returns where there is a choice; else empty.
         needs: Share of the machine that it takes.
+        at_once: Rows to ask for at a time.
     """
 
     name: str
     layout: str
     needs: Needs
+    at_once: int
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -94,6 +98,8 @@ class ServerSource:
         UsageError: It is of another kind.
         SubjectError: It does not start.
     """
+
+    at_once = BATCH
 
     def __init__(self, at: str, kind: str, layouts: tuple[str, ...]) -> None:
         self._remote = open_estimator(at)
@@ -159,6 +165,7 @@ class NetworkSource:
         self.network: RowNetwork
         self.network, self._identity = ready(name)
         self.name = name
+        self.at_once = ON_GPU if self._identity["device"] == "cuda" else BATCH
 
     @property
     def settings(self) -> Mapping[str, Any]:

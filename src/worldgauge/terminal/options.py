@@ -56,6 +56,15 @@ Sandbox = Annotated[
         help="Start the models of cmd: and pipe: without network, with a read-only file system (needs bwrap).",
     ),
 ]
+ScoreDevice = Annotated[
+    str | None,
+    typer.Option(
+        "--score-device",
+        metavar="cuda | cuda:N | cpu",
+        help="Where pixel metrics are computed: on GPUs that the workers share, or on one of them (extra torch), in "
+        "batches. By default by the processor. Scores agree to 1e-5, and are not made again for another device.",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same bytes.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, without doing it.")]
 Out = Annotated[Path, typer.Option(help="Folder of the data set, new or to be continued.")]

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.perception.lpips_numpy import Lpips  # noqa: E402
-from worldgauge.perception.networks import choose_device, networks, open_network  # noqa: E402
+from worldgauge.perception.networks import ComputeDevice, choose_device, networks, open_network  # noqa: E402
 from worldgauge.perception.networks.lpips import _Lpips  # noqa: E402
 from worldgauge.weights import catalogue  # noqa: E402
 
@@ -143,6 +143,25 @@ def test_a_row_does_not_depend_on_the_others(network: _Lpips) -> None:
     assert [distances(network, x[i : i + 1], y[i : i + 1])[0] for i in range(5)] == list(together)
     assert list(distances(network, x[::-1], y[::-1])) == list(together[::-1])
     assert distances(network, x[:0], y[:0]).shape == (0,)
+
+
+def test_a_gpu_gets_many_pairs_and_fewer_where_it_has_no_room(
+    network: _Lpips, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    x, y = images(5), images(5, seed=2)
+    alone, given, whole = distances(network, x, y), [], network._between
+
+    def small(x: np.ndarray, y: np.ndarray) -> list[float]:
+        given.append(len(x))
+        if len(x) > 2:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        return whole(x, y)
+
+    monkeypatch.setattr(ComputeDevice, "is_cuda", True)
+    monkeypatch.setattr(network, "_between", small)
+    assert distances(network, x, y) == pytest.approx(alone, rel=1e-5)
+    assert given == [5, 2, 2, 1]
+    assert "no room for 5 times a pair of frames: half of it now" in caplog.text
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])

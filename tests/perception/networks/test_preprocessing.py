@@ -1,9 +1,12 @@
 """What networks are shown, against what can be worked out by hand."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from worldgauge.perception.networks.preprocessing import clip_input, dino_input, musiq_input
+from worldgauge.perception.networks.device import ComputeDevice
+from worldgauge.perception.networks.preprocessing import clip_input, dino_input, framewise, musiq_input
 
 IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
@@ -73,3 +76,22 @@ def test_dino_is_shown_means_weighted_by_a_triangle() -> None:
     for row, column in ((1, 1), (50, 200), (222, 7)):
         around = frame[2 * row - 1 : 2 * row + 3, 2 * column - 1 : 2 * column + 3]
         np.testing.assert_allclose(seen[row, column], np.einsum("ij,ijc->c", weights, around), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("is_cuda", "on_gpu", "given"), [(False, 64, [2, 2, 1]), (True, 64, [5]), (True, None, [2, 2, 1])]
+)
+def test_a_gpu_gets_more_frames_at_a_time(
+    is_cuda: bool, on_gpu: int | None, given: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(ComputeDevice, "is_cuda", is_cuda)
+    frames, seen = np.random.default_rng(0).random((5, 4, 6, 3), np.float32), []
+
+    def means(part: Any) -> Any:
+        seen.append(len(part))
+        return part.mean((2, 3))
+
+    found = framewise(frames, ComputeDevice("cpu"), means, sides=(3,), at_once=2, on_gpu=on_gpu)
+    np.testing.assert_allclose(found, frames.mean((1, 2)), rtol=1e-5)
+    assert seen == given

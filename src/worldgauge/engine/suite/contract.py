@@ -17,6 +17,7 @@ from worldgauge.worlds.blocks.mesh import Mesh
 
 if TYPE_CHECKING:
     from worldgauge.engine.suite.speed import Stopwatch
+    from worldgauge.perception.score_device import Means
 
 Better = Literal["higher", "lower", "neither"]
 
@@ -271,6 +272,7 @@ class TaskContext(Protocol):
         directory: Folder of the record.
         seed: Seed of the task.
         speed: Measures the answers of the model.
+        means: What scores are computed with.
     """
 
     directory: Path
@@ -279,6 +281,8 @@ class TaskContext(Protocol):
     """Of this task, whatever the order of tasks and the number of workers."""
     speed: Stopwatch
     """Through it the model is asked (`write_rollout` does so), so that tables can tell how fast it is."""
+    means: Means
+    """Threads, and a device where one is asked for. No score may depend on it but in its last digits."""
 
     def progress(self, done: int, total: int) -> None:
         """Report progress, which also keeps the task alive. Call it after every frame or chunk.

@@ -71,8 +71,16 @@ class ColourMeter:
             got: Imagined frame (H, W, 3) uint8.
             want: True frame of the same moment.
         """
-        ours = colour_moments(got)
-        real = ours if np.array_equal(got, want) else colour_moments(want)
+        self.add(index, *both_colours(got, want))
+
+    def add(self, index: int, ours: ColourMoments, real: ColourMoments) -> None:
+        """Add a frame whose colours are known.
+
+        Args:
+            index: Number of the frame.
+            ours: Colours of the imagined frame.
+            real: Of the true one.
+        """
         if self._first is None:
             self._first = ours, real
         first, first_real = self._first
@@ -94,6 +102,17 @@ class ColourMeter:
             if metric == "colour_change":
                 facts[RECORDING] = {str(place): value for place, value in _by_stretch(real, fps).items()}
             yield make_mean_score(record, metric, self._series[metric], prefix=prefix, **facts)
+
+
+def both_colours(got: Image, want: Image) -> tuple[ColourMoments, ColourMoments]:
+    """Colours of an imagined frame and of the true one, one and the same where the frames are equal.
+
+    Args:
+        got: Imagined frame (H, W, 3) uint8.
+        want: True frame of the same moment.
+    """
+    ours = colour_moments(got)
+    return ours, ours if np.array_equal(got, want) else colour_moments(want)
 
 
 def time_tables(

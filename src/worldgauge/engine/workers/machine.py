@@ -65,6 +65,26 @@ def gpu_shares(gpus: list[str], each: float) -> list[str]:
     return [",".join(gpus[first : first + whole]) for first in range(0, len(gpus) - whole + 1, whole)]
 
 
+def in_turn(workers: int, gpus: list[str]) -> list[dict[str, str]]:
+    """Environments of workers that share GPUs evenly, without one of their own.
+
+    Args:
+        workers: Number of workers.
+        gpus: Names of the GPUs. Without any the environments are empty.
+
+    Returns:
+        One environment per worker.
+    """
+    return [{VISIBLE: gpus[number % len(gpus)]} if gpus else {} for number in range(workers)]
+
+
+def cores_here() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def visible_gpus() -> list[str]:
     """The GPUs that this process may use, by the names that CUDA_VISIBLE_DEVICES takes."""
     given = os.environ.get(VISIBLE)

@@ -203,14 +203,16 @@ class Pool:
     Args:
         workers: Largest number of processes.
         hire: Starts a worker, by default on this machine.
+        cores: Cores that the workers share; 1 each where it is not known.
 
     Raises:
         UsageError: For fewer than 1 worker.
     """
 
-    def __init__(self, workers: int, hire: Hire | None = None) -> None:
+    def __init__(self, workers: int, hire: Hire | None = None, *, cores: int = 1) -> None:
         if workers < 1:
             raise UsageError(f"workers must be at least 1, got {workers}")
+        self._workers, self._cores = workers, cores
         self._hire = hire or (lambda place, events: LocalWorker(events))
         self._places = list(reversed(range(workers)))
         self._place_of: dict[Worker, int] = {}
@@ -220,6 +222,14 @@ class Pool:
         self._waiting: deque[_Attempt] = deque()
         self._failed_starts = 0
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+
+    def cores_each(self, jobs: int) -> int:
+        """Cores for each worker, 1 or more.
+
+        Args:
+            jobs: Number of jobs: where they are fewer than workers, the others' cores are free.
+        """
+        return max(1, self._cores // max(1, min(self._workers, jobs)))
 
     def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[Result]:
         """Run jobs, and yield the results in the order in which jobs end.

@@ -12,7 +12,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs
 from worldgauge.engine.user_modules import refuse_while_importing
 from worldgauge.engine.workers.local import LocalWorker, log_of
-from worldgauge.engine.workers.machine import rooms
+from worldgauge.engine.workers.machine import cores_here, in_turn, rooms, visible_gpus
 from worldgauge.engine.workers.pool import Pool
 from worldgauge.serving.isolation import check_no_secret
 
@@ -41,7 +41,12 @@ class Site(Protocol):
 
 @contextmanager
 def open_site(
-    on: str | None = None, *, logs: Path | None = None, shared: Sequence[Path] = (), data: Sequence[Path] = ()
+    on: str | None = None,
+    *,
+    logs: Path | None = None,
+    shared: Sequence[Path] = (),
+    data: Sequence[Path] = (),
+    spread: bool = False,
 ) -> Generator[Site]:
     """Open the place where workers run, for the duration of the context.
 
@@ -51,6 +56,7 @@ def open_site(
         logs: Folder for the output of workers, one file per worker.
         shared: Folders that workers write into. Nodes of a cluster have to prove that they see them before work starts.
         data: Folders that workers read, checked in the same way.
+        spread: Whether workers of this machine that need no GPU get one each in turn, to score on it.
 
     Yields:
         The site.
@@ -63,7 +69,7 @@ def open_site(
     refuse_while_importing()
     check_no_secret(on or "", "--on")
     if on is None or on == "local":
-        yield LocalSite(logs)
+        yield LocalSite(logs, spread)
     elif on == "ray" or (on.startswith("ray://") and len(on) > len("ray://")):
         from worldgauge.engine.workers.ray_workers import open_cluster
 
@@ -76,14 +82,17 @@ def open_site(
 class LocalSite:
     """This machine; see `Site`."""
 
-    def __init__(self, logs: Path | None = None) -> None:
+    def __init__(self, logs: Path | None = None, spread: bool = False) -> None:
         self._logs = logs
+        self._spread = spread
 
     def pool(self, workers: int, needs: Needs = _DEFAULT, who: str = "a worker") -> Pool:
         """See `Site.pool`."""
         environments = rooms(needs, workers, who)
+        if self._spread and not needs.gpus:
+            environments = in_turn(len(environments), visible_gpus())
 
         def hire(place: int, events: queue.SimpleQueue[Any]) -> LocalWorker:
             return LocalWorker(events, environment=environments[place], log=log_of(self._logs, place))
 
-        return Pool(len(environments), hire)
+        return Pool(len(environments), hire, cores=cores_here())

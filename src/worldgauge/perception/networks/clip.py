@@ -18,7 +18,7 @@ from worldgauge.weights import expect, read_tensors
 SIDE = 224
 HEAD = "sa_0_4_vit_l_14_linear.pth"
 
-_AT_ONCE = 8
+_AT_ONCE, _ON_GPU = 8, 64
 # CLIPs trained by others have the same tensors and another activation: nothing but this field tells them apart.
 _WANTED = {"image_size": SIDE, "patch_size": 14, "hidden_act": "quick_gelu"}
 _PUBLISHED = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "projection_dim": 768}
@@ -78,7 +78,8 @@ class ClipLaion:
         """
         frames = square_frames(arrays["frames"], SIDE)
         sides = (self._model.config.projection_dim,)
-        return {"features": framewise(frames, self._device, self._features, sides=sides, at_once=_AT_ONCE)}
+        batches: dict[str, Any] = {"at_once": _AT_ONCE, "on_gpu": _ON_GPU}
+        return {"features": framewise(frames, self._device, self._features, sides=sides, **batches)}
 
     def _features(self, pixels: Any) -> Any:
         return self._model(pixel_values=pixels.to(self._device.dtype)).image_embeds

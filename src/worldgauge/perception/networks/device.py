@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from worldgauge.core.errors import MissingExtraError, UsageError
 
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 Precision = Literal["float32", "bfloat16", "float16"]
 _lock = threading.Lock()
 _inside: list[None] = []
@@ -30,9 +34,61 @@ class ComputeDevice:
     precision: Precision = "float32"
 
     @property
+    def is_cuda(self) -> bool:
+        """Whether it is a GPU."""
+        return self.name.startswith("cuda")
+
+    @property
     def dtype(self) -> Any:
         """The precision as torch has it."""
         return getattr(torch_for("a network"), self.precision)
+
+
+class Batches:
+    """Gives a device as much at a time as it has room for.
+
+    What finds no room is halved, and so is all that comes after it; a warning says so. Safe for threads.
+
+    Args:
+        device: The device.
+        what: What is given, for messages, such as "pair of frames".
+    """
+
+    def __init__(self, device: ComputeDevice, what: str) -> None:
+        self._device, self._what = device, what
+        self._share = 1.0
+
+    def run(self, function: Callable[[slice], Sequence[T]], n: int, most: int) -> list[T]:
+        """Call a function on parts of n things.
+
+        Args:
+            function: Called with the part; gives one result for each thing in it.
+            n: Number of things.
+            most: Most in one part, as long as there is room for them.
+
+        Returns:
+            All results, in order.
+
+        Raises:
+            UsageError: There is no room for a single one.
+        """
+        torch = torch_for("a network")
+        found: list[T] = []
+        while len(found) < n:
+            size = min(max(1, int(most / self._share + 1e-9)), n - len(found))
+            try:
+                found += function(slice(len(found), len(found) + size))
+            except torch.cuda.OutOfMemoryError:
+                if size == 1:
+                    raise UsageError(
+                        f"device '{self._device.name}' has no room for a single {self._what}; use fewer --workers"
+                    ) from None
+                self._share = max(self._share, most / (size // 2))
+                log.warning(
+                    "device '%s' has no room for %d times a %s: half of it now", self._device.name, size, self._what
+                )
+                torch.cuda.empty_cache()
+        return found
 
 
 def choose_device(device: str = "", precision: Precision = "float32") -> ComputeDevice:
@@ -49,10 +105,12 @@ def choose_device(device: str = "", precision: Precision = "float32") -> Compute
     torch = torch_for("a network")
     if precision not in get_args(Precision):
         raise UsageError(f"precision is '{precision}'; one of {', '.join(get_args(Precision))}")
-    there = torch.cuda.is_available()
-    chosen = device or ("cuda" if there else "cpu")
-    if chosen != "cpu" and not (chosen.startswith("cuda") and there):
-        raise UsageError(f"device '{chosen}' is not here; torch sees {'cpu and cuda' if there else 'cpu only'}")
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    chosen = device or ("cuda" if gpus else "cpu")
+    if chosen not in ("cpu", *(["cuda"] if gpus else []), *(f"cuda:{number}" for number in range(gpus))):
+        numbered = ", ".join(f"cuda:{number}" for number in range(gpus))
+        seen = f"cpu, {numbered}" if gpus else "cpu only (a GPU needs its driver and a torch that is built for CUDA)"
+        raise UsageError(f"device '{chosen}' is not here; torch sees {seen}")
     return ComputeDevice(chosen, precision)
 
 

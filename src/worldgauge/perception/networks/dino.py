@@ -16,7 +16,7 @@ from worldgauge.perception.networks.preprocessing import framewise, square_frame
 SIDE = 224
 REGISTERS = 4
 
-_AT_ONCE = 8
+_AT_ONCE, _ON_GPU = 8, 64
 _PUBLISHED = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
 _SMALLEST = 384
 """Width of the smallest siblings that are published; what is narrower can be none of them."""
@@ -50,7 +50,7 @@ class _Dino:
         """
         frames = square_frames(arrays["frames"], SIDE)
         sides = (1 + REGISTERS + (SIDE // self.patch_px) ** 2, self._model.config.hidden_size)
-        return {"tokens": framewise(frames, self._device, self._tokens, sides=sides, at_once=_AT_ONCE)}
+        return {"tokens": framewise(frames, self._device, self._tokens, sides=sides, at_once=_AT_ONCE, on_gpu=_ON_GPU)}
 
     def _tokens(self, pixels: Any) -> Any:
         return self._model(pixel_values=pixels.to(self._device.dtype)).last_hidden_state

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.perception.networks import networks
-from worldgauge.perception.networks.device import ComputeDevice, inference, torch_for
+from worldgauge.perception.networks.device import Batches, ComputeDevice, inference, torch_for
 from worldgauge.weights import read_tensors
+
+_PIXELS_ON_GPU = 16 * 1280 * 720
+"""Of one side of a batch."""
 
 
 class _Layer(NamedTuple):
@@ -50,7 +53,10 @@ _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 
 
 class _Lpips:
-    """Distances of pairs of images, one pair at a time: rows do not depend on each other, nor memory on their number.
+    """Distances of pairs of images. Memory does not depend on their number.
+
+    On processors one pair goes at a time, and rows do not depend on each other. A GPU gets many; there the last digits
+    of a row may depend on how many go with it.
 
     folder: holds the trunk and the linear heads, as published. Raises DataError naming file and tensor.
     In half precision the trunk is; what it gives is compared in float32.
@@ -65,6 +71,7 @@ class _Lpips:
     def __init__(self, folder: Path, device: ComputeDevice) -> None:
         torch = torch_for("LPIPS")
         self._device = device
+        self._batches = Batches(device, "pair of frames")
         trunk, heads = (folder / name for name in self.files)
         convolutions, widths = _trunk(trunk, self.layers)
         self._convolutions = [
@@ -86,27 +93,31 @@ class _Lpips:
         if x.shape != y.shape:
             raise ShapeError(f"{self.name}: images differ in shape: {x.shape} and {y.shape}")
         with inference(self._device):
-            distances = np.array([self._between(*pair) for pair in zip(x, y, strict=True)], np.float64)
+            found = self._batches.run(lambda part: self._between(x[part], y[part]), len(x), self._at_once(x))
+        distances = np.array(found, np.float64)
         if not np.isfinite(distances).all():
             row = int(np.argmin(np.isfinite(distances)))
             raise ShapeError(f"{self.name}: the distance of pair {row} is not finite; images must be, try float32")
         return {"distances": distances}
 
-    def _between(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> float:
+    def _at_once(self, images: NDArray[np.float32]) -> int:
+        """Pairs that go to the device together."""
+        return max(1, _PIXELS_ON_GPU // (images[0].size // 3)) if self._device.is_cuda and len(images) else 1
+
+    def _between(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> list[float]:
         torch = torch_for("LPIPS")
-        total = torch.zeros((), dtype=torch.float64, device=self._device.name)
+        total = torch.zeros(len(x), dtype=torch.float64, device=self._device.name)
         for one, other, head in zip(self._compared(x), self._compared(y), self._heads, strict=True):
             apart = _unit(one).sub_(_unit(other)).square_()
-            total += torch.nn.functional.conv2d(apart, head).mean(dtype=torch.float64)
-        return float(total)
+            total += torch.nn.functional.conv2d(apart, head).flatten(1).mean(1, dtype=torch.float64)
+        values: list[float] = total.tolist()
+        return values
 
-    def _compared(self, image: NDArray[np.float32]) -> Iterator[Any]:
-        """Activations (1, C, h, w) of the layers that are compared, each to be read before the next is asked for."""
+    def _compared(self, images: NDArray[np.float32]) -> Iterator[Any]:
+        """Activations (n, C, h, w) of the layers that are compared, each to be read before the next is asked for."""
         torch = torch_for("LPIPS")
         functional = torch.nn.functional
-        shown = (
-            torch.from_numpy(np.require(image, requirements=["C", "W"])).to(self._device.name).permute(2, 0, 1)[None]
-        )
+        shown = torch.from_numpy(np.array(images, order="C")).to(self._device.name).permute(0, 3, 1, 2)
         x = ((shown - self._shift) / self._scale).to(self._device.dtype)
         for layer, (weight, bias) in zip(self.layers, self._convolutions, strict=True):
             if layer.pooled:
@@ -150,7 +161,7 @@ class LpipsVgg(_Lpips):
 
 
 def _unit(activations: Any) -> Any:
-    """(1, C, h, w) float32 of unit length over channels."""
+    """(n, C, h, w) float32 of unit length over channels."""
     x = activations.float()
     return x / (torch_for("LPIPS").linalg.vector_norm(x, dim=1, keepdim=True) + 1e-10)
 

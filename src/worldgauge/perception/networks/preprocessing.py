@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.perception.networks.device import ComputeDevice, inference, torch_for
+from worldgauge.perception.networks.device import Batches, ComputeDevice, inference, torch_for
 
 Float32 = NDArray[np.float32]
 
@@ -83,7 +83,13 @@ def _shrinking(n: int) -> Float32:
 
 
 def framewise(
-    frames: NDArray[Any], device: ComputeDevice, run: Callable[[Any], Any], *, sides: tuple[int, ...], at_once: int
+    frames: NDArray[Any],
+    device: ComputeDevice,
+    run: Callable[[Any], Any],
+    *,
+    sides: tuple[int, ...],
+    at_once: int,
+    on_gpu: int | None = None,
 ) -> Float32:
     """Run a network on frames in batches.
 
@@ -93,6 +99,7 @@ def framewise(
         run: The network, from (b, 3, H, W) float32 tensors at `device`.
         sides: Shape of its answer per frame.
         at_once: Frames per batch.
+        on_gpu: Frames per batch on a GPU, fewer where it has no room for so many. None for as many as elsewhere.
 
     Returns:
         (n, *sides) float32.
@@ -104,10 +111,15 @@ def framewise(
         raise ShapeError(f"expected frames (n, H, W, 3) float32, got {frames.shape} {frames.dtype}")
     torch = torch_for("a network")
     found = np.empty((len(frames), *sides), np.float32)
+
+    def answer(part: slice) -> range:
+        shown = np.ascontiguousarray(frames[part].transpose(0, 3, 1, 2))
+        found[part] = run(torch.tensor(shown, device=device.name)).float().cpu().numpy()
+        return range(part.start, part.stop)
+
+    most = on_gpu if device.is_cuda and on_gpu is not None else at_once
     with inference(device):
-        for start in range(0, len(frames), at_once):
-            part = np.ascontiguousarray(frames[start : start + at_once].transpose(0, 3, 1, 2))
-            found[start : start + at_once] = run(torch.tensor(part, device=device.name)).float().cpu().numpy()
+        Batches(device, "frame").run(answer, len(frames), most)
     return found
 
 

@@ -6,6 +6,7 @@ Where a network is missing, the score carries the reason.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.statistics import jackknife_interval
-from worldgauge.core.video import Clip
+from worldgauge.core.video import Clip, side_by_side
 from worldgauge.engine.suite.contract import Cell, Record, Score
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.engine.suite.tables import cluster_of_score
 from worldgauge.metrics.fvd import fvd, fvd_pair
-from worldgauge.perception.loading import BATCH, AskedLpips, LocalLpips, Unavailable, VideoFeatures, load_network
+from worldgauge.perception.loading import AskedLpips, LocalLpips, Unavailable, VideoFeatures, load_network
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 SET_LEVEL = "a distance of two sets of videos: it stands in the table"
@@ -78,16 +79,16 @@ def _lpips(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings
     network_facts = dict(network.settings)
     sides = {"lpips": (rollout, truth), "lpips_320x180": (rollout.resized(*COMMON_SIZE), truth.resized(*COMMON_SIZE))}
     for metric, clips in sides.items():
-        series: list[tuple[int, float | None]] = []
+        values: list[float] = []
         try:
-            for start in range(0, len(rollout), BATCH):
-                part = range(start, min(start + BATCH, len(rollout)))
-                x, y = (np.stack(list(clip.take(part))).astype(np.float32) / np.float32(255) for clip in clips)
-                series += zip(part, network.distances(x, y).tolist(), strict=True)
+            pairs = side_by_side(*clips)
+            while part := list(islice(pairs, network.at_once)):
+                x, y = (np.stack(side).astype(np.float32) / np.float32(255) for side in zip(*part, strict=True))
+                values += network.distances(x, y).tolist()
         except WorldgaugeError as error:
             yield make_score(record, metric, None, reason=_line(error), facts={"network": network_facts})
             continue
-        yield make_mean_score(record, metric, series, network=network_facts)
+        yield make_mean_score(record, metric, list(enumerate(values)), network=network_facts)
 
 
 def _fvd(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:

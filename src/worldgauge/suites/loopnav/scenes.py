@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, mean_of_known
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.perception.instances import SceneGraph
+from worldgauge.perception.score_device import Means, pairs_at_once
 from worldgauge.suites.loopnav.metrics.scene_relations import match_by_look, match_by_place, relation_score
 from worldgauge.suites.loopnav.metrics.scene_variants import (
     chance_corrected,
@@ -32,7 +34,7 @@ from worldgauge.suites.loopnav.segmentation import (
     SegmentedFrame,
     coverage_of,
     has_scene_categories,
-    segment_frame,
+    segment_frames,
     segmenter_accuracy,
     truth_scenes,
     unavailable_reason,
@@ -54,7 +56,7 @@ STILL_M = 0.05
 
 
 def scene_scores(
-    record: Record, episode: Episode, start: int, truth: Clip, rollout: Clip, settings: LoopNavSettings
+    record: Record, episode: Episode, start: int, truth: Clip, rollout: Clip, settings: LoopNavSettings, means: Means
 ) -> Iterator[Score]:
     """SGCS and every variant that needs no weights, from one segmentation of each sampled frame.
 
@@ -65,6 +67,7 @@ def scene_scores(
         truth: The way back, cut to what the model draws.
         rollout: Generated frames.
         settings: Stride, segmenter and rules of SGCS.
+        means: What scores are computed with.
     """
     segmenter = settings.segmenter or "colour"
     known = has_scene_categories(episode.world) and episode.facts.get("pictures", "ours") == "ours"
@@ -83,7 +86,9 @@ def scene_scores(
     pairs = sample_pairs(len(rollout), len(truth), settings.stride)
     width, height = min(rollout.width, truth.width), min(rollout.height, truth.height)
     fitted = rollout.resized(width, height)
-    got = [segment_frame(frame, drawn_by) for frame in fitted.take(pairs.indices_a)]
+    at_once = pairs_at_once(width, height)
+    seen = partial(segment_frames, segmenter=drawn_by, device=means.device)
+    got = list(means.each(seen, fitted.take(pairs.indices_a), at_once=at_once))
     frames_shown = tuple(start + i for i in pairs.indices_b)
     want = truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], segmenter)
     size: dict[str, Any] = {"height": height, "width": width, "tau": settings.tau}

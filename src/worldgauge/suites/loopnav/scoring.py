@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
 from worldgauge.core.episode import Episode
-from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, side_by_side
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
-from worldgauge.engine.suite.drift import ColourMeter
+from worldgauge.engine.suite.drift import ColourMeter, both_colours
 from worldgauge.engine.suite.returned import returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score
+from worldgauge.metrics.colour import ColourMoments
 from worldgauge.metrics.detail import detail_correlation
-from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_table
+from worldgauge.metrics.pixel import sharpness
+from worldgauge.perception.score_device import Means, pairs_at_once
 from worldgauge.suites.loopnav.learned import learned_scores
 from worldgauge.suites.loopnav.scenes import scene_scores
 from worldgauge.suites.loopnav.settings import LoopNavSettings
@@ -40,7 +43,7 @@ def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) 
     compared = _drawable(_compared(episode, start, len(rollout), settings), record)
     scores = [
         *_pixel_scores(record, compared, rollout, settings, task_context),
-        *scene_scores(record, episode, start, truth, rollout, settings),
+        *scene_scores(record, episode, start, truth, rollout, settings, task_context.means),
         *returned_scores(record, episode, start, truth, rollout),
         *learned_scores(record, compared, rollout, settings),
     ]
@@ -79,23 +82,32 @@ def _pixel_scores(
     record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings, task_context: TaskContext
 ) -> Iterator[Score]:
     """SSIM, PSNR, MSE and detail of every frame at the rollout's own size, SSIM at the common one; its sharpness."""
-    series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in _PIXEL}
+    series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in METRICS}
     fitted, colours = truth.resized(rollout.width, rollout.height), ColourMeter()
-    for index, (want, got) in enumerate(side_by_side(fitted, rollout)):
-        for name, function in _PIXEL.items():
-            series[name].append((index, function(got, want)))
-        colours.see(index, got, want)
+    means = task_context.means
+    at_once = pairs_at_once(rollout.width, rollout.height)
+    compared = means.each(partial(_of_pairs, means), side_by_side(rollout, fitted), at_once=at_once)
+    for index, (found, seen) in enumerate(compared):
+        for name, value in found.items():
+            series[name].append((index, value))
+        colours.add(index, *seen)
         task_context.progress(index + 1, len(rollout))
     for name, values in series.items():
         yield make_mean_score(record, name, values, alignment=settings.alignment)
     yield from colours.scores(record, truth.fps)
 
 
-_PIXEL: dict[str, Callable[[Image, Image], float | None]] = {
-    "ssim_table": ssim_table,
-    "ssim_320x180": ssim_320x180,
-    "psnr": psnr,
-    "mse": mse,
-    "detail": detail_correlation,
-    "sharpness": lambda got, want: sharpness(got),
-}
+METRICS = ("ssim_table", "ssim_320x180", "psnr", "mse", "detail", "sharpness")
+
+_Colours = tuple[ColourMoments, ColourMoments]
+
+
+def _of_pairs(means: Means, pairs: Sequence[Any]) -> list[tuple[dict[str, float | None], _Colours]]:
+    """Values by metric and colours of pairs of a generated and a true frame; in a thread of its own."""
+    return [
+        (
+            {**values, "detail": detail_correlation(got, want), "sharpness": sharpness(got)},
+            both_colours(got, want),
+        )
+        for values, (got, want) in zip(means.pixels_of(pairs), pairs, strict=True)
+    ]

@@ -19,7 +19,8 @@ from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import Task
 from worldgauge.perception import estimators
 from worldgauge.perception.instances import CATEGORIES, SceneGraph
-from worldgauge.perception.segment import Colour, Exact, Labels, Segmenter, min_area
+from worldgauge.perception.score_device import ScoreDevice
+from worldgauge.perception.segment import Colour, Exact, Labels, Segmentation, Segmenter, min_area
 from worldgauge.suites.loopnav.metrics.coverage import coverage, seen_surfaces
 from worldgauge.suites.loopnav.metrics.scene_relations import mean_colours
 from worldgauge.suites.loopnav.metrics.segmenter_accuracy import Accuracy, accuracy_against_exact
@@ -55,10 +56,32 @@ def segment_frame(rgb: Image, segmenter: str, view: View | None = None) -> Segme
         view: The exact view, for the segmenter that reads it.
     """
     found = _segmenter(segmenter).segment(rgb, view)
+    return SegmentedFrame(found.scene(), _looks(rgb, found))
+
+
+def segment_frames(frames: Sequence[Image], segmenter: str, device: ScoreDevice | None) -> list[SegmentedFrame]:
+    """Segment frames of one size from their pixels, with the instances of label images found on a device.
+
+    Args:
+        frames: (H, W, 3), uint8 RGB.
+        segmenter: Registered name.
+        device: The device; None for the processor.
+
+    Returns:
+        What `segment_frame` gives of each.
+    """
+    found = [_segmenter(segmenter).segment(frame, None) for frame in frames]
+    labels = [one for one in found if isinstance(one, Labels)]
+    # Masks of a network may overlap; they are no label images.
+    on_device = device is not None and len(labels) == len(found)
+    scenes = device.scenes(labels) if device is not None and on_device else [one.scene() for one in found]
+    return [SegmentedFrame(scene, _looks(frame, one)) for frame, one, scene in zip(frames, found, scenes, strict=True)]
+
+
+def _looks(rgb: Image, found: Segmentation) -> dict[str, FloatArray] | None:
     if not isinstance(found, Labels):
-        return SegmentedFrame(found.scene(), None)
-    looks = mean_colours(rgb, found.category, found.instance, CATEGORIES, min_area=min_area(found.category.shape))
-    return SegmentedFrame(found.scene(), looks)
+        return None
+    return mean_colours(rgb, found.category, found.instance, CATEGORIES, min_area=min_area(found.category.shape))
 
 
 def has_scene_categories(world: WorldFacts | None) -> bool:

@@ -14,7 +14,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.feature_heads import dino_mse
-from worldgauge.perception.loading import BATCH, Perception, Unavailable, load_network
+from worldgauge.perception.loading import Perception, Unavailable, load_network
 from worldgauge.perception.naming import What
 from worldgauge.suites.mind.metrics.scene_consistency import SceneDistances, scene_distances
 from worldgauge.suites.mind.settings import Settings
@@ -51,6 +51,11 @@ class LearnedScores:
             else:
                 self._open[what] = found
 
+    @property
+    def is_looking(self) -> bool:
+        """Whether any network looks at frames."""
+        return bool(self._open)
+
     def see(self, index: int, x: Prepared, y: Prepared) -> None:
         """Add one pair of frames.
 
@@ -59,10 +64,8 @@ class LearnedScores:
             x: Frame of the video, (720, 1280, 3) float32 in [0, 1].
             y: Real frame, likewise.
         """
-        if not self._open:
-            return
         self._batch.append((index, x, y))
-        if len(self._batch) == BATCH:
+        if len(self._batch) == max(network.at_once for network in self._open.values()):
             self._look()
 
     def scores(self) -> Iterator[Score]:
@@ -133,7 +136,7 @@ def scene_lpips(video: Clip, start: Image | None, settings: Settings) -> SceneLp
     assert hasattr(network, "distances")
     facts = {"network": dict(network.settings)}
     try:
-        return SceneLpips(scene_distances(video, network.distances, start, batch=BATCH), facts=facts)
+        return SceneLpips(scene_distances(video, network.distances, start, batch=network.at_once), facts=facts)
     except WorldgaugeError as error:
         return SceneLpips(reason=str(error).split("\n")[0], facts=facts)
 

@@ -10,6 +10,7 @@ from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.frame_pairs import PairError
+from worldgauge.perception.score_device import Means
 from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.format.layout import FPS
 from worldgauge.suites.mind.learned_scores import SceneLpips, scene_lpips
@@ -30,7 +31,7 @@ BATCH = 10
 
 
 def mirror_scores(
-    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, means: Means
 ) -> Iterator[Score]:
     """Score a mirrored path by both pairings, and whether there was any motion to be undone.
 
@@ -42,6 +43,7 @@ def mirror_scores(
         question: What was asked.
         rollout: The imagined frames.
         settings: Settings of the suite.
+        means: What scores are computed with.
     """
     seen = question.episode.clip.cropped(rollout.width, rollout.height)[0]
     start = resize(resize(seen, *record.facts["resolution"]), rollout.width, rollout.height)
@@ -54,10 +56,13 @@ def mirror_scores(
         real,
         _odd(rollout, question),
         settings,
+        means,
     )
 
 
-def submitted_scores(record: Record, clip: MindClip, rollout: Clip, settings: Settings) -> Iterator[Score]:
+def submitted_scores(
+    record: Record, clip: MindClip, rollout: Clip, settings: Settings, means: Means
+) -> Iterator[Score]:
     """Score a path of a submission whose start image the data do not hold: the released pairing needs none.
 
     The aligned pairing is missing. The first frame stands for the start image where motion is judged.
@@ -67,10 +72,11 @@ def submitted_scores(record: Record, clip: MindClip, rollout: Clip, settings: Se
         clip: The path.
         rollout: The frames of the video.
         settings: Settings of the suite.
+        means: What scores are computed with.
     """
     real = real_motion(record.task.sample["source"], clip.perspective)
     why = "the data hold no start image of this path"
-    yield from _scores(_Path(record, clip, rollout, clip.frames, FPS), None, real, why, settings)
+    yield from _scores(_Path(record, clip, rollout, clip.frames, FPS), None, real, why, settings, means)
 
 
 class _Path(NamedTuple):
@@ -84,7 +90,7 @@ class _Path(NamedTuple):
 
 
 def _scores(
-    path: _Path, start: Image | None, real: float | None, unaligned: str | None, settings: Settings
+    path: _Path, start: Image | None, real: float | None, unaligned: str | None, settings: Settings, means: Means
 ) -> Iterator[Score]:
     """Scores of both pairings. unaligned: why states of the path cannot be paired; None where they can."""
     record, rollout = path.record, path.rollout
@@ -108,13 +114,13 @@ def _scores(
     uneven = None if even else f"the video holds {count} frames, which cannot be split in two halves"
     yield make_score(record, "out_leg_motion", motion, reason=uneven, facts=facts)
     shown = None if unaligned else start
-    found = scene_errors(rollout, shown) if even else SceneErrors((), ())
+    found = scene_errors(rollout, shown, means=means) if even else SceneErrors((), ())
     yield from _means(record, "gsc_aligned_", found.aligned, unaligned, facts)
     lone = settings.lone_frame == "error" and len(found.released) % BATCH == 1
     if lone:
         uneven = f"lone_frame=error: the last batch of {len(found.released)} pairs holds a single one"
     yield from _means(record, "gsc_", () if lone else found.released, uneven, facts)
-    details = scene_details(rollout, shown) if even else SceneDetails((), ())
+    details = scene_details(rollout, shown, means=means) if even else SceneDetails((), ())
     for prefix, likeness, why in (
         ("gsc_aligned_", details.aligned, unaligned),
         ("gsc_", () if lone else details.released, uneven),

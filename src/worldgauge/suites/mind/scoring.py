@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, header_frames, resize, side_by_side
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
-from worldgauge.engine.suite.drift import ColourMeter
+from worldgauge.engine.suite.drift import ColourMeter, both_colours
 from worldgauge.engine.suite.returned import returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score, make_score
+from worldgauge.metrics.colour import ColourMoments
 from worldgauge.metrics.detail import detail_correlation
-from worldgauge.metrics.frame_pairs import pair_error, prepared_pair, scored_frames
+from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, pair_error, prepared_pair, scored_frames
+from worldgauge.perception.score_device import Means, pairs_at_once
 from worldgauge.suites.mind.action_scores import action_scores
 from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.learned_scores import LearnedScores, missing_learned
@@ -47,12 +51,12 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     """
     clip = clip_of(record.task)
     if clip.is_submitted:
-        submitted = submitted_scores(record, clip, _rollout(record, settings), settings)
+        submitted = submitted_scores(record, clip, _rollout(record, settings), settings, task_context.means)
         return sorted(submitted, key=lambda s: s.metric)
     question = question_of(clip, settings)
     rollout = _in_shape(_rollout(record, settings), record, question)
     if clip.part == "mirror_test":
-        scores = list(mirror_scores(record, clip, question, rollout, settings))
+        scores = list(mirror_scores(record, clip, question, rollout, settings, task_context.means))
     else:
         scores = [
             *_frame_scores(record, clip, question, rollout, settings, task_context),
@@ -168,15 +172,18 @@ def _frame_scores(
     series: dict[str, list[tuple[int, float | None]]] = {field: [] for field in (*PIXEL, DETAIL)}
     learned = LearnedScores(record, settings, prefix)
     ours, real, colours = MotionMeter(), MotionMeter(), ColourMeter()
-    for index, (got, want) in enumerate(side_by_side(rollout[:count], truth[:count])):
-        x, y = prepared_pair(got, want)
-        error = pair_error(x, y)
+    of_colours = prefix == PREFIX["mem"]
+    compare = partial(_compared, task_context.means, learned.is_looking, of_colours)
+    pairs = side_by_side(rollout[:count], truth[:count])
+    compared = task_context.means.each(compare, pairs, at_once=pairs_at_once(*SIZE))
+    for index, (got, want, error, detail, seen, prepared) in enumerate(compared):
         for field in PIXEL:
             series[field].append((index, getattr(error, field)))
-        series[DETAIL].append((index, detail_correlation(got, resize(want, rollout.width, rollout.height))))
-        learned.see(index, x, y)
-        if prefix == PREFIX["mem"]:
-            colours.see(index, got, want)
+        series[DETAIL].append((index, detail))
+        if prepared is not None:
+            learned.see(index, *prepared)
+        if seen is not None:
+            colours.add(index, *seen)
         if index % PERIOD == 0 or index == count - 1:
             ours.see(got)
             real.see(want)
@@ -187,3 +194,44 @@ def _frame_scores(
     yield from learned.scores()
     if prefix == PREFIX["mem"]:
         yield from colours.scores(record, question.episode.clip.fps, prefix=prefix)
+
+
+class _Compared(NamedTuple):
+    """A pair of frames and what was found of it.
+
+    Attributes:
+        got: Imagined frame.
+        want: Recorded one.
+        error: Errors at 720p.
+        detail: Correlation of detail, at the size of the imagined frame.
+        colours: Of both; None where they do not count.
+        prepared: Both at 720p; None where no network looks at them.
+    """
+
+    got: Image
+    want: Image
+    error: PairError
+    detail: float | None
+    colours: tuple[ColourMoments, ColourMoments] | None
+    prepared: tuple[Prepared, Prepared] | None
+
+
+def _compared(means: Means, is_looked_at: bool, of_colours: bool, pairs: Sequence[Any]) -> list[_Compared]:
+    """Everything about pairs of an imagined and a recorded frame that no other pair matters to; in a thread."""
+    # Networks see the processor's frames wherever errors are computed, so that their answers are found again.
+    ready = [prepared_pair(*pair) for pair in pairs] if is_looked_at or means.device is None else None
+    if means.device is not None:
+        errors = means.device.pair_errors(pairs)
+    else:
+        errors = [pair_error(*both) for both in ready or ()]
+    return [
+        _Compared(
+            got,
+            want,
+            error,
+            detail_correlation(got, resize(want, got.shape[1], got.shape[0])),
+            both_colours(got, want) if of_colours else None,
+            ready[number] if is_looked_at and ready is not None else None,
+        )
+        for number, ((got, want), error) in enumerate(zip(pairs, errors, strict=True))
+    ]

@@ -11,6 +11,7 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.core.video import Clip
 from worldgauge.metrics import metrics
 from worldgauge.metrics.frame_pairs import mean_error, pair_error, prepared
+from worldgauge.perception.score_device import Means
 from worldgauge.suites.mind.metrics import scene_consistency
 from worldgauge.suites.mind.metrics.out_leg_motion import moves, out_leg_motion
 from worldgauge.suites.mind.metrics.scene_consistency import (
@@ -72,11 +73,11 @@ def test_equals_the_pairs_taken_one_by_one(half, held, threads, monkeypatch):
     frames = np.random.default_rng(half).integers(0, 256, (2 * half + 1, 9, 16, 3), dtype=np.uint8)
     states = [prepared(frame) for frame in frames]
     video = Clip.from_array(frames[1:], 24)
-    found = scene_errors(video, frames[0], threads=threads)
+    found = scene_errors(video, frames[0], means=Means(threads))
     n = len(video)
     assert list(found.released) == [pair_error(states[k + 1], states[j + 1]) for k, j in released_pairs(n)]
     assert list(found.aligned) == [pair_error(states[k], states[j]) for k, j in aligned_pairs(n)]
-    assert scene_errors(video, threads=threads) == (found.released, ()), "without a start image nothing is aligned"
+    assert scene_errors(video, means=Means(threads)) == (found.released, ()), "without a start image nothing is aligned"
 
 
 def test_a_perfect_renderer_returns_exactly_and_the_released_pairs_miss_it():

@@ -16,7 +16,8 @@ A video that stands still gets 0 in both: read them together with `metrics.motio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
@@ -25,10 +26,11 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
-from worldgauge.core.video import Clip
+from worldgauge.core.video import Clip, ahead
 from worldgauge.metrics import metrics
 from worldgauge.metrics.detail import detail_correlation
-from worldgauge.metrics.frame_pairs import PairError, Prepared, in_order, mean_error, pair_error, prepared
+from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, mean_error, pair_error, prepared
+from worldgauge.perception.score_device import Means, ScoreDevice, pairs_at_once
 
 _SOURCE = "MIND, released scorer"
 _OURS = "MIND's pairs, put at the same place of the path"
@@ -106,20 +108,28 @@ def turn_frame(n: int) -> int:
     return n // 2 - 1
 
 
-def scene_errors(video: Clip, start: Image | None = None, *, threads: int = 1) -> SceneErrors:
-    """Errors of all pairs of both pairings. Every frame is prepared once, and memory does not grow with N.
+def scene_errors(video: Clip, start: Image | None = None, *, means: Means = Means()) -> SceneErrors:  # noqa: B008
+    """Errors of all pairs of both pairings. Memory does not grow with N.
+
+    The processor prepares every frame once, a device both of each pair.
 
     Args:
         video: N frames.
         start: The image that it starts from, of any size; without it nothing is aligned.
-        threads: Threads to use.
+        means: What scores are computed with.
 
     Raises:
         ShapeError: For an odd or empty video.
     """
     _check(len(video))
     # Pairs come from the turn outwards, so that the way back is decoded once, forwards.
-    pairs = list(in_order(_errors_of, _triples(video, start, prepared), threads))[::-1]
+    found: Iterator[tuple[PairError, PairError | None]]
+    if means.device is None:
+        found = means.each(_errors_of, _triples(video, start, prepared))
+    else:
+        compare = partial(_errors_on, means.device)
+        found = means.each(compare, _triples(video, start, np.asarray), at_once=pairs_at_once(*SIZE) // 2)
+    pairs = list(found)[::-1]
     return SceneErrors(tuple(one for one, _ in pairs), tuple(other for _, other in pairs if other is not None))
 
 
@@ -140,7 +150,7 @@ def scene_distances(
     _check(len(video))
     released: list[float] = []
     aligned: list[float] = []
-    triples = _triples(video, start, prepared)
+    triples = ahead(_triples(video, start, prepared))
     while part := list(islice(triples, batch)):
         back = np.stack([triple[0] for triple in part])
         released += distances(back, np.stack([triple[1] for triple in part])).tolist()
@@ -149,21 +159,19 @@ def scene_distances(
     return SceneDistances(tuple(released[::-1]), tuple(aligned[::-1]))
 
 
-def scene_details(video: Clip, start: Image | None = None) -> SceneDetails:
+def scene_details(video: Clip, start: Image | None = None, *, means: Means = Means()) -> SceneDetails:  # noqa: B008
     """Correlation of detail of all pairs of both pairings, otherwise like `scene_errors`.
 
     Args:
         video: N frames.
         start: The image that it starts from, as large as the frames; without it nothing is aligned.
+        means: What scores are computed with.
 
     Raises:
         ShapeError: For an odd or empty video, and for a start image of another size.
     """
     _check(len(video))
-    pairs = [
-        (detail_correlation(back, there), None if before is None else detail_correlation(back, before))
-        for back, there, before in _triples(video, start, np.asarray)
-    ][::-1]
+    pairs = list(means.each(_details_of, _triples(video, start, np.asarray)))[::-1]
     return SceneDetails(tuple(one for one, _ in pairs), () if start is None else tuple(other for _, other in pairs))
 
 
@@ -274,6 +282,7 @@ def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
 
 
 Triple = tuple[Prepared, Prepared, Prepared | None]
+Seen = tuple[Image, Image, Image | None]
 Kept = TypeVar("Kept")
 
 
@@ -302,10 +311,28 @@ def _backwards(video: Clip, start: Image | None, prepare: Callable[[Image], Kept
         yield prepare(start)
 
 
-def _errors_of(triple: Triple) -> tuple[PairError, PairError | None]:
+def _errors_of(triples: Sequence[Triple]) -> list[tuple[PairError, PairError | None]]:
     # Which of a pair is the reference does not matter to any of the errors.
-    back, there, before = triple
-    return pair_error(back, there), None if before is None else pair_error(back, before)
+    return [
+        (pair_error(back, there), None if before is None else pair_error(back, before))
+        for back, there, before in triples
+    ]
+
+
+def _errors_on(device: ScoreDevice, triples: Sequence[Seen]) -> list[tuple[PairError, PairError | None]]:
+    # The start image, the last to come, may have another size than the frames, so it goes alone.
+    pairs = [(back, before) for back, _, before in triples if before is not None]
+    alike = [pair for pair in pairs if pair[0].shape == pair[1].shape]
+    aligned: Sequence[PairError | None] = device.pair_errors(alike) + device.pair_errors(pairs[len(alike) :])
+    released = device.pair_errors([(back, there) for back, there, _ in triples])
+    return list(zip(released, aligned if pairs else [None] * len(released), strict=True))
+
+
+def _details_of(triples: Sequence[Seen]) -> list[tuple[float | None, float | None]]:
+    return [
+        (detail_correlation(back, there), None if before is None else detail_correlation(back, before))
+        for back, there, before in triples
+    ]
 
 
 def _mean(values: tuple[float, ...]) -> float:

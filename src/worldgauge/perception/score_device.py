@@ -1,0 +1,301 @@
+"""Where scores are computed: on threads of the processor, or in batches on a device that torch drives (extra `torch`).
+
+means = Means(threads=4)                                   # the processor's kernels
+means = Means(threads=4, device=ScoreDevice("cuda"))       # the same metrics in batches on a GPU
+errors = list(means.pair_errors(side_by_side(rollout, truth)))
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.image import Image
+from worldgauge.metrics import tensors
+from worldgauge.metrics.frame_pairs import SIZE, PairError, grid_of, in_order, pair_error, prepared_pair, psnr_of
+from worldgauge.metrics.pixel import COMMON_SIZE, mse, psnr, psnr_of_mse, ssim_320x180, ssim_table
+from worldgauge.perception.instances import CATEGORIES, Instances
+from worldgauge.perception.networks.device import Batches, choose_device, inference, torch_for
+
+if TYPE_CHECKING:
+    from worldgauge.perception.segment import Labels
+
+Pair = tuple[Image, Image]
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+Found = TypeVar("Found")
+
+MOST_THREADS = 8
+"""Of one task: its two videos are decoded by one thread each, which do not feed more."""
+PIXELS_AT_ONCE = 8 * SIZE[0] * SIZE[1]
+"""Of one side of a batch, about 0.8 GB on the device."""
+_WHAT = "scoring on a device"
+_TURNS = 2
+"""Batches on the device at a time: one is copied while another is computed."""
+
+
+class ScoreDevice:
+    """The pixel metrics in batches on a device. Safe for threads.
+
+    A batch that finds no room is halved, and so are those after it; a warning says so.
+
+    Args:
+        name: As torch names it: "cuda" (the first GPU), "cuda:1", or "cpu", which is for tests.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+        UsageError: There is no such device here.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._torch = torch_for(_WHAT)
+        self._where = choose_device(name)
+        self._batches = Batches(self._where, "pair of frames")
+        self._turns: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for _ in range(_TURNS):
+            self._turns.put(self._torch.cuda.Stream(name) if self.is_cuda else None)
+
+    @property
+    def name(self) -> str:
+        """The device as it was named."""
+        return self._where.name
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is a GPU."""
+        return self._where.is_cuda
+
+    def pair_errors(self, pairs: Sequence[Pair]) -> list[PairError]:
+        """MSE, PSNR and SSIM of pairs at 1280x720: `metrics.frame_pairs.pair_error` of each.
+
+        Args:
+            pairs: Predicted and reference frames (h, w, 3) uint8; the first ones of one size, and so the others.
+
+        Returns:
+            One for each pair.
+
+        Raises:
+            ShapeError: A frame has another shape or dtype.
+            UsageError: The device has no room for a single pair.
+        """
+        return self._in_parts(self._pair_errors, pairs, SIZE[0] * SIZE[1])
+
+    def pixel_scores(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """The metrics "ssim_table", "ssim_320x180", "psnr" and "mse" of `metrics.pixel`, of each pair.
+
+        Args:
+            pairs: Frames (H, W, 3) uint8, H and W >= 11, all of one size.
+
+        Returns:
+            Values by name, one for each pair.
+
+        Raises:
+            ShapeError: A frame has another shape or dtype.
+            UsageError: The device has no room for a single pair.
+        """
+        return self._in_parts(self._pixel_scores, pairs, pairs[0][0].size // 3 if pairs else 1)
+
+    def scenes(self, labels: Sequence[Labels]) -> list[dict[str, Instances]]:
+        """Instances by category of label images: `Labels.scene` of each, equal to the last bit.
+
+        Args:
+            labels: Label images, all of one size.
+
+        Returns:
+            One scene for each.
+
+        Raises:
+            UsageError: The device has no room for a single one.
+        """
+        return self._in_parts(self._scenes, labels, labels[0].category.size if labels else 1)
+
+    def _in_parts(
+        self, function: Callable[[Sequence[Job]], list[Found]], jobs: Sequence[Job], pixels: int
+    ) -> list[Found]:
+        """Call the function on as many jobs at a time as there is room for."""
+
+        def of_part(part: slice) -> list[Found]:
+            with self._turn(), inference(self._where):
+                return function(jobs[part])
+
+        return self._batches.run(of_part, len(jobs), max(1, PIXELS_AT_ONCE // pixels))
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        stream = self._turns.get()
+        try:
+            with nullcontext() if stream is None else self._torch.cuda.stream(stream):
+                yield
+        finally:
+            self._turns.put(stream)
+
+    def _pair_errors(self, pairs: Sequence[Pair]) -> list[PairError]:
+        sides = []
+        for frames in zip(*pairs, strict=True):
+            rows, columns = frames[0].shape[:2]
+            sides.append(tensors.fitted(self._put(frames), *grid_of(rows, columns, SIZE), SIZE))
+        squared, similar = (each.tolist() for each in tensors.squared_errors_and_ssim(*sides))
+        return [
+            PairError(error, psnr_of(error), max(-1.0, min(1.0, ssim)))
+            for error, ssim in zip(squared, similar, strict=True)
+        ]
+
+    def _pixel_scores(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        got, want = (self._put(frames) for frames in zip(*pairs, strict=True))
+        small = (tensors.resized(each, *COMMON_SIZE) for each in (got, want))
+        whole, common = tensors.ssim_inside(got, want), tensors.ssim_inside(*small)
+        squared = tensors.squared_errors(got, want)
+        return [
+            {"ssim_table": _bounded(a), "ssim_320x180": _bounded(b), "psnr": psnr_of_mse(error), "mse": error}
+            for a, b, error in zip(whole.tolist(), common.tolist(), squared.tolist(), strict=True)
+        ]
+
+    def _scenes(self, labels: Sequence[Labels]) -> list[dict[str, Instances]]:
+        from worldgauge.perception.segment import min_area
+
+        images = (self._put_integers([getattr(one, name) for one in labels]) for name in ("category", "instance"))
+        keys, sums = tensors.label_sums(*images)
+        if len(keys) and keys[:, 1].max() > len(CATEGORIES):
+            raise ShapeError(f"a category image holds index {keys[:, 1].max()}, there are {len(CATEGORIES)} categories")
+        scenes: list[dict[str, Instances]] = [{} for _ in labels]
+        kept = sums[:, 0] >= min_area(labels[0].category.shape)
+        for number, scene in enumerate(scenes):
+            for index, name in enumerate(CATEGORIES, start=1):
+                mine = kept & (keys[:, 0] == number) & (keys[:, 1] == index)
+                if mine.any():
+                    area = sums[mine, 0].astype(np.float64)
+                    scene[name] = Instances(sums[mine, 1] / area, sums[mine, 2] / area, area)
+        return scenes
+
+    def _put(self, frames: Sequence[Image]) -> Any:
+        for one in frames:
+            if (
+                one.ndim != 3
+                or one.shape[2] != 3
+                or one.dtype != np.uint8
+                or one.shape != frames[0].shape
+                or not one.size
+            ):
+                raise ShapeError(f"a batch needs frames (H, W, 3) uint8 of one size, got {one.shape} {one.dtype}")
+        return self._torch.from_numpy(np.stack(frames)).to(self._where.name)
+
+    def _put_integers(self, images: Sequence[NDArray[np.uint16]]) -> Any:
+        return self._torch.from_numpy(np.stack(images).astype(np.int32)).to(self._where.name)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What the scores of one task are computed with. They do not depend on the number of threads.
+
+    Attributes:
+        threads: Of the processor.
+        device: Where pixel metrics go in batches; None for the processor's own kernels.
+    """
+
+    threads: int = 1
+    device: ScoreDevice | None = None
+
+    def each(
+        self, function: Callable[[Sequence[Job]], Sequence[Result]], jobs: Iterable[Job], *, at_once: int = 1
+    ) -> Iterator[Result]:
+        """Apply a function to jobs on the threads and yield its results in order.
+
+        Args:
+            function: Called with some jobs; gives as many results.
+            jobs: Read lazily, ahead of what is computed.
+            at_once: Jobs of one call where a device is used. Without one it is called with each job alone.
+
+        Yields:
+            One result for each job. At most 2 * threads calls are in memory.
+        """
+        size, threads = (1, self.threads) if self.device is None else (at_once, max(_TURNS, self.threads))
+        for found in in_order(function, _batches(jobs, size), threads):
+            yield from found
+
+    def pair_errors(self, pairs: Iterable[Pair]) -> Iterator[PairError]:
+        """MSE, PSNR and SSIM of pairs at 1280x720, in order.
+
+        Args:
+            pairs: As for `ScoreDevice.pair_errors`.
+        """
+        return self.each(self.errors_of, pairs, at_once=pairs_at_once(*SIZE))
+
+    def errors_of(self, pairs: Sequence[Pair]) -> list[PairError]:
+        """MSE, PSNR and SSIM of some pairs at 1280x720, in this thread.
+
+        Args:
+            pairs: As for `ScoreDevice.pair_errors`.
+        """
+        if self.device is not None:
+            return self.device.pair_errors(pairs)
+        return [pair_error(*prepared_pair(*pair)) for pair in pairs]
+
+    def pixels_of(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """The metrics of `ScoreDevice.pixel_scores` of some pairs, in this thread.
+
+        Args:
+            pairs: As there.
+        """
+        if self.device is not None:
+            return self.device.pixel_scores(pairs)
+        return [{name: function(*pair) for name, function in _PIXEL.items()} for pair in pairs]
+
+
+_PIXEL: dict[str, Callable[[Image, Image], float]] = {
+    "ssim_table": ssim_table,
+    "ssim_320x180": ssim_320x180,
+    "psnr": psnr,
+    "mse": mse,
+}
+
+
+def pairs_at_once(width: int, height: int) -> int:
+    """Pairs of frames of a size that a device gets in one batch."""
+    return max(1, PIXELS_AT_ONCE // (width * height))
+
+
+def check_score_device(name: str) -> None:
+    """Check that this machine has a device, without taking any of its memory.
+
+    Args:
+        name: As for `ScoreDevice`.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+        UsageError: There is no such device here.
+    """
+    torch_for(_WHAT)
+    choose_device(name)
+
+
+@lru_cache(maxsize=4)
+def score_device(name: str | None) -> ScoreDevice | None:
+    """The device that `--score-device` names, which this process keeps.
+
+    Args:
+        name: As for `ScoreDevice`; None for the processor's kernels.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+        UsageError: There is no such device here.
+    """
+    return None if name is None else ScoreDevice(name)
+
+
+def _batches(jobs: Iterable[Job], size: int) -> Iterator[list[Job]]:
+    left = iter(jobs)
+    while part := list(islice(left, size)):
+        yield part
+
+
+def _bounded(ssim: float) -> float:
+    return max(-1.0, min(1.0, ssim))

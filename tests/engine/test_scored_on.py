@@ -1,0 +1,99 @@
+"""Where scores are computed: threads by the cores that are free, a device that is told and forces nothing anew."""
+
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge.engine import run as engine
+from worldgauge.engine import subject_run
+from worldgauge.engine.run import run, score
+from worldgauge.engine.subject_run import SubjectRun
+from worldgauge.engine.workers import site
+from worldgauge.engine.workers.machine import VISIBLE, in_turn
+from worldgauge.engine.workers.pool import Pool
+from worldgauge.engine.workers.site import LocalSite
+
+STEADY = "enginedoubles:Steady"
+Worked = Callable[[], list[str]]
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Threads that each task is handed out with, on a machine that claims to have six cores."""
+    seen: list[int] = []
+    handed = SubjectRun.job_arguments
+    monkeypatch.setattr(site, "cores_here", lambda: 6)
+
+    def noted(self: SubjectRun, *arguments: Any, **more: Any) -> dict[str, Any]:
+        found = handed(self, *arguments, **more)
+        seen.append(found["threads"])
+        return found
+
+    monkeypatch.setattr(SubjectRun, "job_arguments", noted)
+    return seen
+
+
+@pytest.mark.parametrize(("workers", "each"), [(1, 6), (2, 3), (4, 1), (9, 1)])
+def test_workers_share_the_cores(workers: int, each: int, threads: list[int], data: Path, tmp_path: Path) -> None:
+    result = run("echo", model=STEADY, data=data, out=tmp_path / "out", workers=workers)
+    assert result.ok
+    assert threads == [each] * 4
+
+
+def test_cores_of_workers_without_a_job_are_free() -> None:
+    with Pool(9, cores=16) as pool:
+        assert [pool.cores_each(jobs) for jobs in (0, 1, 2, 5, 9, 100)] == [16, 16, 8, 3, 1, 1]
+    with Pool(2) as unknown:
+        assert unknown.cores_each(1) == 1
+
+
+def test_workers_that_score_on_gpus_share_them_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_turn(3, []) == [{}, {}, {}]
+    assert in_turn(3, ["4", "6"]) == [{VISIBLE: "4"}, {VISIBLE: "6"}, {VISIBLE: "4"}]
+    monkeypatch.setenv(VISIBLE, "4,6")
+    seen = []
+    monkeypatch.setattr(site, "LocalWorker", lambda events, environment, log: seen.append(environment))
+    for place in range(2):
+        LocalSite(spread=True).pool(2)._hire(place, None)  # type: ignore[arg-type]
+        LocalSite().pool(2)._hire(place, None)  # type: ignore[arg-type]
+    assert seen == [{VISIBLE: "4"}, {}, {VISIBLE: "6"}, {}]
+
+
+def told(folder: Path) -> tuple[Any, list[Any]]:
+    lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+    return json.loads((folder / "run.json").read_text()).get("scored_on"), [one.get("scored_on") for one in lines]
+
+
+def test_a_device_is_told_and_forces_nothing_anew(
+    data: Path, tmp_path: Path, doubles: ModuleType, worked: Worked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is asked for stands in for what is opened: the suite "echo" compares no frames.
+    monkeypatch.setattr(engine, "check_score_device", lambda name: None)
+    monkeypatch.setattr(subject_run, "score_device", lambda name: None)
+    steady, out = doubles.Steady(), tmp_path / "out"
+    run("echo", model=steady, data=data, out=out, limit=2)
+    assert told(out / "steady") == (None, [None, None])
+    run("echo", model=steady, data=data, out=out, score_device="cuda")
+    worked()
+    assert told(out / "steady") == (["cpu", "cuda"], [None, None, "cuda", "cuda"])
+    run("echo", model=steady, data=data, out=out)
+    score(out, score_device="cuda:1")
+    assert worked() == []
+    assert told(out / "steady") == (["cpu", "cuda"], [None, None, "cuda", "cuda"])
+    run("echo", model=steady, data=data, out=tmp_path / "unscored", score_device="cuda", scoring=False)
+    assert told(tmp_path / "unscored" / "steady")[0] is None
+
+
+def test_a_device_that_is_not_here_is_one_line_before_anything_is_asked(data: Path, tmp_path: Path) -> None:
+    error = UsageError if find_spec("torch") else MissingExtraError
+    words = "device 'cuda:99' is not here" if find_spec("torch") else "scoring on a device needs the extra 'torch': pip"
+    with pytest.raises(error, match=words):
+        run("echo", model=STEADY, data=data, out=tmp_path / "out", score_device="cuda:99")
+    assert not (tmp_path / "out").exists()
+    assert run("echo", model=STEADY, data=data, out=tmp_path / "out", score_device="cpu").ok
