@@ -30,11 +30,11 @@ test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 	  $(BIN)/pytest -n $(WORKERS) tests/test_distributions.py tests/test_plain_install.py tests/test_notebook.py
 	$(ONE_THREAD) $(VENV)/jupyter/bin/python -m pytest -k trackio tests/engine/probe/test_result.py
 
-# Networks and adapters with random weights of the published form, a probed training, and Warp's kernels on the processor, in an environment
+# Networks and adapters with random weights of the published form, a probed training, scores in batches, and Warp's kernels on the processor, in an environment
 # that has torch.
 test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/fuzz/test_checkpoints.py tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters tests/worlds/gpu
+	  tests/fuzz/test_checkpoints.py tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/perception/test_score_device.py tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters tests/worlds/gpu
 
 # Data sets pushed to servers that speak S3 and like the Hub, and pushes that are killed, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made
