@@ -18,6 +18,7 @@ from support.task_context import QuietContext  # noqa: E402
 from worldgauge.core.errors import ShapeError, UsageError  # noqa: E402
 from worldgauge.core.image import Image  # noqa: E402
 from worldgauge.core.video import resize  # noqa: E402
+from worldgauge.engine import run as engine  # noqa: E402
 from worldgauge.engine.suite.base import Suite  # noqa: E402
 from worldgauge.engine.suite.contract import Record, Task  # noqa: E402
 from worldgauge.metrics import tensors  # noqa: E402
@@ -225,6 +226,26 @@ def assert_alike(suite: Suite, record: Record, context: QuietContext, device: Sc
         ):
             assert place == where
             assert found == wanted or close(float(str(found)), float(str(wanted))), one.metric
+
+
+def test_a_worker_scores_on_the_device_that_it_is_told(
+    clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_checked_device", lambda name, on: name)  # the option's "cpu" is no device
+    found = []
+    for name in (None, "cpu"):
+        out = tmp_path / str(name)
+        settings = {"tests": "mem", "horizon": 2}
+        made = engine.run(
+            "mind", model="drift?step_m=0.05", data=clips, out=out, settings=settings, limit=1, score_device=name
+        )
+        assert made.ok
+        frame = made.frame.set_index("metric").value.dropna()
+        found.append({metric: float(value) for metric, value in frame.items()})
+    plain, given = found
+    assert plain.keys() == given.keys()
+    assert all(close(given[metric], value) for metric, value in plain.items())
+    assert given["lcm/ssim_720p"] != plain["lcm/ssim_720p"], "torch's last digits are others"
 
 
 def test_the_benchmark_measures_on_the_processor_too_and_says_that_it_did() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.episode import Episode
 from worldgauge.core.geometry import Camera
-from worldgauge.core.video import Clip
+from worldgauge.core.video import Clip, side_by_side
 from worldgauge.engine.suite.contract import Record, Score, Table, TableRow
 from worldgauge.engine.suite.scores import make_score, metric_facts
 from worldgauge.engine.suite.tables import cluster_of_score, make_cell, sort_rows
@@ -59,8 +59,9 @@ def returned_scores(
     maps = _times_away(_Walk(record, episode, start, tuple(crop) if crop else None))
     sums = ReturnedPixels()
     indices = [index for index in sorted(maps) if index < min(len(rollout), len(truth))]
-    wanted = truth.resized(rollout.width, rollout.height).take(indices)
-    for index, want, got in zip(indices, wanted, rollout.take(indices), strict=True):
+    both = (truth.resized(rollout.width, rollout.height), rollout)
+    pairs = side_by_side(*(clip.picked(indices, clip.fps) for clip in both))
+    for index, (want, got) in zip(indices, pairs, strict=True):
         sums.add(want, got, maps[index].astype(np.float32))
     total, curve = sums.total(), [_plain(one) for one in sums.bins()]
     for metric, name in RETURNED.items():

@@ -12,7 +12,7 @@ from worldgauge.core.image import Frames
 from worldgauge.core.video import resize
 from worldgauge.engine.suite.contract import Record, Score, mean_of_known
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.perception.loading import BATCH, Perception, Unavailable, load_network
+from worldgauge.perception.loading import Perception, Unavailable, load_network
 from worldgauge.perception.naming import What
 from worldgauge.suites.closedloop.metrics.controllability import SIZE_PX, controllability_lpips
 from worldgauge.suites.closedloop.settings import Settings
@@ -39,7 +39,8 @@ def learned_scores(record: Record, imagined: Frames, real: Frames, settings: Set
             continue
         facts = {"network": dict(network.settings)}
         try:
-            values = [one for part in _parts(len(imagined)) for one in _values(network, imagined[part], real[part])]
+            parts = _parts(len(imagined), network.at_once)
+            values = [one for part in parts for one in _values(network, imagined[part], real[part])]
         except WorldgaugeError as error:
             yield make_score(record, metric, None, reason=str(error).split("\n")[0], facts=facts)
             continue
@@ -63,5 +64,5 @@ def _floats(frames: Frames) -> NDArray[np.float32]:
     return np.stack([resize(frame, SIZE_PX, SIZE_PX) for frame in frames]).astype(np.float32) / np.float32(255)
 
 
-def _parts(n: int) -> Iterator[slice]:
-    return (slice(start, start + BATCH) for start in range(0, n, BATCH))
+def _parts(n: int, size: int) -> Iterator[slice]:
+    return (slice(start, start + size) for start in range(0, n, size))
