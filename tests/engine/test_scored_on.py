@@ -90,6 +90,15 @@ def test_a_device_is_told_and_forces_nothing_anew(
     assert told(tmp_path / "unscored" / "steady")[0] is None
 
 
+def test_scoring_takes_gpus_as_models_do(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VISIBLE, "")
+    assert run("echo", model=STEADY, data=data, out=tmp_path).ok
+    with pytest.raises(UsageError, match=r"scoring needs 1.5 GPUs; give a share of one, such as 0.5, or whole ones"):
+        score(tmp_path, gpus_per_worker=1.5)
+    with pytest.raises(UsageError, match=r"scoring needs 1 GPU, this machine shows none"):
+        score(tmp_path, gpus_per_worker=1)
+
+
 def test_a_device_that_is_not_here_is_one_line_before_anything_is_asked(data: Path, tmp_path: Path) -> None:
     error = UsageError if find_spec("torch") else MissingExtraError
     words = "device 'cuda:99' is not here" if find_spec("torch") else "scoring on a device needs the extra 'torch': pip"

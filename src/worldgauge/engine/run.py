@@ -26,7 +26,7 @@ from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.matched_references import matched_references as texts_of_matched
 from worldgauge.engine.task import EXECUTE_TASK, outcome_of_job
-from worldgauge.engine.workers.groups import SubjectLike, WorkerGroup, worker_groups
+from worldgauge.engine.workers.groups import SubjectLike, WorkerGroup, checked_needs, worker_groups
 from worldgauge.engine.workers.machine import cores_here
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
 from worldgauge.engine.workers.site import open_site
@@ -260,7 +260,8 @@ def score(
                 device=device,
             )
             subject_runs.append(subject_run)
-        pool = stack.enter_context(site.pool(workers, Needs(gpus=gpus_per_worker or 0), "scoring"))
+        needs = checked_needs(Needs(), "scoring", gpus_per_worker)
+        pool = stack.enter_context(site.pool(workers, needs, "scoring"))
         _perform(subject_runs, [(pool, subject_runs)], deadline_s, True, progress)
     return RunResult([subject_run.folder for subject_run in subject_runs], subject_runs[0].suite)
 

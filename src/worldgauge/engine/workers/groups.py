@@ -113,13 +113,29 @@ def _declared_by(models: Sequence[SubjectLike], pool: Pool, gpus: float | None, 
     for result in pool.run(Job(text, call, {"text": text, "kind": kind}, LOAD_DEADLINE_S) for text in asked):
         result.raise_for(result.id)
         found[result.id] = Needs(**result.value)
-    return [_check_needs(found.get(one, Needs()), one, gpus) if isinstance(one, str) else Needs() for one in models]
+    return [
+        checked_needs(found.get(one, Needs()), f"model '{one}'", gpus) if isinstance(one, str) else Needs()
+        for one in models
+    ]
 
 
-def _check_needs(needs: Needs, text: str, gpus: float | None) -> Needs:
+def checked_needs(needs: Needs, who: str, gpus: float | None) -> Needs:
+    """Needs with other GPUs, where they are given.
+
+    Args:
+        needs: The needs.
+        who: Whose they are, for messages.
+        gpus: GPUs per worker. None for those of `needs`.
+
+    Returns:
+        The needs.
+
+    Raises:
+        UsageError: For more than one GPU and a part of one, or fewer than none.
+    """
     needs = needs if gpus is None else replace(needs, gpus=gpus)
     if not 0 <= needs.gpus < float("inf") or (needs.gpus > 1 and needs.gpus % 1):
-        raise UsageError(f"model '{text}' needs {needs.gpus:g} GPUs; give a share of one, such as 0.5, or whole ones")
+        raise UsageError(f"{who} needs {needs.gpus:g} GPUs; give a share of one, such as 0.5, or whole ones")
     return needs
 
 
