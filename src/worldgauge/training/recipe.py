@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Head = Literal["moving", "plain"]
 Init = Literal["ode", "consistency"]
 Optimizer = Literal["adamw", "muon"]
+Modulation = Literal["block", "shared"]
+PosesTold = Literal["numbers", "rays"]
 R = TypeVar("R", bound="DataclassInstance")
 
 
@@ -39,9 +41,14 @@ class Recipe:
         channels: Channels of each level of a `conv`.
         blocks: Blocks a level.
         wraps: Whether the left border of a `conv` joins the right one, as in panoramas.
+        bearings: Whether a `conv` that wraps is given the direction of each column, without which it sees all alike.
         patch: Pixels of a place of a `causal`, across and down.
         width: Size of a token.
         depth: Blocks.
+        ratio: How many times the width of a token the inner layer of a block has.
+        modulation: "block", a layer a block, or "shared", one for all and a table a block, for fewer weights.
+        poses: How poses of fetched frames are told to a `causal`: "numbers", five of each, or "rays", those of its
+            places (Pluecker coordinates) besides.
         heads: Heads of attention.
         window: Steps within sight, the own one counted.
         latent_planes: Planes of a frame in the codec "tiny".
@@ -82,9 +89,13 @@ class Recipe:
     channels: tuple[int, ...] = (48, 96)
     blocks: int = 1
     wraps: bool = False
+    bearings: bool = False
     patch: int = 4
     width: int = 128
     depth: int = 4
+    ratio: int = 3
+    modulation: Modulation = "block"
+    poses: PosesTold = "numbers"
     heads: int = 4
     window: int = 8
     latent_planes: int = 16
@@ -131,6 +142,9 @@ class Recipe:
             ("patch", 1 <= self.patch <= 64, "1 to 64"),
             ("width", 8 <= self.width <= 8192, "8 to 8192"),
             ("depth", 1 <= self.depth <= 128, "1 to 128"),
+            ("ratio", 1 <= self.ratio <= 16, "1 to 16"),
+            ("modulation", self.modulation in get_args(Modulation), f"one of {', '.join(get_args(Modulation))}"),
+            ("poses", self.poses in get_args(PosesTold), f"one of {', '.join(get_args(PosesTold))}"),
             ("heads", 1 <= self.heads <= 256, "1 to 256"),
             ("window", 2 <= self.window <= 4096, "at least 2"),
             ("latent_planes", 1 <= self.latent_planes <= 256, "1 to 256"),

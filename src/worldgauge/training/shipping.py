@@ -13,7 +13,7 @@ import numpy as np
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import dumps, read_json_object, write_file
-from worldgauge.training.recipe import named_recipe, told
+from worldgauge.training.recipe import Recipe, named_recipe, told
 
 FREE = ("batch", "steps", "learning_rate", "warm_up", "decay", "clip_norm", "average", "own", "seed")
 """Keys of the recipe `tiny` that may differ: the network is the same."""
@@ -34,9 +34,10 @@ def pack(folder: Path, out: Path) -> None:
 
     config = read_json_object(folder / CONFIG)
     net = open_drawing(folder, config).net
+    held = {**told(Recipe()), **config["recipe"]}
     for name, value in told(named_recipe("tiny")).items():
-        if name not in FREE and config["recipe"].get(name) != value:
-            raise UsageError(f"{folder}: {name} is {config['recipe'].get(name)!r}, in the recipe 'tiny' {value!r}")
+        if name not in FREE and held[name] != value:
+            raise UsageError(f"{folder}: {name} is {held[name]!r}, in the recipe 'tiny' {value!r}")
     facts = {name: config[name] for name in ("recipe", "data", "seconds", "torch")}
     arrays = {name: value.numpy().astype(np.float16) for name, value in net.state_dict().items()}
     made = io.BytesIO()

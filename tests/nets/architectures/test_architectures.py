@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 
 from worldgauge.core.errors import UsageError  # noqa: E402
-from worldgauge.nets.architectures import Network, Noised, Recalled, Window, architectures  # noqa: E402
+from worldgauge.nets.architectures import Network, Noised, Recalled, Window, architectures, conv  # noqa: E402
 from worldgauge.nets.drawing import Drawing, Question, Sampling  # noqa: E402
 from worldgauge.nets.levels import draw_levels, level_loss, noised  # noqa: E402
 from worldgauge.nets.memory import memories  # noqa: E402
@@ -18,7 +18,8 @@ from worldgauge.nets.moving_head import HEADS  # noqa: E402
 
 SETTINGS: dict[str, Any] = {
     "frames": 2, "past": 4, "channels": (8, 16), "blocks": 1, "patch": 4, "width": 32, "depth": 2, "heads": 2,
-    "window": 3, "fetched": 2, "together": 0, "wraps": False,
+    "window": 3, "fetched": 2, "together": 0, "wraps": False, "bearings": False, "ratio": 3, "modulation": "block",
+    "poses": "numbers",
 }  # fmt: skip
 COLUMNS, SIZE, DRAWN = 5, (24, 12), 3
 
@@ -281,6 +282,28 @@ def test_a_panorama_that_is_turned_is_drawn_turned(memory: str, head: str) -> No
     with torch.no_grad():
         plain = net.guesses(window, noisy, t)
         torch.testing.assert_close(net.guesses(turned, noisy.roll(8, -1), t), plain.roll(8, -1), atol=1e-9, rtol=1e-9)
+
+
+def test_with_bearings_a_panorama_has_an_ahead() -> None:
+    """As many columns to the side: without bearings the drawing is turned as the panorama is, whatever is told."""
+    net = shaken(made("conv", wraps=True, bearings=True)).double()
+    window = window_for(net, dtype=torch.float64)
+    noisy, t = asked(net, window)
+    turned = window._replace(frames=window.frames.roll(8, -1))
+    with torch.no_grad():
+        plain = net.guesses(window, noisy, t)
+        apart = net.guesses(turned, noisy.roll(8, -1), t) - plain.roll(8, -1)
+    assert float(apart.abs().max()) > 1e-3 * float(plain.abs().max())
+    assert net.enter.in_channels == 4 * 3 * (2 + 4) + 2
+    with pytest.raises(UsageError, match="go with wraps"):
+        made("conv", bearings=True)
+
+
+def test_bearings_point_left_ahead_and_right() -> None:
+    sine, cosine = conv._bearings(torch.zeros(1, 5, 2, 4))[0]
+    half = 0.5**0.5
+    torch.testing.assert_close(sine[0], torch.tensor([-half, -half, half, half]))
+    torch.testing.assert_close(cosine[1], torch.tensor([-half, half, half, -half]))
 
 
 def test_sizes_that_do_not_go_together_are_told() -> None:

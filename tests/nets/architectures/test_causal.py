@@ -1,13 +1,16 @@
 """The transformer over steps: its window is exact, memories reach beyond it, and the teacher sees the future."""
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from worldgauge.nets.architectures import Window  # noqa: E402
+from worldgauge.nets.architectures import Recalled, Window  # noqa: E402
 from worldgauge.nets.architectures.causal import CausalNet, CausalShape  # noqa: E402
 from worldgauge.nets.attention import both_ways, forced, rotated  # noqa: E402
 from worldgauge.nets.recurrence import Recurrence  # noqa: E402
+from worldgauge.training.recipe import named_recipe, told  # noqa: E402
 
 
 def net_of(window: int = 3, depth: int = 1, memory: str = "window", together: int = 0) -> CausalNet:
@@ -66,6 +69,44 @@ def test_the_teacher_sees_the_future_and_its_past_does_not() -> None:
         drawn = net.guess(kept, noisy.flatten(1, 2), t[:, 0], window.rows[:, 1:])
         same = net.guesses(window, noisy, t[:, :1].expand(-1, 6)).flatten(1, 2)
     torch.testing.assert_close(drawn, same, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("more", [{"ratio": 4}, {"modulation": "shared"}, {"poses": "rays"}], ids=str)
+def test_other_inner_layers_draw_step_by_step_as_at_once_and_learn(more: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    shape = CausalShape(3, (2, 3), 1, 1, 3, 4, 16, 2, 2, 3, "fetched", 2, "moving", **more)
+    net = CausalNet(shape).double()
+    window, noisy, t = windows(5)
+    fetched = torch.randn(1, 4, 2, 3, 8, 12, dtype=torch.float64)
+    window = Window(window.frames, window.rows, fetched, torch.randn(1, 4, 2, 5, dtype=torch.float64))
+    optimiser, reached = torch.optim.AdamW(net.parameters(), lr=1e-2), set()
+    for _ in range(6):
+        optimiser.zero_grad()
+        (net.guesses(window, noisy, t) - 0.5).square().mean().backward()
+        optimiser.step()
+        reached |= {name for name, one in net.named_parameters() if one.grad is not None and bool(one.grad.any())}
+    assert reached == {name for name, _ in net.named_parameters()}
+    with torch.no_grad():
+        whole = net.guesses(window, noisy, t)
+        kept = net.begin(window.frames[:, :1], window.rows[:, :1])
+        for step in range(1, 5):
+            recalled = Recalled(window.fetched[:, step - 1], window.relative[:, step - 1])  # type: ignore[index]
+            rows = window.rows[:, step : step + 1]
+            guess = net.guess(kept, noisy[:, step - 1], t[:, step - 1], rows, recalled)
+            torch.testing.assert_close(guess, whole[:, step - 1], atol=1e-11, rtol=0)
+            kept = net.take(kept, window.frames[:, step : step + 1], rows)
+
+
+def test_sizes_on_paper() -> None:
+    """Weights of the larger recipes, in millions, with rows of 12 numbers; nothing is computed on this device."""
+    found = {}
+    for name in ("causal-small", "causal-medium"):
+        recipe = told(named_recipe(name))
+        shape = CausalNet.shape_from({**recipe, "together": 0}, columns=12, planes=16, size=(256 // 8, 144 // 8))
+        assert shape.grid == (9, 16)
+        with torch.device("meta"):
+            found[name] = sum(one.numel() for one in CausalNet(shape).parameters()) / 1e6
+    assert found == {"causal-small": pytest.approx(23.6, abs=0.1), "causal-medium": pytest.approx(124.1, abs=0.1)}
 
 
 def test_masks_by_hand() -> None:

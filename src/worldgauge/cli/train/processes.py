@@ -27,7 +27,7 @@ Spread = Annotated[
     bool | None,
     typer.Option(
         "--spread/--no-spread",
-        help="Leave each of several processes a part of all weights. By default networks of over 119 million.",
+        help="Leave each of several processes a part of all weights. By default networks of over 125 million.",
     ),
 ]
 

@@ -23,6 +23,8 @@ from worldgauge.nets.conditioning import StepEmbedding
 from worldgauge.nets.levels import noised
 from worldgauge.nets.memory import memories
 from worldgauge.nets.moving_head import HEADS
+from worldgauge.nets.rays import RAY, rays
+from worldgauge.nets.reckoning import POSE
 
 CLEAN_NOISE = 0.15
 """Largest level of the steps that are seen, in training; the network is told."""
@@ -47,6 +49,9 @@ class CausalShape:
         fetched: Frames fetched from memory, M.
         head: "moving" or "plain".
         together: Steps that are drawn at once, looking both ways. 0: one by one, looking back.
+        ratio: How many times `width` the inner layer of a block has.
+        modulation: "block", a layer a block, or "shared", one for all blocks and a table in each.
+        poses: How poses of fetched frames are told: "numbers", or "rays" besides.
     """
 
     columns: int
@@ -63,6 +68,9 @@ class CausalShape:
     fetched: int = 0
     head: str = "moving"
     together: int = 0
+    ratio: int = 3
+    modulation: str = "block"
+    poses: str = "numbers"
 
 
 class _Layer(NamedTuple):
@@ -109,11 +117,10 @@ class CausalNet(Network):
         self.places = nn.Parameter(0.02 * torch.randn(shape.grid[0] * shape.grid[1], shape.width))
         if shape.fetched:
             self.fetch = nn.Linear(shape.planes * shape.patch**2, shape.width)
-            self.where = nn.Linear(5, shape.width)
+            self.where = nn.Linear(RAY if shape.poses == "rays" else POSE, shape.width)
+        self.told = _zeroed(nn.Linear(shape.width, 9 * shape.width)) if shape.modulation == "shared" else None
         self.blocks = nn.ModuleList(_Block(shape) for _ in range(shape.depth))
-        self.modulation = nn.Linear(shape.width, 2 * shape.width)
-        nn.init.zeros_(self.modulation.weight)
-        nn.init.zeros_(self.modulation.bias)
+        self.modulation = _zeroed(nn.Linear(shape.width, 2 * shape.width))
         self.head = HEADS[shape.head](shape.width, shape.frames, 1 + shape.fetched, shape.planes, shape.patch)
 
     @classmethod
@@ -148,6 +155,9 @@ class CausalNet(Network):
             memory.frames,
             settings["head"],
             settings["together"],
+            settings["ratio"],
+            settings["modulation"],
+            settings["poses"],
         )
 
     @classmethod
@@ -217,9 +227,9 @@ class CausalNet(Network):
         e = torch.cat([e_seen, self.embedding(t, rows[:, lead:total], recalled)], 1)
         at = torch.cat([torch.arange(shown), torch.arange(lead, total)]).to(x.device)
         seen_by = both_ways(lead, total) if self.shape.together else forced(total, lead, self.shape.window)
-        mask = placed(seen_by, x.device)
+        mask, told = placed(seen_by, x.device), self._told(e)
         for block in self.blocks:
-            x, _ = self.through(block, x, e, at, mask, shown, lead, None, beside)
+            x, _ = self.through(block, x, told, at, mask, shown, lead, None, beside)
         last = steps[:, lead - 1 : lead, -1:].expand(-1, drawn, -1, -1, -1, -1)
         last = last if self.shape.together else steps[:, lead - 1 : total - 1, -1:]
         sources = last if window.fetched is None else torch.cat([last, window.fetched[:, :drawn]], 2)
@@ -245,9 +255,9 @@ class CausalNet(Network):
         e = self.embedding(t, rows, None if recalled is None else recalled.relative)[:, None]
         x = self.enter(torch.cat([self._patches(noisy), kept.newest], -1))[:, None] + self.places
         beside = None if recalled is None else self._beside(*(one[:, None] for one in recalled))
-        at = torch.tensor([kept.steps], device=x.device)
+        at, told = torch.tensor([kept.steps], device=x.device), self._told(e)
         for block, layer in zip(self.blocks, kept.layers, strict=True):
-            x, _ = block(x, e, at, None, 0, 0, layer, beside)
+            x, _ = block(x, told, at, None, 0, 0, layer, beside)
         sources = kept.last if recalled is None else torch.cat([kept.last, recalled.fetched], 1)
         return self._drawn(x, e, sources[:, None])[:, 0]
 
@@ -260,10 +270,10 @@ class CausalNet(Network):
         before = kept.newest if kept.steps else torch.zeros_like(tokens)
         e = self.embedding(torch.full((len(drawn),), level).to(tokens), rows)[:, None]
         x = self.enter(torch.cat([tokens, before], -1))[:, None] + self.places
-        at = torch.tensor([kept.steps], device=x.device)
+        at, told = torch.tensor([kept.steps], device=x.device), self._told(e)
         layers = []
         for block, layer in zip(self.blocks, kept.layers, strict=True):
-            x, layer = block(x, e, at, None, 1, 0, layer)
+            x, layer = block(x, told, at, None, 1, 0, layer)
             most = self.shape.window - 1
             first = max(0, layer.k.shape[2] - most)
             layers.append(_Layer(layer.k[:, :, first:], layer.v[:, :, first:], layer.state))
@@ -280,10 +290,13 @@ class CausalNet(Network):
 
     def _beside(self, fetched: Tensor, relative: Tensor) -> Tensor:
         """Tokens of fetched frames (B, S, M, P, H, W) with their poses (B, S, M, 5): (B, S, M N, d)."""
-        tokens = (
-            self.fetch(self._patches(fetched[..., None, :, :, :])) + self.places + self.where(relative)[..., None, :]
-        )
+        taken = rays(relative, self.shape.grid) if self.shape.poses == "rays" else relative[..., None, :]
+        tokens = self.fetch(self._patches(fetched[..., None, :, :, :])) + self.places + self.where(taken)
         return tokens.flatten(2, 3)
+
+    def _told(self, e: Tensor) -> Tensor:
+        """What blocks are told of steps (B, T, d), or where they share a layer, what it makes of that (B, T, 9 d)."""
+        return e if self.told is None else self.told(functional.silu(e))
 
     def _drawn(self, x: Tensor, e: Tensor, sources: Tensor) -> Tensor:
         """Tokens (B, S, N, d), embeddings (B, S, d) and sources (B, S, 1 + M, P, H, W) to steps."""
@@ -300,20 +313,19 @@ class _Block(nn.Module):
     def __init__(self, shape: CausalShape) -> None:
         super().__init__()
         d = shape.width
+        inner = shape.ratio * d
         self.heads, self.grid = shape.heads, shape.grid
-        self.modulation = nn.Linear(d, 9 * d)
-        nn.init.zeros_(self.modulation.weight)
-        nn.init.zeros_(self.modulation.bias)
+        self.modulation = _Table(9 * d) if shape.modulation == "shared" else _Modulation(d, 9 * d)
         self.inside, self.along = nn.Linear(d, 3 * d), nn.Linear(d, 3 * d)
         self.from_inside, self.from_along = nn.Linear(d, d), nn.Linear(d, d)
-        self.wide, self.near = nn.Linear(d, 3 * d), nn.Conv2d(3 * d, 3 * d, 3, padding=1, groups=3 * d)
-        self.narrow = nn.Linear(3 * d, d)
+        self.wide, self.near = nn.Linear(d, inner), nn.Conv2d(inner, inner, 3, padding=1, groups=inner)
+        self.narrow = nn.Linear(inner, d)
         self.mixer = memories.get(shape.memory)(shape.fetched).mixer(d)
 
     def forward(
         self,
         x: Tensor,
-        e: Tensor,
+        told: Tensor,
         at: Tensor,
         mask: Any,
         clean: int,
@@ -325,7 +337,7 @@ class _Block(nn.Module):
 
         Args:
             x: (B, T, N, d) tokens; `clean` steps that are seen, then those that are drawn.
-            e: (B, T, d) embeddings.
+            told: What is told of the steps; see `CausalNet`.
             at: (T,) times.
             mask: Who sees whom among these, as `attended` takes it. None: all do.
             clean: Steps that are seen.
@@ -337,7 +349,7 @@ class _Block(nn.Module):
             Tokens, and what the block keeps of all steps.
         """
         b, t, n, d = x.shape
-        parts = self.modulation(functional.silu(e))[:, :, None].chunk(9, -1)
+        parts = self.modulation(told)[:, :, None].chunk(9, -1)
         y = _modulated(x, parts[0], parts[1])
         x = x + parts[2] * self.from_inside(self._inside(y, clean, beside))
         y = _modulated(x, parts[3], parts[4])
@@ -374,6 +386,45 @@ class _Block(nn.Module):
         """Queries, keys and values (B, heads, n, d) of tokens (B, n, d)."""
         q, k, v = self.inside(tokens).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         return q, k, v
+
+
+class _Table(nn.Module):
+    """What a block adds to a modulation that all blocks share. Zero at first.
+
+    Args:
+        size: Numbers of a modulation.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(size))
+
+    def forward(self, told: Tensor) -> Tensor:
+        return told + self.table
+
+
+class _Modulation(nn.Linear):
+    """What a block makes of the embeddings of steps by itself. Zero at first.
+
+    Args:
+        width: Size of an embedding.
+        size: Numbers of a modulation.
+    """
+
+    def __init__(self, width: int, size: int) -> None:
+        super().__init__(width, size)
+        _zeroed(self)
+
+    def forward(self, told: Tensor) -> Tensor:
+        made: Tensor = super().forward(functional.silu(told))
+        return made
+
+
+def _zeroed(layer: nn.Linear) -> nn.Linear:
+    """The layer, which gives zero at first."""
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
 
 
 def _normal(x: Tensor) -> Tensor:

@@ -39,6 +39,8 @@ class ConvShape:
         memory: Name of the memory.
         head: "moving" or "plain".
         wraps: The left border joins the right one, as in panoramas.
+        bearings: Sine and cosine of the direction of each column are given beside. A network that goes round sees all
+            columns alike, and cannot know where ahead is without them.
     """
 
     columns: int
@@ -51,6 +53,7 @@ class ConvShape:
     memory: str = "window"
     head: str = "moving"
     wraps: bool = False
+    bearings: bool = False
 
 
 @architectures.register("conv")
@@ -67,7 +70,8 @@ class ConvNet(Network):
         embedded = 4 * shape.channels[0]
         self.embedding = StepEmbedding(embedded, shape.columns, shape.frames, shape.fetched)
         first, *_ = shape.channels
-        self.enter = RoundConv(4 * shape.planes * (shape.frames + shape.past + shape.fetched), first, shape.wraps)
+        seen = 4 * shape.planes * (shape.frames + shape.past + shape.fetched)
+        self.enter = RoundConv(seen + 2 * shape.bearings, first, shape.wraps)
         self.down, self.up, self.shrink, self.grow = (nn.ModuleList() for _ in range(4))
         before = first
         for level, channels in enumerate(shape.channels):
@@ -91,6 +95,8 @@ class ConvNet(Network):
             raise UsageError(f"recipe: 'conv' has no blocks along time for the memory '{settings['memory']}'")
         if min(size) % 2:
             raise UsageError(f"recipe: 'conv' takes even sizes, not {size[0]}x{size[1]}")
+        if settings["bearings"] and not settings["wraps"]:
+            raise UsageError("recipe: bearings are those of panoramas: they go with wraps = true")
         return ConvShape(
             columns,
             settings["frames"],
@@ -102,6 +108,7 @@ class ConvNet(Network):
             settings["memory"],
             settings["head"],
             settings["wraps"],
+            settings["bearings"],
         )
 
     @classmethod
@@ -174,7 +181,8 @@ class ConvNet(Network):
         """
         seen = [noisy, past] if recalled is None else [noisy, past, recalled.fetched]
         e = self.embedding(t, rows, None if recalled is None else recalled.relative)
-        x = self.enter(functional.pixel_unshuffle(torch.cat(seen, 1).flatten(1, 2), 2))
+        x = functional.pixel_unshuffle(torch.cat(seen, 1).flatten(1, 2), 2)
+        x = self.enter(torch.cat([x, _bearings(x)], 1) if self.shape.bearings else x)
         kept = []
         for shrink, blocks in zip(self.shrink, self.down, strict=True):
             x = shrink(x)
@@ -192,6 +200,13 @@ class ConvNet(Network):
         sources = newest if recalled is None else torch.cat([newest, recalled.fetched], 1)
         drawn: Tensor = self.head(functional.silu(self.normal(x)), sources)
         return drawn
+
+
+def _bearings(x: Tensor) -> Tensor:
+    """Sine and cosine (B, 2, H, W) of where the columns of panoramas (B, C, H, W) look; the middle looks ahead."""
+    b, _, h, w = x.shape
+    azimuth = (2 * (torch.arange(w, device=x.device, dtype=x.dtype) + 0.5) / w - 1) * torch.pi
+    return torch.stack([azimuth.sin(), azimuth.cos()])[None, :, None].expand(b, 2, h, w)
 
 
 def _recalled(window: Window, step: int) -> Recalled:

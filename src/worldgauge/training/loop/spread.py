@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 
-SPREAD_ABOVE = 119_000_000
+SPREAD_ABOVE = 125_000_000
 """Weights from which on several processes spread them; up to here each process holds them all."""
 
 
