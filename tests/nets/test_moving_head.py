@@ -4,7 +4,31 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from worldgauge.nets.moving_head import HEADS, moved_by  # noqa: E402
+from worldgauge.nets import moving_head  # noqa: E402
+from worldgauge.nets.moving_head import HEADS, interpolated, moved_by  # noqa: E402
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+def test_looking_up_in_one_order_is_grid_sample(wraps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(5)
+    frames = torch.rand(2, 3, 6, 10, generator=generator, dtype=torch.float64)
+    flow = 8 * torch.randn(2, 2, 6, 10, generator=generator, dtype=torch.float64)  # beyond all borders, too
+    gradients, looked = [], []
+    for by_hand in (False, True):
+        if by_hand:
+
+            def instead(frames: torch.Tensor, places: torch.Tensor, **_: object) -> torch.Tensor:
+                h, w = frames.shape[-2:]
+                return interpolated(frames, ((places[..., 0] + 1) * w - 1) / 2, ((places[..., 1] + 1) * h - 1) / 2)
+
+            monkeypatch.setattr(moving_head.functional, "grid_sample", instead)
+        given = [one.clone().requires_grad_(True) for one in (frames, flow)]
+        looked.append(moved_by(*given, wraps))
+        looked[-1].square().sum().backward()
+        gradients.append([one.grad for one in given])
+    torch.testing.assert_close(looked[1], looked[0], atol=1e-12, rtol=0)
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(other, one, atol=1e-9, rtol=0)
 
 
 def test_flow_by_whole_pixels_looks_to_the_right_and_down() -> None:

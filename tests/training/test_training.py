@@ -1,15 +1,17 @@
 """Training: windows, cache, recipes, and a loop whose bytes an interruption does not change."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from worldgauge.core.actions import LOOP_WALK, Actions, path_moves
+from worldgauge.core.actions import HAND_POSES, LOOP_WALK, WALK_STEP_M, Actions, motions, path_moves
 from worldgauge.core.episode import Context, Episode, WorldFacts
 from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
-from worldgauge.core.geometry import Camera
+from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
+from worldgauge.core.io import dumps, read_json_object
 from worldgauge.core.model import RolloutRequest
 from worldgauge.core.video import Clip
 from worldgauge.nets.action_rows import mirror_of, row_width
@@ -17,6 +19,7 @@ from worldgauge.nets.memory import memories
 from worldgauge.training import recipes
 from worldgauge.training.cache import cached_clips
 from worldgauge.training.clip import TrainingClip, read_clips, training_sources
+from worldgauge.training.inspection import inspected, sentences_of
 from worldgauge.training.material import Material
 from worldgauge.training.proof import proof_of
 from worldgauge.training.recipe import Recipe, changed, named_recipe, recipe_of_text
@@ -67,9 +70,11 @@ def test_a_cache_is_read_again_and_damage_is_told(tmp_path: Path) -> None:
     again = cached_clips(clips, (16, 8), tmp_path)
     assert file.stat().st_mtime_ns == made
     np.testing.assert_array_equal(first.clips[1].frames, again.clips[1].frames)
-    file.write_bytes(file.read_bytes()[:200])
-    with pytest.raises(DataError, match="made again"):
-        cached_clips(clips, (16, 8), tmp_path)
+    whole = file.read_bytes()
+    for damage in (whole[:200], whole[:60], b""):
+        file.write_bytes(damage)
+        with pytest.raises(DataError, match="made again"):
+            cached_clips(clips, (16, 8), tmp_path)
 
 
 def test_windows_are_drawn_alike_and_cut_whole(material: Material) -> None:
@@ -246,3 +251,68 @@ def test_a_checkpoint_of_camera_paths_is_driven_by_poses(tmp_path: Path) -> None
     assert drawn.shape == (5, 8, 16, 3)
     with pytest.raises(DataError, match="frames need"):
         TrainingClip("a", "s", "train", "d", one.frames, one.actions[:3], poses, camera)
+
+
+def test_every_so_many_frames_of_a_slow_walk() -> None:
+    walk = clip(3, 31)
+    slow = walk.every(4)
+    assert (len(slow), slow.frames.fps, len(slow.actions)) == (8, 5.0, 7)
+    np.testing.assert_array_equal(slow.frames[2], walk.frames[8])
+    np.testing.assert_allclose(slow.actions.column("camera_yaw")[1], walk.actions.column("camera_yaw")[4:8].sum())
+    np.testing.assert_allclose(motions(slow.actions)[:, 3], motions(walk.actions)[:28, 3].reshape(7, 4).sum(1))
+    assert slow.fingerprint != walk.fingerprint
+    assert walk.every(1) is walk
+    held = np.zeros((8, len(LOOP_WALK)), np.float32)
+    held[:6, LOOP_WALK.column("forward")] = 1
+    fewer = Actions(LOOP_WALK, held).every(4, 5.0)
+    assert fewer.column("forward").tolist() == [1, 0.5]
+    np.testing.assert_allclose(motions(fewer)[:, 0], [4 * WALK_STEP_M, 2 * WALK_STEP_M])
+    hand = np.arange(8 * len(HAND_POSES), dtype=np.float32).reshape(8, -1)
+    np.testing.assert_array_equal(Actions(HAND_POSES, hand).every(4, 5.0).values[:, :6], hand[3::4, :6])
+
+
+def test_every_so_many_poses_of_a_path() -> None:
+    poses = pose_from_yaw_pitch(np.random.default_rng(1).random((13, 3)), np.linspace(0, 2, 13), 0.1)
+    frames, camera = Clip.from_array(np.zeros((13, 8, 16, 3), np.uint8), 24.0), Camera.from_horizontal_fov(16, 8, 90)
+    path = TrainingClip("a", "s", "train", "d", frames, path_moves(poses), poses, camera)
+    np.testing.assert_array_equal(path.every(3).actions.values, path_moves(poses[::3]).values)
+
+
+def test_nothing_led_to_the_first_frame_of_a_clip(material: Material) -> None:
+    for one in material.clips:
+        assert not one.rows[0].any()
+        assert one.rows[1:].any()
+    windows = Windows(material.clips, 4, 30, None, 1)  # whole clips, so that each begins with a first frame
+    batch = windows.batch(0, 20)
+    assert not batch.rows[:, 0].any()
+    assert batch.rows[:, 4:].any((1, 2)).sum() > 10
+    assert {at for _, at in batch.places} == {0}
+
+
+def test_a_checkpoint_tells_terms_and_determinism_and_is_gone_on_with_alike(material: Material, tmp_path: Path) -> None:
+    first = train(changed(TINY, {"steps": 2}), material, tmp_path / "first", deterministic=True)
+    assert not torch.are_deterministic_algorithms_enabled()
+    config = read_json_object(first / "config.json")
+    assert config["deterministic"] is True
+    assert config["licence"] == {"data": ["unknown"], "base": None}
+    with pytest.raises(RunError, match="holds a training with --deterministic"):
+        train(changed(TINY, {"steps": 2}), material, tmp_path / "first")
+    free = replace(material, clips=[replace(one, terms="none") for one in material.clips])
+    second = train(changed(TINY, {"steps": 2}), free, tmp_path / "second", parent=first)
+    assert read_json_object(second / "config.json")["licence"]["data"] == ["none", "unknown"]
+    assert "terms of the pictures it learned from: none, unknown" in list(sentences_of(inspected(second)))
+
+
+def test_a_checkpoint_of_before_is_gone_on_with(material: Material, tmp_path: Path) -> None:
+    """It tells no terms and fewer keys of its recipe."""
+    folder = train(changed(TINY, {"steps": 2}), material, tmp_path)
+    config = read_json_object(folder / "config.json")
+    for name in ("licence", "deterministic"):
+        del config[name]
+    for name in ("stride", "bearings", "ratio", "modulation", "poses"):
+        del config["recipe"][name]
+    del config["network"]["bearings"]
+    del config["data"][0]["terms"]
+    (folder / "config.json").write_text(dumps(config))
+    assert Trained(str(folder))._drawing.net.shape.bearings is False
+    train(changed(TINY, {"steps": 2}), material, folder)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -162,6 +162,26 @@ class Actions:
 
     def __getitem__(self, rows: slice) -> Actions:
         return Actions(self.space, self.values[rows])
+
+    def every(self, stride: int, fps: float) -> Actions:
+        """Those of so many frames at a time as one: moves add up, as if straight; buttons are held for a share of it.
+
+        A button held all the time then moves as far as in all these frames. Of columns that move no camera, such as the
+        pose that a hand is to take, the last row counts. What is left at the end is dropped.
+
+        Args:
+            stride: Frames that are taken together.
+            fps: Frames per second afterwards.
+        """
+        held = np.array([axis.kind == "button" for axis in self.space.axes])
+        moves = np.array([axis.motion != Motion() for axis in self.space.axes])
+        parts = self.values[: len(self) // stride * stride].reshape(-1, stride, len(self.space))
+        axes = tuple(
+            replace(axis, motion=Motion(*(stride * one for one in axis.motion))) if axis.kind == "button" else axis
+            for axis in self.space.axes
+        )
+        values = np.where(held, parts.mean(1), np.where(moves, parts.sum(1), parts[:, -1]))
+        return Actions(replace(self.space, axes=axes, fps=fps), values.astype(np.float32))
 
     def column(self, name: str) -> NDArray[np.float32]:
         """One column of the actions.

@@ -50,13 +50,15 @@ def attended(q: Tensor, k: Tensor, v: Tensor, mask: Any = None) -> Tensor:
 def placed(mask: Tensor, device: torch.device) -> Any:
     """A mask on a device, as attention takes it there.
 
-    On CUDA `flex_attention` skips the blocks of a long mask in which nobody sees anybody. A short mask has none.
+    On CUDA `flex_attention` skips the blocks of a long mask in which nobody sees anybody. A short mask has none. Its
+    gradients add up in any order, so it is left out where the same bytes are asked for.
 
     Args:
         mask: (n, m), True where one sees the other.
         device: The device.
     """
-    return blocked(mask.to(device)) if device.type == "cuda" and min(mask.shape) >= LONG else mask.to(device)
+    is_long = device.type == "cuda" and min(mask.shape) >= LONG and not torch.are_deterministic_algorithms_enabled()
+    return blocked(mask.to(device)) if is_long else mask.to(device)
 
 
 def blocked(mask: Tensor) -> Any:

@@ -17,6 +17,7 @@ from worldgauge.core.io import atomic_file, digest_of, dumps, read_json_object, 
 from worldgauge.nets.action_rows import Rows, Told, action_rows
 from worldgauge.nets.reckoning import POSE, Poses, reckoned
 from worldgauge.training.clip import DamagedClip, TrainingClip, check_damage
+from worldgauge.training.terms import UNKNOWN
 
 SHARD_FRAMES = 2048
 """Most frames of a file; a longer clip has a file of its own."""
@@ -34,6 +35,7 @@ class CachedClip:
         frames: (T, H, W, 3) uint8, mapped.
         rows: (T, columns): what is told of the action that led to each frame; zeros for the first.
         poses: (T, 5) reckoned from the actions.
+        terms: Under whose terms its pictures are.
     """
 
     id: str
@@ -42,6 +44,7 @@ class CachedClip:
     frames: NDArray[np.uint8]
     rows: Rows
     poses: Poses
+    terms: str = UNKNOWN
 
     @classmethod
     def of(cls, clip: TrainingClip, frames: NDArray[np.uint8], told: Told) -> CachedClip:
@@ -55,7 +58,7 @@ class CachedClip:
         rows = action_rows(clip.actions, clip.camera, told)
         rows = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows])
         poses = np.concatenate([np.zeros((1, POSE)), reckoned(motions(clip.actions))])
-        return cls(clip.id, clip.source, clip.scene, frames, rows, poses)
+        return cls(clip.id, clip.source, clip.scene, frames, rows, poses, clip.terms)
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -166,7 +169,7 @@ def _decode(shard: Sequence[TrainingClip], size: tuple[int, int], path: Path) ->
 def _mapped(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     try:
         frames: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (EOFError, OSError, ValueError) as error:
         raise DataError(f"{path}: {error}; delete it, and it is made again") from None
     if frames.shape != shape or frames.dtype != np.uint8:
         raise DataError(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from worldgauge.core.actions import Actions
+from worldgauge.core.actions import CAMERA_MOTION, Actions, path_moves
 from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.registry import Registry
 from worldgauge.core.video import Clip
+from worldgauge.training.terms import terms_of_world
 
 Split = Literal["train", "val", "test"]
 
@@ -32,6 +33,7 @@ class TrainingClip:
         camera: Camera of every frame; a `Panorama` where they are equirectangular.
         text: What is seen or done, in words. None where nobody said it.
         world: The world; None where only the recording exists.
+        licence: Under whose terms its pictures are, as its set tells it. None: by its world; see `terms`.
 
     Raises:
         DataError: The numbers of frames, poses and actions do not fit.
@@ -47,6 +49,7 @@ class TrainingClip:
     camera: Camera | Panorama
     text: str | None = None
     world: WorldFacts | None = None
+    licence: str | None = None
 
     def __post_init__(self) -> None:
         n = len(self.frames)
@@ -76,10 +79,33 @@ class TrainingClip:
     def __len__(self) -> int:
         return len(self.frames)
 
+    def every(self, stride: int) -> TrainingClip:
+        """One frame in so many, for walks that are slow: actions of those between are taken together.
+
+        Args:
+            stride: Frames from one that is kept to the next.
+        """
+        if stride == 1:
+            return self
+        numbers, fps = range(0, len(self), stride), self.frames.fps / stride
+        follows_path = self.actions.space == CAMERA_MOTION
+        return replace(
+            self,
+            fingerprint=f"{self.fingerprint}/{stride}",
+            frames=self.frames.picked(list(numbers), fps),
+            actions=path_moves(self.poses[::stride]) if follows_path else self.actions.every(stride, fps),
+            poses=self.poses[::stride],
+        )
+
     @property
     def id(self) -> str:
         """Source and name."""
         return f"{self.source}/{self.name}"
+
+    @property
+    def terms(self) -> str:
+        """Under whose terms its pictures are: "none" where there is no restriction, "unknown" where nobody said."""
+        return terms_of_world(self.world) if self.licence is None else self.licence
 
     @property
     def scene(self) -> str | None:

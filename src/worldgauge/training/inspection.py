@@ -82,6 +82,10 @@ def sentences_of(found: Mapping[str, Any]) -> Iterator[str]:
         what = f"{row['clips']} clips, {row['frames']} frames, {len(row['scenes'])} scenes"
         more = f", {row['unknown']} clips of unknown scenes" if row.get("unknown") else ""
         yield f"trained on {row['source']} ({row.get('split', 'train')}): {what}{more}; digest {row['digest'][:12]}"
+    licence = config.get("licence") or {}
+    if licence:
+        base = f"; of what it began from: {licence['base']}" if licence.get("base") else ""
+        yield f"terms of the pictures it learned from: {', '.join(licence.get('data', []))}{base}"
     for one in config.get("lineage", []):
         yield f"began from a checkpoint of the stage {one['stage']}, weights {one['weights'][:12]}"
     for row in found["validation"]:

@@ -35,6 +35,10 @@ class Wanted(Protocol):
         """What is told of an action."""
 
     @property
+    def stride(self) -> int:
+        """Frames of a clip from one that is used to the next."""
+
+    @property
     def seed(self) -> int:
         """Seed of all draws."""
 
@@ -51,6 +55,7 @@ class Material:
         fps: Frames a second; None where clips differ.
         space: An action space of theirs.
         view: "perspective", or "panorama" where all frames are equirectangular.
+        place: Folder of their decoded frames. None where they lie in memory.
         ring: Walks that are drawn while training.
         damaged: Clips that are left out.
     """
@@ -62,6 +67,7 @@ class Material:
     fps: float | None
     space: ActionSpace
     view: View = "perspective"
+    place: Path | None = None
     ring: WalkRing | None = None
     damaged: Sequence[DamagedClip] = ()
 
@@ -151,6 +157,7 @@ def read_material(
     """
     ring = None
     if walks is not None:
+        _check_stride(recipe)
         ring = WalkRing(walks, recipe.seed, recipe.size, recipe.told, workers)
     found = read_clips(sources) if sources else FoundClips([], [])
     if clips is not None:
@@ -158,6 +165,7 @@ def read_material(
             raise UsageError(f"{clips} clips are asked for, there are {len(found.clips)}; leave --clips out for all")
         order = np.random.default_rng(recipe.seed).permutation(len(found.clips))[:clips]
         found = FoundClips([found.clips[number] for number in sorted(order)], found.damaged)
+    found = FoundClips([one.every(recipe.stride) for one in found.clips], found.damaged)
     spaces = {one.actions.space for one in found.clips} | ({ring.source.space} if ring else set())
     rates = sorted({one.frames.fps for one in found.clips} | ({ring.source.fps} if ring else set()))
     if not spaces:
@@ -184,6 +192,7 @@ def read_material(
         rates[0] if len(rates) == 1 else None,
         space,
         "panorama" if views == {"panorama"} else "perspective",
+        ready.folder if found.clips else None,
         ring,
         (*found.damaged, *ready.damaged),
     )
@@ -206,6 +215,7 @@ def read_validation(
         DataError: It cannot be read.
     """
     if isinstance(source, str):
+        _check_stride(recipe)
         ring = WalkRing(source, seed, recipe.size, recipe.told, 0, split="val")
         return [ring.first_of_world(number) for number in range(count)]
     for split in ("val", "test", "train"):
@@ -215,8 +225,14 @@ def read_validation(
         except UsageError:
             if split == "train":
                 raise
-    chosen = [found[number] for number in np.unique(np.linspace(0, len(found) - 1, count).round().astype(int))]
+    numbers = np.unique(np.linspace(0, len(found) - 1, count).round().astype(int))
+    chosen = [found[number].every(recipe.stride) for number in numbers]
     return cached_clips(chosen, recipe.size, cache, told=recipe.told).clips
+
+
+def _check_stride(recipe: Wanted) -> None:
+    if recipe.stride != 1:
+        raise UsageError(f"stride = {recipe.stride} is for clips of folders: walks that are drawn have their own rate")
 
 
 def _moves_camera(space: ActionSpace) -> bool:

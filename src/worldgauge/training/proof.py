@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import digest_of, dumps
 from worldgauge.training.cache import CachedClip
 from worldgauge.training.clip import Split
+from worldgauge.training.terms import FREE
 
 
 class SourceProof(NamedTuple):
@@ -22,6 +23,7 @@ class SourceProof(NamedTuple):
         scenes: Digests of their worlds, sorted.
         unknown: Clips whose world is not known.
         digest: Digest of `scenes`.
+        terms: Under whose terms its pictures are, sorted; "none" where there is no restriction.
         drawn: Whether its clips are drawn while training; there are more then at every step.
     """
 
@@ -32,6 +34,7 @@ class SourceProof(NamedTuple):
     scenes: list[str]
     unknown: int
     digest: str
+    terms: list[str]
     drawn: bool = False
 
 
@@ -47,8 +50,8 @@ def proof_of(clips: Sequence[CachedClip], split: Split = "train") -> list[Source
         own = [clip for clip in clips if clip.source == source]
         scenes = sorted({clip.scene for clip in own if clip.scene is not None})
         unknown = sum(clip.scene is None for clip in own)
-        frames = sum(len(clip) for clip in own)
-        found.append(SourceProof(source, split, len(own), frames, scenes, unknown, _digest(scenes)))
+        frames, terms = sum(len(clip) for clip in own), sorted({clip.terms for clip in own})
+        found.append(SourceProof(source, split, len(own), frames, scenes, unknown, _digest(scenes), terms))
     return found
 
 
@@ -62,7 +65,7 @@ def proof_of_walks(text: str, clips: int, frames: int, scenes: Collection[str]) 
         scenes: Digests of their worlds so far.
     """
     known = sorted(scenes)
-    return SourceProof(text, "train", clips, frames, known, 0, _digest(known), drawn=True)
+    return SourceProof(text, "train", clips, frames, known, 0, _digest(known), [FREE], drawn=True)
 
 
 def same_data(before: Any, now: Sequence[SourceProof]) -> bool:
@@ -72,11 +75,9 @@ def same_data(before: Any, now: Sequence[SourceProof]) -> bool:
         before: "data" of its config.json.
         now: What is to be trained on.
     """
-    compared = [(one.source, one.split) if one.drawn else one for one in now]
-    if not isinstance(before, list) or len(before) != len(now) or not all(isinstance(row, dict) for row in before):
+    if not isinstance(before, list) or not all(isinstance(row, dict) for row in before):
         return False
-    rows = [(row.get("source"), row.get("split")) if row.get("drawn") else dict(row) for row in before]
-    return rows == [one._asdict() if isinstance(one, SourceProof) else one for one in compared]
+    return [_compared(row) for row in before] == [_compared(one._asdict()) for one in now]
 
 
 def check_apart(trained: Sequence[CachedClip], validated: Sequence[CachedClip], what: str) -> None:
@@ -97,6 +98,13 @@ def check_apart(trained: Sequence[CachedClip], validated: Sequence[CachedClip], 
         raise UsageError(
             f"{what}: {len(shared)} of its {of} scenes are also trained on; give other data, or say --allow-overlap"
         )
+
+
+def _compared(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a row tells whether data are the same. Terms do not, and older checkpoints tell none."""
+    if row.get("drawn"):
+        return {name: row.get(name) for name in ("source", "split")}
+    return {name: value for name, value in row.items() if name != "terms"}
 
 
 def _digest(scenes: Sequence[str]) -> str:

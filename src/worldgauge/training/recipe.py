@@ -35,6 +35,7 @@ class Recipe:
         head: "moving" or "plain".
         size: (width, height) in pixels, multiples of 4.
         frames: Frames a step, K.
+        stride: Frames of a clip from one that is used to the next, for slow walks.
         past: Past frames that the network sees, C.
         drawn: Steps of a window that come after its past.
         fetched: Frames that a memory fetches for a step, where it fetches any.
@@ -83,6 +84,7 @@ class Recipe:
     head: Head = "moving"
     size: tuple[int, int] = (64, 36)
     frames: int = 4
+    stride: int = 1
     past: int = 8
     drawn: int = 2
     fetched: int = 2
@@ -133,6 +135,7 @@ class Recipe:
             ("size", len(self.size) == 2 and all(8 <= side <= 4096 and side % 4 == 0 for side in self.size),
              f"width and height, multiples of 4 such as {_nearest(self.size)}"),
             ("frames", 1 <= self.frames <= 64, "1 to 64"),
+            ("stride", 1 <= self.stride <= 1000, "1 to 1000"),
             ("past", self.frames <= self.past <= 256, f"at least a step ({self.frames}), at most 256"),
             ("channels", bool(self.channels) and all(n % 8 == 0 and 8 <= n <= 4096 for n in self.channels),
              "multiples of 8"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +20,34 @@ SHORT_PAST = 0.25
 """Share of windows whose past is one frame again and again, as of a model that is shown one picture."""
 NO_ACTIONS = 0.1
 """Share of windows that are told no action, for guidance."""
+Look = Callable[[CachedClip, bool], NDArray[Any]]
+"""Gives the frames of a clip (T, ...) as a network is shown them, as they are or in the mirror."""
+
+
+def as_pixels(clip: CachedClip, turned: bool) -> NDArray[Any]:
+    """Frames (T, H, W, 3) as they are; see `Look`.
+
+    Args:
+        clip: The clip.
+        turned: In the mirror.
+    """
+    return clip.frames[:, :, ::-1] if turned else clip.frames
 
 
 class Batch(NamedTuple):
     """Windows of clips.
 
     Attributes:
-        frames: (B, T, H, W, 3) uint8.
+        frames: (B, T, H, W, 3) uint8, or as `Windows.look` gives them.
         rows: (B, T, columns): what led to each frame.
-        fetched: (B, S, M, H, W, 3) uint8 frames that a memory fetched for each step after the past; M may be 0.
+        fetched: (B, S, M, ...) frames alike that a memory fetched for each step after the past; M may be 0.
         relative: (B, S, M, 5) their poses as seen from the end of the step.
         places: The clip of each window by its id, and where in it the window begins.
     """
 
-    frames: NDArray[np.uint8]
+    frames: NDArray[Any]
     rows: Rows
-    fetched: NDArray[np.uint8]
+    fetched: NDArray[Any]
     relative: NDArray[np.float32]
     places: tuple[tuple[str, int], ...] = ()
 
@@ -52,6 +64,7 @@ class Windows:
         seed: Seed of all draws.
         step: Frames a step, K, for memories that fetch frames for each.
         memory: What fetches frames of the same clip.
+        look: How frames are looked at.
 
     Raises:
         UsageError: Every clip is shorter than a window.
@@ -64,6 +77,7 @@ class Windows:
     seed: int
     step: int = 4
     memory: Memory = field(default_factory=Memory)
+    look: Look = as_pixels
 
     def __post_init__(self) -> None:
         if not self.usable:
@@ -97,35 +111,36 @@ class Windows:
         for place in rng.integers(starts[-1], size=count):
             number = int(np.searchsorted(starts, place, side="right")) - 1
             at = int(place - starts[number])
-            seen = np.array(clips[number].frames[at : at + self.length])
-            told = clips[number].rows[at : at + self.length].copy()
             short, mute, mirrored = rng.random(3) < (SHORT_PAST, NO_ACTIONS, 0.5)
+            turned = bool(mirrored) and self.mirror is not None
+            shown = self.look(clips[number], turned)
+            seen = np.array(shown[at : at + self.length])
+            told = clips[number].rows[at : at + self.length].copy()
             if short:
                 seen[: self.past - 1] = seen[self.past - 1]
                 told[: self.past] = 0
             if mute:
                 told[:] = 0
-            if mirrored and self.mirror is not None:
-                seen, told = seen[:, :, ::-1], told @ self.mirror
+            if turned and self.mirror is not None:
+                told = told @ self.mirror
             frames.append(seen)
             places.append((clips[number].id, at))
             rows.append(told)
-            recalled, poses = self._recalled(clips[number], at, bool(short))
-            turned = bool(mirrored) and self.mirror is not None
-            fetched.append(recalled[..., ::-1, :] if turned else recalled)
+            recalled, poses = self._recalled(clips[number], shown, at, bool(short))
+            fetched.append(recalled)
             relative.append(in_mirror(poses) if turned else poses)
         told_poses = np.stack(relative).astype(np.float32)
         told_rows = np.stack(rows).astype(np.float32)
         return Batch(np.stack(frames), told_rows, np.stack(fetched), told_poses, tuple(places))
 
-    def _recalled(self, clip: CachedClip, at: int, short: bool) -> tuple[NDArray[np.uint8], Poses]:
+    def _recalled(self, clip: CachedClip, shown: NDArray[Any], at: int, short: bool) -> tuple[NDArray[Any], Poses]:
         """Frames that are fetched for each step of a window that begins at a frame, and where they were taken.
 
         What the network sees anyhow, its past, is not fetched again. In a short window only one frame was ever seen.
         """
         steps, first = (self.length - self.past) // self.step, at + self.past
         if not self.memory.frames:
-            return np.zeros((steps, 0, *clip.frames.shape[1:]), np.uint8), np.zeros((steps, 0, POSE))
+            return np.zeros((steps, 0, *shown.shape[1:]), shown.dtype), np.zeros((steps, 0, POSE))
         numbers, poses = [], []
         for step in range(steps):
             here = clip.poses[first + (step + 1) * self.step - 1]
@@ -133,6 +148,5 @@ class Windows:
             picks = self.memory.picks(clip.poses[known], here) + known.start
             numbers.append(picks)
             poses.append(seen_from(clip.poses[picks], here))
-        return np.array(clip.frames[np.concatenate(numbers)]).reshape(
-            steps, self.memory.frames, *clip.frames.shape[1:]
-        ), np.stack(poses)
+        fetched = np.array(shown[np.concatenate(numbers)]).reshape(steps, self.memory.frames, *shown.shape[1:])
+        return fetched, np.stack(poses)

@@ -69,6 +69,9 @@ def test_a_checkpoint_goes_on_with_fewer_clips_as_a_part_of_more(tmp_path: Path)
     (tmp_path / "mine.toml").write_text(RECIPE)
     always = ("--data", "noise=.", "--cache", "cache")
     assert command(tmp_path, "train", "--recipe", "mine.toml", *always, "--out", "base").returncode == 0
+    planned = command(tmp_path, "post-train", "--base", "base", *always, "--out", "more", "--dry-run")
+    assert "GFLOP" in planned.stdout
+    assert not (tmp_path / "more").exists()
     done = command(tmp_path, "post-train", "--base", "base", *always, "--clips", "2", "--out", "more")
     assert done.returncode == 0, done.stderr
     first, more = (read_json_object(tmp_path / name / "config.json") for name in ("base", "more"))

@@ -141,6 +141,12 @@ def refused_with(place: Path, *more: str) -> str:
 
 @pytest.mark.usefixtures("torch")
 def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
+    from worldgauge.training.loop.claim import claimed
+
+    causal = ("--set", "architecture=causal", "--set", "patch=5", "--set", "width=8", "--set", "heads=1")
+    assert "checkpoint of init, not of causal" in refused(place, *causal, "--stage", "causal,distil")
+    assert "Did you mean 'causal'?" in refused(place, "--stage", "causel")
+    assert not (place / "cache").exists()  # nothing was read for these
     assert "here are: cpu" in refused(place, "--device", "cuda:77")
     assert "float32" in refused(place, "--precision", "float16")
     assert "--minutes" in refused(place, "--final")
@@ -154,6 +160,11 @@ def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
     assert "9 clips are asked for, there are 4" in refused(place, "--clips", "9")
     assert "windows need 8" in refused(place, data="loops-train-50-2-6")
     assert "begins from a checkpoint" in refused(place, "--stage", "distil")
+    assert "Did you mean 'conv'?" in refused(place, "--set", "architecture=convs")
+    assert not (place / "out" / "config.json").exists()  # the folder is free for another training
+    assert "no multiple of patch = 5; the nearest is 15x10" in refused(place, *causal)
+    with claimed(place / "out"):
+        assert "trains in this folder" in refused(place)
     assert "2 of its 2 scenes are also trained on" in refused(place, "--validate", "loops-or-steps=loops-test-0-2-30")
     assert "another kind" in refused(place, "--validate", "loops-or-steps=steps-train-0-2-30")
     assert "no such folder" in refused(place, "--validate", "loops-or-steps=nowhere")

@@ -237,6 +237,11 @@ def test_by_commands(base: Path, tmp_path: Path) -> None:
     worded = ("--set", "prompt=text", "--validate", "glimpses=.")
     refused = command(tmp_path, *always, "--base", f"diffusers:{base}", "--recipe", "mine.toml", *worded)
     assert "--validate tells actions alone" in " ".join(refused.stderr.split())
+    planned = command(tmp_path, *always, "--base", f"diffusers:{base}", "--recipe", "mine.toml", "--dry-run")
+    assert planned.returncode == 0, planned.stderr
+    assert "of them are trained" in planned.stdout
+    assert "PFLOP a step on paper" in planned.stdout
+    assert not (tmp_path / "made").exists()
     done = command(tmp_path, *always, "--base", f"diffusers:{base}", "--recipe", "mine.toml", "--clips", "2")
     assert done.returncode == 0, done.stderr
     config = read_json_object(tmp_path / "made" / "config.json")

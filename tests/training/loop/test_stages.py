@@ -14,6 +14,7 @@ from worldgauge.core.io import loads, read_json_object  # noqa: E402
 from worldgauge.models.outside.trained import Trained  # noqa: E402
 from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
 from worldgauge.nets.architectures import Window, architectures  # noqa: E402
+from worldgauge.nets.checkpoint import load_tensors  # noqa: E402
 from worldgauge.nets.levels import sampling_levels  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
 from worldgauge.training.loop import stepping  # noqa: E402
@@ -76,6 +77,18 @@ def test_a_whole_distillation_and_what_it_says_of_itself(material: Material, ini
     assert config["teacher"] is None
     assert read_json_object(init / "config.json")["teacher"] is not None
     assert Trained(str(student)).spec.settings["steps"] == 2
+
+
+def test_the_average_of_a_student_counts_its_own_updates(material: Material, init: Path, tmp_path: Path) -> None:
+    """Of two steps the first is the critic's: the average has then seen one update, as after one step elsewhere."""
+    recipe = changed(TINY, {"stage": "distil", "steps": 2})
+    folder = train(recipe, material, tmp_path, parent=init)
+    first, last = Trained(str(init))._drawing.net.state_dict(), Trained(str(folder), weights="last")._drawing.net
+    assert any(not torch.equal(first[name], value) for name, value in last.state_dict().items())
+    (state,) = (folder / "state").glob("*.safetensors")
+    found = load_tensors(state, last.state_dict(), "average.")
+    for name, value in last.state_dict().items():
+        torch.testing.assert_close(found[name], 0.1 * first[name] + 0.9 * value, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("stage", ["init", "distil"])

@@ -12,6 +12,7 @@ import typer
 from worldgauge.cli.train.options import (
     Cache,
     Clips,
+    Deterministic,
     Device,
     Log,
     Minutes,
@@ -83,6 +84,7 @@ def train(
     shard_mb: Annotated[
         int | None, typer.Option(help="Keep the weights in files of at most so many MiB, with an index.", min=1)
     ] = None,
+    deterministic: Deterministic = False,
     gpus: Gpus = 1,
     spread: Spread = None,
     log: Log = "",
@@ -107,6 +109,7 @@ def train(
     check_place("worldgauge train", device, precision)
     sinks = sinks_of(log)
     from worldgauge.training.loop import loop
+    from worldgauge.training.loop.parents import check_order
 
     asked = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
     recipes = [_recipe(recipe, set_, one.strip(), asked) for one in (stage or "").split(",")]
@@ -114,6 +117,7 @@ def train(
         raise UsageError("--compile is for GPUs: give --device cuda, or leave it out")
     check_spread(spread, gpus)
     check_shared(gpus, recipes)
+    check_order(recipes, from_)
     if is_started(gpus, device, dry_run):
         return
     made = recipes[-1]
@@ -140,6 +144,7 @@ def train(
                 compiled=compile_,
                 spreads=spread,
                 shard_mb=shard_mb if each is made else None,
+                deterministic=deterministic,
                 progress=lambda mark: _show(bar, mark),
                 **given,
             )
@@ -242,6 +247,8 @@ def validation_of(
     source: tuple[str, Path] | str
     if text is None:
         source = "walks"
+        if recipe.stride != 1:
+            return None
         if {one.name for one in walks_of(source).space.axes} != {one.name for one in material.space.axes}:
             return None
     else:
@@ -278,12 +285,28 @@ def _sentences(facts: dict[str, Any], recipe: Recipe, validated: bool) -> Iterat
         yield f"left out: {one['id']}: {one['why']}"
     if not validated:
         yield "Not validated: give --validate SOURCE=FOLDER of other worlds."
+    yield from sentences_of_plan(facts)
+
+
+def sentences_of_plan(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What a plan of a training says, for a reader.
+
+    Args:
+        facts: Fields of a `TrainingPlan` or of a `PaperPlan`; nothing is said where there are none.
+    """
     if facts.get("parameters"):
         yield f"{facts['parameters']} weights"
     if facts.get("step_s"):
         yield (
             f"{facts['flops'] / 1e9:.3g} GFLOP and {facts['step_s']:.3g} s a step here, {facts['hours']:.2g} hours in "
             f"all without validation, {facts['memory_gb']:.2g} GB"
+        )
+    if facts.get("trained"):
+        yield f"{facts['trained']} of them are trained; they and what is kept beside take {facts['held_gb']:.3g} GB"
+    if facts.get("paper_hours"):
+        yield (
+            f"{facts['flops'] / 1e15:.3g} PFLOP a step on paper, {facts['paper_hours']:.3g} hours in all at "
+            f"{facts['flops_per_s'] / 1e12:g} TFLOP/s; nothing was loaded or tried"
         )
 
 

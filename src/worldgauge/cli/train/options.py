@@ -16,6 +16,9 @@ Clips = Annotated[
 Minutes = Annotated[float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)]
 Device = Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")]
 Precision = Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")]
+Deterministic = Annotated[
+    bool, typer.Option("--deterministic", help="The same bytes on a GPU, too, at a price. On one core they are.")
+]
 Log = Annotated[
     str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
 ]

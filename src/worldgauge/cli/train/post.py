@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from worldgauge.cli.train.app import validation_of
+from worldgauge.cli.train.app import sentences_of_plan, validation_of
 from worldgauge.cli.train.options import (
     Cache,
     Clips,
+    Deterministic,
     Device,
     Log,
     Minutes,
@@ -27,7 +29,7 @@ from worldgauge.terminal.options import DryRun, Json
 if TYPE_CHECKING:
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.training.adapt.recipe import Adaptation
-    from worldgauge.training.material import Material
+    from worldgauge.training.material import Mark, Material, Wanted
     from worldgauge.training.recipe import Recipe
 
 EXAMPLE = "worldgauge post-train --base checkpoint --data coverage=data --clips 400 --out homes"
@@ -41,7 +43,8 @@ def post_train(
     data: Annotated[list[str], typer.Option(help="SOURCE=FOLDER, such as mind=data/mind. May be given several times.")],
     out: Annotated[Path, typer.Option(help="Folder of the new checkpoint, new or interrupted.")],
     recipe: Annotated[
-        str | None, typer.Option(help="Recipe for a brought pipeline: target-lora, wiw-svd, actions-lora, a TOML file.")
+        str | None,
+        typer.Option(help="Recipe for a brought pipeline: base, target-lora, wiw-svd, actions-lora, a TOML file."),
     ] = None,
     write: Annotated[
         str | None,
@@ -60,6 +63,7 @@ def post_train(
     minutes: Minutes = None,
     device: Device = "cpu",
     precision: Precision = "float32",
+    deterministic: Deterministic = False,
     gpus: Gpus = 1,
     spread: Spread = None,
     log: Log = "",
@@ -89,113 +93,117 @@ def post_train(
     check_place("worldgauge post-train", device, precision)
     if is_started(gpus, device, dry_run):
         return
-    place = cache_folder(cache)
     how: dict[str, Any] = {"minutes": minutes, "sinks": sinks, "device": device, "precision": precision}
-    reading: dict[str, Any] = {"clips": clips, "workers": workers}
+    how["deterministic"] = deterministic
     made: Recipe | Adaptation
     with resumable(), ProgressBar() as bar:
+        asked = _Asked(
+            base, folders, cache_folder(cache), {"clips": clips, "workers": workers}, set_, out, validate, bar
+        )
         if recipe is None:
-            how["spreads"] = spread
-            made, material = _go_on(Path(base), folders, place, reading, set_, out, dry_run, bar, how, validate)
+            made, material, plan = _go_on(asked, dry_run, {**how, "spreads": spread})
         else:
-            folder = Path(base.removeprefix(BROUGHT)).expanduser()
-            made, material = _adapt(folder, recipe, folders, place, reading, set_, out, dry_run, bar, how, validate)
+            made, material, plan = _adapt(asked, recipe, dry_run, how)
     leave_it_to_the_first()
     frames = sum(map(len, material.clips))
     if json:
-        print_json(checkpoint=str(out), trained=not dry_run, clips=len(material.clips), frames=frames, steps=made.steps)
+        told = {"clips": len(material.clips), "frames": frames, "steps": made.steps, **plan}
+        print_json(checkpoint=str(out), trained=not dry_run, **told)
         return
     print_text(f"{len(material.clips)} clips, {frames} frames: {made.steps} steps of {made.batch} windows")
+    for line in sentences_of_plan(plan):
+        print_text(line)
     if not dry_run:
         named = f"trained?folder={out}" if recipe is None else f"adapted?folder={out}&base={base.removeprefix(BROUGHT)}"
         print_text(f"{out}\nnext: worldgauge check-model --model '{named}'")
 
 
-def _go_on(
-    base: Path,
-    folders: list[tuple[str, Path]],
-    place: Path,
-    reading: Mapping[str, Any],
-    sets: list[str] | None,
-    out: Path,
-    dry_run: bool,
-    bar: ProgressBar,
-    how: Mapping[str, Any],
-    validate: str,
-) -> tuple[Recipe, Material]:
+class _Asked(NamedTuple):
+    """What is to be post-trained, on what.
+
+    Attributes:
+        base: Folder of the base, with BROUGHT before one of a pipeline.
+        folders: Names of training sources with a folder of each.
+        cache: Folder of decoded frames.
+        reading: How clips are read.
+        sets: Changed keys of the recipe.
+        out: Folder of what is made.
+        validate: What is validated with.
+        bar: Shows how far it is.
+    """
+
+    base: str
+    folders: list[tuple[str, Path]]
+    cache: Path
+    reading: Mapping[str, Any]
+    sets: list[str] | None
+    out: Path
+    validate: str
+    bar: ProgressBar
+
+    def material(self, recipe: Wanted) -> Material:
+        """Read the clips."""
+        from worldgauge.training.material import read_material
+
+        return read_material(
+            self.folders,
+            recipe,
+            self.cache,
+            progress=lambda done, of: self.bar.show("clips read", done, of),
+            **self.reading,
+        )
+
+    def show(self, mark: Mark) -> None:
+        """Show how far training is."""
+        self.bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}")
+
+
+def _go_on(asked: _Asked, dry_run: bool, how: Mapping[str, Any]) -> tuple[Recipe, Material, dict[str, Any]]:
     """Go on with a checkpoint of ours."""
     from worldgauge.core.io import read_json_object
     from worldgauge.terminal.options import settings_of
-    from worldgauge.training.loop.loop import train
-    from worldgauge.training.material import read_material
+    from worldgauge.training.loop.loop import plan_training, train
     from worldgauge.training.post import base_recipe, one_epoch
     from worldgauge.training.recipe import changed
 
+    base = Path(asked.base)
     made = base_recipe(read_json_object(base / "config.json"), str(base))
-    material = read_material(
-        folders, made, place, progress=lambda done, of: bar.show("clips read", done, of), **reading
-    )
-    made = changed(one_epoch(made, material.clips), settings_of(sets), "--set")
-    validation = validation_of(validate, False, material, made, place)
-    if not dry_run:
-        train(
-            made,
-            material,
-            out,
-            parent=base,
-            validation=validation,
-            progress=lambda mark: bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}"),
-            **how,
-        )
-    return made, material
+    material = asked.material(made)
+    made = changed(one_epoch(made, material.clips), settings_of(asked.sets), "--set")
+    validation = validation_of(asked.validate, False, material, made, asked.cache)
+    if dry_run:
+        where = {name: how[name] for name in ("device", "precision")}
+        return made, material, asdict(plan_training(made, material, parent=base, **where))
+    train(made, material, asked.out, parent=base, validation=validation, progress=asked.show, **how)
+    return made, material, {}
 
 
 def _adapt(
-    base: Path,
-    recipe: str,
-    folders: list[tuple[str, Path]],
-    place: Path,
-    reading: Mapping[str, Any],
-    sets: list[str] | None,
-    out: Path,
-    dry_run: bool,
-    bar: ProgressBar,
-    how: Mapping[str, Any],
-    validate: str,
-) -> tuple[Adaptation, Material]:
+    asked: _Asked, recipe: str, dry_run: bool, how: Mapping[str, Any]
+) -> tuple[Adaptation, Material, dict[str, Any]]:
     """Post-train a brought pipeline."""
     from importlib.util import find_spec
 
     from worldgauge.nets.brought.folder import kind_of
     from worldgauge.training.clip import read_clips
     from worldgauge.training.loop.adapting import adapt
-    from worldgauge.training.material import read_material
+    from worldgauge.training.loop.on_paper import plan_adaptation
 
-    made = _recipe(recipe, sets)
+    made, base = _recipe(recipe, asked.sets), Path(asked.base.removeprefix(BROUGHT)).expanduser()
     if any(find_spec(name) is None for name in ("diffusers", "transformers", "peft")):
         raise MissingExtraError("post-training of a pipeline of diffusers", "adapt")
     kind_of(base)
-    material = read_material(
-        folders, made, place, progress=lambda done, of: bar.show("clips read", done, of), **reading
-    )
+    material = asked.material(made)
     usable = {one.id for one in material.clips if len(one) >= made.frames}
     made = made.with_steps(len(usable))
-    texts = {one.id: one for one in read_clips(folders).clips if one.id in usable}
-    if validate != "none" and (made.prompt or not made.actions):
+    if asked.validate != "none" and (made.prompt or not made.actions):
         raise UsageError(f"--validate tells actions alone, and the recipe has prompt = '{made.prompt}'; leave it out")
-    validation = validation_of(validate, False, material, made, place)
-    if not dry_run:
-        adapt(
-            made,
-            material,
-            texts,
-            base,
-            out,
-            validation=validation,
-            progress=lambda mark: bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}"),
-            **how,
-        )
-    return made, material
+    validation = validation_of(asked.validate, False, material, made, asked.cache)
+    if dry_run:
+        return made, material, asdict(plan_adaptation(made, base))
+    texts = {one.id: one.every(made.stride) for one in read_clips(asked.folders).clips if one.id in usable}
+    adapt(made, material, texts, base, asked.out, validation=validation, progress=asked.show, **how)
+    return made, material, {}
 
 
 def _export(

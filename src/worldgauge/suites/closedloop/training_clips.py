@@ -83,6 +83,7 @@ def _walk(place: Path, split: Split) -> TrainingClip:
         walk.poses,
         Panorama(walk.frames.width, walk.frames.height),
         world=walk.facts.world,
+        licence=walk.facts.licence,
     )
 
 

@@ -27,6 +27,7 @@ class Adaptation:
         prompt: The words: "" for none, "text" for those of the clip, "nav/v1" for the steps of a walk in words.
         size: (width, height) in pixels.
         frames: Frames of a clip, the picture that it begins with counted.
+        stride: As in `recipe.Recipe`.
         batch: Clips a step.
         parts: Parts of a batch, as in `recipe.Recipe`.
         epochs: How often each clip is shown, on average.
@@ -54,6 +55,7 @@ class Adaptation:
     prompt: str = ""
     size: tuple[int, int] = (832, 480)
     frames: int = 81
+    stride: int = 1
     batch: int = 1
     parts: int = 1
     epochs: int = 1
@@ -78,6 +80,7 @@ class Adaptation:
             ("size", len(self.size) == 2 and all(8 <= side <= 4096 and side % 4 == 0 for side in self.size),
              "width and height, multiples of 4"),
             ("frames", 2 <= self.frames <= 1000, "2 to 1000"),
+            ("stride", 1 <= self.stride <= 1000, "1 to 1000"),
             ("batch", 1 <= self.batch <= 65_536, "at least 1"),
             ("parts", 1 <= self.parts <= self.batch and self.batch % self.parts == 0,
              f"a number that divides the batch ({self.batch})"),

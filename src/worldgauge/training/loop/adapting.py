@@ -27,6 +27,8 @@ from worldgauge.training.adapt.words import check_words, prompt_of
 from worldgauge.training.clip import TrainingClip
 from worldgauge.training.log import Log
 from worldgauge.training.loop.claim import claimed
+from worldgauge.training.loop.determinism import same_bytes
+from worldgauge.training.loop.parents import licence_of
 from worldgauge.training.loop.rollouts import FILMS, SEED, write_film
 from worldgauge.training.loop.state import TrainingState, begin_state
 from worldgauge.training.loop.stepping import Asked as AskedModule
@@ -35,6 +37,7 @@ from worldgauge.training.loop.team import Team
 from worldgauge.training.material import Mark, Material
 from worldgauge.training.proof import same_data
 from worldgauge.training.recipe import told
+from worldgauge.training.terms import terms_of_pipeline
 from worldgauge.training.validation import Asked, Validation
 from worldgauge.training.windows import Windows
 
@@ -87,6 +90,10 @@ class Adapting:
         """All losses are of one series."""
         return True
 
+    def updates(self, step: int) -> int | None:
+        """Every step is one; see `stepping.Learned`."""
+        return step
+
     def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
         """Nothing ends it early."""
         return None
@@ -110,6 +117,7 @@ def adapt(
     sinks: Sequence[str] = (),
     device: str = "cpu",
     precision: Precision = "float32",
+    deterministic: bool = False,
     progress: Callable[[Mark], None] = lambda mark: None,
 ) -> Path:
     """Post-train a brought pipeline, or go on with it.
@@ -125,6 +133,7 @@ def adapt(
         sinks: As for `loop.train`.
         device: Where it is trained.
         precision: "bfloat16" for networks and text encoder of the pipeline; what is trained is float32 in both.
+        deterministic: As for `loop.train`.
         progress: Called now and then.
 
     Returns:
@@ -141,7 +150,7 @@ def adapt(
     check_words(texts, recipe.prompt)
     mirror = material.mirror if recipe.prompt == "" else None  # words say left and right
     windows = Windows(material.clips, 1, recipe.frames, mirror, recipe.seed, 1)
-    with claimed(out) if team.is_first else nullcontext():
+    with same_bytes(deterministic), claimed(out) if team.is_first else nullcontext():
         with team.first_before_others():
             digest = digest_of_pipeline(base)
             identity = {
@@ -149,6 +158,7 @@ def adapt(
                 "recipe": told(recipe),
                 "data": [one._asdict() for one in material.proof()],
                 "base": {"name": base.resolve().name, "digest": digest},
+                "deterministic": deterministic,
             }
             _check_same(out, identity, material)
             log = Log(out, sinks) if team.is_first else None
@@ -188,7 +198,7 @@ def adapt(
 
         go_on(out, state, stepping, log, Hooks(shown, looked, lambda step: None, progress), minutes, False)
         if team.is_first:
-            _write(out, identity, material, recipe, state, adapter)
+            _write(out, identity, material, recipe, state, adapter, base)
         team.wait()
     return out
 
@@ -230,10 +240,13 @@ def _check_same(out: Path, identity: Mapping[str, Any], material: Material) -> N
     before = read_json_object(path)
     if before.get("format") != FORMAT:
         raise RunError(f"{out} holds no adapter of a brought pipeline; take another folder")
+    recipe = {**told(Adaptation()), **before.get("recipe", {})}
     for key, value in identity["recipe"].items():
-        if before.get("recipe", {}).get(key) != value:
-            held = before.get("recipe", {}).get(key)
+        held = recipe.get(key)
+        if held != value:
             raise RunError(f"{out} holds a training with {key} = {held!r}, not {value!r}; take another folder")
+    if before.get("deterministic", False) != identity["deterministic"]:
+        raise RunError(f"{out} holds a training {'without' if identity['deterministic'] else 'with'} --deterministic")
     if not same_data(before.get("data"), material.proof()):
         raise RunError(f"{out} holds a training on other data; take another folder")
     if before.get("base", {}).get("digest") != identity["base"]["digest"]:
@@ -247,12 +260,14 @@ def _write(
     recipe: Adaptation,
     state: TrainingState,
     adapter: Adapter,
+    base: Path,
 ) -> None:
     save_tensors(out / TENSORS, state.average)
     follows_path = material.spaces == (CAMERA_MOTION.name,)
     config = {
         **identity,
         "adapter": asdict(adapter.shape),
+        **licence_of((one for row in material.proof() for one in row.terms), terms_of_pipeline(base)),
         "steps_done": state.step,
         "seconds": round(state.seconds, 1),
         "told": recipe.told,

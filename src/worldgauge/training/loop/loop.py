@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from worldgauge.core.actions import CAMERA_MOTION, Control
-from worldgauge.core.errors import RunError, UsageError
+from worldgauge.core.errors import RunError, UsageError, WorldgaugeError
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.architectures import Network, Window, architectures
 from worldgauge.nets.checkpoint import save_shards, save_tensors
@@ -28,8 +28,10 @@ from worldgauge.nets.memory import Memory, memories
 from worldgauge.training.log import Log
 from worldgauge.training.loop.autoencoder import trained_codec
 from worldgauge.training.loop.claim import claimed
+from worldgauge.training.loop.determinism import same_bytes
 from worldgauge.training.loop.memory import check_memory
-from worldgauge.training.loop.parents import TEACHER, read_parent
+from worldgauge.training.loop.parents import TEACHER, licence_of, read_parent
+from worldgauge.training.loop.planes import Planes, look_through, pixels_of
 from worldgauge.training.loop.rollouts import FILMS, drawing_of, rollout_of, write_film
 from worldgauge.training.loop.spread import gathered_all
 from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, stages
@@ -40,7 +42,7 @@ from worldgauge.training.material import Mark, Material, TrainingPlan
 from worldgauge.training.proof import same_data
 from worldgauge.training.recipe import Recipe, told
 from worldgauge.training.validation import Validation
-from worldgauge.training.windows import Windows
+from worldgauge.training.windows import Look, Windows, as_pixels
 
 _TIMED = 3
 """Steps that a plan is made from."""
@@ -61,6 +63,7 @@ def train(
     compiled: bool = False,
     spreads: bool | None = None,
     shard_mb: int | None = None,
+    deterministic: bool = False,
     progress: Callable[[Mark], None] = lambda mark: None,
 ) -> Path:
     """Train a network, or go on with it.
@@ -79,6 +82,7 @@ def train(
         compiled: Compile the networks, on GPUs.
         spreads: Whether several processes spread the weights. None: those of large networks.
         shard_mb: Keep the weights in files of at most so many MiB. None for one file.
+        deterministic: To the same bytes on GPUs, too, at a price.
         progress: Called now and then.
 
     Returns:
@@ -92,12 +96,13 @@ def train(
     """
     kind, memory, team = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched), Team(device, spreads)
     team.own(recipe.parts)
-    windows = _windows(recipe, material, memory, 0)
+    _windows(recipe, material, memory, 0)  # whether there are any
     start = read_parent(recipe, kind, parent)
     device = team.device
-    with claimed(out) if team.is_first else nullcontext(), _pool_of(material):
+    whose = _Identity(recipe, material, start, deterministic)
+    with same_bytes(deterministic), claimed(out) if team.is_first else nullcontext(), _pool_of(material):
         with team.first_before_others():
-            with _reserved(out, recipe, material, start):
+            with _reserved(out, whose):
                 log = Log(out, sinks) if team.is_first else None
                 codec = _codec(recipe, material, start, out)
                 stage = _stage(kind, recipe, material, codec, start, device, 1 if spreads is False else team.count)
@@ -106,7 +111,8 @@ def train(
                 net.to(device)
                 if compiled:
                     net.compile()
-            given = _Given(recipe, material, memory, windows, codec, device)
+            look = look_through(codec, material.clips, material.place, device)
+            given = _Given(recipe, material, memory, _windows(recipe, material, memory, 0, look), codec, device)
             stage.prepare(given, out)
         asked = team.prepared(Asked(stage, stage.learners), stage.pieces)
         besides = {stage.beside[name]: scale for name, scale in stage.scales.items()}
@@ -128,7 +134,7 @@ def train(
         go_on(out, state, stepping, log, hooks, minutes, final)
         average = gathered_all(state.average, kept=team.is_first)
         if team.is_first:
-            _write_checkpoint(out, recipe, material, state, average, stage, codec, start, shard_mb)
+            _write_checkpoint(out, whose, state, average, stage, codec, shard_mb)
         team.wait()
     return out
 
@@ -169,11 +175,13 @@ def plan_training(
     state = begin_state(stage.net, recipe, stage.betas, optimizer=recipe.optimizer)
     stepping = Stepping(stage, Asked(stage, [stage.net]), Team(device), precision == "bfloat16")
     counter = FlopCounterMode(display=False)
+    window = given(0)
     with counter:
-        stepping.take(state, given(0))
+        stepping.take(state, window)
     for number in range(1, 1 + _TIMED):
+        window = given(number)  # encoded anew here, and once for all in a training
         began = time.monotonic()
-        stepping.take(state, given(number))
+        stepping.take(state, window)
         taken.append(time.monotonic() - began)
     if device == "cpu":
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
@@ -194,10 +202,11 @@ def check_device(device: str) -> None:
         raise UsageError(f"device '{device}' is not there; here are: {', '.join(there)}")
 
 
-def _windows(recipe: Recipe, material: Material, memory: Memory, step: int) -> Windows:
-    return Windows(
-        material.clips_at(step), recipe.past, recipe.length, material.mirror, recipe.seed, recipe.frames, memory
-    )
+def _windows(recipe: Recipe, material: Material, memory: Memory, step: int, look: Look = as_pixels) -> Windows:
+    clips = material.clips_at(step)
+    if isinstance(look, Planes):
+        look.keep(clips)
+    return Windows(clips, recipe.past, recipe.length, material.mirror, recipe.seed, recipe.frames, memory, look)
 
 
 @dataclass
@@ -214,7 +223,7 @@ class _Given:
     def __call__(self, step: int) -> Window:
         known = step if step < FIRST_WINDOW else 0  # what a stage sets aside comes from the first clips
         if self.material.ring is not None and self.material.clips_at(known)[-1] is not self.windows.clips[-1]:
-            self.windows = _windows(self.recipe, self.material, self.memory, known)
+            self.windows = _windows(self.recipe, self.material, self.memory, known, self.windows.look)
         batch = self.windows.batch(step, self.recipe.batch)
         rows = torch.from_numpy(np.ascontiguousarray(batch.rows)).to(self.device)
         if not batch.fetched.shape[2]:
@@ -222,8 +231,10 @@ class _Given:
         relative = torch.from_numpy(np.ascontiguousarray(batch.relative)).to(self.device)
         return Window(self._planes(batch.frames), rows, self._planes(batch.fetched), relative)
 
-    def _planes(self, frames: NDArray[np.uint8]) -> Tensor:
-        pixels = torch.from_numpy(np.ascontiguousarray(frames)).to(self.device).movedim(-1, -3).float() / 127.5 - 1
+    def _planes(self, frames: NDArray[Any]) -> Tensor:
+        if frames.dtype != np.uint8:
+            return torch.from_numpy(frames).to(self.device).float()
+        pixels = pixels_of(frames, self.device)
         with torch.no_grad():
             return self.codec.encode(pixels.flatten(0, -4)).unflatten(0, pixels.shape[:-3])
 
@@ -273,17 +284,44 @@ def _pool_of(material: Material) -> Iterator[None]:
             material.ring.close()
 
 
+@dataclass(frozen=True)
+class _Identity:
+    """What a training is."""
+
+    recipe: Recipe
+    material: Material
+    parent: Parent | None
+    deterministic: bool
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """As config.json tells it before the first step."""
+        parent = self.parent
+        lineage = [] if parent is None else [*parent.lineage, {"stage": parent.stage, "weights": parent.digest}]
+        proof = self.material.proof()
+        before = {} if parent is None else {"parent_scenes": list(parent.scenes)}
+        terms = [*(one for row in proof for one in row.terms), *(() if parent is None else parent.terms)]
+        return {
+            "format": FORMAT,
+            "recipe": told(self.recipe),
+            "data": [one._asdict() for one in proof],
+            "lineage": lineage,
+            **licence_of(terms, None),
+            "deterministic": self.deterministic,
+            **before,
+        }
+
+
 def _write_checkpoint(
     out: Path,
-    recipe: Recipe,
-    material: Material,
+    whose: _Identity,
     state: TrainingState,
     average: Mapping[str, Tensor],
     stage: Stage,
     codec: Codec,
-    parent: Parent | None,
     shard_mb: int | None,
 ) -> None:
+    recipe, material = whose.recipe, whose.material
     if shard_mb is None:
         save_tensors(out / WEIGHTS, stage.kept(average))
     else:
@@ -292,7 +330,7 @@ def _write_checkpoint(
         save_tensors(out / TEACHER, stage.teacher.state_dict())
     shape = stage.net.shape
     config = {
-        **_identity(recipe, material, parent),
+        **whose.told,
         "data": _data(out, material, state.step),
         "steps_done": state.step,
         "seconds": round(state.seconds, 1),
@@ -328,13 +366,6 @@ def _most_past(net: Network, recipe: Recipe) -> int:
     return most
 
 
-def _identity(recipe: Recipe, material: Material, parent: Parent | None) -> dict[str, Any]:
-    lineage = [] if parent is None else [*parent.lineage, {"stage": parent.stage, "weights": parent.digest}]
-    data = [one._asdict() for one in material.proof()]
-    before = {} if parent is None else {"parent_scenes": list(parent.scenes)}
-    return {"format": FORMAT, "recipe": told(recipe), "data": data, "lineage": lineage, **before}
-
-
 def _data(out: Path, material: Material, step: int) -> list[dict[str, Any]]:
     """Proof of what was trained on so far, with the scenes that were drawn before an interruption."""
     known = {scene for row in read_json_object(out / CONFIG)["data"] if row.get("drawn") for scene in row["scenes"]}
@@ -350,29 +381,31 @@ def _keep_scenes(out: Path, material: Material, step: int) -> None:
 
 
 @contextmanager
-def _reserved(out: Path, recipe: Recipe, material: Material, parent: Parent | None) -> Iterator[None]:
+def _reserved(out: Path, whose: _Identity) -> Iterator[None]:
     """The folder is for this training: it says so already, or from now on, unless the training turns out to be none."""
     is_new = not (out / CONFIG).exists()
     if is_new:
-        write_file(out / CONFIG, dumps(_identity(recipe, material, parent), indent=2))
+        write_file(out / CONFIG, dumps(whose.told, indent=2))
     else:
-        _check_same(out, recipe, material, parent)
+        _check_same(out, whose)
     try:
         yield
-    except UsageError:
+    except WorldgaugeError:
         if is_new:
             (out / CONFIG).unlink()
         raise
 
 
-def _check_same(out: Path, recipe: Recipe, material: Material, parent: Parent | None) -> None:
-    path, now = out / CONFIG, _identity(recipe, material, parent)
+def _check_same(out: Path, whose: _Identity) -> None:
+    path, now = out / CONFIG, whose.told
     before = read_json_object(path)
     for key, value in now["recipe"].items():
         held = {**told(Recipe()), **before.get("recipe", {})}.get(key)
         if held != value:
             raise RunError(f"{out} holds a training with {key} = {held!r}, not {value!r}; take another folder")
-    if not same_data(before.get("data"), material.proof()):
+    if before.get("deterministic", False) != whose.deterministic:
+        raise RunError(f"{out} holds a training {'without' if whose.deterministic else 'with'} --deterministic")
+    if not same_data(before.get("data"), whose.material.proof()):
         raise RunError(f"{out} holds a training on other data; take another folder")
     if before.get("lineage") != now["lineage"]:
         raise RunError(f"{out} holds a training that began from another checkpoint; take another folder")

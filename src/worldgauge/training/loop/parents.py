@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -13,9 +15,11 @@ from worldgauge.nets.checkpoint import load_tensors
 from worldgauge.nets.drawing import CONFIG, FORMAT, WEIGHTS, checked_shape, open_drawing
 from worldgauge.nets.scenes import trained_scenes
 from worldgauge.nets.shards import digest_of_weights
-from worldgauge.training.loop.stages import Parent, Stage
+from worldgauge.training.loop.stages import Parent, Stage, stages
 from worldgauge.training.recipe import Recipe
+from worldgauge.training.terms import UNKNOWN
 
+_LICENCE = "licence"
 TEACHER = "teacher.safetensors"
 
 
@@ -56,7 +60,49 @@ def read_parent(recipe: Recipe, stage: type[Stage], folder: Path | None) -> Pare
         digest_of_weights(folder / WEIGHTS),
         config.get("lineage", []),
         trained_scenes(config),
+        terms_told(config),
     )
+
+
+def check_order(recipes: Sequence[Recipe], folder: Path | None) -> None:
+    """Check that stages can begin from what is there, and each from the one before, before anything is read or trained.
+
+    Args:
+        recipes: A recipe for each stage.
+        folder: Folder of the checkpoint that the first begins from. None for none.
+
+    Raises:
+        UsageError: One cannot.
+        UnknownNameError: A stage is not known.
+        DataError: The folder holds no checkpoint, or a damaged one.
+    """
+    kinds = [stages.get(one.stage) for one in recipes]
+    read_parent(recipes[0], kinds[0], folder)
+    for before, kind, one in zip(recipes, kinds[1:], recipes[1:], strict=False):
+        if before.stage not in kind.after:
+            named = " or ".join(kind.after)
+            raise UsageError(f"the stage '{one.stage}' begins from a checkpoint of {named}, not of {before.stage}")
+
+
+def terms_told(config: Mapping[str, Any]) -> list[str]:
+    """Under whose terms the pictures are that a checkpoint was trained on; older ones do not tell.
+
+    Args:
+        config: Content of its config.json.
+    """
+    told = config.get(_LICENCE)
+    data = told.get("data") if isinstance(told, dict) else None
+    return [str(one) for one in data] if isinstance(data, list) else [UNKNOWN]
+
+
+def licence_of(terms: Iterable[str], base: str | None) -> dict[str, Any]:
+    """What a checkpoint tells of terms, as an entry of its config.json.
+
+    Args:
+        terms: Those of all pictures.
+        base: Those of the brought weights that it began from. None where it began from none.
+    """
+    return {_LICENCE: {"data": sorted({*terms}), "base": base}}
 
 
 def _teacher(folder: Path, config: dict[str, object]) -> Network:

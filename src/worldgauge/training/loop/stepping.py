@@ -45,6 +45,9 @@ class Learned(Protocol):
     def is_watched(self, step: int) -> bool:
         """Whether the loss of a step belongs to the series whose sudden rise means that it is left out."""
 
+    def updates(self, step: int) -> int | None:
+        """Updates of what is kept before a step; None where the step does not update it, but something beside it."""
+
     def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
         """Why training must stop."""
 
@@ -126,10 +129,12 @@ class Stepping:
         state.optimiser.step()
         if watched:
             state.losses = [*state.losses, value][-_REMEMBERED:]
-        kept = min(recipe.average, (state.step + 1) / (state.step + 10))
-        with torch.no_grad():
-            for name, new in state.net.state_dict().items():
-                state.average[name].lerp_(new, 1 - kept)
+        before = learned.updates(state.step)
+        if before is not None:
+            kept = min(recipe.average, (before + 1) / (before + 10))
+            with torch.no_grad():
+                for name, new in state.net.state_dict().items():
+                    state.average[name].lerp_(new, 1 - kept)
         return True
 
 

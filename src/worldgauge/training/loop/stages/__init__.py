@@ -37,6 +37,7 @@ class Parent:
         digest: Digest of its weights.
         lineage: The checkpoints that it came from, the first first.
         scenes: Digests of the scenes that it was trained on.
+        terms: Under whose terms the pictures are that it was trained on.
     """
 
     stage: str
@@ -46,6 +47,7 @@ class Parent:
     digest: str
     lineage: Sequence[Mapping[str, str]]
     scenes: Sequence[str] = ()
+    terms: Sequence[str] = ()
 
 
 class Stage:
@@ -121,6 +123,17 @@ class Stage:
     def is_watched(self, step: int) -> bool:
         """Whether the loss of a step belongs to the series whose sudden rise means that the step is left out."""
         return True
+
+    def updates(self, step: int) -> int | None:
+        """Updates of what is kept before a step.
+
+        Args:
+            step: Its number.
+
+        Returns:
+            Their number, by which the average of the weights grows long. None where the step updates something beside.
+        """
+        return step
 
     def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
         """Look at what came of it after a step.

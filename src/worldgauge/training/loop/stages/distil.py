@@ -62,6 +62,10 @@ class Distil(Stage):
         """Losses of the critic; see `Stage`."""
         return (step + 1) % (self.recipe.critic_steps + 1) != 0
 
+    def updates(self, step: int) -> int | None:
+        """Those of the student: a step of the critic does not make the average forget; see `Stage`."""
+        return None if self.is_watched(step) else step // (self.recipe.critic_steps + 1)
+
     def losses(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
         """The critic's flow loss, or the student's direction; see `Stage`."""
         if self.is_watched(step):
