@@ -180,10 +180,12 @@ def cache(
     made, place = _recipe(recipe, set_), cache_folder(cache)
     with resumable(), ProgressBar() as bar:
         material = _material(data, made, cache, None, max(1, workers), bar)
-    frames = sum(map(len, material.clips))
+    frames, damaged = sum(map(len, material.clips)), [one._asdict() for one in material.damaged]
     if json:
-        print_json(cache=str(place), clips=len(material.clips), frames=frames)
+        print_json(cache=str(place), clips=len(material.clips), frames=frames, damaged=damaged)
         return
+    for one in damaged:
+        print_text(f"left out: {one['id']}: {one['why']}")
     print_text(f"{len(material.clips)} clips, {frames} frames of {made.size[0]}x{made.size[1]} in {place}")
 
 
