@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from worldgauge.engine.options import option
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
 from worldgauge.suites import suites
+
+WAIT_VARIABLE = "WORLDGAUGE_BENCH_WAIT_S"
 
 
 class Still:
@@ -34,6 +37,13 @@ class Still:
         if self.wait:  # a sleep of 0 s still gives the processor away
             time.sleep(self.wait)
         yield np.zeros((1, 8, 8, 3), np.uint8)
+
+
+class Pausing(Still):
+    """The same after as many seconds as a variable of the environment says, so that they are not part of what it is."""
+
+    def __init__(self) -> None:
+        super().__init__(float(os.environ.get(WAIT_VARIABLE, "0")))
 
 
 @suites.register("bench-bare")

@@ -105,6 +105,7 @@ ROTATION_TOLERANCE = 1e-3
 GRACE_S = 5.0
 QUIET_S = 60.0
 SLOW_S, SLOWEST = 10.0, 100_000  # seconds and bytes a second of an asker who keeps others waiting
+HELD_S = 60.0  # seconds in all that the model waits for the asker of one answer while others wait
 HUNG = 75
 
 STATUS = {"unauthorized": 401, "not_found": 404, "too_large": 413}
@@ -1600,6 +1601,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: _HttpServer
     patience_s = SLOW_S  # used up by waiting for the asker of an answer, restored by what he takes
+    held_s = 0.0  # all that waiting, restored by nothing: at just `SLOWEST` an answer may take an hour
 
     def do_GET(self) -> None:
         try:
@@ -1621,7 +1623,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, question: _Question) -> None:
         desk = self.server.desk
-        self.patience_s = SLOW_S
+        self.patience_s, self.held_s = SLOW_S, 0.0
         self.send_response(200)
         self.send_header("Content-Type", CONTENT_TYPE)
         self.send_header("Transfer-Encoding", "chunked")
@@ -1715,7 +1717,9 @@ class _Handler(BaseHTTPRequestHandler):
                 is_ready = bool(selector.select(0.5))
                 now = time.monotonic()
                 self.patience_s -= now - began
-                if now - since > QUIET_S or (self.patience_s < 0 and self.server.desk.is_waited_for()):
+                self.held_s += now - began
+                is_slow = self.patience_s < 0 or self.held_s > HELD_S
+                if now - since > QUIET_S or (is_slow and self.server.desk.is_waited_for()):
                     raise TimeoutError("the asker takes too little of the answer")
         count: int = self.connection.send(view)
         self.patience_s = min(SLOW_S, self.patience_s + count / SLOWEST)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import logging
 import shutil
-import zipfile
+import subprocess
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from fuzz.formats.data_sets import SOUND
 from support.build_fixture import make_published
+from support.canary import CANARY, LOGIN, holding, plant, tells
 from support.commands import command
-from support.served import PYTHON
+from support.served import MODELS, PYTHON
 from worldgauge.core.errors import UsageError
 from worldgauge.report import write_report
 from worldgauge.serving.isolation import check_no_secret
 from worldgauge.tools.bundle.bundle import write_bundles
+from worldgauge.tools.viewer import Viewer
 
-CANARY = "sk-canary7b1e4f90aa"
-LOGIN = f"http://me:{CANARY}@127.0.0.1:9"
 AGENT = """
 import os
 from worldgauge.core.agent import AgentSpec
@@ -53,15 +54,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("canary")
     shutil.copytree(SOUND / "loopnav", folder / "loops")
     return make_published(folder / "data")
-
-
-def holding(folder: Path) -> list[str]:
-    """Files, also in archives, that hold the canary in any letters' case."""
-    held = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    for name in [name for name in held if name.endswith(".zip")]:
-        with zipfile.ZipFile(name) as archive:
-            held |= {f"{name}/{one}": archive.read(one) for one in archive.namelist()}
-    return [name for name, content in held.items() if CANARY.encode() in content.lower()]
 
 
 @pytest.mark.parametrize("words", TYPED, ids=lambda words: words[-1].partition("?")[0][:16])
@@ -134,9 +126,7 @@ def test_an_address_with_a_password_is_no_place_for_data(words: list[str], data:
 def test_a_secret_of_the_environment_stays_out_of_runs_logs_reports_and_bundles(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("CANARY_API_KEY", "HF_TOKEN", "OPENAI_API_KEY", "WORLDGAUGE_TOKEN", "WANDB_API_KEY"):
-        monkeypatch.setenv(name, CANARY)
-    monkeypatch.setenv("HTTPS_PROXY", f"http://me:{CANARY}@127.0.0.1:9")
+    plant(monkeypatch)
     monkeypatch.setenv("WORLDGAUGE_PASS_ENV", "CANARY_API_KEY")
     (tmp_path / "teller.py").write_text(AGENT)
     wanted = ["--agent", "./teller.py:Teller", "--agent", "reader", "--set", "task=planning"]
@@ -147,6 +137,57 @@ def test_a_secret_of_the_environment_stays_out_of_runs_logs_reports_and_bundles(
     write_bundles(sorted(path.parent for path in tmp_path.rglob("run.json")), tmp_path / "bundles")
     looked = command(tmp_path, "doctor")
     assert CANARY not in done.stdout + done.stderr + looked.stdout + looked.stderr
+    assert not holding(tmp_path)
+
+
+def test_a_secret_of_the_environment_stays_out_of_servers_the_viewer_and_boards(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    loops, runs = data.parent / "loops", ["--out", "runs"]
+    with open(tmp_path / "server.log", "wb") as log:
+        model = f"{MODELS / 'client_models.py'}:Fade"
+        server = subprocess.Popen(
+            [PYTHON, "-m", "worldgauge_serve", model, "--port", "0"], stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    try:
+        assert server.stdout is not None
+        printed = server.stdout.readline()
+        url = printed.split()[-1]
+        done = command(tmp_path, "run", "loopnav", "--data", loops, *runs, "--model", url)
+        assert done.returncode == 0, done.stderr
+        # The child has another token: the server refuses, and neither tells the other's.
+        monkeypatch.setenv("WORLDGAUGE_TOKEN", "another-token-0815")
+        refused = command(tmp_path, "run", "loopnav", "--data", loops, "--out", "none", "--model", url)
+        assert refused.returncode == 2, refused.stdout
+        monkeypatch.setenv("WORLDGAUGE_TOKEN", CANARY)
+    finally:
+        server.kill()
+        printed += server.communicate()[0]
+    told = [printed, done.stdout + done.stderr, refused.stdout + refused.stderr]
+    for words in (
+        ["report", "runs", "--out", "page"],
+        ["bundle", "runs", "--out", "bundles"],
+        ["verify", "BUNDLE", "--data", loops],
+        ["board", "bundles", "--out", "board"],
+        ["export", "runs", "--to", "csv", "--out", "scores"],
+        ["questions", "loopnav", "--data", loops, "--out", "questions"],
+    ):
+        done = command(tmp_path, *(next(tmp_path.glob("bundles/*.zip")) if one == "BUNDLE" else one for one in words))
+        assert done.returncode == 0, (words, done.stderr)
+        told.append(done.stdout + done.stderr)
+    viewer = Viewer(tmp_path / "runs")
+    viewer.start()
+    try:
+        for path in ("/", "/api/runs", "/api/none", "/../../proc/self/environ", "/api/task?run=x&task=y"):
+            link = HTTPConnection("127.0.0.1", viewer.port, timeout=30)
+            link.request("GET", path)
+            answer = link.getresponse()
+            told.append(repr(answer.headers.items()) + answer.read().decode())
+            link.close()
+    finally:
+        viewer.close()
+    assert not [text for text in told if tells(text)]
     assert not holding(tmp_path)
 
 

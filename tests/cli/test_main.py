@@ -13,6 +13,7 @@ import pytest
 import worldgauge
 from support.commands import Done, command
 from support.places import TESTS
+from worldgauge.cli.main import _tell
 
 DOUBLES = TESTS / "engine" / "doubles"
 SEARCHED = os.pathsep.join(filter(None, [str(DOUBLES), os.environ.get("PYTHONPATH")]))
@@ -442,3 +443,13 @@ def test_a_device_for_scores_that_is_not_here_is_one_line(data: Path, cli: Calla
         assert done.returncode == 2, done.stderr
         assert any(each in done.stderr for each in words)
         assert not (data.parent / "runs").exists()
+
+
+def test_a_traceback_with_words_of_a_model_controls_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    error = RuntimeError("\x1b[2J\x1b]52;c;aGk=\x07 it said")
+    error.add_note("\x1b[31m and noted")
+    _tell(RuntimeError, error, None)
+    told = capsys.readouterr().err
+    assert "it said" in told
+    assert "and noted" in told
+    assert "\x1b" not in told

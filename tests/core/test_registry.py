@@ -6,13 +6,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.core.registry import Registry, check_arguments
+from worldgauge.core.registry import Entry, Registry, check_arguments
 
 PACKAGE = """
 from worldgauge.core.registry import Registry
@@ -70,6 +71,36 @@ def test_outside_things_are_imported_when_asked_for(things: Registry[type]) -> N
     assert module not in sys.modules
     assert things.get("iron").__doc__ == "Heavy."
     assert module in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("raise RuntimeError('of two\\nlines \\x1b[2J')", "RuntimeError: of two lines"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("import not_there_at_all", "No module named 'not_there_at_all'"),
+        ("def (", "SyntaxError"),
+        ("def deep():\n    deep()\ndeep()", "RecursionError"),
+        ("", "has no attribute 'Iron'"),
+    ],
+)
+def test_an_outside_package_that_cannot_be_imported_is_one_line(
+    code: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ruined.py").write_text(code)
+    info = tmp_path / "ruined-2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ruined\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[worldgauge.models]\nruined-iron = ruined:Iron\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "ruined", raising=False)
+    (point,) = entry_points(group="worldgauge.models", name="ruined-iron")
+    entry: Entry[type] = Entry(point.name, point.value, point)
+    with pytest.raises(UsageError) as caught:
+        entry.load()
+    assert "'ruined-iron' of ruined 2.0 cannot be imported from ruined:Iron" in str(caught.value)
+    assert words in str(caught.value)
+    assert str(caught.value).isprintable()
 
 
 def test_a_taken_name_is_refused(things: Registry[type]) -> None:

@@ -1,6 +1,7 @@
 """Broken videos: they say so in one line, and never raise anything else."""
 
 import re
+import resource
 import struct
 from contextlib import suppress
 from fractions import Fraction
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from support.films import KINDS, N, scene, write, write_all
 from worldgauge.core import _decoding
 from worldgauge.core.errors import DataError
-from worldgauge.core.video import Clip, problems
+from worldgauge.core.video import Clip, header_frames, problems
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +165,71 @@ def test_flipped_bytes_never_escape_as_another_error(files: dict[str, Path], dat
         for index in {0, len(clip) // 2, len(clip) - 1}:
             assert clip[index].dtype == np.uint8
     assert all(isinstance(line, str) for line in problems(path))
+
+
+def claiming(data: bytes, table: str, count: int, sample_bytes: int = 1) -> bytes:
+    """An MP4 of few frames whose table claims `count`."""
+    held = bytearray(data)
+    at = {name: held.index(name.encode()) for name in ("stsz", "stts", "stsc")}
+    if table in ("stsz", "all"):
+        held[at["stsz"] + 8 : at["stsz"] + 16] = struct.pack(">II", sample_bytes, count)
+    if table in ("stts", "all"):
+        held[at["stts"] + 12 : at["stts"] + 16] = struct.pack(">I", count)
+    if table in ("stsc", "all"):
+        held[at["stsc"] + 16 : at["stsc"] + 20] = struct.pack(">I", count)
+    return bytes(held)
+
+
+@pytest.mark.parametrize("table", ["all", "stsz", "stts"])
+@pytest.mark.parametrize("count", [1_000_001, 20_000_000, 178_000_000])
+def test_a_file_that_claims_more_frames_than_it_holds_takes_no_memory(
+    table: str, count: int, files: dict[str, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "claims.mp4"
+    path.write_bytes(claiming(files["lossless"].read_bytes(), table, count))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for read in (Clip.open, header_frames):
+        with pytest.raises(DataError, match=f"claim {count} frames"):
+            read(path)
+    assert any(f"claim {count} frames" in line for line in problems(path))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+def test_a_fragment_that_claims_frames_without_bytes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "fragments.mp4"
+    with av.open(str(path), "w", format="mp4", options={"movflags": "frag_keyframe+empty_moov"}) as out:
+        stream = out.add_stream("libx264", rate=20, options={"crf": "0"})
+        stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
+        for frame in scene(4)[:, :32, :32]:
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")))
+        out.mux(stream.encode(None))
+    assert len(Clip.open(path)) == 4
+    data = bytearray(path.read_bytes())
+    at = data.index(b"trun")
+    data[at + 4 : at + 12] = struct.pack(">II", 0, 150_000_000)
+    path.write_bytes(data)
+    with pytest.raises(DataError, match="claim 150000000 frames"):
+        Clip.open(path)
+
+
+def test_a_long_sound_beside_the_frames_is_no_claim(tmp_path: Path) -> None:
+    path = tmp_path / "sound.mov"
+    with av.open(str(path), "w", format="mov") as out:
+        video = out.add_stream("mjpeg", rate=20)
+        video.width, video.height, video.pix_fmt = 32, 32, "yuvj420p"
+        sound = out.add_stream("pcm_s16le", rate=48_000)
+        for frame in scene(4)[:, :32, :32]:
+            out.mux(video.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")))
+        out.mux(video.encode(None))
+        silence = av.AudioFrame.from_ndarray(np.zeros((1, 1_200_000), np.int16), format="s16", layout="mono")
+        silence.rate = 48_000
+        out.mux(sound.encode(silence))
+    assert len(Clip.open(path)) == 4
+
+
+def test_many_damaged_packets_are_counted_not_listed(tmp_path: Path, files: dict[str, Path]) -> None:
+    path = tmp_path / "many.mp4"
+    path.write_bytes(claiming(files["lossless"].read_bytes(), "all", 20_000))
+    found = problems(path)
+    assert len(found) < 30
+    assert any("more packets cannot be decoded" in line for line in found)

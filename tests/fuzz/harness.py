@@ -29,6 +29,8 @@ from fuzz.format import Format
 
 HANG_S = 30.0
 """Wall-clock seconds after which a case that has not ended is ended, for code that no limit reaches."""
+START_S = 300.0
+"""Likewise until the sound example has been read: what reads it may have to be imported on a busy machine."""
 CORPUS = Path(__file__).parent / "corpus"
 _COUNTS = struct.Struct("<QQQQddd")
 _STARTING, _WORKING, _DONE = range(3)
@@ -250,16 +252,17 @@ def _in_child(example: _Example, case: Cases, numbers: range, seconds: float) ->
     log = example.folder.parent / "crashes.jsonl"
     log.write_bytes(b"")
     pid = _fork(lambda: _work(example, case, numbers, seconds, counts, log))
-    status, last, since = None, -1, time.monotonic()
+    status, last, since = None, (-1, _STARTING), time.monotonic()
     while status is None:
         ended, code = os.waitpid(pid, os.WNOHANG)
         if ended:
             status = code
             break
-        now = _read(counts)[0]
+        number, *_, state = _read(counts)[:4]
+        now = number, state
         if now != last and not STOPPED:
             last, since = now, time.monotonic()
-        elif STOPPED or time.monotonic() - since > HANG_S:
+        elif STOPPED or time.monotonic() - since > (START_S if state == _STARTING else HANG_S):
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             status = -1

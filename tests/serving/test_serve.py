@@ -435,6 +435,38 @@ def test_an_asker_who_takes_little_is_left_when_others_wait(monkeypatch: pytest.
     assert sum(taken) > 0
 
 
+def test_an_asker_who_takes_just_enough_holds_the_model_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worldgauge_serve, "SLOWEST", 1000)
+    monkeypatch.setattr(worldgauge_serve, "HELD_S", 1.5)
+    handler = object.__new__(worldgauge_serve._Handler)
+    handler.server = SimpleNamespace(desk=worldgauge_serve._Desk())
+    ours, theirs = socket.socketpair()
+    ours.settimeout(worldgauge_serve.QUIET_S)
+
+    def trickle() -> None:
+        while not is_left.wait(0.05):
+            taken.append(len(theirs.recv(4096)))
+
+    taken: list[int] = []
+    is_left = threading.Event()
+    reader = threading.Thread(target=trickle)
+    with ours, theirs, ours as handler.connection:
+        for name in ("in hand", "in line"):
+            handler.server.desk.ask(worldgauge_serve._Question({"id": name}, {}, lambda *_: None))
+        reader.start()
+        began = time.monotonic()
+        try:
+            with pytest.raises(TimeoutError, match="too little"):
+                handler._post({"type": "chunk"}, {"frames": np.zeros(4 << 20, np.uint8)})
+            seconds = time.monotonic() - began
+        finally:
+            is_left.set()
+            reader.join()
+    assert 1.4 < seconds < 20
+    assert handler.patience_s > 0, "it was never behind"
+    assert sum(taken) > 0
+
+
 def test_busy_when_asked_meanwhile_and_health_answers(slow: str, tmp_path: Path) -> None:
     with serving("http", slow, folder=tmp_path) as server:
         answer = server.begin(*question())

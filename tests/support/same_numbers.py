@@ -68,7 +68,8 @@ VARIANTS = (
     Variant("threads", variables=_MANY),
     Variant("generic", variables=_ONE | _GENERIC, bound=OF_OTHER_CODE),
     Variant("lowest", lowest=True, bound=OF_OTHER_CODE),
-    *(Variant(f"python{version}", version) for version in PYTHONS),
+    # The newest packages, since the lock is not asked: another numpy brings another OpenBLAS.
+    *(Variant(f"python{version}", version, bound=OF_OTHER_CODE) for version in PYTHONS),
 )
 
 

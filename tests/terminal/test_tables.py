@@ -78,3 +78,8 @@ def test_the_overview_counts_what_does_not_fit(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Further metrics, both (2 more are in the"
     assert lines[2].split() == ["some_metric_0", "some_metric_1"]
+
+
+def test_names_of_others_control_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    cli_tables.print_listing(("model", "from"), [("still\x1b[2J\x1b]0;mine\x07", "a\x9b31mb")])
+    assert capsys.readouterr().out.replace("\n", "").isprintable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from types import TracebackType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -109,7 +110,17 @@ def main() -> None:
             print(line, file=sys.stderr)
             sys.exit(KNOWN_ERROR)
         error.add_note("This is a fault of worldgauge or of code you gave it; please report it with the lines above.")
+        sys.excepthook = _tell
         raise
+
+
+def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print a traceback, whose last lines may be the words of a model or of a file, as plain text."""
+    from traceback import format_exception
+
+    from worldgauge.core.errors import without_controls
+
+    print(without_controls("".join(format_exception(kind, error, trace))), end="", file=sys.stderr)
 
 
 def _check_no_secret(words: list[str]) -> None:

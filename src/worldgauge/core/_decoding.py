@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import bisect
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.image import MAX_PIXELS, Image
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     import av.container
 
 MAX_FRAMES = 1_000_000
+_MOST_TOLD = 10
+"""Packets that cannot be decoded, of which each has a line of its own."""
 CONTAINERS = "avi,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm"
 """Formats that are read. All of them hold their own frames; play lists, which name other files, are not allowed."""
 
@@ -191,11 +196,80 @@ class _Reader:
         self._stack.close()
 
 
+def _check_claims(path: Path) -> None:
+    """Refuse an MP4 that claims more samples than it can hold.
+
+    FFmpeg takes 72 bytes of memory for each sample that a table claims, and a table of equal samples has 12 bytes,
+    whatever it claims: a file of 2 kB would take 13 GB before its first frame.
+
+    Raises:
+        DataError: It claims so.
+    """
+    claimed, is_sound, is_even = 0, False, False
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        for kind, start, end in _boxes(file, 0, size, 0):
+            if kind == b"trak":
+                is_sound = is_even = False
+            if kind not in _TOLD:
+                continue
+            file.seek(start)
+            head = file.read(min(end - start, _MOST_HEAD))
+            first, second = _uint(head, 4), _uint(head, 8)
+            if kind == b"cmov":
+                raise DataError(f"{path}: its index is packed, as nothing writes any more; write it again")
+            if kind == b"hdlr":  # a track may have another, of its data
+                is_sound = is_sound or head[8:12] == b"soun"
+            elif kind in (b"stts", b"ctts"):
+                entries = np.frombuffer(head[8 : len(head) // 8 * 8], ">u4").reshape(-1, 2)[:first]
+                is_even = is_even or (kind == b"stts" and entries[:, 1].tolist() == [1])
+                # Of sound whose samples all last a tick, FFmpeg keeps chunks.
+                claimed = 0 if is_sound and is_even else int(entries[:, 0].sum())
+            elif kind == b"trun":
+                claimed = first
+            else:
+                most = size // max(first, 1) if kind == b"stsz" and is_sound and is_even else MAX_FRAMES
+                claimed = second if second > most else 0
+            if claimed > MAX_FRAMES:
+                raise DataError(f"{path}: {size} bytes that claim {claimed} frames; at most {MAX_FRAMES} are read")
+
+
+_TOLD = frozenset({b"cmov", b"hdlr", b"stsz", b"stz2", b"stts", b"ctts", b"trun"})
+_HOLDERS = frozenset(
+    {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"moof", b"traf", b"mvex", b"edts", b"udta", b"wave"}
+)
+_MOST_DEPTH, _MOST_BOXES, _MOST_HEAD = 12, 100_000, 8 * 1_000_000
+
+
+def _uint(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 4], "big")
+
+
+def _boxes(file: IO[bytes], start: int, end: int, depth: int) -> Iterator[tuple[bytes, int, int]]:
+    """Boxes of an MP4 and of the boxes in them: kind, and first and last byte of the content. None in other files."""
+    for _ in range(_MOST_BOXES):
+        file.seek(start)
+        head = file.read(16)
+        size, first = _uint(head, 0), start + 8
+        if size == 1:
+            size, first = int.from_bytes(head[8:16], "big"), start + 16
+        stop = end if size == 0 else start + size
+        if len(head) < 8 or stop < first or start >= end:
+            return
+        stop = min(stop, end)
+        kind = head[4:8]
+        yield kind, first, stop
+        if kind in _HOLDERS and depth < _MOST_DEPTH:
+            yield from _boxes(file, first, stop, depth + 1)
+        start = stop
+
+
 @contextmanager
 def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, Any]]:
     """Container and first video stream, one decoding thread, refused before anything large is allocated."""
     import av
 
+    _check_claims(path)
     # Both bounds are needed: the first holds while the file is probed, the second while it is decoded,
     # where a frame may be larger than its header says.
     bound = {"max_pixels": str(MAX_PIXELS)}
@@ -224,14 +298,20 @@ def _count_problems(path: Path) -> list[str]:
     try:
         listed = FileSource(path).count
         with _open(path) as (container, stream):
-            stated, decoded = stream.frames, 0
+            stated, decoded, failed = stream.frames, 0, 0
             for number, packet in enumerate(container.demux(stream)):
                 try:
                     decoded += len(packet.decode())
                 except (av.error.FFmpegError, ValueError) as error:
-                    found.append(f"packet {number} cannot be decoded ({error})")
+                    failed += 1
+                    if failed <= _MOST_TOLD:
+                        found.append(f"packet {number} cannot be decoded ({error})")
+                if number == MAX_FRAMES:
+                    return [*found, f"more than {MAX_FRAMES} frames"]
     except (DataError, av.error.FFmpegError, ValueError) as error:
         return [str(error).removeprefix(f"{path}: ")]
+    if failed > _MOST_TOLD:
+        found.append(f"{failed - _MOST_TOLD} more packets cannot be decoded")
     if stated not in (0, listed):
         found.append(f"its header states {stated} frames, it holds {listed}")
     if decoded != listed:

@@ -20,7 +20,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from worldgauge.core.errors import UnknownNameError, UsageError, did_you_mean
+from worldgauge.core.errors import UnknownNameError, UsageError, WorldgaugeError, did_you_mean
 
 T = TypeVar("T")
 _SUITES = "worldgauge.suites"
@@ -43,11 +43,25 @@ class Entry(Generic[T]):
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self) -> T:
-        """The component itself; it is imported first when it came from an entry point."""
-        if isinstance(self.target, EntryPoint):
+        """The component itself; it is imported first when it came from an entry point.
+
+        Raises:
+            UsageError: The package that offers it cannot be imported, whatever it raises, or does not hold it.
+        """
+        if not isinstance(self.target, EntryPoint):
+            return self.target
+        try:
             loaded: T = self.target.load()
-            return loaded
-        return self.target
+        except WorldgaugeError:
+            raise
+        except (Exception, SystemExit) as error:
+            package = f" of {self.target.dist.name} {self.target.dist.version}" if self.target.dist else ""
+            why = f"{type(error).__name__}: {error}"[:300]
+            raise UsageError(
+                f"'{self.name}'{package} cannot be imported from {self.origin} ({why}); "
+                "update or uninstall that package"
+            ) from error
+        return loaded
 
     @property
     def summary(self) -> str:

@@ -43,6 +43,9 @@ _TYPED = re.compile(r"([A-Za-z_][\w-]*)=([^\s&'\"]+)|--([A-Za-z][\w-]*)\s+([^\s'
 _LIKE_A_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[\w.~+/=-]{12,}")
 """Letters and digits, as in all that is issued by machines; a file or a word is none."""
 
+_LEAST_SECRET = 6
+"""Letters of the shortest value that is hidden in texts: shorter ones are parts of words."""
+
 
 def without_secrets(environment: Mapping[str, str], command: Sequence[str] = ()) -> dict[str, str]:
     """The variables that a child may see.
@@ -91,6 +94,23 @@ def check_no_secret(text: str, what: str) -> None:
             f"{what}: {where}, and what is typed is recorded; put it into an environment variable"
             f" (models get those that {PASS_VARIABLE} names)"
         )
+
+
+def hidden(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """A text of somebody else, such as a library's error, without the secrets of the environment.
+
+    Args:
+        text: Any text.
+        environment: All variables.
+
+    Returns:
+        The text with names of variables in place of their secret values, and no password in an address.
+    """
+    text = _LOGIN.sub("://***@", text)
+    for name, value in environment.items():
+        if len(value) >= _LEAST_SECRET and is_secret(name, value):
+            text = text.replace(value, f"[{name}]")
+    return text
 
 
 def check_command_line(words: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from worldgauge.core.errors import without_controls
 from worldgauge.engine.collection.findings import counted
 from worldgauge.terminal.layout import Column, Line, count_fitting, lay_out_numbers, lay_out_text, terminal_width, wrap
 
@@ -86,7 +87,8 @@ def print_listing(
         rows: A text per column in each row.
         styles: Style of each row. By default plain.
     """
-    _print_lines(lay_out_text(names, rows, terminal_width()), styles or [None] * len(rows))
+    plain = [[without_controls(cell) for cell in row] for row in rows]
+    _print_lines(lay_out_text(names, plain, terminal_width()), styles or [None] * len(rows))
 
 
 def print_numbers(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from fuzz.format import Format
 from support.build_fixture import make_published
+from support.served import question
 from worldgauge.engine.journal import Journal, read_journal
 from worldgauge.engine.result import find_runs, list_failures, list_speeds, read_current_lines, read_scores
 from worldgauge.engine.run import run
+from worldgauge.models.outside.recorded import Recorded, Recording
 from worldgauge.report.loading import load_evidence, read_tasks, without_damaged
 from worldgauge.tools.bundle.bundle import write_bundles
 from worldgauge.tools.bundle.verify import verify
@@ -59,9 +61,22 @@ def _read_bundle(folder: Path) -> None:
     verify(next(folder.glob("*.zip")))
 
 
+def _make_recording(folder: Path) -> None:
+    """What `recording` keeps of two rollouts."""
+    keeping = Recording("freeze", str(folder / "kept"))
+    for seed in (1, 2):
+        assert list(keeping.rollout(question(3, seed=seed)))
+
+
+def _play(folder: Path) -> None:
+    played = list(Recorded(str(folder / "kept")).rollout(question(3, seed=1)))
+    assert sum(map(len, played)) == 3
+
+
 FORMATS = (
     Format("run", _made, _read_run, ("runs/**/*.json", "runs/**/*.jsonl")),
     Format("tables of a run", _made, _make_tables, ("runs/**/scores.jsonl", "runs/**/run.json"), weight=0.5),
     Format("journal", _make_journal, _read_journal),
+    Format("recorded", _make_recording, _play, video=True),
     Format("bundle", _make_bundle, _read_bundle, ("*.zip",)),
 )

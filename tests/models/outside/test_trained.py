@@ -1,6 +1,7 @@
 """`trained`: settings, batches, short contexts, other actions, and files that are not what they should be."""
 
 import json
+import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -226,3 +227,25 @@ def test_told_nothing_it_plans_by_itself(material: Material, tmp_path: Path) -> 
     drawn = frames_of(model, replace(asked, actions=None, text="walk to the tree"))
     assert drawn.shape == (5, 8, 16, 3)
     np.testing.assert_array_equal(drawn, frames_of(model, asked))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("denoising_steps", 1e308, "denoising_steps is not a number of 0 to 1000"),
+        ("denoising_steps", -1, "denoising_steps is not"),
+        ("denoising_steps", 10**400, "denoising_steps is not"),
+        ("size", [100_000, 100_000], "size is .100000, 100000.; two sides"),
+        ("size", [16], "two sides"),
+        ("size", "ab", "two sides"),
+        ("size", [17, 8], "cannot draw .*is its config.json that of its weights"),
+    ],
+)
+def test_what_a_file_tells_of_itself_is_checked(
+    causal: Path, tmp_path: Path, name: str, value: object, words: str
+) -> None:
+    shutil.copytree(causal, tmp_path / "changed")
+    path = tmp_path / "changed" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+    with pytest.raises(WorldgaugeError, match=words):
+        list(Trained(str(tmp_path / "changed")).rollout(request()))

@@ -14,11 +14,15 @@ import pytest
 
 pytest.importorskip("fsspec", reason="extra remote")
 
+from support.canary import CANARY, LOGIN, holding, plant, tells
+from support.commands import command
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import digest_of
 from worldgauge.tools.data_sets.transfer import index as indexes
 from worldgauge.tools.data_sets.transfer import pull, push, remote
 from worldgauge.tools.data_sets.transfer.index import read_index
+
+pulling = sys.modules["worldgauge.tools.data_sets.transfer.pull"]
 
 
 @pytest.fixture(autouse=True)
@@ -311,3 +315,84 @@ def test_a_part_of_too_many_bytes_or_other_rows_is_refused(tmp_path: Path) -> No
     with pytest.raises(DataError, match="holds 3 files, not 2"):
         pull(str(tmp_path / "rows"), tmp_path / "out")
     assert not (tmp_path / "out" / "f0000").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("file systems can only be made by root on Linux")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_pull_without_room_is_refused_before_anything_comes(data: Path, small_disk: Path, tmp_path: Path) -> None:
+    push(data, str(tmp_path / "place"))
+    with pytest.raises(DataError, match=r"0\.01 GB are still to come, and 0\.00 GB are free.*Nothing was pulled"):
+        pull(str(tmp_path / "place"), small_disk / "new" / "back")
+    assert not list(small_disk.iterdir())
+
+
+def test_a_disk_that_fills_up_is_one_line_and_the_pull_goes_on(
+    data: Path, small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(data, str(tmp_path / "place"))
+    attempts = []
+    monkeypatch.setattr(pulling, "_check_room", lambda *_: None)  # as where others write to the disk meanwhile
+    monkeypatch.setattr(remote.time, "sleep", attempts.append)
+    with pytest.raises(DataError, match=r"the disk is full\); make room, then start the same command again") as caught:
+        pull(str(tmp_path / "place"), small_disk / "back")
+    assert "\n" not in str(caught.value)
+    assert not attempts, "waiting makes no room"
+    subprocess.run(["mount", "-o", "remount,size=20m", small_disk], check=True)
+    pull(str(tmp_path / "place"), small_disk / "back")
+    assert contents(small_disk / "back") == contents(data)
+
+
+def test_what_a_place_repeats_of_secrets_is_not_told(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import fsspec.implementations.memory
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(f"GET {LOGIN}/x with the key {CANARY}")
+
+    plant(monkeypatch)
+    for name in ("ls", "open"):
+        monkeypatch.setattr(fsspec.implementations.memory.MemoryFileSystem, name, refuse)
+    for act in (lambda: push(data, "memory://x"), lambda: pull("memory://x", tmp_path / "back")):
+        with pytest.raises(DataError, match="GET http") as caught:
+            act()
+        assert not tells(str(caught.value) + caplog.text)
+
+
+def test_keys_of_the_environment_reach_no_bucket_and_no_file(
+    data: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import s3fs
+
+    plant(monkeypatch)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server)
+    s3fs.S3FileSystem.clear_instance_cache()
+    there = s3fs.S3FileSystem()
+    there.mkdir("canaries")
+    told = ""
+    for words, ending in (
+        (("push", data, "s3://canaries/set"), 0),
+        (("pull", "s3://canaries/set", "--out", "back"), 0),
+        (("pull", "s3://canaries/none", "--out", "none"), 2),
+    ):
+        done = command(tmp_path, "data", *words)
+        assert done.returncode == ending, done.stderr
+        told += done.stdout + done.stderr
+    found = there.find("canaries")
+    assert len(found) == 6
+    for number, path in enumerate(found):
+        (tmp_path / f"seen-{number}").write_bytes(there.cat_file(path))
+    assert not holding(tmp_path)
+    assert not tells(told + caplog.text)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from worldgauge.core.actions import motions, path_moves
-from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableError, UnknownNameError, UsageError
+from worldgauge.core.errors import (
+    DataError,
+    MissingExtraError,
+    NotApplicableError,
+    SubjectError,
+    UnknownNameError,
+    UsageError,
+)
 from worldgauge.core.image import Frames
 from worldgauge.core.io import digest_of_file, read_json_object
 from worldgauge.core.model import ModelSpec, RolloutRequest
@@ -22,6 +29,9 @@ from worldgauge.nets.shards import digest_of_weights
 
 if TYPE_CHECKING:
     from worldgauge.nets.drawing import Question, Sampling
+
+MOST_STEPS = 1000
+"""Most denoising steps of a frame, whoever asks for them: a file may tell any number."""
 
 
 @models.register("trained", short_form="folder")
@@ -104,7 +114,9 @@ class Trained:
             self._told: Told = config["told"]
             is_free = self._told == "motion"
             control = config.get("control", "actions")
-            self._size = tuple(config["size"])
+            self._size = _checked_size(config["size"])
+            if not 0 <= self._drawing.sampling.steps <= MOST_STEPS:
+                raise UsageError(f"denoising_steps is not a number of 0 to {MOST_STEPS}")
             self.spec = ModelSpec(
                 f"trained-{place.resolve().name}",
                 control=control,
@@ -132,8 +144,9 @@ class Trained:
 
         Raises:
             NotApplicableError: Actions with other columns than those it was trained on.
+            SubjectError: What its file tells does not fit together.
         """
-        for (chunk,) in self._drawing.batch([self._question(request)]):
+        for (chunk,) in self._drawn([self._question(request)]):
             yield self._given(chunk)
 
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
@@ -154,10 +167,24 @@ class Trained:
         for number, question in enumerate(asked):
             alike.setdefault((len(question.past), len(question.rows)), []).append(number)
         for numbers in alike.values():
-            for chunks in self._drawing.batch([asked[number] for number in numbers]):
+            for chunks in self._drawn([asked[number] for number in numbers]):
                 for number, chunk in zip(numbers, chunks, strict=True):
                     answers[number].append(self._given(chunk))
         return answers
+
+    def _drawn(self, asked: Sequence[Question]) -> Iterator[list[Frames]]:
+        """What the network draws. Its file may tell sizes that are each fine, and do not fit each other."""
+        try:
+            yield from self._drawing.batch(asked)
+        except MemoryError:
+            raise
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:  # out of the device's memory, say
+                raise
+            why = " ".join(str(error).split())[:200]
+            raise SubjectError(
+                f"'{self.spec.name}' cannot draw ({why}); is its config.json that of its weights?"
+            ) from error
 
     def _question(self, request: RolloutRequest) -> Question:
         from worldgauge.nets.drawing import Question
@@ -199,8 +226,8 @@ class Trained:
         if steps is not None:
             if drawing.sampling.steps == 0:
                 raise UsageError("trained: leave steps out: this network draws a step at once")
-            if not 1 <= steps <= 1000:
-                raise UsageError(f"trained: steps is {steps}; give 1 to 1000")
+            if not 1 <= steps <= MOST_STEPS:
+                raise UsageError(f"trained: steps is {steps}; give 1 to {MOST_STEPS}")
         if memory not in (None, drawing.net.shape.memory, "window"):
             raise UsageError(
                 f"trained: memory is '{memory}'; this network can take {drawing.net.shape.memory} or window"
@@ -215,6 +242,13 @@ def _is_last(weights: str) -> bool:
     if weights not in ("ema", "last"):
         raise UnknownNameError("weights", weights, ["ema", "last"])
     return weights == "last"
+
+
+def _checked_size(told: Any) -> tuple[int, int]:
+    sides = tuple(told)
+    if len(sides) != 2 or not all(type(side) is int and 1 <= side <= 4096 for side in sides):
+        raise UsageError(f"size is {str(told)[:40]}; two sides of 1 to 4096 pixels are known")
+    return sides
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -34,7 +34,8 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
     Raises:
         MissingExtraError: Without pyarrow or fsspec.
         UsageError: For an address of no known kind.
-        DataError: The place holds no whole data set, a file is not what the index says, or the network fails.
+        DataError: The place holds no whole data set, a file is not what the index says, the disk has no room for it,
+            or the network fails.
     """
     demand_pyarrow()
     remote = Remote(address)
@@ -48,6 +49,7 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
         by_place.setdefault(one.place, []).append(one)
     parts = {part.name: part for part in index.parts}
     scratch = out / SCRATCH
+    _check_room(out, lacking, index.parts, scratch)
     sent = 0
     for done, (place, wanted) in enumerate(by_place.items()):
         progress(place, done, len(by_place))
@@ -64,6 +66,25 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
     shutil.rmtree(scratch, ignore_errors=True)
     size = sum(one.bytes for one in index.files)
     return Moved(str(out), len(index.files), size, sent, index.root)
+
+
+def _check_room(out: Path, lacking: Sequence[Held], parts: Sequence[Part], scratch: Path) -> None:
+    """Refuse a pull that the disk has no room for, before a byte has travelled."""
+    wanted = {one.place for one in lacking}
+    largest = max((part.bytes for part in parts if part.name in wanted), default=0)
+    there = sum(_size(out / one.path) for one in lacking) + sum(map(_size, scratch.glob("*")))
+    needed = sum(one.bytes for one in lacking) + largest - there
+    folder = next(path for path in (out, *out.absolute().parents) if path.is_dir())
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise DataError(
+            f"{out}: {needed / 1e9:.2f} GB are still to come, and {free / 1e9:.2f} GB are free there; make room, or"
+            " name another folder. Nothing was pulled"
+        )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def _is_here(path: Path, one: Held) -> bool:

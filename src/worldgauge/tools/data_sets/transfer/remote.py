@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from worldgauge.core.errors import DataError, MissingExtraError, UsageError
-from worldgauge.serving.isolation import check_no_secret
+from worldgauge.serving.isolation import check_no_secret, hidden
 from worldgauge.tools.data_sets.transfer import hub
 
 WAITS_S = (1.0, 2.0, 4.0)
 """Pauses in seconds before another attempt, after a failure that another attempt may mend."""
 BLOCK = 1 << 20
+_GO_ON = "make room, then start the same command again, which goes on from here"
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a file, the number of files done and the total."""
@@ -61,7 +64,7 @@ class Remote:
         try:
             self._files, self._base = fsspec.core.url_to_fs(self.address)
         except (ImportError, ValueError) as error:
-            raise UsageError(f"{address}: {' '.join(str(error).split())}") from error
+            raise UsageError(f"{address}: {hidden(' '.join(str(error).split()))}") from error
 
     @property
     def together(self) -> int:
@@ -142,12 +145,11 @@ class Remote:
         """
 
         def get() -> None:
-            target.parent.mkdir(parents=True, exist_ok=True)
             start = target.stat().st_size if target.exists() else 0
             if start > size:
                 target.unlink()
                 start = 0
-            with self._files.open(self._path(name), "rb") as file, open(target, "ab") as out:
+            with self._files.open(self._path(name), "rb") as file, _Part(target) as out:
                 file.seek(start)
                 _copy(file, out, size - start)
 
@@ -182,7 +184,38 @@ class Remote:
         raise AssertionError("the last attempt returns or raises")
 
 
-def _copy(file: Any, out: IO[bytes], left: int) -> None:
+class _Part:
+    """What has come of a file. What the disk refuses is no failure of the network: it is not tried again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> _Part:
+        with self._told():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(self._path, "ab", buffering=0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write(self, block: bytes) -> None:
+        """Append a block."""
+        with self._told():
+            view = memoryview(block)
+            while view:
+                view = view[self._file.write(view) :]
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
+            raise DataError(f"{self._path}: cannot be written ({why}); {_GO_ON}") from error
+
+
+def _copy(file: Any, out: _Part, left: int) -> None:
     while left > 0:
         block = file.read(min(BLOCK, left))
         if not block:
@@ -192,7 +225,8 @@ def _copy(file: Any, out: IO[bytes], left: int) -> None:
 
 
 def _words(error: Exception) -> str:
-    text = " ".join(str(error).split())[:200]
+    # Errors of places and of their libraries repeat what they were asked with.
+    text = hidden(" ".join(str(error).split()))[:200]
     if isinstance(error, (FileNotFoundError, PermissionError)):
         return "not there" if isinstance(error, FileNotFoundError) else "not allowed"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
