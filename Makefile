@@ -34,7 +34,7 @@ test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 # that has torch.
 test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/fuzz/test_checkpoints.py tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/perception/test_score_device.py tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters tests/worlds/gpu
+	  tests/fuzz/test_checkpoints.py tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/perception/test_score_device.py tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters tests/worlds/gpu tests/engine/collection/test_drawing.py
 
 # Data sets pushed to servers that speak S3 and like the Hub, and pushes that are killed, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 import typer
 from typer.core import TyperGroup
 
-from worldgauge.terminal.options import FAILED, HELP_STYLE, DryRun, Json, On, Out, Verbose, Workers, resumable
+from worldgauge.terminal.options import FAILED, HELP_STYLE, Device, DryRun, Json, On, Out, Verbose, Workers, resumable
 
 if TYPE_CHECKING:
     from worldgauge.engine.collection.collection import Collection
     from worldgauge.engine.collection.kernel import CollectProgress
+
+
+_SHARED = ("out", "workers", "on", "device", "dry_run", "verbose", "json")
+"""Options of every collection; `device` only of those that draw in batches."""
 
 
 class _Collections(TyperGroup):
@@ -56,7 +60,7 @@ def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
     fields = {one.name: one for one in given_fields(kind.Options)}
 
     def collect(**given: Any) -> None:
-        shared = {key: given.pop(key) for key in ("out", "workers", "on", "dry_run", "verbose", "json")}
+        shared = {key: given.pop(key) for key in _SHARED if key in given}
         options = {
             key: parse(hints[key], value, flag_of(fields[key]))
             if is_typed_as_text(hints[key]) and value is not None
@@ -69,6 +73,7 @@ def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
     shared = [
         _keyword("workers", Workers, 1),
         _keyword("on", On, None),
+        *([_keyword("device", Device, None)] if kind.batched else []),
         _keyword("dry_run", DryRun, False),
         _keyword("verbose", Verbose, False),
         _keyword("json", Json, False),
@@ -97,6 +102,7 @@ def _run(
     dry_run: bool,
     verbose: bool,
     json: bool,
+    device: str | None = None,
 ) -> None:
     from worldgauge.cli import show
     from worldgauge.engine.collection.kernel import collect, open_collection
@@ -115,7 +121,7 @@ def _run(
             bar.show(collection.items_noun, step.done, step.total)
             bar.note(f"[{step.done}/{step.total}] {step.last}")
 
-        collected = collect(name, out, workers=workers, on=on, progress=tell, **options)
+        collected = collect(name, out, workers=workers, on=on, device=device, progress=tell, **options)
     show.collected(collection, collected, json)
     if collected.failures:
         raise typer.Exit(FAILED)

@@ -31,6 +31,13 @@ On = Annotated[
         help="Where workers run: local, ray (the cluster of RAY_ADDRESS, or a new one here) or ray://HOST:PORT."
     ),
 ]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        help="Draw frames in batches: on a GPU, cuda or cuda:1, or by the same kernels on the processor, cpu (extra "
+        "gpu). By default the processor draws them one by one."
+    ),
+]
 Gpus = Annotated[
     float | None,
     typer.Option(

@@ -87,6 +87,8 @@ class Collection:
         first_subject: Arguments of a first run, for the hint at the end. Empty where no suite runs on the data.
         deadline_s: Seconds without a frame after which an item is given up.
         max_workers: Largest number of workers. None for any number.
+        batched: Whether `make` draws on `device`, by `engine.collection.drawing`.
+        device: Where `make` draws: None for the processor, else a device of `World.views`, such as "cuda".
         settings_first: Whether the manifest is written before the first item. Needed where the parts of a stopped
             collection could otherwise be taken for those of another one.
     """
@@ -102,6 +104,8 @@ class Collection:
     deadline_s: float = 600.0
     max_workers: int | None = None
     settings_first: ClassVar[bool] = False
+    batched: ClassVar[bool] = False
+    device: str | None = None
 
     def __init__(self, out: Path, options: Any) -> None:
         self.out = out

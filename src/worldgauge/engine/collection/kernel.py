@@ -13,8 +13,6 @@ import numpy as np
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, RunError, UsageError
-from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.core.image import Image
 from worldgauge.engine.collection.collection import Collection, Item, Made, collections
 from worldgauge.engine.options import options_of, plain
 from worldgauge.engine.store import explain_full_disk
@@ -22,10 +20,12 @@ from worldgauge.engine.user_modules import import_located, locate_module
 from worldgauge.engine.workers.pool import Job, Result
 from worldgauge.engine.workers.site import open_site
 from worldgauge.engine.workers.worker import one_line
-from worldgauge.worlds import World
+from worldgauge.worlds.gpu.batch import open_device
 
 SEEDS = 2**32
 """Upper bound of the seeds of a collection, excluded."""
+PROCESSOR = "processor"
+"""In `drawn_on` of a manifest: the processor's camera."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ def collect(
     *,
     workers: int = 1,
     on: str | None = None,
+    device: str | None = None,
     progress: Callable[[CollectProgress], None] | None = None,
     **options: Any,
 ) -> Collected:
@@ -111,6 +112,8 @@ def collect(
         workers: Number of parallel processes.
         on: Where the workers run, as for `engine.run.run`. Their output goes to the folder `logs` in `out`. A single
             worker is this process itself, but a child where "local" is given.
+        device: Where frames are drawn in batches: "cuda", "cuda:1", or "cpu" for the same kernels on the processor
+            (extra `gpu`). By default the processor draws them one by one. The manifest says which, as `drawn_on`.
         progress: Called after every item.
         **options: Fields of the `Options` of the collection.
 
@@ -118,10 +121,12 @@ def collect(
         What the folder then holds.
 
     Raises:
-        UsageError: For options out of bounds, or that do not go together.
+        MissingExtraError: For a device where Warp is not installed.
+        UsageError: For options out of bounds, or that do not go together; for a device that is not here.
         RunError: When `out` was collected with other options that its files depend on, or the disk is full.
     """
     collection = open_collection(name, Path(out), options)
+    _check_device(collection, device, local=on in (None, "local"))
     if collection.max_workers is not None and workers > collection.max_workers:
         raise UsageError(f"workers is {workers}: give at most {collection.max_workers} with these options")
     collection.check_same()
@@ -129,10 +134,10 @@ def collect(
     try:
         with ending_on_full_disk():
             collection.begin(local=on in (None, "local"))
-            settings = collection.settings()
+            settings = {**collection.settings(), **_drawn_on(collection, device)}
             if collection.settings_first:
                 collection.write_manifest({}, settings)
-            made, collected = _make_all(collection, items, settings, workers, on, progress)
+            made, collected = _make_all(collection, items, settings, workers, on, device, progress)
             collection.write_manifest(_worlds_of(items, made), {**settings, "discarded": collected.discarded})
             collection.finish(made)
         return collected
@@ -167,6 +172,7 @@ def make_item(
     out: str,
     options: dict[str, Any],
     item: dict[str, Any],
+    device: str | None,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """Make one item of any collection in a worker.
@@ -177,6 +183,7 @@ def make_item(
         out: Folder of the data set.
         options: Its options, plain JSON values.
         item: Fields of the `Item`.
+        device: As for `collect`.
         progress: Called with the number of frames done and the total.
 
     Returns:
@@ -185,6 +192,7 @@ def make_item(
     import_located(home, f"collection '{collection}'")
     try:
         opened = open_collection(collection, Path(out), options)
+        opened.device = device
         made = opened.make(Item(**item), progress)
     except Exception as error:
         if (full := explain_full_disk(error)) is not None:
@@ -208,23 +216,6 @@ def ending_on_full_disk() -> Iterator[None]:
         raise
 
 
-def render(world: World, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None]) -> Iterator[Image]:
-    """Render the view of a camera from each pose.
-
-    Args:
-        world: The world.
-        poses: Camera-to-world poses, (T, 4, 4), in metres.
-        camera: The camera.
-        progress: Called with the number of frames done and the total.
-
-    Yields:
-        One image per pose, (H, W, 3) uint8.
-    """
-    for number, pose in enumerate(poses):
-        progress(number, len(poses))
-        yield world.view(pose, camera).rgb
-
-
 def plain_facts(facts: WorldFacts) -> dict[str, Any]:
     """Facts of a world as plain JSON values, from which `WorldFacts` can be made again."""
     params = {key: list(value) if isinstance(value, tuple) else value for key, value in facts.params.items()}
@@ -246,12 +237,30 @@ def world_seed_of(seed: int, place: int, split: str = "test") -> int:
 _FIRST_SEEDS = {"test": 0, "train": SEEDS, "val": 2 * SEEDS}
 
 
+def _check_device(collection: Collection, device: str | None, *, local: bool) -> None:
+    """Raise what is wrong with a device before the first item. Workers on other machines find out for themselves."""
+    if device is None:
+        return
+    if not collection.batched:
+        raise UsageError(f"collection '{collection.name}' is drawn on the processor: leave --device out")
+    if local:
+        open_device(device)
+
+
+def _drawn_on(collection: Collection, device: str | None) -> dict[str, list[str]]:
+    """What the manifest says of the devices that have drawn a folder; nothing where all is the processor's."""
+    before = collection.manifest()
+    devices = {device or PROCESSOR, *([] if before is None else before.get("drawn_on", [PROCESSOR]))}
+    return {} if devices == {PROCESSOR} else {"drawn_on": sorted(devices)}
+
+
 def _make_all(
     collection: Collection,
     items: list[Item],
     settings: Mapping[str, Any],
     workers: int,
     on: str | None,
+    device: str | None,
     progress: Callable[[CollectProgress], None] | None,
 ) -> tuple[dict[str, Made], Collected]:
     """Make all items, and keep the manifest up to date; raises RunError when the disk is full."""
@@ -262,7 +271,7 @@ def _make_all(
     places = {item.id: item.place for item in items}
     total, frames, done, ended = collection.expected(), 0, 0, 0
     counts_items = total == len(items)
-    with closing(_results(collection, items, workers, on)) as results:
+    with closing(_results(collection, items, workers, on, device)) as results:
         for result in results:
             value = result.value or {}
             if "full" in value:
@@ -284,7 +293,9 @@ def _make_all(
     return made, found
 
 
-def _results(collection: Collection, items: list[Item], workers: int, on: str | None) -> Generator[Result]:
+def _results(
+    collection: Collection, items: list[Item], workers: int, on: str | None, device: str | None
+) -> Generator[Result]:
     """Results as they come; see `collect`."""
     home = locate_module(type(collection).__module__)
     if home is None:
@@ -296,6 +307,7 @@ def _results(collection: Collection, items: list[Item], workers: int, on: str | 
         "home": home,
         "out": str(collection.out.absolute()),
         "options": plain(collection.options),
+        "device": device,
     }
     jobs = [
         Job(item.id, f"{__name__}:make_item", {**args, "item": asdict(item)}, collection.deadline_s) for item in items

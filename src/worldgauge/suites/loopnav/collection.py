@@ -132,6 +132,7 @@ class LoopNavCollection(Collection):
     items_noun = "loops"
     Options = LoopNavOptions
     fixed = ("seed", "size", "sampling", "split")
+    batched = True
     options: LoopNavOptions
 
     def __init__(self, out: Path, options: LoopNavOptions) -> None:
@@ -271,7 +272,7 @@ class LoopNavCollection(Collection):
                 radius=args["radius"],
                 stamp=args["stamp"],
                 walk=walk,
-                frames=place.frames(walk.poses, camera, progress),
+                frames=place.frames(walk.poses, camera, progress, self.device),
                 seed=place.seed,
             )
         return Made(len(walk), place.facts, discards=walk.discards)

@@ -18,7 +18,8 @@ from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import write_file
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
-from worldgauge.engine.collection.kernel import SEEDS, render
+from worldgauge.engine.collection.drawing import render
+from worldgauge.engine.collection.kernel import SEEDS
 from worldgauge.engine.collection.manifest import SPLITS, without_test_split
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option, plain
@@ -74,6 +75,7 @@ class MindCollection(Collection):
     items_noun = "clips and start images"
     Options = MindOptions
     fixed = ("seed", "size", "frames", "families", "split", "scenes")
+    batched = True
     options: MindOptions
 
     def check_options(self) -> None:
@@ -160,7 +162,7 @@ class MindCollection(Collection):
     def _make_start(self, clip: PlannedClip, world: Walkable, rng: np.random.Generator, progress: Tell) -> None:
         keys, shared = space_of(*clip.space), self._shared_facts(clip, world)
         pose = find_mirror_start(world, rng, space=keys, perspective=clip.perspective)
-        image = next(render(world, pose[None], shared["camera"], progress))
+        image = next(render(world, pose[None], shared["camera"], progress, self.device))
         write_mirror_start(self.out, image=image, pose=pose, space=keys, facts=_facts_of(clip), **shared)
 
     def _make_clip(
@@ -175,7 +177,7 @@ class MindCollection(Collection):
         path = self._caption(clip)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, caption(clip.family, walk))
-        images = render(world, stored_poses(walk), shared["camera"], progress)
+        images = render(world, stored_poses(walk), shared["camera"], progress, self.device)
         write_clip(self.out, part=clip.part, walk=walk, frames=images, mark_time=mark_time, facts=facts, **shared)
         return tuple(walk.discards)
 

@@ -17,7 +17,8 @@ import numpy as np
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
-from worldgauge.engine.collection.kernel import SEEDS, render, world_seed_of
+from worldgauge.engine.collection.drawing import render
+from worldgauge.engine.collection.kernel import SEEDS, world_seed_of
 from worldgauge.engine.collection.manifest import SPLITS, without_test_split
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
@@ -78,6 +79,7 @@ class TargetCollection(Collection):
     items_noun = "scenarios"
     Options = TargetOptions
     fixed = ("seed", "size", "fov_deg", "fps", "places", "split", "keys")
+    batched = True
     options: TargetOptions
 
     @cached_property
@@ -151,7 +153,7 @@ class TargetCollection(Collection):
         except TargetWalkFailedError as error:
             return Made(world=here.facts, discards=tuple(error.reasons), failure=str(error))
         if not self.is_done(item):
-            frames = render(here, walk.poses, camera, progress)
+            frames = render(here, walk.poses, camera, progress, self.device)
             split = "benchmark" if self.options.split == "test" else self.options.split
             write_scenario(
                 self.out, item.id, walk, frames, world=here.facts, camera=camera, scene=item.place, split=split

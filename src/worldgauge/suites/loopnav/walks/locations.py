@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.engine.collection.kernel import render
+from worldgauge.engine.collection.drawing import render
 from worldgauge.suites.loopnav.walks.game import Game, Pictures
 from worldgauge.suites.loopnav.walks.sites import FloorSite, LoopSite, Start, VoxelSite
 from worldgauge.worlds import World
@@ -81,7 +81,7 @@ class Location:
         return replace(walk, positions=walk.positions + self._origin, goals=goals)
 
     def frames(
-        self, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None]
+        self, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None], device: str | None
     ) -> Iterator[NDArray[np.uint8]]:
         """What is seen from the poses of a recorded walk.
 
@@ -89,12 +89,13 @@ class Location:
             poses: (T, 4, 4), recorded frame.
             camera: The camera.
             progress: Called with the number done and the number of all.
+            device: Where our pictures are drawn, as `engine.collection.drawing.render` takes it.
 
         Returns:
             Frames (H, W, 3), uint8 RGB.
         """
         if self.pictures == "ours" or self.cells is None:
-            yield from render(self.world, poses, camera, progress)
+            yield from render(self.world, poses, camera, progress, device)
             return
         if self._viewer is None:
             size, released = (camera.width, camera.height), self.pictures == "released"

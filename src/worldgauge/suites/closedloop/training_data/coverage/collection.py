@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -17,6 +18,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray, Panorama
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
+from worldgauge.engine.collection.drawing import views
 from worldgauge.engine.collection.kernel import SEEDS, plain_facts, world_seed_of
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option, plain
@@ -26,13 +28,12 @@ from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER, RELE
 from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
     TrajectoryFacts,
     TrajectoryStep,
-    View,
     trajectory_name,
     write_trajectory,
 )
 from worldgauge.suites.closedloop.training_data.coverage.trajectory import read_manifest as read_clip
 from worldgauge.suites.closedloop.training_data.coverage.walk import MOST_STEPS, CoverageWalk, coverage_walk, floor_area
-from worldgauge.worlds import World, open_world
+from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.splits import SPLITS, scene_name, scene_seed, world_of
 from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import KINDS
@@ -123,6 +124,7 @@ class CoverageCollection(Collection):
     Options = CoverageOptions
     fixed = ("seed", "split", "keys", "world", "size", "points", "steps", "rules", "height_m", "images")
     growing = ("scenes",)
+    batched = True
     first_subject = ""
     settings_first = True
     options: CoverageOptions
@@ -166,7 +168,7 @@ class CoverageCollection(Collection):
         """Make all clips of one home; see `Collection.make`."""
         found = _last_clip(self.out, item.id)
         if found is None:
-            _collect(self.out, item.id, item.args["home"], self.settings(), progress)
+            _collect(self.out, item.id, item.args["home"], self.settings(), progress, self.device)
             found = _last_clip(self.out, item.id)
         if found is None:
             raise DataError(f"{self.out / item.id}: clips disappeared; stop what else writes there, then collect again")
@@ -220,7 +222,7 @@ class CoverageCollection(Collection):
         return checking.check(root, decode=decode).report()
 
 
-def _collect(out: Path, scene: str, home: int, settings: Mapping[str, Any], progress: Tell) -> None:
+def _collect(out: Path, scene: str, home: int, settings: Mapping[str, Any], progress: Tell, device: str | None) -> None:
     world = _opened(dict(_places(settings))[scene])
     walk = _walk(world, home, settings)
     facts = TrajectoryFacts(
@@ -244,18 +246,16 @@ def _collect(out: Path, scene: str, home: int, settings: Mapping[str, Any], prog
         rows = [
             TrajectoryStep(row.action, _eye(world, row.stance, settings), row.collided, row.goal_index) for row in clip
         ]
-        views = _views(world, rows, Panorama(*settings["size"]), before, walk.frames, progress)
-        write_trajectory(out, scene, number, views, rows, facts, images=settings["images"])
+        poses = np.stack([row.pose for row in rows])
+        tell = partial(_tell_of_all, progress, before, walk.frames)
+        seen = ((view.rgb, view.depth) for view in views(world, poses, Panorama(*settings["size"]), tell, device))
+        write_trajectory(out, scene, number, seen, rows, facts, images=settings["images"])
         before += len(rows)
 
 
-def _views(
-    world: World, rows: list[TrajectoryStep], panorama: Panorama, before: int, total: int, progress: Tell
-) -> Iterator[View]:
-    for number, row in enumerate(rows):
-        progress(before + number, total)
-        view = world.view(row.pose, panorama)
-        yield view.rgb, view.depth
+def _tell_of_all(progress: Tell, before: int, total: int, done: int, _: int) -> None:
+    """Tell of a frame of one clip as of a frame of all."""
+    progress(before + done, total)
 
 
 def _eye(world: Walkable, stance: Stance, settings: Mapping[str, Any]) -> FloatArray:
