@@ -7,7 +7,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import VectorEnv
 
+from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.generate.structures import structures
 
 SMALL = {"width": 48, "height": 32}
@@ -59,3 +61,97 @@ def test_each_is_drawn(envs: Any) -> None:
         assert picture.dtype == np.uint8
         assert picture.ndim == 3
         assert picture.std() > 0
+
+
+TOGETHER: dict[str, tuple[str, dict[str, Any]]] = {
+    "voxel": (ENVS["voxel"][0], SMALL),
+    "voxel labels": (ENVS["voxel"][0], {"labels": True, **SMALL}),
+    "home": (ENVS["home"][0], {"sensors": ("depth", "instance", "panorama"), "panorama": (32, 16), **SMALL}),
+    "scan": ENVS["scan"],
+}
+
+
+def together(name: str, num_envs: int, **more: Any) -> Any:
+    """Environments that are drawn together."""
+    env_id, settings = TOGETHER[name]
+    return gymnasium.make_vec(
+        env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **{**settings, **more}
+    )
+
+
+def walk(envs: Any, steps: int = 5) -> list[Any]:
+    """All that comes of some steps: observations, whether episodes ended, infos."""
+    envs.action_space.seed(1)
+    told = [envs.reset(seed=7)]
+    for _ in range(steps):
+        seen, rewards, ended, cut, infos = envs.step(envs.action_space.sample())
+        assert not rewards.any()
+        assert not cut.any()
+        told.append((seen, infos, ended))
+    return told
+
+
+def assert_equal(one: Any, other: Any) -> None:
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for name in one:
+            assert_equal(one[name], other[name])
+    elif isinstance(one, tuple | list):
+        for a, b in zip(one, other, strict=True):
+            assert_equal(a, b)
+    else:
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_walkers_together_are_those_side_by_side(name: str) -> None:
+    env_id, settings = TOGETHER[name]
+    alone = gymnasium.make_vec(env_id, num_envs=4, vectorization_mode="sync", **settings)
+    got, want = walk(together(name, 4)), walk(alone)
+    assert_equal(got, want)
+    if not name.startswith("voxel"):  # STOP was among the actions: the next step resets
+        assert any(step[2].any() for step in got[1:-1])
+
+
+def test_walkers_are_spread_over_worlds() -> None:
+    envs: VectorEnv[Any, Any, Any] = together("voxel", 4, worlds=2, seed=5)
+    seen, _ = envs.reset(seed=[1, 1, 1, 1])
+    alone, _ = together("voxel", 1, seed=6).reset(seed=[1])
+    assert np.array_equal(seen[0], seen[1])
+    assert np.array_equal(seen[2], seen[3])
+    assert not np.array_equal(seen[1], seen[2])
+    assert np.array_equal(seen[2], alone[0])
+
+
+def test_some_can_be_reset_alone() -> None:
+    envs = together("home", 3)
+    first, _ = envs.reset(seed=1)
+    envs.step(np.array([2, 2, 2]))
+    seen, _ = envs.reset(seed=[1, 2, 3], options={"reset_mask": np.array([False, True, False])})
+    same = [np.array_equal(seen["rgb"][n], first["rgb"][n]) for n in range(3)]
+    assert same == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("settings", "wrong"),
+    [
+        ({"worlds": 3}, "worlds is 3: give 1 to 2"),
+        ({"worlds": 0}, "worlds is 0"),
+        ({"out": "jax"}, "out is 'jax'"),
+        ({"out": "torch"}, "give a device"),
+    ],
+)
+def test_what_cannot_be_is_told(settings: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(UsageError, match=wrong):
+        together("voxel", 2, **settings)
+
+
+def test_steps_that_cannot_be_taken_are_told() -> None:
+    envs = together("voxel", 2)
+    with pytest.raises(UsageError, match="reset"):
+        envs.step(envs.action_space.sample())
+    with pytest.raises(UsageError, match="3 seeds for 2"):
+        envs.reset(seed=[1, 2, 3])
+    envs.reset(seed=1)
+    with pytest.raises(UsageError, match="not in"):
+        envs.step({"keys": np.zeros((2, 7), np.int8), "camera": np.full((2, 2), 9.0, np.float32)})

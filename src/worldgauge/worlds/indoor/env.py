@@ -8,7 +8,7 @@ gymnasium knows the id once this module is imported; the long form of the id imp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, SupportsFloat
+from typing import Any, Literal, SupportsFloat
 
 import gymnasium
 import numpy as np
@@ -19,6 +19,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.camera import VIEW_M
+from worldgauge.worlds.vector_env import Sights, WalkerVectorEnv, look, shared_worlds
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, stands, walked
@@ -85,16 +86,21 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
         self.around = Panorama(*panorama)
         self.height_m = height_m
         self.render_mode = render_mode
-        self._sensors = tuple(sensors)
+        self.world = self.home
+        self.sights: Sights = {
+            name: (self.around, "rgb") if name == "panorama" else (self.camera, name) for name in ("rgb", *sensors)
+        }
+        self.labels: Sights = {}
+        self._collided = False
         self._stance: Stance | None = None
-        self._geodesic = Geodesic(self.home.floor)
+        self.geodesic = Geodesic(self.home.floor)
         every: dict[str, spaces.Space[Any]] = {
             "rgb": spaces.Box(0, 255, (height, width, 3), np.uint8),
             "depth": spaces.Box(0.0, VIEW_M, (height, width), np.float32),
             "instance": spaces.Box(0, np.iinfo(np.uint16).max, (height, width), np.uint16),
             "panorama": spaces.Box(0, 255, (self.around.height, self.around.width, 3), np.uint8),
         }
-        self.observation_space = spaces.Dict({name: every[name] for name in ("rgb", *self._sensors)})
+        self.observation_space = spaces.Dict({name: every[name] for name in self.sights})
         self.action_space = spaces.Discrete(len(Primitive), start=int(Primitive.FORWARD))
 
     def reset(
@@ -112,17 +118,30 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
         Raises:
             UsageError: Unknown options, or a position without room to stand.
         """
+        self.begin(seed=seed, options=options)
+        return self._observe()
+
+    def begin(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Put the walker somewhere, as `reset` does, without a picture.
+
+        Args:
+            seed: As for `reset`.
+            options: As for `reset`.
+
+        Raises:
+            UsageError: As `reset`.
+        """
         super().reset(seed=seed)
         options = options or {}
         if unknown := set(options) - {"position", "yaw"}:
             raise UsageError(f"reset takes the options 'position' and 'yaw', not {sorted(unknown)}")
         position = options.get("position")
-        place = self._geodesic.random_point(self.np_random) if position is None else np.asarray(position, np.float64)
+        place = self.geodesic.random_point(self.np_random) if position is None else np.asarray(position, np.float64)
         if place.shape != (2,) or not stands(self.home.floor.clearance_at(place)).all():
             raise UsageError(f"option 'position' needs x, y in metres where a walker has room, got {place.tolist()}")
         yaw = float(options.get("yaw", self.np_random.uniform(-np.pi, np.pi)))
         self._stance = Stance(float(place[0]), float(place[1]), yaw)
-        return self._observe(collided=False)
+        self._collided = False
 
     def step(self, action: np.int64 | int) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """Carry out one primitive.
@@ -130,14 +149,27 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
         Raises:
             UsageError: Before the first reset, or an action outside the space.
         """
-        if self._stance is None:
-            raise UsageError("call reset() before step()")
+        ended = self.advance(action)
+        observation, info = self._observe()
+        return observation, 0.0, ended, False, info
+
+    def advance(self, action: np.int64 | int) -> bool:
+        """Carry out one primitive, without a picture.
+
+        Args:
+            action: As for `step`.
+
+        Returns:
+            Whether it was STOP.
+
+        Raises:
+            UsageError: As `step`.
+        """
         if not self.action_space.contains(action):
             raise UsageError(f"action {action} is not in {self.action_space}")
         primitive = Primitive(int(action))
-        self._stance, collided = walked(self.home.floor, self._stance, primitive)
-        observation, info = self._observe(collided)
-        return observation, 0.0, primitive is Primitive.STOP, False, info
+        self._stance, self._collided = walked(self.home.floor, self.stance, primitive)
+        return primitive is Primitive.STOP
 
     def render(self) -> NDArray[np.uint8] | None:
         """The present view as (height, width, 3) uint8 in render mode rgb_array, else None."""
@@ -159,21 +191,50 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
         """Camera-to-world pose (4, 4) of the eye."""
         return self.stance.eye(self.height_m)
 
-    def _observe(self, collided: bool) -> tuple[Observation, dict[str, Any]]:
-        stance, pose = self.stance, self.pose
-        view = self.home.view(pose, self.camera)
-        seen: Observation = {"rgb": view.rgb, "depth": view.depth, "instance": view.instance}
-        if "panorama" in self._sensors:
-            seen["panorama"] = self.home.view(pose, self.around).rgb
-        info = {
-            "pose": pose,
-            "position": np.array(stance[:2]),
-            "yaw": stance.yaw,
-            "room": self.home.room_at(stance[:2]),
-            "collided": collided,
+    @property
+    def told(self) -> dict[str, Any]:
+        """The info without pictures."""
+        return {
+            "pose": self.pose,
+            "position": np.array(self.stance[:2]),
+            "yaw": self.stance.yaw,
+            "room": self.home.room_at(self.stance[:2]),
+            "collided": self._collided,
         }
-        return {name: seen[name] for name in ("rgb", *self._sensors)}, info
+
+    def _observe(self) -> tuple[Observation, dict[str, Any]]:
+        return look(self.world, self.pose, self.sights), self.told
+
+
+def home_vector_env(
+    num_envs: int,
+    seed: int = 0,
+    *,
+    worlds: int = 1,
+    device: str | None = None,
+    out: Literal["numpy", "torch"] = "numpy",
+    **each: Any,
+) -> WalkerVectorEnv:
+    """Many walkers in homes, drawn together.
+
+    Args:
+        num_envs: Number of walkers.
+        seed: Seed of the first home; the next has one more.
+        worlds: Number of homes; each holds as many walkers.
+        device: As for `WalkerVectorEnv`.
+        out: As for `WalkerVectorEnv`.
+        **each: Further arguments of `HomeEnv`.
+
+    Raises:
+        UsageError: As `WalkerVectorEnv`; more homes than walkers.
+    """
+    homes = shared_worlds(lambda n: Home(seed + n), num_envs, worlds)
+    envs = [HomeEnv(home=home, **each) for home in homes]
+    shared = {env.home: env.geodesic for env in envs}
+    for env in envs:
+        env.geodesic = shared[env.home]  # its map of the floor is the same for all, and large
+    return WalkerVectorEnv(envs, device=device, out=out)
 
 
 if ENV_ID not in gymnasium.registry:
-    gymnasium.register(ENV_ID, entry_point="worldgauge.worlds.indoor.env:HomeEnv")
+    gymnasium.register(ENV_ID, entry_point=f"{__name__}:HomeEnv", vector_entry_point=f"{__name__}:home_vector_env")

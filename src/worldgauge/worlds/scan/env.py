@@ -8,7 +8,7 @@ gymnasium knows the id once this module is imported; the long form of the id imp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, SupportsFloat
+from typing import Any, Literal, SupportsFloat
 
 import gymnasium
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds.scan import Scan
+from worldgauge.worlds.vector_env import Sights, WalkerVectorEnv, look
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
@@ -87,7 +88,12 @@ class ScanEnv(gymnasium.Env[Observation, np.int64]):
         self.around = Panorama(*panorama)
         self.height_m = height_m
         self.render_mode = render_mode
-        self._sensors = tuple(sensors)
+        self.world = self.scan
+        self.sights: Sights = {
+            name: (self.around, "rgb") if name == "panorama" else (self.camera, name) for name in ("rgb", *sensors)
+        }
+        self.labels: Sights = {}
+        self._collided = False
         self._stance: Stance | None = None
         every: dict[str, spaces.Space[Any]] = {
             "rgb": spaces.Box(0, 255, (height, width, 3), np.uint8),
@@ -95,7 +101,7 @@ class ScanEnv(gymnasium.Env[Observation, np.int64]):
             "instance": spaces.Box(0, np.iinfo(np.uint16).max, (height, width), np.uint16),
             "panorama": spaces.Box(0, 255, (self.around.height, self.around.width, 3), np.uint8),
         }
-        self.observation_space = spaces.Dict({name: every[name] for name in ("rgb", *self._sensors)})
+        self.observation_space = spaces.Dict({name: every[name] for name in self.sights})
         self.action_space = spaces.Discrete(len(Primitive), start=int(Primitive.FORWARD))
 
     def reset(
@@ -113,6 +119,19 @@ class ScanEnv(gymnasium.Env[Observation, np.int64]):
         Raises:
             UsageError: Unknown options, or a position without room to stand.
         """
+        self.begin(seed=seed, options=options)
+        return self._observe()
+
+    def begin(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Put the walker somewhere, as `reset` does, without a picture.
+
+        Args:
+            seed: As for `reset`.
+            options: As for `reset`.
+
+        Raises:
+            UsageError: As `reset`.
+        """
         super().reset(seed=seed)
         options = options or {}
         if unknown := set(options) - {"position", "yaw"}:
@@ -123,7 +142,7 @@ class ScanEnv(gymnasium.Env[Observation, np.int64]):
             raise UsageError(f"option 'position' needs x, y, z in metres where a walker has room, got {place.tolist()}")
         x, y, z = self.ground.nearest(place).tolist()
         self._stance = Stance(x, y, float(options.get("yaw", self.np_random.uniform(-np.pi, np.pi))), z)
-        return self._observe(collided=False)
+        self._collided = False
 
     def step(self, action: np.int64 | int) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """Carry out one primitive.
@@ -131,12 +150,27 @@ class ScanEnv(gymnasium.Env[Observation, np.int64]):
         Raises:
             UsageError: Before the first reset, or an action outside the space.
         """
+        ended = self.advance(action)
+        observation, info = self._observe()
+        return observation, 0.0, ended, False, info
+
+    def advance(self, action: np.int64 | int) -> bool:
+        """Carry out one primitive, without a picture.
+
+        Args:
+            action: As for `step`.
+
+        Returns:
+            Whether it was STOP.
+
+        Raises:
+            UsageError: As `step`.
+        """
         if not self.action_space.contains(action):
             raise UsageError(f"action {action} is not in {self.action_space}")
         primitive = Primitive(int(action))
-        self._stance, collided = self.ground.step(self.stance, primitive)
-        observation, info = self._observe(collided)
-        return observation, 0.0, primitive is Primitive.STOP, False, info
+        self._stance, self._collided = self.ground.step(self.stance, primitive)
+        return primitive is Primitive.STOP
 
     def render(self) -> NDArray[np.uint8] | None:
         """The present view as (height, width, 3) uint8 in render mode rgb_array, else None."""
@@ -158,15 +192,49 @@ class ScanEnv(gymnasium.Env[Observation, np.int64]):
         """Camera-to-world pose (4, 4) of the eye."""
         return self.stance.eye(self.height_m)
 
-    def _observe(self, collided: bool) -> tuple[Observation, dict[str, Any]]:
-        stance, pose = self.stance, self.pose
-        view = self.scan.view(pose, self.camera)
-        seen: Observation = {"rgb": view.rgb, "depth": view.depth, "instance": view.instance}
-        if "panorama" in self._sensors:
-            seen["panorama"] = self.scan.view(pose, self.around).rgb
-        info = {"pose": pose, "position": np.array(stance.at), "yaw": stance.yaw, "collided": collided}
-        return {name: seen[name] for name in ("rgb", *self._sensors)}, info
+    @property
+    def told(self) -> dict[str, Any]:
+        """The info without pictures."""
+        return {
+            "pose": self.pose,
+            "position": np.array(self.stance.at),
+            "yaw": self.stance.yaw,
+            "collided": self._collided,
+        }
+
+    def _observe(self) -> tuple[Observation, dict[str, Any]]:
+        return look(self.world, self.pose, self.sights), self.told
+
+
+def scan_vector_env(
+    num_envs: int,
+    scene: str = "example/room",
+    *,
+    scan: Scan | None = None,
+    device: str | None = None,
+    out: Literal["numpy", "torch"] = "numpy",
+    **each: Any,
+) -> WalkerVectorEnv:
+    """Many walkers in one scan, drawn together.
+
+    Args:
+        num_envs: Number of walkers.
+        scene: Key of the scene.
+        scan: A scan that is open, instead of `scene`.
+        device: As for `WalkerVectorEnv`.
+        out: As for `WalkerVectorEnv`.
+        **each: Further arguments of `ScanEnv`.
+
+    Raises:
+        UsageError: As `WalkerVectorEnv`.
+    """
+    shared = scan if scan is not None else Scan(scene)
+    envs: list[ScanEnv] = []
+    for _ in range(num_envs):
+        envs.append(ScanEnv(scan=shared, **each))
+        envs[-1].ground = envs[0].ground  # the same for all, and large
+    return WalkerVectorEnv(envs, device=device, out=out)
 
 
 if ENV_ID not in gymnasium.registry:
-    gymnasium.register(ENV_ID, entry_point="worldgauge.worlds.scan.env:ScanEnv")
+    gymnasium.register(ENV_ID, entry_point=f"{__name__}:ScanEnv", vector_entry_point=f"{__name__}:scan_vector_env")

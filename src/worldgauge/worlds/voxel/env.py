@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
-from worldgauge.worlds import View
+from worldgauge.worlds.vector_env import Sights, look
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 from worldgauge.worlds.voxel.physics.player import TICKS_PER_SECOND, Action, PlayerState, step
 
 ENV_ID = "worldgauge/Voxel-v0"
+LABELS = ("depth", "category", "instance")
 KEYS = ("forward", "back", "left", "right", "jump", "sprint", "sneak")
 MAX_TURN = 0.1
 """Radians of one tick, as in LoopNav."""
@@ -73,7 +74,8 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
         self.world = world if world is not None else Voxel(kind, seed)
         self.camera = Camera.from_vertical_fov(width, height, VERTICAL_FOV_DEG)
         self.render_mode = render_mode
-        self._labels = labels
+        self.sights: Sights = {"rgb": (self.camera, "rgb")}
+        self.labels: Sights = {name: (self.camera, name) for name in LABELS} if labels else {}
         self._state: PlayerState | None = None
         self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
         self.action_space = spaces.Dict(
@@ -95,6 +97,19 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
         Raises:
             UsageError: Unknown options, or a position that is not three numbers.
         """
+        self.begin(seed=seed, options=options)
+        return self._observe()
+
+    def begin(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Put the walker somewhere, as `reset` does, without a picture.
+
+        Args:
+            seed: As for `reset`.
+            options: As for `reset`.
+
+        Raises:
+            UsageError: As `reset`.
+        """
         super().reset(seed=seed)
         options = options or {}
         if unknown := set(options) - {"position", "yaw"}:
@@ -105,13 +120,28 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
             raise UsageError(f"option 'position' needs x, y, z in metres, got {position}")
         yaw = float(options.get("yaw", self.np_random.uniform(-np.pi, np.pi)))
         self._state = self._placed(PlayerState.standing((spot[0], spot[1], spot[2]), yaw))
-        return self._observe()
 
     def step(self, action: dict[str, Any]) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """Advance by one tick.
 
         Raises:
             UsageError: Before the first reset, or an action outside the space.
+        """
+        ended = self.advance(action)
+        observation, info = self._observe()
+        return observation, 0.0, ended, False, info
+
+    def advance(self, action: dict[str, Any]) -> bool:
+        """Advance by one tick, without a picture.
+
+        Args:
+            action: As for `step`.
+
+        Returns:
+            False: nothing ends a walk.
+
+        Raises:
+            UsageError: As `step`.
         """
         if self._state is None:
             raise UsageError("call reset() before step()")
@@ -120,8 +150,7 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
         keys = dict(zip(KEYS, (bool(key) for key in action["keys"]), strict=True))
         yaw, pitch = (float(angle) for angle in action["camera"])
         self._state = self._moved(self._state, Action(**keys)._replace(yaw=yaw, pitch=pitch))
-        observation, info = self._observe()
-        return observation, 0.0, False, False, info
+        return False
 
     def _placed(self, state: PlayerState) -> PlayerState:
         """What becomes of a body that is put somewhere."""
@@ -133,33 +162,42 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
 
     def render(self) -> Observation | None:
         """The present view as (height, width, 3) uint8 in render mode rgb_array, else None."""
-        return self._view().rgb if self.render_mode == "rgb_array" else None
+        return self.world.view(self.pose, self.camera).rgb if self.render_mode == "rgb_array" else None
 
     @property
     def pose(self) -> FloatArray:
         """Camera-to-world pose (4, 4) of the eye."""
+        x, y, z = self.state.position
+        return pose_from_yaw_pitch([x, y, z + EYE_HEIGHT_M], self.state.yaw, self.state.pitch)
+
+    @property
+    def state(self) -> PlayerState:
+        """The body.
+
+        Raises:
+            UsageError: Before the first reset.
+        """
         if self._state is None:
             raise UsageError("call reset() first")
-        x, y, z = self._state.position
-        return pose_from_yaw_pitch([x, y, z + EYE_HEIGHT_M], self._state.yaw, self._state.pitch)
+        return self._state
 
-    def _view(self) -> View:
-        return self.world.view(self.pose, self.camera)
+    @property
+    def told(self) -> dict[str, Any]:
+        """The info without pictures."""
+        state = self.state
+        return {
+            "pose": self.pose,
+            "position": np.array(state.position),
+            "yaw": state.yaw,
+            "pitch": state.pitch,
+            "on_ground": state.on_ground,
+            "in_water": state.in_water,
+        }
 
     def _observe(self) -> tuple[Observation, dict[str, Any]]:
-        assert self._state is not None
-        view = self._view()
-        info: dict[str, Any] = {
-            "pose": self.pose,
-            "position": np.array(self._state.position),
-            "yaw": self._state.yaw,
-            "pitch": self._state.pitch,
-            "on_ground": self._state.on_ground,
-            "in_water": self._state.in_water,
-        }
-        if self._labels:
-            info |= {"depth": view.depth, "category": view.category, "instance": view.instance}
-        return view.rgb, info
+        seen = look(self.world, self.pose, {**self.sights, **self.labels})
+        rgb: Observation = seen.pop("rgb")
+        return rgb, {**self.told, **seen}
 
     def _spawn(self) -> tuple[float, float, float]:
         voxels = self.world.voxels
@@ -174,4 +212,8 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
 
 
 if ENV_ID not in gymnasium.registry:
-    gymnasium.register(ENV_ID, entry_point="worldgauge.worlds.voxel.env:VoxelEnv")
+    gymnasium.register(
+        ENV_ID,
+        entry_point=f"{__name__}:VoxelEnv",
+        vector_entry_point="worldgauge.worlds.voxel.vector_env:VoxelVectorEnv",
+    )

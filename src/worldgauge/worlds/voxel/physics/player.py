@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
@@ -25,6 +25,8 @@ TICKS_PER_SECOND = 20
 HALF_WIDTH_M = _body.HALF_WIDTH_M
 STEP_HEIGHT_M = _body.STEP_HEIGHT_M
 MAX_PITCH = math.pi / 2
+_YAW = 6
+"""Column of a packed body."""
 
 
 class Action(NamedTuple):
@@ -130,6 +132,31 @@ def tick(
         sneak: Sneak key.
     """
     _body.tick(world.states, TABLES, body, float(ahead), float(aside), jump, sprint, sneak)
+
+
+def tick_all(
+    world: VoxelWorld, bodies: FloatArray, keys: NDArray[np.bool_], turns: FloatArray, pitches: FloatArray
+) -> None:
+    """Move many packed bodies by one tick and turn them, in place: `step` of each.
+
+    Args:
+        world: The world.
+        bodies: Packed bodies (N, 10), C-contiguous.
+        keys: (N, 7) keys held, in the order of `Action`.
+        turns: (N, 2) radians to the left and up.
+        pitches: (N,) pitch of each view, radians.
+
+    Raises:
+        WorldError: A value is not finite.
+    """
+    if not (np.isfinite(bodies).all() and np.isfinite(turns).all()):
+        raise WorldError("bodies cannot move: a position, velocity or turn is not finite")
+    held = keys.astype(np.float64)
+    _body.tick_all(
+        world.states, TABLES, bodies, held[:, 0] - held[:, 1], held[:, 2] - held[:, 3], *keys[:, 4:].T.copy()
+    )
+    bodies[:, _YAW] += turns[:, 0]
+    pitches[:] = np.clip(pitches + turns[:, 1], -MAX_PITCH, MAX_PITCH)
 
 
 def reached(body: FloatArray, target: FloatArray, within: tuple[float, float]) -> bool:
