@@ -1,4 +1,4 @@
-"""Views in batches on a GPU against the processor's camera in the same run: a village, a home and a scan at 640x360."""
+"""Views, walkers and collection on a GPU against the processor in the same run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 
+from benchmarks.collect import times_real_time
 from benchmarks.scan import fine_scan
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
@@ -21,8 +23,13 @@ from worldgauge.worlds.walking.geodesic import Geodesic
 SIZE = (640, 360)
 GOALS = {"village": 10_000.0, "home": 5_000.0, "scan": 1_000.0}
 """Frames a second, kept on the device."""
+_MOST_ALONE = 256
+"""More walkers than this, drawn one after another, would only take longer."""
 GOAL_COPIED = 2_000.0
 """Of a village, copied back."""
+WALKERS = (1, 16, 256, 4096)
+"""Environments that step together."""
+WALKER_PX = 64
 BATCH = 64
 SECONDS = 5.0
 
@@ -36,17 +43,20 @@ class _Place(NamedTuple):
 
 
 def run(
-    device: str = "cuda", size: tuple[int, int] = SIZE, seconds: float = SECONDS, detail: float = 1.0
+    device: str = "cuda",
+    size: tuple[int, int] = SIZE,
+    seconds: float = SECONDS,
+    detail: float = 1.0,
+    walkers: tuple[int, ...] = WALKERS,
 ) -> dict[str, Any]:
-    """Frames a second, kept on the device and copied back, and of one core.
-
-    Only what is built is measured: environments, collection and scores have no path on a GPU yet.
+    """Frames a second, kept on the device and copied back; steps a second of walkers; collection; and of one core.
 
     Args:
         device: Device of Warp.
         size: Width and height.
         seconds: How long each way is measured.
         detail: Of the scan; see `fine_scan`.
+        walkers: How many walkers step together, one number after the other.
     """
     try:
         found = open_device(device)
@@ -73,6 +83,10 @@ def run(
         "ratio": round(village["kept"] / village["processor"], 1),
         "home": rates["home"],
         "scan": rates["scan"],
+        "walkers": {count: _steps(device, count, seconds) for count in walkers},
+        "walkers_processor": {count: _steps(None, count, seconds) for count in walkers if count <= _MOST_ALONE},
+        "collect_times_real_time": round(times_real_time(device, size)[1], 2),
+        "collect_processor": round(times_real_time(None, size)[1], 2),
         "goal": GOALS["village"],
         "goal_copied": GOAL_COPIED,
         "goal_home": GOALS["home"],
@@ -80,6 +94,24 @@ def run(
         # The goals are a GPU's at 640x360: small views on a processor do not meet them, however fast.
         "met": found.is_cuda and size == SIZE and detail >= 1 and kept and village["copied"] >= GOAL_COPIED,
     }
+
+
+def _steps(device: str | None, count: int, seconds: float) -> float:
+    """Steps a second, by the clock, of walkers in a village whose views of 64x64 stay on the device."""
+    envs = gymnasium.make_vec(
+        "worldgauge.worlds.voxel.env:worldgauge/Voxel-v0",
+        num_envs=count,
+        vectorization_mode="vector_entry_point",
+        width=WALKER_PX,
+        height=WALKER_PX,
+        device=device,
+        out="numpy" if device is None else "torch",
+    )
+    envs.reset(seed=1)
+    envs.action_space.seed(1)
+    actions = envs.action_space.sample()
+    found = None if device is None else open_device(device)
+    return round(_rate(lambda: (envs.step(actions), found and _wait(found)), seconds, count), 1)
 
 
 def _village(device: str, camera: Camera) -> _Place:

@@ -123,9 +123,12 @@ def test_a_cache_that_cannot_be_written_is_one_line() -> None:
 
 def test_the_benchmark_measures_on_the_processor_too_and_says_that_it_did() -> None:
     pytest.importorskip("torch")
-    found = benchmark.run(device="cpu", size=(16, 9), seconds=0.05, detail=0.02)
+    found = benchmark.run(device="cpu", size=(32, 18), seconds=0.05, detail=0.02, walkers=(1, 3))
     assert found["device"] == "CPU"
     assert min(found["ours"], found["copied"], found["reference"]) > 0
     assert min(*found["home"].values(), *found["scan"].values()) > 0
+    assert found["walkers"].keys() == found["walkers_processor"].keys() == {1, 3}
+    assert min(*found["walkers"].values(), *found["walkers_processor"].values()) > 0
+    assert min(found["collect_times_real_time"], found["collect_processor"]) > 0
     assert found["met"] is False
     assert "not here" in benchmark.run(device="cuda:99")["not_run"]
