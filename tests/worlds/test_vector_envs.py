@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -155,3 +157,10 @@ def test_steps_that_cannot_be_taken_are_told() -> None:
     envs.reset(seed=1)
     with pytest.raises(UsageError, match="not in"):
         envs.step({"keys": np.zeros((2, 7), np.int8), "camera": np.full((2, 2), 9.0, np.float32)})
+
+
+def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "worlds" / "gpu.md").read_text("utf-8")
+    example = next(found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "make_vec" in found)
+    exec(example, {})
+    assert capsys.readouterr().out == "(8, 64, 64, 3) (8, 4, 4)\n"

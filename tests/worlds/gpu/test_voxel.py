@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,3 +134,10 @@ def test_the_benchmark_measures_on_the_processor_too_and_says_that_it_did() -> N
     assert min(found["collect_times_real_time"], found["collect_processor"]) > 0
     assert found["met"] is False
     assert "not here" in benchmark.run(device="cuda:99")["not_run"]
+
+
+def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "worlds" / "gpu.md").read_text("utf-8")
+    example = next(found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "world.views" in found)
+    exec(example, {})
+    assert capsys.readouterr().out == "(8, 36, 64, 3) float32\n"
