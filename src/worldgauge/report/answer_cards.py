@@ -162,7 +162,7 @@ def packed(mesh: Mesh) -> Markup:
         return NOTHING
     data = mesh.quads.astype("<i2").tobytes() + mesh.colours.tobytes()
     # Digits and base64: nothing in it can end the element that it stands in.
-    return Markup(json.dumps({"n": count, "units": UNITS, "data": base64.b64encode(zlib.compress(data, 9)).decode()}))
+    return Markup(json.dumps({"n": count, "units": UNITS, "data": base64.b64encode(zlib.compress(data)).decode()}))
 
 
 def _plates(card: AnswerCard, styles: Mapping[str, SeriesStyle]) -> Iterator[AnswerPlate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import AnswerCard, AnswerView, Record, Score, Task
 from worldgauge.suites.build.kinds import BUILD_KINDS
 from worldgauge.suites.build.metrics.blueprint_reading import REASONS, WARNINGS
@@ -12,7 +13,7 @@ from worldgauge.suites.build.scoring import HEADLINE, reading_of
 from worldgauge.suites.build.settings import BuildSettings
 from worldgauge.suites.build.tasks import row_of, truth_of
 from worldgauge.worlds.blocks.blueprint import Blueprint
-from worldgauge.worlds.blocks.mesh import mesh_of
+from worldgauge.worlds.blocks.mesh import Mesh, mesh_of
 from worldgauge.worlds.blocks.views import flag_lines, picture
 
 PICTURE_PX = 320
@@ -38,9 +39,8 @@ def answer_card(
     row, truth = row_of(task), truth_of(task)
     plates = {}
     if truth is not None and row.kind != "creativity":
-        plates[EXPECTED] = AnswerView(
-            picture(truth, size_px=PICTURE_PX), "", f"{truth.blocks} blocks", (), mesh_of(truth)
-        )
+        image, solid = _drawn(truth)
+        plates[EXPECTED] = AnswerView(image, "", f"{truth.blocks} blocks", (), solid)
     elif row.answer:
         plates[EXPECTED] = AnswerView(text=row.answer)
     for label, record in records.items():
@@ -54,13 +54,14 @@ def _plate(text: str, built: Blueprint | None, scores: Sequence[Score]) -> Answe
     headline = next((score for score in scores if score.metric == HEADLINE), None)
     verdict = "" if headline is None or headline.value is None else f"{headline.value:.0f} % of full marks"
     said = text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} … ({len(text)} characters in all)"
-    return AnswerView(
-        None if built is None else picture(built, size_px=PICTURE_PX),
-        said,
-        verdict,
-        tuple(_reasons(headline, built, scores)),
-        None if built is None else mesh_of(built),
-    )
+    image, solid = (None, None) if built is None else _drawn(built)
+    return AnswerView(image, said, verdict, tuple(_reasons(headline, built, scores)), solid)
+
+
+def _drawn(build: Blueprint) -> tuple[Image, Mesh]:
+    """Its picture, and its mesh, which the page turns."""
+    mesh = mesh_of(build)
+    return picture(build, size_px=PICTURE_PX, mesh=mesh), mesh
 
 
 def _reasons(headline: Score | None, built: Blueprint | None, scores: Sequence[Score]) -> list[str]:

@@ -81,6 +81,7 @@ def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
     numbers = build.cells[tuple(places.T)]
     order = np.argsort(numbers, kind="stable")
     bounds = np.searchsorted(numbers[order], np.arange(len(kinds) + 1))
+    hidden = np.zeros(len(kinds) + 1, np.bool_)  # by what is next to a face; the last one, for air, stays False
     found: list[tuple[NDArray[np.int16], _Face]] = []
     blocks: list[int] = []
     for number, kind in enumerate(kinds):
@@ -95,15 +96,15 @@ def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
                 continue
             dx, dy, dz = SIDES[side]
             near = padded[here[:, 0] + 1 + dy, here[:, 1] + 1 + dz, here[:, 2] + 1 + dx]
-            others = [int(other) for other in np.unique(near) if other != AIR]
+            others = np.flatnonzero(np.bincount(near - AIR)[1:]).tolist()
             for face in faces:
-                hiding = [other for other in others if _hides(kinds[other], kind, face)]
-                found.append((corners[~np.isin(near, hiding)] if hiding else corners, face))
+                hidden[others] = [_hides(kinds[other], kind, face) for other in others]
+                found.append((corners[~hidden[near]], face))
         blocks += [number] * (len(found) - len(blocks))
     lengths = np.array([len(at) for at, _ in found], np.int64)
     return Mesh(
         np.concatenate([np.zeros((0, 4, 3), np.int16), *(at[:, None] + face.corners for at, face in found)]),
-        np.concatenate([np.zeros((0, 4), np.uint8), *(np.tile(face.colour, (len(at), 1)) for at, face in found)]),
+        np.repeat(np.array([face.colour for _, face in found], np.uint8).reshape(-1, 4), lengths, axis=0),
         np.repeat(np.array([face.side < 0 for _, face in found], np.bool_), lengths),
         np.repeat(np.array(blocks, np.int32), lengths),
         tuple(name for name, _ in build.blocks),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.core.image import Image
 from worldgauge.worlds.blocks.blueprint import Blueprint, states_of
-from worldgauge.worlds.blocks.mesh import mesh_of
+from worldgauge.worlds.blocks.mesh import Mesh, mesh_of
 from worldgauge.worlds.blocks.render import render
 from worldgauge.worlds.blocks.shapes import shape_of
 from worldgauge.worlds.blocks.table import known, plain, properties
@@ -46,6 +46,7 @@ def picture(
     elevation_deg: float = RAISED_DEG,
     size_px: int = 512,
     pack: ResourcePack | None = None,
+    mesh: Mesh | None = None,
 ) -> Image:
     """The whole build in a square picture, framed by the sphere around its box.
 
@@ -55,12 +56,13 @@ def picture(
         elevation_deg: Elevation of the camera, -90 to 90.
         size_px: Width and height of the picture.
         pack: Colours that are used before our own palette.
+        mesh: The mesh of the build, where it is known.
 
     Returns:
         (size_px, size_px, 3) uint8.
     """
     camera = Camera.from_vertical_fov(size_px, size_px, AROUND_FOV_DEG)
-    return render(mesh_of(blueprint, pack), pose_around(blueprint, azimuth_deg, elevation_deg), camera)
+    return render(mesh or mesh_of(blueprint, pack), pose_around(blueprint, azimuth_deg, elevation_deg), camera)
 
 
 def standard_views(
