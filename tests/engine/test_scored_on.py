@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge.core.model import Needs
 from worldgauge.engine import run as engine
 from worldgauge.engine import subject_run
 from worldgauge.engine.run import run, score
@@ -60,9 +61,20 @@ def test_workers_that_score_on_gpus_share_them_in_turn(monkeypatch: pytest.Monke
     seen = []
     monkeypatch.setattr(site, "LocalWorker", lambda events, environment, log: seen.append(environment))
     for place in range(2):
-        LocalSite(spread=True).pool(2)._hire(place, None)  # type: ignore[arg-type]
+        LocalSite(device="cuda").pool(2)._hire(place, None)  # type: ignore[arg-type]
         LocalSite().pool(2)._hire(place, None)  # type: ignore[arg-type]
     assert seen == [{VISIBLE: "4"}, {}, {VISIBLE: "6"}, {}]
+
+
+def test_a_numbered_gpu_may_not_be_there_for_workers_with_gpus_of_their_own(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VISIBLE, "4,6")
+    with pytest.raises(UsageError, match="a worker gets GPUs of its own, maybe not 'cuda:1'"):
+        LocalSite(device="cuda:1").pool(2, Needs(gpus=1))
+    for name in ("cuda:1", "cdua"):
+        with pytest.raises(UsageError, match=f"device '{name}': workers of a cluster"):
+            run("echo", model=STEADY, data=data, out=tmp_path / "out", on="ray", score_device=name)
 
 
 def told(folder: Path) -> tuple[Any, list[Any]]:

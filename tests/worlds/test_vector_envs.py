@@ -159,6 +159,19 @@ def test_steps_that_cannot_be_taken_are_told() -> None:
         envs.step({"keys": np.zeros((2, 7), np.int8), "camera": np.full((2, 2), 9.0, np.float32)})
 
 
+def test_nobody_moves_where_one_action_is_wrong() -> None:
+    envs = together("home", 2)
+    envs.reset(seed=1)
+    before = [env.pose for env in envs.unwrapped.envs]
+    with pytest.raises(UsageError, match="of environment 1"):
+        envs.step(np.array([1, 9]))
+    assert_equal([env.pose for env in envs.unwrapped.envs], before)
+    for mask in ([True], [1, 0]):
+        with pytest.raises(UsageError, match="reset_mask"):
+            envs.reset(seed=1, options={"reset_mask": mask})
+    assert_equal([env.pose for env in envs.unwrapped.envs], before)
+
+
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "worlds" / "gpu.md").read_text("utf-8")
     example = next(found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "make_vec" in found)

@@ -117,8 +117,7 @@ def run(
     asked = open_suite(suite, settings or {})
     tasks = list_tasks(asked, Path(data), limit)
     with ExitStack() as stack:
-        spread = device == "cuda"
-        site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)], spread=spread))
+        site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)], device=device))
         entries, groups = worker_groups(_as_list(model), site, workers, gpus_per_worker, stack, asked.subject_kind)
         if matched_references and (beside := texts_of_matched(asked, tasks, [entry.identity for entry in entries])):
             more, pools = worker_groups(beside, site, workers, None, stack)
@@ -238,8 +237,7 @@ def score(
     places = list(dict.fromkeys(folder.directory.parent for folder in folders))
     sources = [Path(folder.facts()["source"] if data is None else data).resolve() for folder in folders]
     with ExitStack() as stack:
-        spread = device == "cuda"
-        site = stack.enter_context(open_site(on, logs=places[0] / "logs", shared=places, data=sources, spread=spread))
+        site = stack.enter_context(open_site(on, logs=places[0] / "logs", shared=places, data=sources, device=device))
         subject_runs = []
         for folder, source in zip(folders, sources, strict=True):
             facts = folder.facts()
@@ -272,6 +270,8 @@ def _checked_device(name: str | None, on: str | None) -> str | None:
         return None
     if on in (None, "local"):
         check_score_device(name)
+    elif name != "cuda":
+        raise UsageError(f"device '{name}': workers of a cluster score on the GPU that they get; give cuda or cpu")
     return name
 
 

@@ -6,8 +6,8 @@ envs = gymnasium.make_vec("worldgauge/Voxel-v0", num_envs=256, worlds=4, width=6
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -20,6 +20,7 @@ from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import World
 from worldgauge.worlds.gpu.batched import Batched
 
+Place = TypeVar("Place", bound=World)
 Sights = Mapping[str, tuple[Camera | Panorama, str]]
 """What is seen by name: the camera, and the name of its array in `View`."""
 
@@ -134,7 +135,9 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
             UsageError: Another number of seeds, or what an environment refuses.
         """
         options = dict(options or {})
-        mask = options.pop("reset_mask", np.ones(self.num_envs, bool))
+        mask = np.asarray(options.pop("reset_mask", np.ones(self.num_envs, bool)))
+        if mask.shape != (self.num_envs,) or mask.dtype != bool:
+            raise UsageError(f"option 'reset_mask' is {mask}: give {self.num_envs} times True or False")
         seeds = _seeds(seed, self.num_envs)
         for n in range(self.num_envs):
             if mask[n]:
@@ -156,6 +159,7 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             UsageError: What an environment refuses.
         """
+        self._check(actions)
         before, self._ended = self._ended, np.zeros(self.num_envs, bool)
         for n in range(self.num_envs):
             if before[n]:
@@ -173,7 +177,13 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
         poses = self._poses(0, self.num_envs)
         return tuple(look(env.world, pose, sights)["rgb"] for env, pose in zip(self.envs, poses, strict=True))
 
-    # what a kind of walker may do for all at once
+    # what a kind of walker may override, to do it for all at once
+
+    def _check(self, actions: Any) -> None:
+        """Raise what is wrong with actions, before anyone moves."""
+        for n, action in enumerate(iterate(self.action_space, actions)):
+            if not self.single_action_space.contains(action):
+                raise UsageError(f"action {action} of environment {n} is not in {self.single_action_space}")
 
     def _begin(self, n: int, seed: int | None, options: dict[str, Any] | None) -> None:
         """Put walker number n somewhere."""
@@ -204,7 +214,7 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _look(self, sights: Sights) -> dict[str, Any]:
         """Arrays (N, ...) by name, of numpy or torch."""
-        parts = [self._part(start, end, sights) for start, end in self._worlds()]
+        parts = [self._part(start, end, sights) for start, end in self._rows_by_world()]
         if len(parts) == 1:
             return parts[0]
         if self._out == "torch":
@@ -227,13 +237,13 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
         }
         return {name: getattr(drawn[camera], array) for name, (camera, array) in sights.items()}
 
-    def _worlds(self) -> list[tuple[int, int]]:
+    def _rows_by_world(self) -> list[tuple[int, int]]:
         """First environment, and the one after the last, of each row of environments that share a world."""
         starts = [n for n, env in enumerate(self.envs) if n == 0 or env.world is not self.envs[n - 1].world]
         return list(zip(starts, [*starts[1:], self.num_envs], strict=True))
 
 
-def shared_worlds(make: Any, count: int, worlds: int) -> list[Any]:
+def shared_worlds(make: Callable[[int], Place], count: int, worlds: int) -> list[Place]:
     """Worlds for `count` environments: `worlds` different ones, each for a row of neighbours.
 
     Args:

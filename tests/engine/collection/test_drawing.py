@@ -14,7 +14,7 @@ from support.commands import command
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.engine.collection import drawing
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collection.kernel import collect, open_collection
 from worldgauge.worlds.tabletop.world import Tabletop
 from worldgauge.worlds.voxel import Voxel
 
@@ -62,6 +62,13 @@ def test_the_manifest_names_all_devices_that_drew(tmp_path: Path) -> None:
     assert drawn_on(tmp_path) == ["cpu", "processor"]
 
 
+def test_a_device_that_draws_nothing_is_not_named(tmp_path: Path) -> None:
+    pytest.importorskip("warp")
+    collect("target", tmp_path, **SMALL["target"])
+    collect("target", tmp_path, device="cpu", **SMALL["target"])
+    assert drawn_on(tmp_path) is None
+
+
 def test_views_come_in_order_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("warp")
     monkeypatch.setattr(drawing, "_BATCH", 4)
@@ -94,6 +101,13 @@ def test_without_warp_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_what_only_the_processor_draws_says_so(tmp_path: Path) -> None:
+    pictures: dict[str, Any] = {"world": "minecraft", "mode": "offline", "pictures": "viewer", "size": (48, 32)}
+    opened = open_collection("loopnav", tmp_path / "data", pictures)
+    opened.device = "cpu"
+    with pytest.raises(UsageError, match="only our own pictures"):
+        opened.begin(local=False)
+    with pytest.raises(UsageError, match="only workers of this machine"):
+        collect("target", tmp_path / "data", device="cuda", on="ray")
     with pytest.raises(UsageError, match="'demonstrations' is drawn on the processor"):
         collect("demonstrations", tmp_path / "data", device="cpu")
     with pytest.raises(UsageError, match="'tabletop' is drawn on the processor only"):

@@ -126,7 +126,8 @@ def collect(
         RunError: When `out` was collected with other options that its files depend on, or the disk is full.
     """
     collection = open_collection(name, Path(out), options)
-    _check_device(collection, device, local=on in (None, "local"))
+    collection.device = device
+    _check_device(collection, local=on in (None, "local"))
     if collection.max_workers is not None and workers > collection.max_workers:
         raise UsageError(f"workers is {workers}: give at most {collection.max_workers} with these options")
     collection.check_same()
@@ -134,10 +135,10 @@ def collect(
     try:
         with ending_on_full_disk():
             collection.begin(local=on in (None, "local"))
-            settings = {**collection.settings(), **_drawn_on(collection, device)}
+            settings = {**collection.settings(), **_drawn_on(collection)}
             if collection.settings_first:
                 collection.write_manifest({}, settings)
-            made, collected = _make_all(collection, items, settings, workers, on, device, progress)
+            made, collected = _make_all(collection, items, settings, workers, on, progress)
             collection.write_manifest(_worlds_of(items, made), {**settings, "discarded": collected.discarded})
             collection.finish(made)
         return collected
@@ -237,21 +238,28 @@ def world_seed_of(seed: int, place: int, split: str = "test") -> int:
 _FIRST_SEEDS = {"test": 0, "train": SEEDS, "val": 2 * SEEDS}
 
 
-def _check_device(collection: Collection, device: str | None, *, local: bool) -> None:
-    """Raise what is wrong with a device before the first item. Workers on other machines find out for themselves."""
+def _check_device(collection: Collection, *, local: bool) -> None:
+    """Raise what is wrong with a device before the first item."""
+    device = collection.device
     if device is None:
         return
     if not collection.batched:
         raise UsageError(f"collection '{collection.name}' is drawn on the processor: leave --device out")
-    if local:
-        open_device(device)
+    if not local:
+        raise UsageError(f"device '{device}': only workers of this machine draw on one; leave --on or --device out")
+    open_device(device)
 
 
-def _drawn_on(collection: Collection, device: str | None) -> dict[str, list[str]]:
+def _drawn_on(collection: Collection) -> dict[str, list[str]]:
     """What the manifest says of the devices that have drawn a folder; nothing where all is the processor's."""
+    device = collection.device
     before = collection.manifest()
-    devices = {device or PROCESSOR, *([] if before is None else before.get("drawn_on", [PROCESSOR]))}
-    return {} if devices == {PROCESSOR} else {"drawn_on": sorted(devices)}
+    devices = set() if before is None else set(before.get("drawn_on", [PROCESSOR]))
+    if device is None and devices <= {PROCESSOR}:
+        return {}
+    if collection.done() < collection.expected():
+        devices.add(device or PROCESSOR)
+    return {} if devices <= {PROCESSOR} else {"drawn_on": sorted(devices)}
 
 
 def _make_all(
@@ -260,7 +268,6 @@ def _make_all(
     settings: Mapping[str, Any],
     workers: int,
     on: str | None,
-    device: str | None,
     progress: Callable[[CollectProgress], None] | None,
 ) -> tuple[dict[str, Made], Collected]:
     """Make all items, and keep the manifest up to date; raises RunError when the disk is full."""
@@ -271,7 +278,7 @@ def _make_all(
     places = {item.id: item.place for item in items}
     total, frames, done, ended = collection.expected(), 0, 0, 0
     counts_items = total == len(items)
-    with closing(_results(collection, items, workers, on, device)) as results:
+    with closing(_results(collection, items, workers, on)) as results:
         for result in results:
             value = result.value or {}
             if "full" in value:
@@ -293,9 +300,7 @@ def _make_all(
     return made, found
 
 
-def _results(
-    collection: Collection, items: list[Item], workers: int, on: str | None, device: str | None
-) -> Generator[Result]:
+def _results(collection: Collection, items: list[Item], workers: int, on: str | None) -> Generator[Result]:
     """Results as they come; see `collect`."""
     home = locate_module(type(collection).__module__)
     if home is None:
@@ -307,13 +312,14 @@ def _results(
         "home": home,
         "out": str(collection.out.absolute()),
         "options": plain(collection.options),
-        "device": device,
+        "device": collection.device,
     }
     jobs = [
         Job(item.id, f"{__name__}:make_item", {**args, "item": asdict(item)}, collection.deadline_s) for item in items
     ]
     if workers != 1 or on is not None:
-        with open_site(on, logs=collection.out / "logs", shared=[collection.out]) as site, site.pool(workers) as pool:
+        logs, shared = collection.out / "logs", [collection.out]
+        with open_site(on, logs=logs, shared=shared, device=collection.device) as site, site.pool(workers) as pool:
             yield from pool.run(jobs)
         return
     for job in jobs:

@@ -46,7 +46,7 @@ def open_site(
     logs: Path | None = None,
     shared: Sequence[Path] = (),
     data: Sequence[Path] = (),
-    spread: bool = False,
+    device: str | None = None,
 ) -> Generator[Site]:
     """Open the place where workers run, for the duration of the context.
 
@@ -56,7 +56,7 @@ def open_site(
         logs: Folder for the output of workers, one file per worker.
         shared: Folders that workers write into. Nodes of a cluster have to prove that they see them before work starts.
         data: Folders that workers read, checked in the same way.
-        spread: Whether workers of this machine that need no GPU get one each in turn, to score on it.
+        device: Where workers of this machine score or draw. For "cuda" those without a GPU of their own take turns.
 
     Yields:
         The site.
@@ -69,7 +69,7 @@ def open_site(
     refuse_while_importing()
     check_no_secret(on or "", "--on")
     if on is None or on == "local":
-        yield LocalSite(logs, spread)
+        yield LocalSite(logs, device)
     elif on == "ray" or (on.startswith("ray://") and len(on) > len("ray://")):
         from worldgauge.engine.workers.ray_workers import open_cluster
 
@@ -82,14 +82,18 @@ def open_site(
 class LocalSite:
     """This machine; see `Site`."""
 
-    def __init__(self, logs: Path | None = None, spread: bool = False) -> None:
+    def __init__(self, logs: Path | None = None, device: str | None = None) -> None:
         self._logs = logs
-        self._spread = spread
+        self._device = device
 
     def pool(self, workers: int, needs: Needs = _DEFAULT, who: str = "a worker") -> Pool:
         """See `Site.pool`."""
         environments = rooms(needs, workers, who)
-        if self._spread and not needs.gpus:
+        if needs.gpus and (self._device or "").startswith("cuda:"):
+            raise UsageError(
+                f"{who} gets GPUs of its own, maybe not '{self._device}'; give cuda, or --gpus-per-worker 0"
+            )
+        if self._device == "cuda" and not needs.gpus:
             environments = in_turn(len(environments), visible_gpus())
 
         def hire(place: int, events: queue.SimpleQueue[Any]) -> LocalWorker:

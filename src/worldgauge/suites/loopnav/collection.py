@@ -219,6 +219,8 @@ class LoopNavCollection(Collection):
         game = self.options.game
         if game is None:
             return
+        if self.device is not None and (game.pictures != "ours" or game.mode == "java"):
+            raise UsageError("only our own pictures of our own worlds are drawn on a device: leave --device out")
         if before.get("game") is not None:
             self._modes = tuple(str(before["game"]["mode"]).split(", "))
         if game.mode == "java":

@@ -13,7 +13,7 @@ from worldgauge.worlds.vector_env import WalkerVectorEnv, shared_worlds
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.env import VoxelEnv
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
-from worldgauge.worlds.voxel.physics.player import pack, tick_all
+from worldgauge.worlds.voxel.physics.player import COLUMNS, IN_WATER, ON_GROUND, YAW, pack, tick_all
 
 
 class VoxelVectorEnv(WalkerVectorEnv):
@@ -47,7 +47,7 @@ class VoxelVectorEnv(WalkerVectorEnv):
             VoxelEnv(world=world, **each) for world in shared_worlds(lambda n: Voxel(kind, seed + n), num_envs, worlds)
         ]
         super().__init__(self._walkers, device=device, out=out)
-        self._bodies = np.full((num_envs, 10), np.nan)
+        self._bodies = np.full((num_envs, COLUMNS), np.nan)
         self._pitch = np.zeros(num_envs)
 
     def _begin(self, n: int, seed: int | None, options: dict[str, Any] | None) -> None:
@@ -55,13 +55,15 @@ class VoxelVectorEnv(WalkerVectorEnv):
         walker.begin(seed=seed, options=options)
         self._bodies[n], self._pitch[n] = pack(walker.state), walker.state.pitch
 
-    def _advance(self, actions: Any, moving: NDArray[np.bool_]) -> None:
+    def _check(self, actions: Any) -> None:
         if np.isnan(self._bodies).any():
             raise UsageError("call reset() before step()")
         if not self.action_space.contains(actions):
             raise UsageError(f"actions {actions} are not in {self.action_space}")
+
+    def _advance(self, actions: Any, moving: NDArray[np.bool_]) -> None:
         keys, turns = actions["keys"].astype(bool), actions["camera"].astype(np.float64)
-        for start, end in self._worlds():
+        for start, end in self._rows_by_world():
             some = slice(start, end)
             tick_all(self.envs[start].world.voxels, self._bodies[some], keys[some], turns[some], self._pitch[some])
 
@@ -69,13 +71,13 @@ class VoxelVectorEnv(WalkerVectorEnv):
         return {
             "pose": self._poses(0, self.num_envs),
             "position": self._bodies[:, :3].copy(),
-            "yaw": self._bodies[:, 6].copy(),
+            "yaw": self._bodies[:, YAW].copy(),
             "pitch": self._pitch.copy(),
-            "on_ground": self._bodies[:, 7] > 0,
-            "in_water": self._bodies[:, 8] > 0,
+            "on_ground": self._bodies[:, ON_GROUND] > 0,
+            "in_water": self._bodies[:, IN_WATER] > 0,
         }
 
     def _poses(self, start: int, end: int) -> FloatArray:
         some = slice(start, end)
         eyes = self._bodies[some, :3] + np.array([0.0, 0.0, EYE_HEIGHT_M])
-        return pose_from_yaw_pitch(eyes, self._bodies[some, 6], self._pitch[some])
+        return pose_from_yaw_pitch(eyes, self._bodies[some, YAW], self._pitch[some])

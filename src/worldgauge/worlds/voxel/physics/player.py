@@ -25,8 +25,8 @@ TICKS_PER_SECOND = 20
 HALF_WIDTH_M = _body.HALF_WIDTH_M
 STEP_HEIGHT_M = _body.STEP_HEIGHT_M
 MAX_PITCH = math.pi / 2
-_YAW = 6
-"""Column of a packed body."""
+COLUMNS, YAW, ON_GROUND, IN_WATER = 10, 6, 7, 8
+"""Number of columns of a packed body, and some of them."""
 
 
 class Action(NamedTuple):
@@ -155,7 +155,7 @@ def tick_all(
     _body.tick_all(
         world.states, TABLES, bodies, held[:, 0] - held[:, 1], held[:, 2] - held[:, 3], *keys[:, 4:].T.copy()
     )
-    bodies[:, _YAW] += turns[:, 0]
+    bodies[:, YAW] += turns[:, 0]
     pitches[:] = np.clip(pitches + turns[:, 1], -MAX_PITCH, MAX_PITCH)
 
 
