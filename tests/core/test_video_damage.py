@@ -1,8 +1,9 @@
 """Broken videos: they say so in one line, and never raise anything else."""
 
 import re
-import resource
 import struct
+import subprocess
+import sys
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -182,21 +183,55 @@ def claiming(data: bytes, table: str, count: int, sample_bytes: int = 1) -> byte
 
 @pytest.mark.parametrize("table", ["all", "stsz", "stts"])
 @pytest.mark.parametrize("count", [1_000_001, 20_000_000, 178_000_000])
-def test_a_file_that_claims_more_frames_than_it_holds_takes_no_memory(
+def test_a_file_that_claims_more_frames_than_it_holds_is_refused(
     table: str, count: int, files: dict[str, Path], tmp_path: Path
 ) -> None:
     path = tmp_path / "claims.mp4"
     path.write_bytes(claiming(files["lossless"].read_bytes(), table, count))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for read in (Clip.open, header_frames):
         with pytest.raises(DataError, match=f"claim {count} frames"):
             read(path)
     assert any(f"claim {count} frames" in line for line in problems(path))
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
-def test_a_fragment_that_claims_frames_without_bytes_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "fragments.mp4"
+TAKEN = """
+import resource, sys
+from contextlib import suppress
+from pathlib import Path
+import av
+from worldgauge.core import _decoding
+from worldgauge.core.errors import DataError
+from worldgauge.core.video import header_frames
+if sys.argv[1] == "unchecked":
+    _decoding._check_claims = lambda path: None
+header_frames(sys.argv[2])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with suppress(DataError):
+    header_frames(sys.argv[3])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_a_claim_takes_no_memory(files: dict[str, Path], tmp_path: Path) -> None:
+    """The peak is that of a process, so each has its own; unchecked, the same claim takes what the bound forbids."""
+    path = tmp_path / "claims.mp4"
+    path.write_bytes(claiming(files["lossless"].read_bytes(), "all", 6_000_000))
+
+    def taken_kib(how: str) -> int:
+        call = [sys.executable, "-c", TAKEN, how, str(files["lossless"]), str(path)]
+        done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=120)
+        return int(done.stdout) // (1024 if sys.platform == "darwin" else 1)
+
+    assert taken_kib("checked") < 20_000
+    assert taken_kib("unchecked") > 100_000
+
+
+def box(kind: bytes, content: bytes = b"") -> bytes:
+    return struct.pack(">I4s", 8 + len(content), kind) + content
+
+
+def fragments(path: Path) -> bytearray:
+    """An MP4 of one fragment with four frames."""
     with av.open(str(path), "w", format="mp4", options={"movflags": "frag_keyframe+empty_moov"}) as out:
         stream = out.add_stream("libx264", rate=20, options={"crf": "0"})
         stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
@@ -204,11 +239,92 @@ def test_a_fragment_that_claims_frames_without_bytes_is_refused(tmp_path: Path) 
             out.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")))
         out.mux(stream.encode(None))
     assert len(Clip.open(path)) == 4
-    data = bytearray(path.read_bytes())
+    return bytearray(path.read_bytes())
+
+
+def test_a_fragment_that_claims_frames_without_bytes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "fragments.mp4"
+    data = fragments(path)
     at = data.index(b"trun")
     data[at + 4 : at + 12] = struct.pack(">II", 0, 150_000_000)
     path.write_bytes(data)
     with pytest.raises(DataError, match="claim 150000000 frames"):
+        Clip.open(path)
+
+
+def test_claims_of_all_fragments_are_added_up(tmp_path: Path) -> None:
+    path = tmp_path / "fragments.mp4"
+    data = fragments(path)
+    at = data.index(b"moof") - 4
+    many = box(b"moof", box(b"traf", box(b"trun", struct.pack(">II", 0, 999_999)) * 2) * 4)
+    path.write_bytes(data[:at] + many + data[at:])
+    with pytest.raises(DataError, match="claim 1999998 frames"):
+        Clip.open(path)
+
+
+def test_claims_of_all_tracks_are_added_up(tmp_path: Path, files: dict[str, Path]) -> None:
+    data = claiming(files["lossless"].read_bytes(), "all", 600_000)
+    moov, at = data.index(b"moov") - 4, data.index(b"trak") - 4
+    track = data[at : at + struct.unpack_from(">I", data, at)[0]]
+    longer = struct.pack(">I", struct.unpack_from(">I", data, moov)[0] + len(track))
+    path = tmp_path / "tracks.mp4"
+    path.write_bytes(data[:moov] + longer + data[moov + 4 : at] + track + data[at:])
+    with pytest.raises(DataError, match="claim 1200000 frames"):
+        Clip.open(path)
+
+
+def test_a_claim_behind_many_boxes_is_found(tmp_path: Path, files: dict[str, Path]) -> None:
+    path = tmp_path / "boxes.mp4"
+    data = claiming(files["lossless"].read_bytes(), "all", 8_000_000)
+    path.write_bytes(box(b"free") * 100_001 + data)
+    with pytest.raises(DataError, match="claim 8000000 frames"):
+        Clip.open(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["moov free", "moov hoov", *(f"stbl {each}" for each in ("dinf", "tref", "sinf", "schi", "ilst"))]
+)
+def test_a_claim_in_another_box_that_is_read_is_found(name: str, tmp_path: Path, files: dict[str, Path]) -> None:
+    usual, other = (each.encode() for each in name.split())
+    path = tmp_path / "other.mp4"
+    data = files["lossless"].read_bytes().replace(usual, other)
+    path.write_bytes(data)
+    assert len(Clip.open(path)) == N, "it is read"
+    path.write_bytes(claiming(data, "all", 8_000_000))
+    with pytest.raises(DataError, match="claim 8000000 frames"):
+        Clip.open(path)
+
+
+def test_a_claim_in_the_description_of_samples_or_in_notes_is_found(tmp_path: Path, files: dict[str, Path]) -> None:
+    table = box(b"stsz", struct.pack(">III", 0, 1, 8_000_000))
+    data = files["lossless"].read_bytes()
+    path = tmp_path / "hidden.mp4"
+    at = data.index(b"avcC") + 8
+    path.write_bytes(data[:at] + table + data[at + len(table) :])
+    with pytest.raises(DataError, match="a table lies where nothing writes one"):
+        Clip.open(path)
+    notes = box(b"udta", box(b"meta", bytes(4) + box(b"hdlr", bytes(25)) + table))
+    path.write_bytes(notes + data)
+    with pytest.raises(DataError, match="claim 8000000 frames"):
+        Clip.open(path)
+
+
+def test_boxes_beyond_the_limits_are_refused(
+    tmp_path: Path, files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = files["lossless"].read_bytes()
+    path = tmp_path / "boxes.mp4"
+    monkeypatch.setattr(_decoding, "_MOST_BOXES", 200)
+    path.write_bytes(box(b"udta", box(b"free") * 10) * 3 + data)
+    assert len(Clip.open(path)) == N
+    path.write_bytes(box(b"udta", box(b"free") * 60) * 3 + data)
+    with pytest.raises(DataError, match=r"boxes\.mp4: more than 200 boxes"):
+        Clip.open(path)
+    deep = b""
+    for _ in range(14):
+        deep = box(b"udta", deep)
+    path.write_bytes(deep + data)
+    with pytest.raises(DataError, match=r"boxes\.mp4: its boxes are nested more than 12 deep"):
         Clip.open(path)
 
 

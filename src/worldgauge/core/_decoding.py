@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -200,17 +201,18 @@ def _check_claims(path: Path) -> None:
     """Refuse an MP4 that claims more samples than it can hold.
 
     FFmpeg takes 72 bytes of memory for each sample that a table claims, and a table of equal samples has 12 bytes,
-    whatever it claims: a file of 2 kB would take 13 GB before its first frame.
+    whatever it claims: a file of 2 kB would take 13 GB before its first frame. Claims of all tracks and of all
+    fragments are in memory together, so they are added up.
 
     Raises:
-        DataError: It claims so.
+        DataError: It claims so, or its boxes are too many or too deep to know.
     """
-    claimed, is_sound, is_even = 0, False, False
+    before, of_track, is_sound, is_even = 0, 0, False, False
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        for kind, start, end in _boxes(file, 0, size, 0):
+        for kind, start, end in _boxes(file, size, path):
             if kind == b"trak":
-                is_sound = is_even = False
+                before, of_track, is_sound, is_even = before + of_track, 0, False, False
             if kind not in _TOLD:
                 continue
             file.seek(start)
@@ -218,50 +220,83 @@ def _check_claims(path: Path) -> None:
             first, second = _uint(head, 4), _uint(head, 8)
             if kind == b"cmov":
                 raise DataError(f"{path}: its index is packed, as nothing writes any more; write it again")
+            if kind == b"stsd" and _CLAIMS.search(head):
+                raise DataError(f"{path}: a table lies where nothing writes one; write it again")
             if kind == b"hdlr":  # a track may have another, of its data
                 is_sound = is_sound or head[8:12] == b"soun"
+            elif kind == b"trun":
+                before += first
             elif kind in (b"stts", b"ctts"):
                 entries = np.frombuffer(head[8 : len(head) // 8 * 8], ">u4").reshape(-1, 2)[:first]
                 is_even = is_even or (kind == b"stts" and entries[:, 1].tolist() == [1])
                 # Of sound whose samples all last a tick, FFmpeg keeps chunks.
-                claimed = 0 if is_sound and is_even else int(entries[:, 0].sum())
-            elif kind == b"trun":
-                claimed = first
-            else:
-                most = size // max(first, 1) if kind == b"stsz" and is_sound and is_even else MAX_FRAMES
-                claimed = second if second > most else 0
+                of_track = of_track if is_sound and is_even else max(of_track, int(entries[:, 0].sum()))
+            elif kind != b"stsd" and not (kind == b"stsz" and is_sound and is_even and second <= size // max(first, 1)):
+                of_track = max(of_track, second)
+            claimed = before + of_track
             if claimed > MAX_FRAMES:
                 raise DataError(f"{path}: {size} bytes that claim {claimed} frames; at most {MAX_FRAMES} are read")
 
 
-_TOLD = frozenset({b"cmov", b"hdlr", b"stsz", b"stz2", b"stts", b"ctts", b"trun"})
+_CLAIMS = re.compile(b"stsz|stz2|stts|ctts|trun")
+_TOLD = frozenset({b"cmov", b"hdlr", b"stsd", b"stsz", b"stz2", b"stts", b"ctts", b"trun"})
 _HOLDERS = frozenset(
     {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"moof", b"traf", b"mvex", b"edts", b"udta", b"wave"}
+    # FFmpeg looks for tables in these, too.
+    | {b"dinf", b"tref", b"sinf", b"schi", b"ilst", b"iprp", b"ipco"}
 )
-_MOST_DEPTH, _MOST_BOXES, _MOST_HEAD = 12, 100_000, 8 * 1_000_000
+_MOST_DEPTH, _MOST_BOXES, _MOST_HEAD = 12, 1_000_000, 8 * 1_000_000
 
 
 def _uint(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 4], "big")
 
 
-def _boxes(file: IO[bytes], start: int, end: int, depth: int) -> Iterator[tuple[bytes, int, int]]:
-    """Boxes of an MP4 and of the boxes in them: kind, and first and last byte of the content. None in other files."""
+def _boxes(file: IO[bytes], size: int, path: Path) -> Iterator[tuple[bytes, int, int]]:
+    """Boxes of an MP4 and of the boxes in them: kind, and first and last byte of the content. None in other files.
+
+    Raises:
+        DataError: There are too many, or they are nested too deep. What was not looked at may claim anything.
+    """
+    start, ends = 0, [size]
     for _ in range(_MOST_BOXES):
+        while ends and start >= ends[-1]:
+            start = ends.pop()
+        if not ends:
+            return
         file.seek(start)
         head = file.read(16)
-        size, first = _uint(head, 0), start + 8
-        if size == 1:
-            size, first = int.from_bytes(head[8:16], "big"), start + 16
-        stop = end if size == 0 else start + size
-        if len(head) < 8 or stop < first or start >= end:
-            return
-        stop = min(stop, end)
-        kind = head[4:8]
+        length, first = _uint(head, 0), start + 8
+        if length == 1:
+            length, first = int.from_bytes(head[8:16], "big"), start + 16
+        stop = ends[-1] if length == 0 else start + length
+        if len(head) < 8 or stop < first:  # what follows in this holder is no box
+            start = ends.pop()
+            continue
+        stop, kind = min(stop, ends[-1]), head[4:8]
         yield kind, first, stop
-        if kind in _HOLDERS and depth < _MOST_DEPTH:
-            yield from _boxes(file, first, stop, depth + 1)
-        start = stop
+        inside = _first_inside(file, kind, first, stop)
+        if inside is None:
+            start = stop
+            continue
+        if len(ends) > _MOST_DEPTH:
+            raise DataError(f"{path}: its boxes are nested more than {_MOST_DEPTH} deep; write it again")
+        ends.append(stop)
+        start = inside
+    raise DataError(f"{path}: more than {_MOST_BOXES} boxes; write it again with fewer fragments")
+
+
+def _first_inside(file: IO[bytes], kind: bytes, first: int, stop: int) -> int | None:
+    """Where the boxes in a box begin for FFmpeg; None where it looks for none."""
+    if kind in (b"free", b"hoov"):  # an index that a program cast off, or that was never finished
+        file.seek(first)
+        return first if file.read(8)[4:] in (b"mvhd", b"cmov") else None
+    if kind == b"meta":
+        file.seek(first)
+        head = file.read(min(stop - first, _MOST_HEAD))
+        words = (at for at in range(4, len(head) - 3, 4) if head.startswith(b"hdlr", at))
+        return next((first + at - 4 for at in words), None)
+    return first if kind in _HOLDERS else None
 
 
 @contextmanager
