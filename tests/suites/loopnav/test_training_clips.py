@@ -49,3 +49,15 @@ def test_a_server_has_no_splits() -> None:
         LoopNavCollection(
             Path(), LoopNavOptions(world="minecraft", server="a:1", places="plains_village_20", split="val")
         ).check_options()
+
+
+@pytest.mark.parametrize(("pictures", "terms"), [("ours", "none"), ("viewer", "unknown"), ("released", "unknown")])
+def test_pictures_by_the_renderer_of_the_game_are_not_told_as_free(
+    pictures: str, terms: str, walks: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(walks, tmp_path / "game")
+    manifest = folder / "worldgauge.json"
+    content = json.loads(manifest.read_text())
+    content["settings"]["game"] = {"mode": "offline", "pictures": pictures}
+    manifest.write_text(json.dumps(content))
+    assert {one.terms for one in read_clips([("loopnav", folder)], "test").clips} == {terms}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from worldgauge.suites.loopnav.format.trajectories import Trajectory, discover, 
 from worldgauge.suites.loopnav.format.validity import FILE_FAULTS
 from worldgauge.suites.loopnav.format.write import pictures_of, worlds_of
 from worldgauge.training.clip import DamagedClip, Split, TrainingClip, clip_or_damage, training_sources
+from worldgauge.training.terms import UNKNOWN
 
 _PUBLISHED: dict[str | None, Split] = {"train": "train", "validation": "val", "test": "test"}
 
@@ -42,7 +44,8 @@ def loopnav_clips(folder: Path, split: Split) -> Iterator[TrainingClip | Damaged
 def _clip(one: Trajectory, world: WorldFacts | None, pictures: str, split: Split) -> TrainingClip:
     if one.fault in FILE_FAULTS:
         raise DataError(one.invalid or str(one.fault))
-    return TrainingClip.of_episode(load(one, world, pictures), "loopnav", split, fingerprint_of(one, world))
+    clip = TrainingClip.of_episode(load(one, world, pictures), "loopnav", split, fingerprint_of(one, world))
+    return clip if pictures == "ours" else replace(clip, licence=UNKNOWN)  # the game's renderer drew its own textures
 
 
 def _published(one: Trajectory) -> Split:
