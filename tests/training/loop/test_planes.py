@@ -14,6 +14,7 @@ from worldgauge.nets.codecs import Codec  # noqa: E402
 from worldgauge.nets.codecs.pixels import Pixels  # noqa: E402
 from worldgauge.nets.memory import memories  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
+from worldgauge.training.loop.determinism import same_bytes  # noqa: E402
 from worldgauge.training.loop.planes import Planes, digest_of_codec, look_through, pixels_of  # noqa: E402
 from worldgauge.training.windows import Windows, as_pixels  # noqa: E402
 
@@ -106,3 +107,28 @@ def test_damaged_planes_are_told(tmp_path: Path) -> None:
     np.save(path, np.zeros((3, 2, 4, 8), np.float16))
     with pytest.raises(DataError, match="made again"):
         look_through(codec, known, tmp_path, "cpu")(known[0], False)
+
+
+def test_planes_of_other_makers_are_not_taken(tmp_path: Path) -> None:
+    codec, found = Lopsided(), {}
+    for device in ("cpu", "cuda", "cuda:1"):
+        for asked in (False, True):
+            with same_bytes(asked):
+                look = look_through(codec, [], tmp_path, device)
+            assert isinstance(look, Planes)
+            assert look._folder is not None
+            found[device, asked] = look._folder.name.partition("-")[2].partition("-")[2]
+    assert found["cpu", False] == found["cpu", True] == "cpu"  # one core computes in one order
+    assert found["cuda", False] == found["cuda:1", False] == "cuda"
+    assert found["cuda", True] == found["cuda:1", True] == "cuda-deterministic"
+
+
+def test_few_files_are_mapped_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("worldgauge.training.loop.planes.MOST_MAPPED", 3)
+    known, codec = clips(4), Lopsided()
+    look = Planes(codec, {one.id for one in known}, tmp_path, "cpu")
+    first = [np.array(look(one, turned)) for one in known for turned in (False, True)]
+    assert len(look._mapped) == 3
+    for old, (one, turned) in zip(first, [(one, turned) for one in known for turned in (False, True)], strict=True):
+        np.testing.assert_array_equal(look(one, turned), old)
+    assert codec.seen == 8 * 30  # read again, not made again

@@ -19,6 +19,8 @@ from worldgauge.nets.codecs.pixels import Pixels
 from worldgauge.training.cache import CachedClip
 from worldgauge.training.windows import Look, as_pixels
 
+MOST_MAPPED = 16_384
+"""Files of planes that are mapped at once: Linux allows a process 65,530 maps, and decoded frames need some, too."""
 _AT_ONCE = 64
 """Frames that are encoded at once."""
 
@@ -43,24 +45,31 @@ class Planes:
     Args:
         codec: The codec.
         stored: Ids of clips whose planes are kept on disk, as float16, if there is a folder.
-        folder: Where to; they lie in a folder named by the codec.
+        folder: Where to; they lie in a folder named by the codec and by what makes them, see `_maker`.
         device: Where clips are encoded.
     """
 
     def __init__(self, codec: Codec, stored: Collection[str], folder: Path | None, device: str) -> None:
         self._codec, self._stored, self._device = codec, stored, device
-        self._folder = None if folder is None else folder / f"planes-{digest_of_codec(codec)[:32]}"
+        self._folder = None if folder is None else folder / f"planes-{digest_of_codec(codec)[:32]}-{_maker(device)}"
         self._held: dict[tuple[str, bool], NDArray[Any]] = {}
+        self._mapped: dict[tuple[str, bool], NDArray[Any]] = {}
 
     def __call__(self, clip: CachedClip, turned: bool) -> NDArray[Any]:
         """Planes (T, P, h, w) of a clip as float16; see `windows.Look`."""
-        held = self._held.get((clip.id, turned))
-        if held is None:
-            held = self._held[clip.id, turned] = self._read(clip, turned)
-        return held
+        key = (clip.id, turned)
+        if self._folder is None or clip.id not in self._stored:
+            if key not in self._held:
+                self._held[key] = self._encoded(clip, turned)
+            return self._held[key]
+        if key not in self._mapped:
+            if len(self._mapped) >= MOST_MAPPED:
+                del self._mapped[next(iter(self._mapped))]
+            self._mapped[key] = self._read(clip, turned, self._folder)
+        return self._mapped[key]
 
     def keep(self, clips: Iterable[CachedClip]) -> None:
-        """Forget all other clips.
+        """Forget all other clips of which planes lie in memory.
 
         Args:
             clips: Clips that are there.
@@ -68,10 +77,8 @@ class Planes:
         ids = {clip.id for clip in clips}
         self._held = {key: planes for key, planes in self._held.items() if key[0] in ids}
 
-    def _read(self, clip: CachedClip, turned: bool) -> NDArray[Any]:
-        if self._folder is None or clip.id not in self._stored:
-            return self._encoded(clip, turned)
-        path = self._folder / f"{digest_of(clip.id)[:32]}{'-mirrored' if turned else ''}.npy"
+    def _read(self, clip: CachedClip, turned: bool, folder: Path) -> NDArray[Any]:
+        path = folder / f"{digest_of(clip.id)[:32]}{'-mirrored' if turned else ''}.npy"
         if not path.exists():
             with atomic_file(path) as file:
                 np.save(file, self._encoded(clip, turned), allow_pickle=False)
@@ -102,6 +109,13 @@ def pixels_of(frames: NDArray[np.uint8], device: str) -> Tensor:
         device: Where to.
     """
     return torch.from_numpy(np.ascontiguousarray(frames)).to(device).movedim(-1, -3).float() / 127.5 - 1
+
+
+def _maker(device: str) -> str:
+    """What tells planes apart that are not the same bytes: the kind of device, and on others than CPUs the order."""
+    kind = torch.device(device).type
+    in_order = kind != "cpu" and torch.are_deterministic_algorithms_enabled()
+    return f"{kind}-deterministic" if in_order else kind
 
 
 def digest_of_codec(codec: Codec) -> str:
