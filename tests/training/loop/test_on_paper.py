@@ -9,8 +9,9 @@ for needed in ("diffusers", "transformers", "peft"):
     pytest.importorskip(needed)
 
 from worldgauge.core.errors import DataError  # noqa: E402
-from worldgauge.core.io import dumps  # noqa: E402
+from worldgauge.core.io import dumps, read_json_object  # noqa: E402
 from worldgauge.training.adapt.recipe import named_adaptation  # noqa: E402
+from worldgauge.training.loop import on_paper  # noqa: E402
 from worldgauge.training.loop.on_paper import networks_on_paper, plan_adaptation  # noqa: E402
 from worldgauge.training.recipe import changed  # noqa: E402
 
@@ -68,3 +69,41 @@ def test_a_description_of_no_network_is_one_line(folder: Path) -> None:
     index.write_text('{"_class_name": "SkyReelsV2ImageToVideoPipeline"}')
     with pytest.raises(DataError, match="names no network"):
         plan_adaptation(named_adaptation("base"), folder)
+
+
+def test_an_error_without_words_is_told_by_its_type(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import diffusers
+
+    monkeypatch.setattr(diffusers.SkyReelsV2Transformer3DModel, "from_config", lambda config: _wordless())
+    with pytest.raises(DataError, match=r"transformer: ValueError$"):
+        networks_on_paper(folder)
+
+
+def _wordless() -> None:
+    raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("vae", {"scale_factor_spatial": "eight"}),
+        ("vae", {"scale_factor_spatial": [8]}),
+        ("vae", {"temperal_downsample": None}),
+        ("transformer", {"patch_size": [1, 2, 2, 1]}),
+    ],
+)
+def test_operations_are_not_told_where_the_description_does_not_tell_enough(
+    file: str, change: dict[str, object], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = named_adaptation("base").with_steps(1)
+    (net,) = networks_on_paper(folder).values()
+    if file == "transformer":  # torch builds none with such patches
+        net.register_to_config(**change)
+        monkeypatch.setattr(on_paper, "networks_on_paper", lambda folder: {"transformer": net})
+    else:
+        path = folder / file / "config.json"
+        path.write_text(dumps({**read_json_object(path), **change}))
+    plan = plan_adaptation(recipe, folder)
+    assert plan.flops is None
+    assert plan.paper_hours is None
+    assert plan.parameters == pytest.approx(1.42e9, rel=0.01)

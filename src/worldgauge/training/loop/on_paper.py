@@ -31,7 +31,8 @@ class PaperPlan:
         trained: Those that are trained, without what tells actions.
         held_gb: Memory for weights, gradients, moments and averages: trained ones in float32, the rest in bfloat16.
             What a step computes comes on top.
-        flops: Floating-point operations of a step, there and back. None for networks that are no transformers.
+        flops: Floating-point operations of a step, there and back. None for networks that are no transformers of three
+            axes, or whose description does not tell enough.
         paper_hours: Hours of all steps on one GPU of that speed.
         flops_per_s: The speed.
     """
@@ -86,7 +87,8 @@ def networks_on_paper(folder: Path) -> dict[str, Any]:
             with torch.device("meta"):
                 found[name] = getattr(diffusers, str(entry[1])).from_config(config)
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            raise DataError(f"{folder / name}: {str(error).strip().splitlines()[0][:300]}") from None
+            words = str(error).strip() or type(error).__name__
+            raise DataError(f"{folder / name}: {words.splitlines()[0][:300]}") from None
     if not found:
         raise DataError(f"{folder / INDEX} names no network")
     return found
@@ -112,12 +114,10 @@ def _flops(recipe: Adaptation, folder: Path, nets: dict[str, Any]) -> float | No
         apart = [bool(one) for one in told["temperal_downsample"]]  # as diffusers spells it
         patch, blocks = [int(one) for one in net.config.patch_size], int(net.config.num_layers)
         width = int(net.config.num_attention_heads) * int(net.config.attention_head_dim)
-    except (AttributeError, KeyError, TypeError, ValueError):
+        shrink = int(told.get("scale_factor_spatial") or 2 ** len(apart))
+        sides = (1 + (recipe.frames - 1) // 2 ** sum(apart), *(one // shrink for one in recipe.size[::-1]))
+        tokens: int = math.prod(side // step for side, step in zip(sides, patch, strict=True))
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         return None
-    shrink = int(told.get("scale_factor_spatial") or 2 ** len(apart))
-    frames = 1 + (recipe.frames - 1) // 2 ** sum(apart)
-    tokens: int = math.prod(
-        side // step for side, step in zip((frames, *(one // shrink for one in recipe.size[::-1])), patch, strict=True)
-    )
     weights: int = sum(one.numel() for one in net.parameters())
     return 3.0 * recipe.batch * (2 * weights * tokens + 4 * tokens**2 * width * blocks)
