@@ -11,6 +11,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.io import loads, read_json_object
 from worldgauge.nets.shards import files_of
 from worldgauge.training.log import read_log
+from worldgauge.training.terms import LICENCE, terms_told
 from worldgauge.training.validation import COLUMNS, table_of
 
 CONFIG, WEIGHTS, FORMAT = "config.json", "model.safetensors", "worldgauge-trained/1"
@@ -35,12 +36,17 @@ def inspected(folder: Path) -> dict[str, Any]:
     files = [one for one in files_of(folder / WEIGHTS) if one.exists()]
     tensors = {name: shape for one in files for name, shape in tensor_shapes(one).items()}
     rows = [row for row in read_log(folder) if "mse_1s" in row]
-    return {
+    found = {
         "config": config,
         "tensors": tensors,
         "parameters": sum(prod(shape) for shape in tensors.values()),
         "validation": rows,
     }
+    try:
+        list(sentences_of(found))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{folder / CONFIG}: {error!r}; it is damaged") from None
+    return found
 
 
 def tensor_shapes(path: Path) -> dict[str, list[int]]:
@@ -82,10 +88,8 @@ def sentences_of(found: Mapping[str, Any]) -> Iterator[str]:
         what = f"{row['clips']} clips, {row['frames']} frames, {len(row['scenes'])} scenes"
         more = f", {row['unknown']} clips of unknown scenes" if row.get("unknown") else ""
         yield f"trained on {row['source']} ({row.get('split', 'train')}): {what}{more}; digest {row['digest'][:12]}"
-    licence = config.get("licence") or {}
-    if licence:
-        base = f"; of what it began from: {licence['base']}" if licence.get("base") else ""
-        yield f"terms of the pictures it learned from: {', '.join(licence.get('data', []))}{base}"
+    if config.get(LICENCE):
+        yield f"terms of the pictures it learned from: {', '.join(terms_told(config))}"
     for one in config.get("lineage", []):
         yield f"began from a checkpoint of the stage {one['stage']}, weights {one['weights'][:12]}"
     for row in found["validation"]:

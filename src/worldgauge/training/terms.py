@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.worlds.scan.sources import EXAMPLE, sources
@@ -10,6 +12,8 @@ from worldgauge.worlds.scan.sources import EXAMPLE, sources
 FREE, UNKNOWN = "none", "unknown"
 """No restriction, since a program of worldgauge drew it; and nobody said."""
 _DRAWN = ("voxel", "third-person", "indoor", "room", "tabletop")
+LICENCE = "licence"
+"""Where a checkpoint tells terms in its config.json."""
 _CARD = "README.md"
 
 
@@ -57,3 +61,14 @@ def terms_of_pipeline(folder: Path) -> str:
         if colon and name.strip() in ("license", "license_name") and value.strip() not in ("", "other"):
             return value.strip().strip("'\"")[:100]
     return UNKNOWN
+
+
+def terms_told(config: Mapping[str, Any]) -> list[str]:
+    """Under whose terms the pictures are that a checkpoint was trained on; older ones do not tell.
+
+    Args:
+        config: Content of its config.json.
+    """
+    told = config.get(LICENCE)
+    data = told.get("data") if isinstance(told, dict) else None
+    return [str(one) for one in data] if isinstance(data, list) else [UNKNOWN]

@@ -144,7 +144,9 @@ def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
     from worldgauge.training.loop.claim import claimed
 
     causal = ("--set", "architecture=causal", "--set", "patch=5", "--set", "width=8", "--set", "heads=1")
-    assert "checkpoint of init, not of causal" in refused(place, *causal, "--stage", "causal,distil")
+    assert "checkpoint of init; the stage before is one of causal" in refused(
+        place, *causal, "--stage", "causal,distil"
+    )
     assert "Did you mean 'causal'?" in refused(place, "--stage", "causel")
     assert not (place / "cache").exists()  # nothing was read for these
     assert "here are: cpu" in refused(place, "--device", "cuda:77")

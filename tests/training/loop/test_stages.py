@@ -20,6 +20,7 @@ from worldgauge.training.cache import CachedClip  # noqa: E402
 from worldgauge.training.loop import stepping  # noqa: E402
 from worldgauge.training.loop.looks import looks_of  # noqa: E402
 from worldgauge.training.loop.loop import train  # noqa: E402
+from worldgauge.training.loop.parents import check_order  # noqa: E402
 from worldgauge.training.loop.stages import distil  # noqa: E402
 from worldgauge.training.loop.stages.distil import matching_loss, rolled  # noqa: E402
 from worldgauge.training.loop.stages.init import TRAJECTORIES, ways_of  # noqa: E402
@@ -139,6 +140,23 @@ def test_the_order_of_stages_is_kept(material: Material, causal: Path, tmp_path:
         train(changed(TINY, {"stage": "causel"}), material, tmp_path / "none")
     with pytest.raises(UsageError, match=r"tensor 'blocks.0.along.bias' is \(48,\), here \(24,\)"):
         train(changed(TINY, {"stage": "init", "width": 8}), material, tmp_path / "other", parent=causal)
+
+
+def test_the_order_of_stages_is_checked_without_reading_weights(causal: Path, tmp_path: Path) -> None:
+    only = tmp_path / "only"
+    only.mkdir()
+    (only / "config.json").write_text((causal / "config.json").read_text())
+    init, distil, last = (changed(TINY, {"stage": stage}) for stage in ("init", "distil", "causal"))
+    check_order([init, distil], only)
+    check_order([last, init, distil], None)
+    for recipes, folder, because in (
+        ([distil], only, "begins from a checkpoint of init; .*only is one of causal"),
+        ([init, last], only, "'causal' begins from a checkpoint of .*; the stage before is one of init"),
+        ([last, distil], None, "'distil' begins from a checkpoint of init; the stage before is one of causal"),
+        ([init], None, "add --from FOLDER"),
+    ):
+        with pytest.raises(UsageError, match=because):
+            check_order(recipes, folder)
 
 
 def test_another_parent_in_a_folder_is_refused(material: Material, causal: Path, init: Path, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,8 @@ from worldgauge.nets.scenes import trained_scenes
 from worldgauge.nets.shards import digest_of_weights
 from worldgauge.training.loop.stages import Parent, Stage, stages
 from worldgauge.training.recipe import Recipe
-from worldgauge.training.terms import UNKNOWN
+from worldgauge.training.terms import LICENCE, terms_told
 
-_LICENCE = "licence"
 TEACHER = "teacher.safetensors"
 
 
@@ -35,25 +35,14 @@ def read_parent(recipe: Recipe, stage: type[Stage], folder: Path | None) -> Pare
         UsageError: The stage needs one, or one of another stage or codec.
         DataError: The folder holds no checkpoint, or a damaged one.
     """
-    named = " or ".join(stage.after)
-    if folder is None:
-        if not stage.begins:
-            raise UsageError(f"the stage '{recipe.stage}' begins from a checkpoint of {named}: add --from FOLDER")
+    config = _config(recipe, stage, folder)
+    if folder is None or config is None:
         return None
-    config = read_json_object(folder / CONFIG)
-    if config.get("format") != FORMAT or "network" not in config or not isinstance(config.get("recipe"), dict):
-        raise DataError(f"{folder / CONFIG}: no finished checkpoint of 'worldgauge train' ({FORMAT})")
-    made = str(config["recipe"].get("stage"))
-    if made not in stage.after:
-        raise UsageError(f"the stage '{recipe.stage}' begins from a checkpoint of {named}; {folder} is one of {made}")
-    codec = dict(config.get("codec", {})).get("name", "pixels")
-    if codec != recipe.codec:
-        raise UsageError(f"{folder} draws in the planes of '{codec}', and the recipe in those of '{recipe.codec}'")
     place = Path(recipe.codec_folder).expanduser() if recipe.codec_folder else None
     drawing = open_drawing(folder, config, codec_folder=place)
     teacher = _teacher(folder, config) if config.get("teacher") else None
     return Parent(
-        made,
+        str(config["recipe"]["stage"]),
         drawing.net,
         drawing.codec,
         teacher,
@@ -74,25 +63,12 @@ def check_order(recipes: Sequence[Recipe], folder: Path | None) -> None:
     Raises:
         UsageError: One cannot.
         UnknownNameError: A stage is not known.
-        DataError: The folder holds no checkpoint, or a damaged one.
+        DataError: The folder holds no finished checkpoint; its weights are not looked at.
     """
     kinds = [stages.get(one.stage) for one in recipes]
-    read_parent(recipes[0], kinds[0], folder)
-    for before, kind, one in zip(recipes, kinds[1:], recipes[1:], strict=False):
-        if before.stage not in kind.after:
-            named = " or ".join(kind.after)
-            raise UsageError(f"the stage '{one.stage}' begins from a checkpoint of {named}, not of {before.stage}")
-
-
-def terms_told(config: Mapping[str, Any]) -> list[str]:
-    """Under whose terms the pictures are that a checkpoint was trained on; older ones do not tell.
-
-    Args:
-        config: Content of its config.json.
-    """
-    told = config.get(_LICENCE)
-    data = told.get("data") if isinstance(told, dict) else None
-    return [str(one) for one in data] if isinstance(data, list) else [UNKNOWN]
+    _config(recipes[0], kinds[0], folder)
+    for (before, _), (one, kind) in pairwise(zip(recipes, kinds, strict=True)):
+        _check_after(one, kind, before.stage, "the stage before is")
 
 
 def licence_of(terms: Iterable[str], base: str | None) -> dict[str, Any]:
@@ -102,7 +78,31 @@ def licence_of(terms: Iterable[str], base: str | None) -> dict[str, Any]:
         terms: Those of all pictures.
         base: Those of the brought weights that it began from. None where it began from none.
     """
-    return {_LICENCE: {"data": sorted({*terms}), "base": base}}
+    return {LICENCE: {"data": sorted({*terms}), "base": base}}
+
+
+def _config(recipe: Recipe, stage: type[Stage], folder: Path | None) -> dict[str, Any] | None:
+    """What the checkpoint that a stage begins from says of itself, if it may begin from that."""
+    if folder is None:
+        if not stage.begins:
+            named = " or ".join(stage.after)
+            raise UsageError(f"the stage '{recipe.stage}' begins from a checkpoint of {named}: add --from FOLDER")
+        return None
+    config = read_json_object(folder / CONFIG)
+    if config.get("format") != FORMAT or "network" not in config or not isinstance(config.get("recipe"), dict):
+        raise DataError(f"{folder / CONFIG}: no finished checkpoint of 'worldgauge train' ({FORMAT})")
+    _check_after(recipe, stage, str(config["recipe"].get("stage")), f"{folder} is")
+    told = config.get("codec", {})
+    codec = told.get("name", "pixels") if isinstance(told, dict) else None
+    if codec != recipe.codec:
+        raise UsageError(f"{folder} draws in the planes of '{codec}', and the recipe in those of '{recipe.codec}'")
+    return config
+
+
+def _check_after(recipe: Recipe, stage: type[Stage], before: str, what: str) -> None:
+    if before not in stage.after:
+        named = " or ".join(stage.after)
+        raise UsageError(f"the stage '{recipe.stage}' begins from a checkpoint of {named}; {what} one of {before}")
 
 
 def _teacher(folder: Path, config: dict[str, object]) -> Network:
