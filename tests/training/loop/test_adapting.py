@@ -200,6 +200,7 @@ def test_recipes_that_do_not_fit(
 ) -> None:
     with pytest.raises(UsageError, match=because):
         adapt(changed(TINY, change), material, texts, base, tmp_path)
+    assert not (tmp_path / "config.json").exists()  # so that another training may have the folder
 
 
 def test_the_folder_of_another_training(

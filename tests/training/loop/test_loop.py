@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from worldgauge.core.actions import LOOP_WALK  # noqa: E402
 from worldgauge.core.errors import DataError, RunError, UsageError  # noqa: E402
-from worldgauge.core.io import read_json_object  # noqa: E402
+from worldgauge.core.io import dumps, read_json_object  # noqa: E402
 from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
 from worldgauge.nets.checkpoint import load_tensors  # noqa: E402
 from worldgauge.nets.scenes import trained_scenes  # noqa: E402
@@ -241,3 +242,97 @@ def test_walks_are_trained_on_alike_by_any_workers_and_prove_their_scenes(tmp_pa
     assert (proof["clips"], proof["drawn"], len(proof["scenes"])) == (9, True, 3)
     assert read_json_object(again / "config.json")["data"] == [proof]
     assert set(trained_scenes(read_json_object(again / "config.json"))) == set(proof["scenes"])
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_a_training_that_fails_before_its_first_state_leaves_the_folder_to_another(
+    deterministic: bool, material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*given: object) -> bool:
+        torch.zeros(1).put_(torch.tensor([0]), torch.ones(1))  # has no order, on a CPU, too
+        raise RuntimeError("out of memory")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stepping.Stepping, "take", refused)
+        because = "--deterministic: put_ does not have" if deterministic else "out of memory"
+        with pytest.raises(DataError if deterministic else RuntimeError, match=because):
+            train(TINY, material, tmp_path, deterministic=deterministic)
+    assert {path.name for path in tmp_path.iterdir()} == {".lock"}
+    train(changed(TINY, {"seed": 1}), material, tmp_path)
+
+
+def test_a_training_that_fails_later_goes_on(
+    material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, left = stepping.Stepping.take, [3]
+
+    def fails(*given: object) -> bool:
+        left[0] -= 1
+        if left[0] < 0:
+            raise RuntimeError("out of memory")
+        return take(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(stepping, "SAVE_EVERY_S", -1.0)
+    monkeypatch.setattr(stepping.Stepping, "take", fails)
+    for _ in range(2):  # with a state, also where no further step is taken
+        with pytest.raises(RuntimeError, match="out of memory"):
+            train(TINY, material, tmp_path)
+        assert read_json_object(tmp_path / "state" / "counters.json")["step"] == 3
+    with pytest.raises(RunError, match="seed = 0, not 1"):
+        train(changed(TINY, {"seed": 1}), material, tmp_path)
+
+
+def test_what_is_prepared_goes_with_a_training_that_fails(tmp_path: Path) -> None:
+    """A codec that was trained on other clips would be taken by the next training, which does not tell them."""
+
+    def ends(out: Path, error: type[BaseException], *made: str) -> set[str]:
+        with suppress(error), claimed(out, "codec"):
+            for name in made:
+                (out / name).touch()
+            raise error("no")
+        return {path.name for path in out.iterdir()} - {".lock"}
+
+    made = ("config.json", "codec", "log.csv", "log.jsonl")
+    assert ends(tmp_path / "new", UsageError, *made) == set()
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "codec").touch()
+    assert ends(tmp_path / "old", UsageError, *made) == {"codec"}
+    assert ends(tmp_path / "new", KeyboardInterrupt, *made) == set(made)  # a stop is no failure
+    assert ends(tmp_path / "new", UsageError) == set(made)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.parametrize("architecture", ["conv", "causal"])
+def test_on_a_gpu_deterministic_trainings_give_the_same_bytes(
+    architecture: str, material: Material, tmp_path: Path
+) -> None:
+    stage = "regress" if architecture == "conv" else "causal"
+    recipe = changed(TINY, {"architecture": architecture, "stage": stage, "width": 16, "depth": 1, "heads": 2})
+    made = [train(recipe, material, tmp_path / name, device="cuda", deterministic=True) for name in "ab"]
+    one, other = ((folder / "model.safetensors").read_bytes() for folder in made)
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"licence": "mit"},
+        {"licence": {"data": 3}},
+        {"data": [None]},
+        {"data": [{"source": "made-up"}]},
+        {"data": 7},
+        {"recipe": []},
+        {"lineage": [{}]},
+        {"seconds": "long"},
+    ],
+)
+def test_damaged_words_of_a_checkpoint_are_no_traceback(
+    change: dict[str, object], material: Material, tmp_path: Path
+) -> None:
+    folder = train(changed(TINY, {"steps": 1}), material, tmp_path)
+    (folder / "config.json").write_text(dumps({**read_json_object(folder / "config.json"), **change}))
+    if "licence" in change:
+        assert "terms of the pictures it learned from: unknown" in list(sentences_of(inspected(folder)))
+        return
+    with pytest.raises(DataError, match=r"config\.json: .*it is damaged"):
+        inspected(folder)

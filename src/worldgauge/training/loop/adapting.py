@@ -160,7 +160,7 @@ def adapt(
                 "base": {"name": base.resolve().name, "digest": digest},
                 "deterministic": deterministic,
             }
-            _check_same(out, identity, material)
+            _reserve(out, identity, material)
             log = Log(out, sinks) if team.is_first else None
         brought = open_brought(base, team.device, precision == "bfloat16")
         check_fits(recipe, brought)
@@ -232,7 +232,8 @@ def check_fits(recipe: Adaptation, brought: Brought) -> None:
         raise UsageError(f"recipe: prompt is '{recipe.prompt}', and {name} takes no words: --set prompt=''")
 
 
-def _check_same(out: Path, identity: Mapping[str, Any], material: Material) -> None:
+def _reserve(out: Path, identity: Mapping[str, Any], material: Material) -> None:
+    """The folder is for this training: it says so already, or from now on."""
     path = out / CONFIG
     if not path.exists():
         write_file(path, dumps(identity, indent=2))

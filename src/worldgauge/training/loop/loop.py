@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from worldgauge.core.actions import CAMERA_MOTION, Control
-from worldgauge.core.errors import RunError, UsageError, WorldgaugeError
+from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.architectures import Network, Window, architectures
 from worldgauge.nets.checkpoint import save_shards, save_tensors
@@ -35,6 +35,7 @@ from worldgauge.training.loop.planes import Planes, look_through, pixels_of
 from worldgauge.training.loop.rollouts import FILMS, drawing_of, rollout_of, write_film
 from worldgauge.training.loop.spread import gathered_all
 from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, stages
+from worldgauge.training.loop.stages.init import TRAJECTORIES
 from worldgauge.training.loop.state import TrainingState, begin_state
 from worldgauge.training.loop.stepping import Asked, Hooks, Precision, Stepping, go_on
 from worldgauge.training.loop.team import Team
@@ -100,12 +101,13 @@ def train(
     start = read_parent(recipe, kind, parent)
     device = team.device
     whose = _Identity(recipe, material, start, deterministic)
-    with same_bytes(deterministic), claimed(out) if team.is_first else nullcontext(), _pool_of(material):
+    holds = claimed(out, CODEC, TRAJECTORIES) if team.is_first else nullcontext()
+    with same_bytes(deterministic), holds, _pool_of(material):
         with team.first_before_others():
-            with _reserved(out, whose):
-                log = Log(out, sinks) if team.is_first else None
-                codec = _codec(recipe, material, start, out)
-                stage = _stage(kind, recipe, material, codec, start, device, 1 if spreads is False else team.count)
+            _reserve(out, whose)
+            log = Log(out, sinks) if team.is_first else None
+            codec = _codec(recipe, material, start, out)
+            stage = _stage(kind, recipe, material, codec, start, device, 1 if spreads is False else team.count)
             codec.to(device)
             for net in (stage.net, *stage.beside.values()):
                 net.to(device)
@@ -380,24 +382,12 @@ def _keep_scenes(out: Path, material: Material, step: int) -> None:
         write_file(out / CONFIG, dumps({**config, "data": _data(out, material, step)}, indent=2))
 
 
-@contextmanager
-def _reserved(out: Path, whose: _Identity) -> Iterator[None]:
-    """The folder is for this training: it says so already, or from now on, unless the training turns out to be none."""
-    is_new = not (out / CONFIG).exists()
-    if is_new:
-        write_file(out / CONFIG, dumps(whose.told, indent=2))
-    else:
-        _check_same(out, whose)
-    try:
-        yield
-    except WorldgaugeError:
-        if is_new:
-            (out / CONFIG).unlink()
-        raise
-
-
-def _check_same(out: Path, whose: _Identity) -> None:
+def _reserve(out: Path, whose: _Identity) -> None:
+    """The folder is for this training: it says so already, or from now on."""
     path, now = out / CONFIG, whose.told
+    if not path.exists():
+        write_file(path, dumps(now, indent=2))
+        return
     before = read_json_object(path)
     for key, value in now["recipe"].items():
         held = {**told(Recipe()), **before.get("recipe", {})}.get(key)

@@ -118,9 +118,9 @@ class TrainingState:
         Raises:
             DataError: It is damaged, or of another network.
         """
-        path = folder / STATE / _COUNTERS
-        if not path.exists():
+        if not is_kept(folder):
             return False
+        path = folder / STATE / _COUNTERS
         counters = read_json_object(path)
         try:
             step, seconds = int(counters["step"]), float(counters["seconds"])
@@ -171,6 +171,11 @@ class TrainingState:
             for number, parameter in enumerate(self._parameters())
             for moment, value in self.optimiser.state.get(parameter, {}).items()
         }
+
+
+def is_kept(folder: Path) -> bool:
+    """Whether a state lies in the folder of a training, to go on from."""
+    return (folder / STATE / _COUNTERS).exists()
 
 
 def begin_state(
