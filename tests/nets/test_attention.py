@@ -6,7 +6,9 @@ torch = pytest.importorskip("torch")
 
 from torch.nn.attention import flex_attention as flex  # noqa: E402
 
+from worldgauge.nets import attention  # noqa: E402
 from worldgauge.nets.attention import LONG, attended, blocked, both_ways, forced, placed  # noqa: E402
+from worldgauge.training.loop.determinism import same_bytes  # noqa: E402
 
 MASKS = {
     "teacher forcing": forced(9, 2, 9),
@@ -47,3 +49,14 @@ def test_a_long_mask_has_blocks_to_skip_and_a_short_one_stays_a_mask() -> None:
     assert torch.equal(placed(MASKS["both ways, long"], cpu), MASKS["both ways, long"])
     short = torch.ones(LONG - 1, LONG - 1, dtype=torch.bool, device="meta")
     assert isinstance(placed(short, torch.device("meta")), torch.Tensor)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_long_mask_on_a_gpu_stays_a_mask_where_one_order_is_asked_for(
+    asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, device: tensor)  # as if a GPU were there
+    monkeypatch.setattr(attention, "blocked", lambda mask: ("blocks of", mask))
+    with same_bytes(asked):
+        made = placed(MASKS["both ways, long"], torch.device("cuda"))
+    assert isinstance(made, torch.Tensor) is asked

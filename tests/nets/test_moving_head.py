@@ -6,6 +6,7 @@ torch = pytest.importorskip("torch")
 
 from worldgauge.nets import moving_head  # noqa: E402
 from worldgauge.nets.moving_head import HEADS, interpolated, moved_by  # noqa: E402
+from worldgauge.training.loop.determinism import same_bytes  # noqa: E402
 
 
 @pytest.mark.parametrize("wraps", [False, True])
@@ -53,3 +54,24 @@ def test_shares_choose_among_sources() -> None:
         head.out.bias[12 + 5] = 50.0  # the share of the second source
     sources = torch.rand(1, 2, 3, 6, 8)
     torch.testing.assert_close(head(torch.zeros(1, 4, 3, 4), sources)[:, 0], sources[:, 1], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+@pytest.mark.parametrize("asked", [True, False])
+def test_frames_are_looked_up_in_one_order_on_gpus_alone_and_where_asked(
+    on_gpu: bool, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+
+    def instead(frames: torch.Tensor, right: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
+        taken.append(right.shape)
+        return interpolated(frames, right, below)
+
+    monkeypatch.setattr(moving_head, "interpolated", instead)
+    frames, flow = torch.rand(1, 3, 6, 8), torch.randn(1, 2, 6, 8)
+    wanted = moved_by(frames, flow)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", on_gpu)
+    with same_bytes(asked):
+        found = moved_by(frames, flow)
+    assert len(taken) == int(on_gpu and asked)
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)
