@@ -48,8 +48,8 @@ class Recipe:
         depth: Blocks.
         ratio: How many times the width of a token the inner layer of a block has.
         modulation: "block", a layer a block, or "shared", one for all and a table a block, for fewer weights.
-        poses: How poses of fetched frames are told to a `causal`: "numbers", five of each, or "rays", those of its
-            places (Pluecker coordinates) besides.
+        poses: How tokens of a `causal` are told the poses of fetched frames: by "numbers", five of each, or in place of
+            these by "rays" of its places (Pluecker coordinates). The embedding of a step is told the numbers in both.
         heads: Heads of attention.
         window: Steps within sight, the own one counted.
         latent_planes: Planes of a frame in the codec "tiny".

@@ -97,13 +97,12 @@ def post_train(
     how["deterministic"] = deterministic
     made: Recipe | Adaptation
     with resumable(), ProgressBar() as bar:
-        asked = _Asked(
-            base, folders, cache_folder(cache), {"clips": clips, "workers": workers}, set_, out, validate, bar
-        )
+        reading = {"clips": clips, "workers": workers}
+        job = _Job(base, folders, cache_folder(cache), reading, set_, out, validate, bar)
         if recipe is None:
-            made, material, plan = _go_on(asked, dry_run, {**how, "spreads": spread})
+            made, material, plan = _go_on(job, dry_run, {**how, "spreads": spread})
         else:
-            made, material, plan = _adapt(asked, recipe, dry_run, how)
+            made, material, plan = _adapt(job, recipe, dry_run, how)
     leave_it_to_the_first()
     frames = sum(map(len, material.clips))
     if json:
@@ -118,7 +117,7 @@ def post_train(
         print_text(f"{out}\nnext: worldgauge check-model --model '{named}'")
 
 
-class _Asked(NamedTuple):
+class _Job(NamedTuple):
     """What is to be post-trained, on what.
 
     Attributes:
@@ -158,7 +157,7 @@ class _Asked(NamedTuple):
         self.bar.show("steps", mark.step, mark.steps, doing=f"loss {mark.loss:.4f}")
 
 
-def _go_on(asked: _Asked, dry_run: bool, how: Mapping[str, Any]) -> tuple[Recipe, Material, dict[str, Any]]:
+def _go_on(job: _Job, dry_run: bool, how: Mapping[str, Any]) -> tuple[Recipe, Material, dict[str, Any]]:
     """Go on with a checkpoint of ours."""
     from worldgauge.core.io import read_json_object
     from worldgauge.terminal.options import settings_of
@@ -166,20 +165,20 @@ def _go_on(asked: _Asked, dry_run: bool, how: Mapping[str, Any]) -> tuple[Recipe
     from worldgauge.training.post import base_recipe, one_epoch
     from worldgauge.training.recipe import changed
 
-    base = Path(asked.base)
+    base = Path(job.base)
     made = base_recipe(read_json_object(base / "config.json"), str(base))
-    material = asked.material(made)
-    made = changed(one_epoch(made, material.clips), settings_of(asked.sets), "--set")
-    validation = validation_of(asked.validate, False, material, made, asked.cache)
+    material = job.material(made)
+    made = changed(one_epoch(made, material.clips), settings_of(job.sets), "--set")
+    validation = validation_of(job.validate, False, material, made, job.cache)
     if dry_run:
         where = {name: how[name] for name in ("device", "precision")}
         return made, material, asdict(plan_training(made, material, parent=base, **where))
-    train(made, material, asked.out, parent=base, validation=validation, progress=asked.show, **how)
+    train(made, material, job.out, parent=base, validation=validation, progress=job.show, **how)
     return made, material, {}
 
 
 def _adapt(
-    asked: _Asked, recipe: str, dry_run: bool, how: Mapping[str, Any]
+    job: _Job, recipe: str, dry_run: bool, how: Mapping[str, Any]
 ) -> tuple[Adaptation, Material, dict[str, Any]]:
     """Post-train a brought pipeline."""
     from importlib.util import find_spec
@@ -189,20 +188,20 @@ def _adapt(
     from worldgauge.training.loop.adapting import adapt
     from worldgauge.training.loop.on_paper import plan_adaptation
 
-    made, base = _recipe(recipe, asked.sets), Path(asked.base.removeprefix(BROUGHT)).expanduser()
+    made, base = _recipe(recipe, job.sets), Path(job.base.removeprefix(BROUGHT)).expanduser()
     if any(find_spec(name) is None for name in ("diffusers", "transformers", "peft")):
         raise MissingExtraError("post-training of a pipeline of diffusers", "adapt")
     kind_of(base)
-    material = asked.material(made)
+    material = job.material(made)
     usable = {one.id for one in material.clips if len(one) >= made.frames}
     made = made.with_steps(len(usable))
-    if asked.validate != "none" and (made.prompt or not made.actions):
+    if job.validate != "none" and (made.prompt or not made.actions):
         raise UsageError(f"--validate tells actions alone, and the recipe has prompt = '{made.prompt}'; leave it out")
-    validation = validation_of(asked.validate, False, material, made, asked.cache)
+    validation = validation_of(job.validate, False, material, made, job.cache)
     if dry_run:
         return made, material, asdict(plan_adaptation(made, base))
-    texts = {one.id: one.every(made.stride) for one in read_clips(asked.folders).clips if one.id in usable}
-    adapt(made, material, texts, base, asked.out, validation=validation, progress=asked.show, **how)
+    texts = {one.id: one.every(made.stride) for one in read_clips(job.folders).clips if one.id in usable}
+    adapt(made, material, texts, base, job.out, validation=validation, progress=job.show, **how)
     return made, material, {}
 
 

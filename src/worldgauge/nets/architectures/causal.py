@@ -51,7 +51,8 @@ class CausalShape:
         together: Steps that are drawn at once, looking both ways. 0: one by one, looking back.
         ratio: How many times `width` the inner layer of a block has.
         modulation: "block", a layer a block, or "shared", one for all blocks and a table in each.
-        poses: How poses of fetched frames are told: "numbers", or "rays" besides.
+        poses: How tokens are told the poses of fetched frames: by "numbers", or in place of these by "rays". The
+            embedding of a step is told the numbers in both.
     """
 
     columns: int
