@@ -1601,7 +1601,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: _HttpServer
     patience_s = SLOW_S  # used up by waiting for the asker of an answer, restored by what he takes
-    held_s = 0.0  # all that waiting, restored by nothing: at just `SLOWEST` an answer may take an hour
+    held_s = 0.0  # that waiting while others stand in line, restored by nothing: at just `SLOWEST` it may be an hour
 
     def do_GET(self) -> None:
         try:
@@ -1713,11 +1713,11 @@ class _Handler(BaseHTTPRequestHandler):
             selector.register(self.connection, selectors.EVENT_WRITE)
             is_ready = False
             while not is_ready:
-                began = time.monotonic()
+                began, are_others_held = time.monotonic(), self.server.desk.is_waited_for()
                 is_ready = bool(selector.select(0.5))
                 now = time.monotonic()
                 self.patience_s -= now - began
-                self.held_s += now - began
+                self.held_s += now - began if are_others_held else 0.0
                 is_slow = self.patience_s < 0 or self.held_s > HELD_S
                 if now - since > QUIET_S or (is_slow and self.server.desk.is_waited_for()):
                     raise TimeoutError("the asker takes too little of the answer")

@@ -435,13 +435,19 @@ def test_an_asker_who_takes_little_is_left_when_others_wait(monkeypatch: pytest.
     assert sum(taken) > 0
 
 
-def test_an_asker_who_takes_just_enough_holds_the_model_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("alone_s", [0.0, 2.0])
+def test_an_asker_who_takes_just_enough_holds_the_model_for_a_while_only(
+    alone_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worldgauge_serve, "SLOWEST", 1000)
     monkeypatch.setattr(worldgauge_serve, "HELD_S", 1.5)
     handler = object.__new__(worldgauge_serve._Handler)
     handler.server = SimpleNamespace(desk=worldgauge_serve._Desk())
     ours, theirs = socket.socketpair()
     ours.settimeout(worldgauge_serve.QUIET_S)
+
+    def asks(name: str) -> None:
+        handler.server.desk.ask(worldgauge_serve._Question({"id": name}, {}, lambda *_: None))
 
     def trickle() -> None:
         while not is_left.wait(0.05):
@@ -451,8 +457,9 @@ def test_an_asker_who_takes_just_enough_holds_the_model_for_a_while_only(monkeyp
     is_left = threading.Event()
     reader = threading.Thread(target=trickle)
     with ours, theirs, ours as handler.connection:
-        for name in ("in hand", "in line"):
-            handler.server.desk.ask(worldgauge_serve._Question({"id": name}, {}, lambda *_: None))
+        asks("in hand")
+        timer = threading.Timer(alone_s, asks, ["in line"])
+        timer.start()
         reader.start()
         began = time.monotonic()
         try:
@@ -462,7 +469,8 @@ def test_an_asker_who_takes_just_enough_holds_the_model_for_a_while_only(monkeyp
         finally:
             is_left.set()
             reader.join()
-    assert 1.4 < seconds < 20
+            timer.join()
+    assert alone_s + 1.4 < seconds < 20, "what nobody waited for is not counted"
     assert handler.patience_s > 0, "it was never behind"
     assert sum(taken) > 0
 
