@@ -439,10 +439,11 @@ def test_a_device_for_scores_that_is_not_here_is_one_line(data: Path, cli: Calla
         (("run", "echo"), ("scoring on a device needs the extra 'torch'", "device 'cuda:99' is not here")),
         (("generate", "echo"), ("generate makes no scores",)),
     ):
-        done = cli(*verb, *run)
-        assert done.returncode == 2, done.stderr
-        assert any(each in done.stderr for each in words)
-        assert not (data.parent / "runs").exists()
+        for dry in ((), ("--dry-run",)):
+            done = cli(*verb, *run, *dry)
+            assert done.returncode == 2, done.stdout + done.stderr
+            assert any(each in done.stderr for each in words)
+            assert not (data.parent / "runs").exists()
 
 
 def test_a_traceback_with_words_of_a_model_controls_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,12 +107,15 @@ def run(
         raise UsageError("--sandbox is for workers on this machine; on a cluster, put bwrap into the model's command")
     if dry_run and csv:
         raise UsageError("--dry-run has no tables: give --json in place of --csv")
+    if score_device is not None and context.info_name == "generate":
+        raise UsageError("generate makes no scores: give --score-device to run or score")
     arguments: dict[str, Any] = {
         "model": _subjects(suite, model, agent, references),
         "data": data,
         "out": out,
         "on": on,
         "gpus_per_worker": gpus_per_worker,
+        "score_device": score_device,
         "seed": seed,
         "settings": with_metrics(settings_of(settings), metric),
         "limit": limit,
@@ -128,9 +131,7 @@ def run(
             print(note, file=sys.stderr)
         show.plans(found, json)
         return
-    if score_device is not None and not arguments["scoring"]:
-        raise UsageError("generate makes no scores: give --score-device to run or score")
-    more: dict[str, Any] = {"workers": workers, "deadline_s": deadline, "score_device": score_device}
+    more: dict[str, Any] = {"workers": workers, "deadline_s": deadline}
     with resumable(), RunProgress(notes, verbose=verbose) as progress:
         result = engine.run(suite, **arguments, **more, progress=progress)
     _finish(result, form)

@@ -142,6 +142,7 @@ def dry_run(
     out: Path | str | None = None,
     on: str | None = None,
     gpus_per_worker: float | None = None,
+    score_device: str | None = None,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     limit: int | None = None,
@@ -159,6 +160,7 @@ def dry_run(
         out: As for `run`.
         on: As for `run`.
         gpus_per_worker: As for `run`.
+        score_device: As for `run`.
         seed: As for `run`.
         settings: As for `run`.
         limit: As for `run`.
@@ -173,6 +175,7 @@ def dry_run(
     Raises:
         WorldgaugeError: When the whole run would be impossible.
     """
+    _checked_device(score_device, on)
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
     tasks = list_tasks(asked, Path(data), limit)
