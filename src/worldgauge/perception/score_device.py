@@ -205,7 +205,12 @@ class Means:
     device: ScoreDevice | None = None
 
     def each(
-        self, function: Callable[[Sequence[Job]], Sequence[Result]], jobs: Iterable[Job], *, at_once: int = 1
+        self,
+        function: Callable[[Sequence[Job]], Sequence[Result]],
+        jobs: Iterable[Job],
+        *,
+        at_once: int = 1,
+        is_thread_safe: bool = True,
     ) -> Iterator[Result]:
         """Apply a function to jobs on the threads and yield its results in order.
 
@@ -213,12 +218,13 @@ class Means:
             function: Called with some jobs; gives as many results.
             jobs: Read lazily, ahead of what is computed.
             at_once: Jobs of one call where a device is used. Without one it is called with each job alone.
+            is_thread_safe: Otherwise one call follows the other, in this thread.
 
         Yields:
             One result for each job. At most 2 * threads calls are in memory.
         """
         size, threads = (1, self.threads) if self.device is None else (at_once, max(_TURNS, self.threads))
-        for found in in_order(function, _batches(jobs, size), threads):
+        for found in in_order(function, _batches(jobs, size), threads if is_thread_safe else 1):
             yield from found
 
     def pair_errors(self, pairs: Iterable[Pair]) -> Iterator[PairError]:

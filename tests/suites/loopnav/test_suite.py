@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +14,19 @@ from support.task_context import QuietContext
 from worldgauge.core.actions import describe
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.image import Image
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.suite.contract import Score, Task
 from worldgauge.models import models
 from worldgauge.models.references.truth import Truth
+from worldgauge.perception.score_device import Means
+from worldgauge.perception.segment import Colour, Labels
+from worldgauge.suites.loopnav import segmentation
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
-from worldgauge.worlds import caption_of
+from worldgauge.worlds import View, caption_of
 
 
 def run(name: str, task: Task, folder: Path, suite: LoopNav | None = None, **options: object) -> dict[str, Score]:
@@ -216,6 +222,37 @@ def test_a_smaller_model_is_compared_at_its_own_size(
     scores = {s.metric: s for s in suite.score(suite.perform(tasks[0], Small(), task_context), task_context)}
     assert scores["sgcs"].value == pytest.approx(1.0) if segmenter == "colour" else scores["sgcs"].value > 0.5
     assert scores["ssim_table"].value == pytest.approx(1.0)
+
+
+class Watched(Colour):
+    """The colour segmenter, that knows how many threads it was in at a time."""
+
+    inside, most = 0, 0
+    lock = threading.Lock()
+
+    def segment(self, rgb: Image, view: View | None = None) -> Labels:
+        with self.lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        time.sleep(0.02)
+        try:
+            return super().segment(rgb, view)
+        finally:
+            with self.lock:
+                self.inside -= 1
+
+
+@pytest.mark.parametrize(("segmenter", "is_shared"), [("colour", True), ("sam3", False)])
+def test_threads_share_no_segmenter_but_ours(
+    segmenter: str, is_shared: bool, tasks: list[Task], task_context: QuietContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched()
+    monkeypatch.setattr(segmentation, "_segmenter", lambda name: watched)
+    task_context.means = Means(3)
+    suite = LoopNav(segmenter=segmenter)
+    scores = {s.metric: s for s in suite.score(suite.perform(tasks[0], Small(), task_context), task_context)}
+    assert scores["sgcs"].value == pytest.approx(1.0)
+    assert (watched.most > 1) == is_shared
 
 
 class Deep:

@@ -88,7 +88,9 @@ def scene_scores(
     fitted = rollout.resized(width, height)
     at_once = pairs_at_once(width, height)
     seen = partial(segment_frames, segmenter=drawn_by, device=means.device)
-    got = list(means.each(seen, fitted.take(pairs.indices_a), at_once=at_once))
+    # A process has one segmenter of a name, and nobody knows whether threads may share a network or an outside one.
+    safe = drawn_by == "colour"
+    got = list(means.each(seen, fitted.take(pairs.indices_a), at_once=at_once, is_thread_safe=safe))
     frames_shown = tuple(start + i for i in pairs.indices_b)
     want = truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], segmenter)
     size: dict[str, Any] = {"height": height, "width": width, "tau": settings.tau}
