@@ -207,7 +207,7 @@ def test_counting_says_what_is_there(collected: tuple[Path, Collected], monkeypa
     assert count("target", root, **{**settings, "scenes": 3, "per_scene": 2}) == (6, 2)
 
 
-def _black(world, poses, camera, progress):
+def _black(world, poses, camera, progress, device):
     """Frames of nothing: what is tested is the driver."""
     for _ in poses:
         yield np.zeros((camera.height, camera.width, 3), np.uint8)

@@ -18,7 +18,7 @@ _BATCH_PIXELS = 2**24
 
 
 def render(
-    world: World, poses: FloatArray, camera: Camera | Panorama, progress: Tell, device: str | None
+    world: World, poses: FloatArray, camera: Camera | Panorama, progress: Tell, device: str | None = None
 ) -> Iterator[Image]:
     """Render the colours that a camera sees from each pose.
 
@@ -40,7 +40,7 @@ def render(
 
 
 def views(
-    world: World, poses: FloatArray, camera: Camera | Panorama, progress: Tell, device: str | None
+    world: World, poses: FloatArray, camera: Camera | Panorama, progress: Tell, device: str | None = None
 ) -> Iterator[View]:
     """Render what a camera sees from each pose.
 
