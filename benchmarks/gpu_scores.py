@@ -113,7 +113,7 @@ def _rate(means: list[Means], paths: list[Path], seconds: float) -> float:
         done = 0
         while not done or time.perf_counter() < until:
             got, want = (Clip.open(path) for path in paths)
-            done += sum(1 for _ in one.pair_errors(side_by_side(got, want)))
+            done += sum(1 for _ in one.each(one.errors_of, side_by_side(got, want), at_once=pairs_at_once(*SIZE)))
         return done
 
     score(means[0], 0.0)  # compiles, and wakes the device

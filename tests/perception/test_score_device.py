@@ -30,6 +30,7 @@ from worldgauge.perception.instances import CATEGORIES  # noqa: E402
 from worldgauge.perception.score_device import Means, ScoreDevice, check_score_device, score_device  # noqa: E402
 from worldgauge.perception.segment import Labels  # noqa: E402
 from worldgauge.suites.loopnav.suite import LoopNav  # noqa: E402
+from worldgauge.suites.mind import scoring  # noqa: E402
 from worldgauge.suites.mind.suite import Mind  # noqa: E402
 
 TOLERANCE = 1e-5
@@ -129,9 +130,12 @@ def test_means_give_the_same_on_a_device_and_without(
 ) -> None:
     pairs = list(pairwise(pictures((160, 90), 6)[:4]))
     monkeypatch.setattr(module, "PIXELS_AT_ONCE", 2 * 1280 * 720)
-    plain = list(Means().pair_errors(pairs))
-    assert list(Means(threads).pair_errors(pairs)) == plain
-    found = list(Means(threads, device).pair_errors(iter(pairs)))
+    plain = Means().errors_of(pairs)
+    assert Means().errors_of(pairs, [prepared_pair(*pair) for pair in pairs]) == plain
+    many = Means(threads)
+    assert list(many.each(many.errors_of, pairs)) == plain
+    many = Means(threads, device)
+    found = list(many.each(many.errors_of, iter(pairs), at_once=2))
     assert len(found) == len(plain)
     assert all(map(close, *pair) for pair in zip(found, plain, strict=True))
 
@@ -176,6 +180,9 @@ def test_no_room_for_one_pair_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(device, "_pair_errors", full)
     with pytest.raises(UsageError, match="no room for a single pair of frames; use fewer --workers"):
         device.pair_errors(list(pairwise(pictures((32, 18), 8))))
+    monkeypatch.setattr(device, "_scenes", full)
+    with pytest.raises(UsageError, match="no room for a single label image; use fewer --workers"):
+        device.scenes([Labels(*np.zeros((2, 9, 16), np.uint16))])
 
 
 def test_what_the_option_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,6 +215,28 @@ def test_scores_of_clips_are_those_of_the_processor(
     task = next(task for task in suite.tasks(clips) if f"/{part}/" in task.id)
     record = suite.perform(task, models.get("drift")(step_m=0.05), context)
     assert_alike(suite, record, context, device)
+
+
+def test_frames_that_wait_for_networks_are_few(
+    device: ScoreDevice, clips: Path, tmp_path: Path, compared_small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each holds 22 MB of prepared frames, so a device gets them one by one, and in batches where no network looks."""
+    monkeypatch.setattr(module, "SIZE", (128, 72))
+    suite, context = Mind(), QuietContext(tmp_path)
+    task = next(task for task in suite.tasks(clips) if "/mem_test/" in task.id)
+    record = suite.perform(task, models.get("drift")(step_m=0.05), context)
+    context.means, sizes = Means(2, device), []
+    whole = device.pair_errors
+    monkeypatch.setattr(device, "pair_errors", lambda pairs: (sizes.append(len(pairs)), whole(pairs))[1])
+    suite.score(record, context)
+    assert max(sizes) > 1
+    sizes.clear()
+    monkeypatch.setattr(scoring.LearnedScores, "is_looking", True)
+    monkeypatch.setattr(scoring.LearnedScores, "see", lambda self, index, x, y: seen.append(x.nbytes + y.nbytes))
+    seen: list[int] = []
+    suite.score(record, context)
+    assert set(sizes) == {1}
+    assert len(seen) == len(sizes)
 
 
 def assert_alike(suite: Suite, record: Record, context: QuietContext, device: ScoreDevice) -> None:

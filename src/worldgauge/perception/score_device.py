@@ -2,7 +2,7 @@
 
 means = Means(threads=4)                                   # the processor's kernels
 means = Means(threads=4, device=ScoreDevice("cuda"))       # the same metrics in batches on a GPU
-errors = list(means.pair_errors(side_by_side(rollout, truth)))
+errors = list(means.each(means.errors_of, side_by_side(rollout, truth), at_once=pairs_at_once(*SIZE)))
 """
 
 from __future__ import annotations
@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
 from worldgauge.metrics import tensors
-from worldgauge.metrics.frame_pairs import SIZE, PairError, grid_of, in_order, pair_error, prepared_pair, psnr_of
+from worldgauge.metrics.frame_pairs import (
+    SIZE,
+    PairError,
+    Prepared,
+    grid_of,
+    in_order,
+    pair_error,
+    prepared_pair,
+    psnr_of,
+)
 from worldgauge.metrics.pixel import COMMON_SIZE, mse, psnr, psnr_of_mse, ssim_320x180, ssim_table
 from worldgauge.perception.instances import CATEGORIES, Instances
 from worldgauge.perception.networks.device import Batches, choose_device, inference, torch_for
@@ -30,6 +39,7 @@ if TYPE_CHECKING:
     from worldgauge.perception.segment import Labels
 
 Pair = tuple[Image, Image]
+PreparedPair = tuple[Prepared, Prepared]
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 Found = TypeVar("Found")
@@ -59,7 +69,7 @@ class ScoreDevice:
     def __init__(self, name: str) -> None:
         self._torch = torch_for(_WHAT)
         self._where = choose_device(name)
-        self._batches = Batches(self._where, "pair of frames")
+        self._pairs, self._labels = (Batches(self._where, what) for what in ("pair of frames", "label image"))
         self._turns: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for _ in range(_TURNS):
             self._turns.put(self._torch.cuda.Stream(name) if self.is_cuda else None)
@@ -87,7 +97,7 @@ class ScoreDevice:
             ShapeError: A frame has another shape or dtype.
             UsageError: The device has no room for a single pair.
         """
-        return self._in_parts(self._pair_errors, pairs, SIZE[0] * SIZE[1])
+        return self._in_parts(self._pairs, self._pair_errors, pairs, SIZE[0] * SIZE[1])
 
     def pixel_scores(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics "ssim_table", "ssim_320x180", "psnr" and "mse" of `metrics.pixel`, of each pair.
@@ -102,7 +112,7 @@ class ScoreDevice:
             ShapeError: A frame has another shape or dtype.
             UsageError: The device has no room for a single pair.
         """
-        return self._in_parts(self._pixel_scores, pairs, pairs[0][0].size // 3 if pairs else 1)
+        return self._in_parts(self._pairs, self._pixel_scores, pairs, pairs[0][0].size // 3 if pairs else 1)
 
     def scenes(self, labels: Sequence[Labels]) -> list[dict[str, Instances]]:
         """Instances by category of label images: `Labels.scene` of each, equal to the last bit.
@@ -116,10 +126,10 @@ class ScoreDevice:
         Raises:
             UsageError: The device has no room for a single one.
         """
-        return self._in_parts(self._scenes, labels, labels[0].category.size if labels else 1)
+        return self._in_parts(self._labels, self._scenes, labels, labels[0].category.size if labels else 1)
 
     def _in_parts(
-        self, function: Callable[[Sequence[Job]], list[Found]], jobs: Sequence[Job], pixels: int
+        self, batches: Batches, function: Callable[[Sequence[Job]], list[Found]], jobs: Sequence[Job], pixels: int
     ) -> list[Found]:
         """Call the function on as many jobs at a time as there is room for."""
 
@@ -127,7 +137,7 @@ class ScoreDevice:
             with self._turn(), inference(self._where):
                 return function(jobs[part])
 
-        return self._batches.run(of_part, len(jobs), max(1, PIXELS_AT_ONCE // pixels))
+        return batches.run(of_part, len(jobs), max(1, PIXELS_AT_ONCE // pixels))
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -144,10 +154,7 @@ class ScoreDevice:
             rows, columns = frames[0].shape[:2]
             sides.append(tensors.fitted(self._put(frames), *grid_of(rows, columns, SIZE), SIZE))
         squared, similar = (each.tolist() for each in tensors.squared_errors_and_ssim(*sides))
-        return [
-            PairError(error, psnr_of(error), max(-1.0, min(1.0, ssim)))
-            for error, ssim in zip(squared, similar, strict=True)
-        ]
+        return [PairError(error, psnr_of(error), _bounded(ssim)) for error, ssim in zip(squared, similar, strict=True)]
 
     def _pixel_scores(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         got, want = (self._put(frames) for frames in zip(*pairs, strict=True))
@@ -227,23 +234,16 @@ class Means:
         for found in in_order(function, _batches(jobs, size), threads if is_thread_safe else 1):
             yield from found
 
-    def pair_errors(self, pairs: Iterable[Pair]) -> Iterator[PairError]:
-        """MSE, PSNR and SSIM of pairs at 1280x720, in order.
-
-        Args:
-            pairs: As for `ScoreDevice.pair_errors`.
-        """
-        return self.each(self.errors_of, pairs, at_once=pairs_at_once(*SIZE))
-
-    def errors_of(self, pairs: Sequence[Pair]) -> list[PairError]:
+    def errors_of(self, pairs: Sequence[Pair], ready: Sequence[PreparedPair] | None = None) -> list[PairError]:
         """MSE, PSNR and SSIM of some pairs at 1280x720, in this thread.
 
         Args:
             pairs: As for `ScoreDevice.pair_errors`.
+            ready: The same as the processor prepares them, where they are at hand; a device prepares its own.
         """
         if self.device is not None:
             return self.device.pair_errors(pairs)
-        return [pair_error(*prepared_pair(*pair)) for pair in pairs]
+        return [pair_error(*both) for both in ready or (prepared_pair(*pair) for pair in pairs)]
 
     def pixels_of(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of `ScoreDevice.pixel_scores` of some pairs, in this thread.

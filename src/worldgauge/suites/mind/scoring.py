@@ -16,7 +16,7 @@ from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.colour import ColourMoments
 from worldgauge.metrics.detail import detail_correlation
-from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, pair_error, prepared_pair, scored_frames
+from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, prepared_pair, scored_frames
 from worldgauge.perception.score_device import Means, pairs_at_once
 from worldgauge.suites.mind.action_scores import action_scores
 from worldgauge.suites.mind.format import MindClip
@@ -175,7 +175,9 @@ def _frame_scores(
     of_colours = prefix == PREFIX["mem"]
     compare = partial(_compared, task_context.means, learned.is_looking, of_colours)
     pairs = side_by_side(rollout[:count], truth[:count])
-    compared = task_context.means.each(compare, pairs, at_once=pairs_at_once(*SIZE))
+    # Prepared pairs wait for the networks, 22 MB each: of batches there would be 2.8 GB with eight threads.
+    at_once = 1 if learned.is_looking else pairs_at_once(*SIZE)
+    compared = task_context.means.each(compare, pairs, at_once=at_once)
     for index, (got, want, error, detail, seen, prepared) in enumerate(compared):
         for field in PIXEL:
             series[field].append((index, getattr(error, field)))
@@ -219,11 +221,8 @@ class _Compared(NamedTuple):
 def _compared(means: Means, is_looked_at: bool, of_colours: bool, pairs: Sequence[Any]) -> list[_Compared]:
     """Everything about pairs of an imagined and a recorded frame that no other pair matters to; in a thread."""
     # Networks see the processor's frames wherever errors are computed, so that their answers are found again.
-    ready = [prepared_pair(*pair) for pair in pairs] if is_looked_at or means.device is None else None
-    if means.device is not None:
-        errors = means.device.pair_errors(pairs)
-    else:
-        errors = [pair_error(*both) for both in ready or ()]
+    ready = [prepared_pair(*pair) for pair in pairs] if is_looked_at else None
+    kept: Sequence[tuple[Prepared, Prepared] | None] = ready or [None] * len(pairs)
     return [
         _Compared(
             got,
@@ -231,7 +230,7 @@ def _compared(means: Means, is_looked_at: bool, of_colours: bool, pairs: Sequenc
             error,
             detail_correlation(got, resize(want, got.shape[1], got.shape[0])),
             both_colours(got, want) if of_colours else None,
-            ready[number] if is_looked_at and ready is not None else None,
+            both,
         )
-        for number, ((got, want), error) in enumerate(zip(pairs, errors, strict=True))
+        for (got, want), error, both in zip(pairs, means.errors_of(pairs, ready), kept, strict=True)
     ]

@@ -30,7 +30,7 @@ from worldgauge.core.video import Clip, ahead
 from worldgauge.metrics import metrics
 from worldgauge.metrics.detail import detail_correlation
 from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, mean_error, pair_error, prepared
-from worldgauge.perception.score_device import Means, ScoreDevice, pairs_at_once
+from worldgauge.perception.score_device import Means, pairs_at_once
 
 _SOURCE = "MIND, released scorer"
 _OURS = "MIND's pairs, put at the same place of the path"
@@ -125,9 +125,9 @@ def scene_errors(video: Clip, start: Image | None = None, *, means: Means = Mean
     # Pairs come from the turn outwards, so that the way back is decoded once, forwards.
     found: Iterator[tuple[PairError, PairError | None]]
     if means.device is None:
-        found = means.each(_errors_of, _triples(video, start, prepared))
+        found = means.each(partial(_errors_of, _errors_of_prepared), _triples(video, start, prepared))
     else:
-        compare = partial(_errors_on, means.device)
+        compare = partial(_errors_of, means.device.pair_errors)
         found = means.each(compare, _triples(video, start, np.asarray), at_once=pairs_at_once(*SIZE) // 2)
     pairs = list(found)[::-1]
     return SceneErrors(tuple(one for one, _ in pairs), tuple(other for _, other in pairs if other is not None))
@@ -281,9 +281,9 @@ def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
     return _mean(scene_distances(video, distances, start).aligned)
 
 
-Triple = tuple[Prepared, Prepared, Prepared | None]
 Seen = tuple[Image, Image, Image | None]
 Kept = TypeVar("Kept")
+Array = TypeVar("Array", Image, Prepared)
 
 
 def _triples(
@@ -311,20 +311,20 @@ def _backwards(video: Clip, start: Image | None, prepare: Callable[[Image], Kept
         yield prepare(start)
 
 
-def _errors_of(triples: Sequence[Triple]) -> list[tuple[PairError, PairError | None]]:
+def _errors_of_prepared(pairs: Sequence[tuple[Prepared, Prepared]]) -> list[PairError]:
+    return [pair_error(*pair) for pair in pairs]
+
+
+def _errors_of(
+    errors: Callable[[Sequence[tuple[Array, Array]]], list[PairError]],
+    triples: Sequence[tuple[Array, Array, Array | None]],
+) -> list[tuple[PairError, PairError | None]]:
     # Which of a pair is the reference does not matter to any of the errors.
-    return [
-        (pair_error(back, there), None if before is None else pair_error(back, before))
-        for back, there, before in triples
-    ]
-
-
-def _errors_on(device: ScoreDevice, triples: Sequence[Seen]) -> list[tuple[PairError, PairError | None]]:
     # The start image, the last to come, may have another size than the frames, so it goes alone.
     pairs = [(back, before) for back, _, before in triples if before is not None]
     alike = [pair for pair in pairs if pair[0].shape == pair[1].shape]
-    aligned: Sequence[PairError | None] = device.pair_errors(alike) + device.pair_errors(pairs[len(alike) :])
-    released = device.pair_errors([(back, there) for back, there, _ in triples])
+    aligned: Sequence[PairError | None] = errors(alike) + errors(pairs[len(alike) :])
+    released = errors([(back, there) for back, there, _ in triples])
     return list(zip(released, aligned if pairs else [None] * len(released), strict=True))
 
 
