@@ -23,9 +23,9 @@ def rays(relative: Tensor, grid: tuple[int, int]) -> Tensor:
         (..., rows x columns, 6), in the other's frame: forward, left, up.
     """
     down, across = grid
-    left = 1 - 2 * (torch.arange(across, device=relative.device) + 0.5) / across
-    up = (1 - 2 * (torch.arange(down, device=relative.device) + 0.5) / down) * down / across
-    left, up = left.expand(down, across).flatten().to(relative), up[:, None].expand(down, across).flatten().to(relative)
+    columns, rows = (torch.arange(n, device=relative.device, dtype=relative.dtype) + 0.5 for n in (across, down))
+    left = (1 - 2 * columns / across).expand(down, across).flatten()
+    up = ((1 - 2 * rows / down) * down / across)[:, None].expand(down, across).flatten()
     length = (1 + left.square() + up.square()).sqrt()
     yaw, pitch = relative[..., 3, None], relative[..., 4, None]
     ahead = pitch.cos() - up * pitch.sin()  # tilted up first, then turned
