@@ -1,5 +1,6 @@
 """Broken videos: they say so in one line, and never raise anything else."""
 
+import os
 import re
 import struct
 import subprocess
@@ -44,6 +45,16 @@ def test_no_file_and_no_video_are_one_clear_line(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.avi", tmp_path):
         with pytest.raises(DataError, match="no such video"):
             Clip.open(path)
+
+
+def test_a_pipe_and_a_device_are_no_videos_and_nobody_waits_for_them(tmp_path: Path) -> None:
+    pipe, device = tmp_path / "pipe.mp4", tmp_path / "device.mp4"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    for path in (pipe, device):
+        with pytest.raises(DataError, match="no such video"):
+            Clip.open(path)
+        assert problems(path) == [f"{path}: no such video"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
