@@ -6,8 +6,8 @@ envs = gymnasium.make_vec("worldgauge/Voxel-v0", num_envs=256, worlds=4, width=6
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -16,66 +16,12 @@ from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError
-from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds import World
 from worldgauge.worlds.gpu.batched import Batched
+from worldgauge.worlds.walker_env import Sights, WalkerEnv, cameras_of, look
 
 Place = TypeVar("Place", bound=World)
-Sights = Mapping[str, tuple[Camera | Panorama, str]]
-"""What is seen by name: the camera, and the name of its array in `View`."""
-
-
-class WalkerEnv(Protocol):
-    """An environment whose step can be taken without a picture.
-
-    Attributes:
-        world: Where it walks.
-        sights: What its observation holds.
-        labels: What its info holds besides.
-        observation_space: Of one observation: a dictionary of `sights`, or the array of the only one.
-        action_space: Of one action.
-        render_mode: "rgb_array" or None.
-    """
-
-    world: Any
-    sights: Sights
-    labels: Sights
-    observation_space: spaces.Space[Any]
-    action_space: spaces.Space[Any]
-    render_mode: str | None
-
-    @property
-    def pose(self) -> FloatArray:
-        """Camera-to-world pose (4, 4) of the eye."""
-        ...
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """The info without pictures."""
-        ...
-
-    def begin(self, *, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Do what `reset` does, without a picture."""
-        ...
-
-    def advance(self, action: Any) -> bool:
-        """Do what `step` does, without a picture; tell whether the episode has ended."""
-        ...
-
-
-def look(world: World, pose: FloatArray, sights: Sights) -> dict[str, NDArray[Any]]:
-    """Draw what is seen from one pose. Each camera draws once.
-
-    Args:
-        world: The world.
-        pose: Camera-to-world (4, 4), metres.
-        sights: What is wanted.
-
-    Returns:
-        The arrays by name.
-    """
-    drawn = {camera: world.view(pose, camera) for camera in _cameras(sights)}
-    return {name: getattr(drawn[camera], array) for name, (camera, array) in sights.items()}
 
 
 class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
@@ -233,7 +179,7 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
         poses = self._poses(start, end)
         drawn = {
             camera: some[0].world.views(poses, camera, device=self._device, out=self._out)
-            for camera in _cameras(sights)
+            for camera in cameras_of(sights)
         }
         return {name: getattr(drawn[camera], array) for name, (camera, array) in sights.items()}
 
@@ -261,10 +207,6 @@ def shared_worlds(make: Callable[[int], Place], count: int, worlds: int) -> list
         raise UsageError(f"worlds is {worlds}: give 1 to {count}, the number of environments")
     made = [make(n) for n in range(worlds)]
     return [made[n * worlds // count] for n in range(count)]
-
-
-def _cameras(sights: Sights) -> list[Camera | Panorama]:
-    return list(dict.fromkeys(camera for camera, _ in sights.values()))
 
 
 def _seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | None]:

@@ -12,7 +12,8 @@ from gymnasium.utils.env_checker import check_env
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import Panorama
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.env import ENV_ID, SENSORS, HomeEnv
+from worldgauge.worlds.indoor.env import ENV_ID, HomeEnv
+from worldgauge.worlds.walker_env import SENSORS
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Primitive
 from worldgauge.worlds.walking.stance import Stance, walked

@@ -8,31 +8,25 @@ gymnasium knows the id once this module is imported; the long form of the id imp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, SupportsFloat
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
-from numpy.typing import NDArray
 
-from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.camera import VIEW_M
-from worldgauge.worlds.vector_env import Sights, WalkerVectorEnv, look, shared_worlds
+from worldgauge.worlds.vector_env import WalkerVectorEnv, shared_worlds
+from worldgauge.worlds.walker_env import PrimitiveEnv
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
+from worldgauge.worlds.walking.primitives import Primitive
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, stands, walked
 
 ENV_ID = "worldgauge/Home-v0"
-SENSORS = ("depth", "instance", "panorama")
-"""What an observation can hold besides "rgb"."""
-
-Observation = dict[str, Any]
-"""Arrays by sensor."""
 
 
-class HomeEnv(gymnasium.Env[Observation, np.int64]):
+class HomeEnv(PrimitiveEnv):
     """One primitive per step in a home. There is no task: the reward is 0, and STOP terminates.
 
     Action: number of a `Primitive`, 1 to 4. Observation: rgb (height, width, 3) uint8, and, if in `sensors`, depth
@@ -59,8 +53,6 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
         UsageError: For values out of range.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": round(NAV_STEPS.fps)}  # noqa: RUF012
-
     def __init__(
         self,
         seed: int = 0,
@@ -74,122 +66,19 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
         panorama: tuple[int, int] = (1024, 576),
         render_mode: str | None = None,
     ) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise UsageError(f"no render mode '{render_mode}'. Known: rgb_array")
-        for sensor in sensors:
-            if sensor not in SENSORS:
-                raise UnknownNameError("sensor", sensor, SENSORS)
-        if not 0 < hfov_deg < 180:
-            raise UsageError(f"hfov_deg must be between 0 and 180, got {hfov_deg}")
         self.home = home if home is not None else Home(seed)
-        self.camera = Camera.from_horizontal_fov(width, height, hfov_deg)
-        self.around = Panorama(*panorama)
-        self.height_m = height_m
-        self.render_mode = render_mode
-        self.world = self.home
-        self.sights: Sights = {
-            name: (self.around, "rgb") if name == "panorama" else (self.camera, name) for name in ("rgb", *sensors)
-        }
-        self.labels: Sights = {}
-        self._collided = False
-        self._stance: Stance | None = None
         self.geodesic = Geodesic(self.home.floor)
-        every: dict[str, spaces.Space[Any]] = {
-            "rgb": spaces.Box(0, 255, (height, width, 3), np.uint8),
-            "depth": spaces.Box(0.0, VIEW_M, (height, width), np.float32),
-            "instance": spaces.Box(0, np.iinfo(np.uint16).max, (height, width), np.uint16),
-            "panorama": spaces.Box(0, 255, (self.around.height, self.around.width, 3), np.uint8),
-        }
-        self.observation_space = spaces.Dict({name: every[name] for name in self.sights})
-        self.action_space = spaces.Discrete(len(Primitive), start=int(Primitive.FORWARD))
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Put the walker at a random place from which it can walk to the other rooms, or where `options` say.
-
-        Args:
-            seed: Seed of the environment's generator, as in gymnasium.
-            options: May hold 'position' (x, y in metres) and 'yaw' (radians).
-
-        Returns:
-            Observation and info.
-
-        Raises:
-            UsageError: Unknown options, or a position without room to stand.
-        """
-        self.begin(seed=seed, options=options)
-        return self._observe()
-
-    def begin(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Put the walker somewhere, as `reset` does, without a picture.
-
-        Args:
-            seed: As for `reset`.
-            options: As for `reset`.
-
-        Raises:
-            UsageError: As `reset`.
-        """
-        super().reset(seed=seed)
-        options = options or {}
-        if unknown := set(options) - {"position", "yaw"}:
-            raise UsageError(f"reset takes the options 'position' and 'yaw', not {sorted(unknown)}")
-        position = options.get("position")
-        place = self.geodesic.random_point(self.np_random) if position is None else np.asarray(position, np.float64)
-        if place.shape != (2,) or not stands(self.home.floor.clearance_at(place)).all():
-            raise UsageError(f"option 'position' needs x, y in metres where a walker has room, got {place.tolist()}")
-        yaw = float(options.get("yaw", self.np_random.uniform(-np.pi, np.pi)))
-        self._stance = Stance(float(place[0]), float(place[1]), yaw)
-        self._collided = False
-
-    def step(self, action: np.int64 | int) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Carry out one primitive.
-
-        Raises:
-            UsageError: Before the first reset, or an action outside the space.
-        """
-        ended = self.advance(action)
-        observation, info = self._observe()
-        return observation, 0.0, ended, False, info
-
-    def advance(self, action: np.int64 | int) -> bool:
-        """Carry out one primitive, without a picture.
-
-        Args:
-            action: As for `step`.
-
-        Returns:
-            Whether it was STOP.
-
-        Raises:
-            UsageError: As `step`.
-        """
-        if not self.action_space.contains(action):
-            raise UsageError(f"action {action} is not in {self.action_space}")
-        primitive = Primitive(int(action))
-        self._stance, self._collided = walked(self.home.floor, self.stance, primitive)
-        return primitive is Primitive.STOP
-
-    def render(self) -> NDArray[np.uint8] | None:
-        """The present view as (height, width, 3) uint8 in render mode rgb_array, else None."""
-        return self.home.view(self.pose, self.camera).rgb if self.render_mode == "rgb_array" else None
-
-    @property
-    def stance(self) -> Stance:
-        """Where the walker stands.
-
-        Raises:
-            UsageError: Before the first reset.
-        """
-        if self._stance is None:
-            raise UsageError("call reset() first")
-        return self._stance
-
-    @property
-    def pose(self) -> FloatArray:
-        """Camera-to-world pose (4, 4) of the eye."""
-        return self.stance.eye(self.height_m)
+        super().__init__(
+            self.home,
+            depth_m=VIEW_M,
+            width=width,
+            height=height,
+            hfov_deg=hfov_deg,
+            height_m=height_m,
+            sensors=sensors,
+            panorama=panorama,
+            render_mode=render_mode,
+        )
 
     @property
     def told(self) -> dict[str, Any]:
@@ -202,8 +91,17 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
             "collided": self._collided,
         }
 
-    def _observe(self) -> tuple[Observation, dict[str, Any]]:
-        return look(self.world, self.pose, self.sights), self.told
+    def _spot(self, position: Any) -> FloatArray:
+        place = self.geodesic.random_point(self.np_random) if position is None else np.asarray(position, np.float64)
+        if place.shape != (2,) or not stands(self.home.floor.clearance_at(place)).all():
+            raise UsageError(f"option 'position' needs x, y in metres where a walker has room, got {place.tolist()}")
+        return place
+
+    def _stand(self, spot: FloatArray, yaw: float) -> None:
+        self._stance, self._collided = Stance(float(spot[0]), float(spot[1]), yaw), False
+
+    def _walked(self, primitive: Primitive) -> tuple[Stance, bool]:
+        return walked(self.home.floor, self.stance, primitive)
 
 
 def home_vector_env(

@@ -7,20 +7,19 @@ gymnasium knows the id once this module is imported; the long form of the id imp
 
 from __future__ import annotations
 
-from typing import Any, SupportsFloat
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
-from worldgauge.worlds.vector_env import Sights, look
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 from worldgauge.worlds.voxel.physics.player import TICKS_PER_SECOND, Action, PlayerState, step
+from worldgauge.worlds.walker_env import Sights, WalkerEnv
 
 ENV_ID = "worldgauge/Voxel-v0"
 LABELS = ("depth", "category", "instance")
@@ -30,10 +29,8 @@ MAX_TURN = 0.1
 
 _SPAWN_REACH = 24
 
-Observation = NDArray[np.uint8]
 
-
-class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
+class VoxelEnv(WalkerEnv):
     """One tick (50 ms) per step in a settlement. There is no task: the reward is 0 and nothing terminates.
 
     Observation: (height, width, 3) uint8 RGB. Action: {"keys": (7,) int8 in the order of KEYS, "camera": (2,) float32
@@ -69,87 +66,31 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
         labels: bool = False,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise UsageError(f"no render mode '{render_mode}'. Known: rgb_array")
-        self.world = world if world is not None else Voxel(kind, seed)
         self.camera = Camera.from_vertical_fov(width, height, VERTICAL_FOV_DEG)
-        self.render_mode = render_mode
-        self.sights: Sights = {"rgb": (self.camera, "rgb")}
-        self.labels: Sights = {name: (self.camera, name) for name in LABELS} if labels else {}
+        seen: Sights = {name: (self.camera, name) for name in LABELS} if labels else {}
+        super().__init__(
+            world if world is not None else Voxel(kind, seed), {"rgb": (self.camera, "rgb")}, seen, render_mode
+        )
         self._state: PlayerState | None = None
         self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
         self.action_space = spaces.Dict(
             {"keys": spaces.MultiBinary(len(KEYS)), "camera": spaces.Box(-MAX_TURN, MAX_TURN, (2,), np.float32)}
         )
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Put the walker on open ground near the centre with a random heading, or where `options` say.
-
-        Args:
-            seed: Seed of the environment's generator, as in gymnasium.
-            options: May hold 'position' (x, y, z in metres) and 'yaw' (radians).
-
-        Returns:
-            Observation and info.
-
-        Raises:
-            UsageError: Unknown options, or a position that is not three numbers.
-        """
-        self.begin(seed=seed, options=options)
-        return self._observe()
-
-    def begin(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Put the walker somewhere, as `reset` does, without a picture.
-
-        Args:
-            seed: As for `reset`.
-            options: As for `reset`.
-
-        Raises:
-            UsageError: As `reset`.
-        """
-        super().reset(seed=seed)
-        options = options or {}
-        if unknown := set(options) - {"position", "yaw"}:
-            raise UsageError(f"reset takes the options 'position' and 'yaw', not {sorted(unknown)}")
-        position = options.get("position")
+    def _spot(self, position: Any) -> tuple[float, ...]:
         spot = self._spawn() if position is None else tuple(float(v) for v in position)
         if len(spot) != 3:
             raise UsageError(f"option 'position' needs x, y, z in metres, got {position}")
-        yaw = float(options.get("yaw", self.np_random.uniform(-np.pi, np.pi)))
-        self._state = self._placed(PlayerState.standing((spot[0], spot[1], spot[2]), yaw))
+        return spot
 
-    def step(self, action: dict[str, Any]) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Advance by one tick.
+    def _stand(self, spot: Any, yaw: float) -> None:
+        x, y, z = spot
+        self._state = self._placed(PlayerState.standing((x, y, z), yaw))
 
-        Raises:
-            UsageError: Before the first reset, or an action outside the space.
-        """
-        ended = self.advance(action)
-        observation, info = self._observe()
-        return observation, 0.0, ended, False, info
-
-    def advance(self, action: dict[str, Any]) -> bool:
-        """Advance by one tick, without a picture.
-
-        Args:
-            action: As for `step`.
-
-        Returns:
-            False: nothing ends a walk.
-
-        Raises:
-            UsageError: As `step`.
-        """
-        if self._state is None:
-            raise UsageError("call reset() before step()")
-        if not self.action_space.contains(action):
-            raise UsageError(f"action {action} is not in {self.action_space}")
+    def _act(self, action: Any) -> bool:
         keys = dict(zip(KEYS, (bool(key) for key in action["keys"]), strict=True))
         yaw, pitch = (float(angle) for angle in action["camera"])
-        self._state = self._moved(self._state, Action(**keys)._replace(yaw=yaw, pitch=pitch))
+        self._state = self._moved(self.state, Action(**keys)._replace(yaw=yaw, pitch=pitch))
         return False
 
     def _placed(self, state: PlayerState) -> PlayerState:
@@ -159,10 +100,6 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
     def _moved(self, state: PlayerState, action: Action) -> PlayerState:
         """The body one tick later."""
         return step(self.world.voxels, state, action)
-
-    def render(self) -> Observation | None:
-        """The present view as (height, width, 3) uint8 in render mode rgb_array, else None."""
-        return self.world.view(self.pose, self.camera).rgb if self.render_mode == "rgb_array" else None
 
     @property
     def pose(self) -> FloatArray:
@@ -193,11 +130,6 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
             "on_ground": state.on_ground,
             "in_water": state.in_water,
         }
-
-    def _observe(self) -> tuple[Observation, dict[str, Any]]:
-        seen = look(self.world, self.pose, {**self.sights, **self.labels})
-        rgb: Observation = seen.pop("rgb")
-        return rgb, {**self.told, **seen}
 
     def _spawn(self) -> tuple[float, float, float]:
         voxels = self.world.voxels
