@@ -14,7 +14,7 @@ from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.io import digest_of_file
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.collection.manifest import MANIFEST
-from worldgauge.engine.sets import NamedSet, SetPart, open_set
+from worldgauge.engine.sets import DEFINITION, NamedSet, SetPart, open_set, read_set
 from worldgauge.tools.data_sets import check_set, make_set, making, planned
 from worldgauge.tools.data_sets.checking import content_of, versions_here
 from worldgauge.tools.data_sets.freezing import freeze
@@ -27,26 +27,25 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> NamedSet:
     """A set of one build, frozen from a folder that was collected by hand."""
     root = tmp_path_factory.mktemp("frozen")
     collect("build", root / "build", **OPTIONS)
-    definition = root / "toy.json"
-    definition.write_text(
-        json.dumps(
-            {"name": "worldgauge-toy", "version": 2, "title": "A toy", "suites": {"build": {"options": OPTIONS}}}
-        )
-    )
-    content = freeze(definition, root)
-    part = content["suites"]["build"]
-    assert json.loads(definition.read_text())["suites"]["build"]["files"] == part["files"]
-    parts = (SetPart("build", OPTIONS, part["files"], part["tasks"]),)
-    return NamedSet("worldgauge-toy", 2, "A toy", parts, content["made_with"])
+    return freeze(define(root / "toy"), root)
+
+
+def define(folder: Path) -> Path:
+    """The definition of a set of one part that is not frozen."""
+    folder.mkdir()
+    content = {"name": "worldgauge-toy", "version": 2, "title": "A toy", "suites": {"build": {"options": OPTIONS}}}
+    (folder / DEFINITION).write_text(json.dumps(content))
+    return folder
 
 
 def test_what_is_half_made_is_not_frozen(tmp_path: Path) -> None:
     collect("build", tmp_path / "build", **OPTIONS)
     (tmp_path / "build/data/images/own/oak_hut.png").unlink()
-    definition = tmp_path / "toy.json"
-    definition.write_text(json.dumps({"name": "toy", "suites": {"build": {"options": OPTIONS}}}))
+    definition = define(tmp_path / "toy")
     with pytest.raises(UsageError, match=r"build: 1 of 2 things are made; make the others first"):
         freeze(definition, tmp_path)
+    assert not (definition / "build.json").exists()
+    assert not read_set(definition).is_frozen
 
 
 @pytest.fixture

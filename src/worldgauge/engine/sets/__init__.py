@@ -1,6 +1,7 @@
 """Named sets: fixed data sets of all suites, which a release names and whose files and tasks it knows by digest."""
 
 from worldgauge.engine.sets.named import (
+    DEFINITION,
     NamedSet,
     SetPart,
     data_notes,
@@ -9,6 +10,18 @@ from worldgauge.engine.sets.named import (
     membership,
     named_sets,
     open_set,
+    read_set,
 )
 
-__all__ = ["NamedSet", "SetPart", "data_notes", "digits_of", "known_tasks", "membership", "named_sets", "open_set"]
+__all__ = [
+    "DEFINITION",
+    "NamedSet",
+    "SetPart",
+    "data_notes",
+    "digits_of",
+    "known_tasks",
+    "membership",
+    "named_sets",
+    "open_set",
+    "read_set",
+]

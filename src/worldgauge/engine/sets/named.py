@@ -1,8 +1,8 @@
 """The definitions of named sets, and which set the tasks of a run are of.
 
-A definition is a JSON file beside this module: for each suite the options of its collection, seeds included, and, once
-it is frozen, the SHA-256 of every file and the fingerprint of every task. A run is of a set when all its tasks are
-tasks of the set with the same fingerprints, wherever its folder came from.
+A definition is a folder beside this module. Its `set.json` holds for each suite the options of the collection, seeds
+included; `SUITE.json` holds, once that part is frozen, the SHA-256 of every file and the fingerprint of every task. A
+run is of a set when all its tasks are tasks of the set with the same fingerprints, wherever its folder came from.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import UnknownNameError
-from worldgauge.core.io import loads
+from worldgauge.core.io import read_json_object
 from worldgauge.engine.suite.contract import Task
 
 PREFIX = "worldgauge-"
+DEFINITION = "set.json"
 DIGITS = 16
 """Hexadecimal digits of a fingerprint in a definition; 64 bits are enough to tell tasks of one id apart."""
 
@@ -90,21 +91,21 @@ class NamedSet:
 @cache
 def named_sets() -> Mapping[str, NamedSet]:
     """All sets by name, the smallest first."""
-    found = [
-        set_from_json(loads(path.read_text(encoding="utf-8")))
-        for path in files(__package__).iterdir()
-        if path.name.endswith(".json")
-    ]
+    found = [read_set(path.parent) for path in Path(__file__).parent.glob(f"*/{DEFINITION}")]
     return {one.name: one for one in sorted(found, key=lambda one: (not one.is_frozen, one.name))}
 
 
-def set_from_json(content: Mapping[str, Any]) -> NamedSet:
-    """A set from the content of its file."""
-    parts = tuple(
-        SetPart(suite, part["options"], part.get("files", {}), part.get("tasks", {}), part.get("minutes"))
-        for suite, part in content["suites"].items()
-    )
-    return NamedSet(content["name"], content["version"], content["title"], parts, content.get("made_with", {}))
+def read_set(folder: Path) -> NamedSet:
+    """A set from the folder of its definition."""
+    content = read_json_object(folder / DEFINITION)
+    parts = []
+    for suite, part in content["suites"].items():
+        digests = folder / f"{suite}.json"
+        frozen = read_json_object(digests) if digests.exists() else {}
+        parts.append(
+            SetPart(suite, part["options"], frozen.get("files", {}), frozen.get("tasks", {}), part.get("minutes"))
+        )
+    return NamedSet(content["name"], content["version"], content["title"], tuple(parts), content.get("made_with", {}))
 
 
 def open_set(name: str) -> NamedSet:

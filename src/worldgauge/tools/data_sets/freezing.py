@@ -1,6 +1,8 @@
 """Freeze a named set: write the digests of a folder that was made into the definition of the set.
 
-python -m worldgauge.tools.data_sets.freezing DEFINITION.json FOLDER
+python -m worldgauge.tools.data_sets.freezing DEFINITION FOLDER
+
+DEFINITION is a folder with a `set.json`, FOLDER what was made from it.
 
 For those who keep the package: a set that was published is never frozen again under the same version.
 """
@@ -9,31 +11,30 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import digest_of_file, dumps, read_json_object, write_file
 from worldgauge.engine.collection.kernel import count
 from worldgauge.engine.open_suite import list_tasks, open_suite
-from worldgauge.engine.sets import digits_of
+from worldgauge.engine.sets import DEFINITION, NamedSet, digits_of, read_set
 from worldgauge.tools.data_sets.checking import content_of, versions_here
 
 
-def freeze(definition: Path, root: Path) -> dict[str, Any]:
-    """Add the digests of all suites that are in a folder to a definition.
+def freeze(definition: Path, root: Path) -> NamedSet:
+    """Write the digests of all suites that are in a folder into a definition, a file a suite.
 
     Args:
-        definition: The JSON file of the set.
+        definition: Folder with the `set.json` of the set.
         root: Folder of the set.
 
     Returns:
-        The new content of the definition, which is written.
+        The set as it is defined now.
 
     Raises:
         UsageError: When the folder holds no part of the set, or one whose making was stopped.
         DataError: When a file cannot be read or written.
     """
-    content = read_json_object(definition)
+    content = read_json_object(definition / DEFINITION)
     found = 0
     for suite, part in content["suites"].items():
         folder = root / suite
@@ -43,13 +44,14 @@ def freeze(definition: Path, root: Path) -> dict[str, Any]:
             if done < expected:
                 raise UsageError(f"{folder}: {done} of {expected} things are made; make the others first")
             tasks = list_tasks(open_suite(suite, {}), folder, None)
-            part["files"], part["tasks"] = files, {task.id: digits_of(task.fingerprint) for task in tasks}
+            digests = {"files": files, "tasks": {task.id: digits_of(task.fingerprint) for task in tasks}}
+            write_file(definition / f"{suite}.json", dumps(digests, indent=1) + "\n")
             found += 1
     if not found:
         raise UsageError(f"{root}: holds no part of {content['name']}")
     content["made_with"] = versions_here()
-    write_file(definition, dumps(content, indent=1) + "\n")
-    return content
+    write_file(definition / DEFINITION, dumps(content, indent=1) + "\n")
+    return read_set(definition)
 
 
 if __name__ == "__main__":
