@@ -154,6 +154,8 @@ def test_recipes_that_come_with_worldgauge(name: str) -> None:
     for stage in ("", "init", "distil"):
         recipe = named_recipe(name, stage)
         assert recipe.stage == stage or not stage
+        is_of_walks = name.startswith(("mind-tiny", "causal-tiny")) or name == "tiny"
+        assert recipe.told == ("motion" if is_of_walks else "both")  # motion: one checkpoint for mind and loopnav
 
 
 def test_a_folder_without_training_clips_is_told(tmp_path: Path) -> None:

@@ -173,6 +173,9 @@ def read_material(
     families = {tuple(axis.name for axis in space.axes) for space in spaces}
     if len(families) > 1 and recipe.told not in ("motion", "nothing"):
         raise UsageError(f"the clips have {len(families)} kinds of actions; train on one, or with told=motion")
+    if recipe.told == "motion" and not all(_moves_camera(space) for space in spaces):
+        still = ", ".join(sorted(space.name for space in spaces if not _moves_camera(space)))
+        raise UsageError(f"actions of {still} move no camera, so told=motion tells nothing of them; --set told=both")
     if len(rates) > 1 and recipe.told != "motion":
         several = " and ".join(f"{rate:g}" for rate in rates)
         raise UsageError(f"the clips have {several} frames/s; train on one rate, or with told=motion")

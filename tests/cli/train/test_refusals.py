@@ -9,7 +9,7 @@ import pytest
 from support.commands import command
 from worldgauge.cli.train.app import _check_minutes
 from worldgauge.cli.train.processes import is_started
-from worldgauge.core.actions import LOOP_WALK, Actions
+from worldgauge.core.actions import HAND_POSES, LOOP_WALK, Actions
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
@@ -29,7 +29,7 @@ channels = [8]
 batch = 2
 steps = 2
 """
-SPACES = {"loops": LOOP_WALK, "steps": NAV_STEPS}
+SPACES = {"loops": LOOP_WALK, "steps": NAV_STEPS, "hands": HAND_POSES}
 
 
 @training_sources.register("loops-or-steps")
@@ -57,6 +57,7 @@ def place(tmp_path: Path) -> Path:
         "loops-test-0-2-30",
         "steps-train-0-2-30",
         "loops-train-50-2-6",
+        "hands-train-0-2-30",
     ):
         (tmp_path / name).mkdir()
     return tmp_path
@@ -91,6 +92,7 @@ def test_what_needs_no_torch_is_told_without_it(place: Path) -> None:
             ("--data", "loops-or-steps=loops-train-0-4-30", "--data", "loops-or-steps=steps-train-0-2-30"),
             "2 kinds of actions",
         ),
+        (("--data", "loops-or-steps=hands-train-0-2-30", "--set", "told=motion"), "hand-poses move no camera"),
         ((*data, "--set", "size=[17, 8]"), "(16, 8)"),
         ((*data, "--set", "stepz=3"), "Did you mean 'steps'?"),
     ):
