@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from worldgauge.core.actions import Actions, ActionSpace, Axis, Motion
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
-from worldgauge.tools.export_data import export_data, read_lerobot, write_lerobot, write_webdataset
+from worldgauge.tools.export_data import export_data, lerobot, read_lerobot, write_lerobot, write_webdataset
 from worldgauge.training.clip import DamagedClip, TrainingClip
 
 SPACE = ActionSpace("toy", (Axis("W", "button", Motion(forward=0.2)), Axis("yaw", "angle", Motion(yaw=1.0))), fps=20.0)
@@ -97,6 +98,94 @@ def test_statistics_are_those_of_the_rows(written: Path) -> None:
     assert 0 <= np.min(told["observation.images.view"]["min"]) <= np.max(told["observation.images.view"]["max"]) <= 1
 
 
+def test_statistics_are_those_of_all_walks_at_once(written: Path) -> None:
+    frames = [walk.frames.to_array() for walk in WALKS]
+    picked = [np.linspace(0, len(one) - 1, min(8, len(one))).round().astype(int) for one in frames]
+    pixels = np.concatenate([one[at] for one, at in zip(frames, picked, strict=True)]).reshape(-1, 3) / 255.0
+    rows = pd.read_parquet(written / "data/chunk-000/file-000.parquet")
+    told = json.loads((written / "meta/stats.json").read_text())
+    for name, column in told.items():
+        table = pixels if name == "observation.images.view" else np.stack(rows[name].to_list()).astype(float)
+        table = table.reshape(len(table), -1)
+        assert column["count"] == [len(table)]
+        for word, meant in (
+            ("min", table.min(0)),
+            ("max", table.max(0)),
+            ("mean", table.mean(0)),
+            ("std", table.std(0)),
+        ):
+            np.testing.assert_allclose(np.ravel(column[word]), meant, rtol=1e-12, atol=1e-12, err_msg=f"{name} {word}")
+    episodes = pd.read_parquet(written / "meta/episodes/chunk-000/file-000.parquet")
+    second = frames[1][picked[1]].reshape(-1, 3) / 255.0
+    np.testing.assert_allclose(
+        np.concatenate([np.ravel(one.tolist()) for one in episodes["stats/observation.images.view/std"][1].ravel()]),
+        second.std(0),
+    )
+
+
+def test_memory_of_writing_does_not_grow_with_walks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tracemalloc
+
+    import pyarrow as pa
+
+    monkeypatch.setattr(lerobot, "_TOGETHER", 2)
+    held = []
+
+    def walks(count: int):
+        for number in range(count):
+            held.append(tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes())
+            yield walk(f"w{number}", 9)
+
+    tracemalloc.start()
+    try:
+        assert write_lerobot(walks(12), tmp_path / "set") == 12
+    finally:
+        tracemalloc.stop()
+    picture = 48 * 32 * 3
+    grown = [now - held[4] for now in held[4::2]]
+    assert max(grown) < 8 * picture, f"bytes: {grown}"  # eight pictures as float64 would be 64 of these a walk
+    assert len(list(read_lerobot(tmp_path / "set"))) == 12
+
+
+def _split(folder: Path) -> None:
+    """Tables of one file as two, in another chunk each, as large data sets of that layout have them."""
+    for name, column, bound in (("meta/episodes", "episode_index", 2), ("data", "index", 19)):
+        path = folder / name / "chunk-000/file-000.parquet"
+        rows = pd.read_parquet(path)
+        rows[rows[column] < bound].to_parquet(path)
+        (folder / name / "chunk-001").mkdir()
+        rows[rows[column] >= bound].to_parquet(folder / name / "chunk-001/file-000.parquet")
+
+
+def test_tables_of_several_files_are_read_whole(written: Path, tmp_path: Path) -> None:
+    shutil.copytree(written, tmp_path / "set")
+    _split(tmp_path / "set")
+    back = list(read_lerobot(tmp_path / "set"))
+    assert [len(one) for one in back if isinstance(one, TrainingClip)] == [12, 7, 9]
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [("meta/episodes", "tells 3 walks, the tables hold 2"), ("data", "tells 28 frames, the tables hold 19")],
+)
+def test_a_file_that_is_missing_is_one_line(written: Path, tmp_path: Path, missing: str, words: str) -> None:
+    shutil.copytree(written, tmp_path / "set")
+    _split(tmp_path / "set")
+    shutil.rmtree(tmp_path / "set" / missing / "chunk-001")
+    with pytest.raises(DataError, match=words) as told:
+        list(read_lerobot(tmp_path / "set"))
+    assert "\n" not in str(told.value)
+
+
+def test_a_walk_that_comes_twice_is_one_line(written: Path, tmp_path: Path) -> None:
+    shutil.copytree(written, tmp_path / "set")
+    path = tmp_path / "set/meta/episodes/chunk-000/file-000.parquet"
+    rows = pd.read_parquet(path)
+    pd.concat([rows[:2], rows[:1]]).to_parquet(path)
+    with pytest.raises(DataError, match="not numbered 0 to 2"):
+        list(read_lerobot(tmp_path / "set"))
+
+
 def test_walks_that_do_not_go_together_are_refused_and_leave_nothing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="frame size"):
         write_lerobot([WALKS[0], walk("d", 5, size=(24, 16))], tmp_path / "x")
@@ -117,8 +206,6 @@ def test_walks_that_do_not_go_together_are_refused_and_leave_nothing(tmp_path: P
     ],
 )
 def test_another_data_set_is_one_line(written: Path, tmp_path: Path, change, words: str) -> None:
-    import shutil
-
     shutil.copytree(written, tmp_path / "set")
     path = tmp_path / "set/meta/info.json"
     info = json.loads(path.read_text())
@@ -129,8 +216,6 @@ def test_another_data_set_is_one_line(written: Path, tmp_path: Path, change, wor
 
 
 def test_a_cut_video_is_a_damaged_walk(written: Path, tmp_path: Path) -> None:
-    import shutil
-
     shutil.copytree(written, tmp_path / "set")
     video = sorted((tmp_path / "set/videos").rglob("*.mp4"))[1]
     video.write_bytes(video.read_bytes()[:200])

@@ -2,9 +2,9 @@
 
     meta/info.json                            features, sizes, rate
     meta/tasks.parquet                        captions, by `task_index`
-    meta/episodes/chunk-000/file-000.parquet  a row each walk: its rows and its video
+    meta/episodes/chunk-*/file-*.parquet      a row each walk: its rows and its video
     meta/stats.json                           mean, spread and range of each feature
-    data/chunk-000/file-000.parquet           a row each frame
+    data/chunk-*/file-*.parquet               a row each frame
     videos/observation.images.view/chunk-*/file-*.mp4
 
 Poses, cameras and actions are features: `observation.state` is the first three rows of the camera-to-world matrix, row
@@ -16,8 +16,7 @@ public code of huggingface/lerobot, version 0.4.4.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,10 @@ import numpy as np
 from worldgauge.core.actions import Actions, ActionSpace, Axis, Motion
 from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.image import Image
 from worldgauge.core.io import atomic_folder, check_inside, digest_of_file, read_json_object
 from worldgauge.core.video import Clip, Writer
+from worldgauge.tools.export_data.column_statistics import ColumnStatistics
 from worldgauge.tools.export_data.walks import (
     POSE_NAMES,
     STATE,
@@ -53,18 +54,8 @@ EPISODES_PATH = "meta/episodes/chunk-000/file-000.parquet"
 TASKS_PATH = "meta/tasks.parquet"
 _SAMPLED = 8
 """Frames of each walk that the statistics of pictures are of."""
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What a walk adds to the tables."""
-
-    name: str
-    text: str
-    state: FloatArray
-    intrinsics: FloatArray
-    action: FloatArray
-    pixels: FloatArray
+_TOGETHER = 100
+"""Walks whose rows wait for one another before they are written."""
 
 
 def write_lerobot(clips: Iterable[TrainingClip], out: Path) -> int:
@@ -86,15 +77,14 @@ def write_lerobot(clips: Iterable[TrainingClip], out: Path) -> int:
     if first is None:
         return 0
     fps = _whole_rate(first)
-    rows: list[_Rows] = []
-    with atomic_folder(out) as folder:
-        for number, clip in enumerate(clips):
+    with atomic_folder(out) as folder, _Tables(folder, fps) as tables:
+        for clip in clips:
             check_like(clip, first)
-            path = folder / _video_of(number)
+            path = folder / _video_of(tables.walks)
             path.parent.mkdir(parents=True, exist_ok=True)
-            rows.append(_rows_of(clip, path, fps))
-        _write_tables(folder, rows, first, fps)
-    return len(rows)
+            tables.add(clip, _write_video(clip, path, fps))
+        tables.finish(first)
+    return tables.walks
 
 
 def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip | DamagedClip]:
@@ -128,11 +118,12 @@ def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip |
             )
     space = _space_of(info, where)
     try:
-        episodes = pd.read_parquet(folder / EPISODES_PATH)
-        table = pd.concat([pd.read_parquet(path) for path in sorted((folder / "data").glob("chunk-*/file-*.parquet"))])
+        episodes = _all_files(folder / "meta/episodes")
+        table = _all_files(folder / "data")
         tasks = pd.read_parquet(folder / TASKS_PATH)
         words = {int(number): str(text) for text, number in tasks["task_index"].items()}
-    except (OSError, ValueError, KeyError) as error:
+        _check_whole(info, episodes, table, where)
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(f"{folder}: a table cannot be read ({' '.join(str(error).split())[:200]})") from error
     if len(episodes) > MOST_EPISODES or len(table) > MOST_FRAMES:
         raise DataError(f"{folder}: {len(episodes)} walks of {len(table)} frames are more than can be read")
@@ -140,6 +131,29 @@ def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip |
     for row in episodes.sort_values("episode_index").to_dict("records"):
         name = f"lerobot/{int(row['episode_index']):06d}"
         yield clip_or_damage(name, partial(_read_clip, folder, row, table, words, space, split))
+
+
+def _all_files(folder: Path) -> Any:
+    """The rows of all files of a table."""
+    import pandas as pd
+
+    paths = sorted(folder.glob("chunk-*/file-*.parquet"))
+    if not paths:
+        raise DataError(f"{folder}: no chunk-*/file-*.parquet there")
+    return pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
+
+
+def _check_whole(info: dict[str, Any], episodes: Any, table: Any, where: Path) -> None:
+    for key, rows, column, what in (
+        ("total_episodes", episodes, "episode_index", "walks"),
+        ("total_frames", table, "index", "frames"),
+    ):
+        if info.get(key) != len(rows):
+            raise DataError(
+                f"{where}: tells {info.get(key)} {what}, the tables hold {len(rows)}; fetch the files that are missing"
+            )
+        if not np.array_equal(np.sort(rows[column].to_numpy()), np.arange(len(rows))):
+            raise DataError(f"{where}: the {what} of the tables are not numbered 0 to {len(rows) - 1}, each once")
 
 
 def _read_clip(
@@ -183,86 +197,152 @@ def _space_of(info: dict[str, Any], where: Path) -> ActionSpace:
         raise DataError(f"{where}: the actions have no usable names or rate ({error})") from error
 
 
-def _rows_of(clip: TrainingClip, path: Path, fps: int) -> _Rows:
-    camera = pinhole(clip)
+def _write_video(clip: TrainingClip, path: Path, fps: int) -> list[Image]:
+    """Write the frames of a walk; those that the statistics of pictures are of."""
     sampled = set(np.linspace(0, len(clip) - 1, min(_SAMPLED, len(clip))).round().astype(int).tolist())
-    pixels = []
+    kept = []
     with Writer(path, fps=fps, kind="viewable") as writer:
         for at, frame in enumerate(clip.frames):
             writer.write(frame)
             if at in sampled:
-                pixels.append(frame.reshape(-1, 3) / 255.0)
+                kept.append(np.array(frame))
+    return kept
+
+
+class _Tables:
+    """The tables of a data set: rows go to disk every few walks, and of all walks only statistics are held."""
+
+    def __init__(self, folder: Path, fps: int) -> None:
+        self.walks = 0
+        self._folder, self._fps = folder, fps
+        self._frames = 0
+        self._words: dict[str, int] = {}
+        self._whole: dict[str, ColumnStatistics] = {}
+        self._rows = _TableFile(folder / DATA_PATH.format(chunk_index=0, file_index=0))
+        self._episodes = _TableFile(folder / EPISODES_PATH)
+
+    def __enter__(self) -> _Tables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._rows.close()
+        self._episodes.close()
+
+    def add(self, clip: TrainingClip, pictures: list[Image]) -> None:
+        """Add the rows of a walk.
+
+        Args:
+            clip: The walk.
+            pictures: Those of its frames that statistics are made of.
+        """
+        import pyarrow as pa
+
+        number, begin, length = self.walks, self._frames, len(clip)
+        text = clip.text or "walk"
+        word = self._words.setdefault(text, len(self._words))
+        vectors = _vectors_of(clip)
+        frame = np.arange(length)
+        scalars = {
+            "timestamp": (frame / self._fps).astype(np.float32),
+            "frame_index": frame,
+            "episode_index": np.full(length, number),
+            "index": begin + frame,
+            "task_index": np.full(length, word),
+        }
+        columns = {
+            name: pa.FixedSizeListArray.from_arrays(pa.array(value.ravel(), pa.float32()), value.shape[1])
+            for name, value in vectors.items()
+        }
+        self._rows.add(pa.table(columns | scalars))
+        found = {name: ColumnStatistics.of(value) for name, value in (vectors | scalars).items()}
+        found[VIEW] = ColumnStatistics.of_pictures(pictures)
+        self._whole = {name: self._whole[name] + one if self._whole else one for name, one in found.items()}
+        place = {"chunk_index": number // CHUNK, "file_index": number % CHUNK}
+        told = {
+            "episode_index": number,
+            "tasks": [text],
+            "length": length,
+            "data/chunk_index": 0,
+            "data/file_index": 0,
+            "dataset_from_index": begin,
+            "dataset_to_index": begin + length,
+            **{f"videos/{VIEW}/{name}": value for name, value in place.items()},
+            f"videos/{VIEW}/from_timestamp": 0.0,
+            f"videos/{VIEW}/to_timestamp": length / self._fps,
+            "meta/episodes/chunk_index": 0,
+            "meta/episodes/file_index": 0,
+            "worldgauge/name": clip.id,
+            **{
+                f"stats/{feature}/{name}": value for feature, own in _told(found).items() for name, value in own.items()
+            },
+        }
+        self._episodes.add(pa.Table.from_pylist([told]))
+        self.walks += 1
+        self._frames += length
+
+    def finish(self, first: TrainingClip) -> None:
+        """Write what is of all walks.
+
+        Args:
+            first: The first walk.
+        """
+        import pandas as pd
+
+        words = pd.DataFrame({"task_index": list(self._words.values())}, index=list(self._words))
+        words.to_parquet(self._folder / TASKS_PATH)
+        (self._folder / "meta/stats.json").write_text(json.dumps(_told(self._whole), indent=4))
+        info = _info(first, self._fps, self.walks, self._frames, len(self._words))
+        (self._folder / "meta/info.json").write_text(json.dumps(info, indent=4))
+
+
+class _TableFile:
+    """A Parquet file that is written piece by piece."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True)
+        self._path = path
+        self._writer: Any = None
+        self._waiting: list[Any] = []
+
+    def add(self, table: Any) -> None:
+        """Add rows of the same columns."""
+        self._waiting.append(table)
+        if len(self._waiting) >= _TOGETHER:
+            self._write()
+
+    def close(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, self._waiting[0].schema)
+        self._writer.write_table(pa.concat_tables(self._waiting))
+        self._waiting.clear()
+
+
+def _vectors_of(clip: TrainingClip) -> dict[str, FloatArray]:
+    camera = pinhole(clip)
     actions = np.zeros((len(clip), len(clip.actions.space)))
     actions[:-1] = clip.actions.values
-    return _Rows(
-        clip.id,
-        clip.text or "walk",
-        clip.poses[:, :3].reshape(-1, 12).astype(np.float32),
-        np.tile(np.array([camera.fx, camera.fy, camera.cx, camera.cy], np.float32), (len(clip), 1)),
-        actions.astype(np.float32),
-        np.concatenate(pixels),
-    )
+    return {
+        "observation.state": clip.poses[:, :3].reshape(-1, 12).astype(np.float32),
+        "observation.intrinsics": np.tile(
+            np.array([camera.fx, camera.fy, camera.cx, camera.cy], np.float32), (len(clip), 1)
+        ),
+        "action": actions.astype(np.float32),
+    }
 
 
-def _write_tables(folder: Path, rows: Sequence[_Rows], first: TrainingClip, fps: int) -> None:
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    words = {text: number for number, text in enumerate(dict.fromkeys(one.text for one in rows))}
-    lengths = [len(one.state) for one in rows]
-    ends = np.cumsum(lengths)
-    starts = ends - lengths
-    frame = np.concatenate([np.arange(length) for length in lengths])
-    episode = np.repeat(np.arange(len(rows)), lengths)
-    vectors = {
-        "observation.state": np.concatenate([one.state for one in rows]),
-        "observation.intrinsics": np.concatenate([one.intrinsics for one in rows]),
-        "action": np.concatenate([one.action for one in rows]),
-    }
-    columns: dict[str, Any] = {
-        name: pa.FixedSizeListArray.from_arrays(pa.array(value.ravel(), pa.float32()), value.shape[1])
-        for name, value in vectors.items()
-    }
-    scalars = {
-        "timestamp": (frame / fps).astype(np.float32),
-        "frame_index": frame,
-        "episode_index": episode,
-        "index": np.arange(len(frame)),
-        "task_index": np.repeat([words[one.text] for one in rows], lengths),
-    }
-    path = folder / DATA_PATH.format(chunk_index=0, file_index=0)
-    path.parent.mkdir(parents=True)
-    pq.write_table(pa.table(columns | scalars), path)
-    told = []
-    for number, one in enumerate(rows):
-        part = {name: value[starts[number] : ends[number]] for name, value in (vectors | scalars).items()}
-        place = {"chunk_index": number // CHUNK, "file_index": number % CHUNK}
-        told.append(
-            {
-                "episode_index": number,
-                "tasks": [one.text],
-                "length": lengths[number],
-                "data/chunk_index": 0,
-                "data/file_index": 0,
-                "dataset_from_index": int(starts[number]),
-                "dataset_to_index": int(ends[number]),
-                **{f"videos/{VIEW}/{name}": value for name, value in place.items()},
-                f"videos/{VIEW}/from_timestamp": 0.0,
-                f"videos/{VIEW}/to_timestamp": lengths[number] / fps,
-                "meta/episodes/chunk_index": 0,
-                "meta/episodes/file_index": 0,
-                "worldgauge/name": one.name,
-                **_flat_statistics(part, one.pixels),
-            }
-        )
-    (folder / EPISODES_PATH).parent.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(told), folder / EPISODES_PATH)
-    pd.DataFrame({"task_index": list(words.values())}, index=list(words)).to_parquet(folder / TASKS_PATH)
-    whole = _statistics(vectors | scalars, np.concatenate([one.pixels for one in rows]))
-    (folder / "meta/stats.json").write_text(json.dumps(whole, indent=4))
-    info = _info(first, fps, len(rows), int(ends[-1]), len(words))
-    (folder / "meta/info.json").write_text(json.dumps(info, indent=4))
+def _told(found: dict[str, ColumnStatistics]) -> dict[str, dict[str, Any]]:
+    # One number a channel, in the shape (3, 1, 1) that loaders of pictures broadcast.
+    return {name: one.told((3, 1, 1) if name == VIEW else (-1,)) for name, one in found.items()}
 
 
 def _info(first: TrainingClip, fps: int, episodes: int, frames: int, words: int) -> dict[str, Any]:
@@ -305,37 +385,6 @@ def _info(first: TrainingClip, fps: int, episodes: int, frames: int, words: int)
             **{name: {"dtype": kind, "shape": [1], "names": None} for name, kind in scalars.items()},
         },
         "worldgauge": {**space_to_json(first.actions.space), "state": STATE},
-    }
-
-
-def _statistics(values: dict[str, Any], pixels: FloatArray) -> dict[str, dict[str, Any]]:
-    found = {}
-    for name, value in values.items():
-        table = np.asarray(value, np.float64).reshape(len(value), -1)
-        found[name] = _of_columns(table)
-    # One number a channel, in the shape (3, 1, 1) that loaders of pictures broadcast.
-    seen = {name: np.asarray(value) for name, value in _of_columns(pixels).items()}
-    found[VIEW] = {
-        name: value.tolist() if name == "count" else value.reshape(3, 1, 1).tolist() for name, value in seen.items()
-    }
-    return found
-
-
-def _of_columns(table: FloatArray) -> dict[str, Any]:
-    return {
-        "min": table.min(0).tolist(),
-        "max": table.max(0).tolist(),
-        "mean": table.mean(0).tolist(),
-        "std": table.std(0).tolist(),
-        "count": [len(table)],
-    }
-
-
-def _flat_statistics(values: dict[str, Any], pixels: FloatArray) -> dict[str, Any]:
-    return {
-        f"stats/{feature}/{name}": value
-        for feature, own in _statistics(values, pixels).items()
-        for name, value in own.items()
     }
 
 
