@@ -19,6 +19,7 @@ from worldgauge.terminal.output import print_csv
 
 DOUBLES = TESTS / "engine" / "doubles"
 SCORES = ["suite", "metric", "column", "subject", "kind", "n", "mean", "low", "high", "unit", "better"]
+SCORES += ["set", "set_version", "set_part"]
 ESCAPE = "\x1b"
 
 

@@ -75,7 +75,11 @@ def test_result_has_table_and_frame(data: Path, tmp_path: Path, doubles: ModuleT
         "better",
         "n",
         "reason",
+        "set",
+        "set_version",
+        "set_part",
     ]
+    assert frame[["set", "set_version", "set_part"]].isna().all(axis=None)
     assert len(frame) == 12
     assert frame[frame.metric == "level"].value.tolist() == [7.0] * 4
 

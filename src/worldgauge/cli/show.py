@@ -90,7 +90,7 @@ def result(run: RunResult, form: Form, **more: Any) -> None:
         )
         return
     if form == "csv":
-        print_csv(SCORE_COLUMNS, score_rows(run.suite.name, tables))
+        print_csv(SCORE_COLUMNS, score_rows(run.suite.name, tables, run.sets))
     elif tables:
         _score_tables(run, tables)
     with beside_csv(form):

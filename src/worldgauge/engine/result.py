@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.journal import read_journal
-from worldgauge.engine.sets import data_notes
+from worldgauge.engine.sets import SET_COLUMNS, data_notes, set_cells
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Failure, Score, Table
@@ -162,6 +162,11 @@ class RunResult:
         return speed_table({name: list_speeds(lines) for name, lines in self._lines.items()}, self.kinds)
 
     @property
+    def sets(self) -> dict[str, tuple[str | None, ...]]:
+        """Cells of `SET_COLUMNS` for each subject: which named set its tasks are of."""
+        return {name: set_cells(folder.facts()) for name, folder in self._folders.items()}
+
+    @property
     def kinds(self) -> dict[str, str]:
         """ "subject" or "reference" for each subject."""
         return {name: str(folder.facts()["subject"]["kind"]) for name, folder in self._folders.items()}
@@ -176,10 +181,12 @@ class RunResult:
         """All scores as a data frame, one row per score.
 
         Returns:
-            Columns subject, task, cluster, the keys of the groups, metric, value, unit, better, n and reason.
+            Columns subject, task, cluster, the keys of the groups, metric, value, unit, better, n, reason, and which
+            named set the task was asked of: set, set_version and set_part, None where of none.
         """
         import pandas as pd
 
+        sets = self.sets
         groups = dict.fromkeys(name for scores in self.scores.values() for score in scores for name in score.group)
         rows = [
             {
@@ -193,11 +200,13 @@ class RunResult:
                 "better": score.better,
                 "n": score.n,
                 "reason": score.reason,
+                **dict(zip(SET_COLUMNS, sets[name], strict=True)),
             }
             for name, scores in self.scores.items()
             for score in scores
         ]
-        columns = ["subject", "task", "cluster", *groups, "metric", "value", "unit", "better", "n", "reason"]
+        ends = ["metric", "value", "unit", "better", "n", "reason"]
+        columns = ["subject", "task", "cluster", *groups, *ends, *SET_COLUMNS]
         return pd.DataFrame(rows, columns=columns)
 
     @cached_property

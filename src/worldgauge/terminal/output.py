@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,8 +22,11 @@ Form = Literal["text", "json", "csv"]
 SHOWN = 5
 """Failures and skips printed in full; the rest is counted."""
 
-SCORE_COLUMNS = ("suite", "metric", "column", "subject", "kind", "n", "mean", "low", "high", "unit", "better")
-"""Columns of CSV with scores: a row per cell of every table."""
+SCORE_COLUMNS = (
+    *("suite", "metric", "column", "subject", "kind", "n", "mean", "low", "high", "unit", "better"),
+    *("set", "set_version", "set_part"),
+)
+"""Columns of CSV with scores: a row per cell of every table. The last three are empty for data of no named set."""
 
 
 def form_of(json: bool, csv: bool) -> Form:
@@ -63,12 +66,15 @@ def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     writer.writerows(map(plain_cell, row) for row in rows)
 
 
-def score_rows(suite: str, tables: Sequence[Table]) -> Iterator[tuple[Any, ...]]:
+def score_rows(
+    suite: str, tables: Sequence[Table], sets: Mapping[str, tuple[str | None, ...]] | None = None
+) -> Iterator[tuple[Any, ...]]:
     """Rows of `SCORE_COLUMNS`.
 
     Args:
         suite: Name of the suite.
         tables: Its tables.
+        sets: Name, version and part of the named set that a subject was asked, by label.
 
     Yields:
         A row per cell, with all digits.
@@ -78,7 +84,8 @@ def score_rows(suite: str, tables: Sequence[Table]) -> Iterator[tuple[Any, ...]]
         for row in table.rows:
             for name, better, cell in zip(table.columns, betters, row.cells, strict=True):
                 found = (cell.n, cell.mean, cell.low, cell.high)
-                yield suite, table.metric, name, row.label, row.kind, *found, table.unit, better
+                told = (sets or {}).get(row.label, (None, None, None))
+                yield suite, table.metric, name, row.label, row.kind, *found, table.unit, better, *told
 
 
 @contextmanager

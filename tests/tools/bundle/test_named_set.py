@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from support import glow
@@ -15,6 +16,7 @@ from worldgauge.engine.sets import NamedSet, SetPart, digits_of, named
 from worldgauge.engine.store import RunFolder
 from worldgauge.tools.bundle.bundle import write_bundles
 from worldgauge.tools.bundle.verify import verify
+from worldgauge.tools.export import export
 
 
 @pytest.fixture
@@ -46,6 +48,24 @@ def test_a_run_and_its_tables_say_which_set_they_are_of(run: Path, tmp_path: Pat
     table = RunResult([RunFolder(run)], open_suite(glow.Glow.name, {})).table()[0]
     assert f"Data: worldgauge-toy, version 3, all {count} tasks." in table.notes
     assert check_of(run, tmp_path / "bundles") == ("ok", f"worldgauge-toy, version 3, all {count} tasks")
+
+
+def test_rows_of_scores_say_which_set_they_are_of(run: Path, tmp_path: Path) -> None:
+    files = [*export([run], tmp_path, "csv"), *export([run], tmp_path, "parquet")]
+    count = json.loads((run / "run.json").read_text())["tasks"]
+    for path in files:
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
+        told = table[["set", "set_version", "set_part"]].drop_duplicates().to_numpy().tolist()
+        assert told == [["worldgauge-toy", "3", f"all {count} tasks"]], path.name
+    change(run, of=1000)
+    rows = pd.read_csv(export([run], tmp_path, "csv")[1])
+    assert set(rows["set_part"]) == {f"{count} of 1000 tasks"}
+
+
+def test_rows_of_scores_of_no_set_are_empty_there(glow_runs: Path, tmp_path: Path) -> None:
+    for path in (*export([glow_runs], tmp_path, "csv"), *export([glow_runs], tmp_path, "parquet")):
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+        assert table[["set", "set_version", "set_part"]].isna().all(axis=None), path.name
 
 
 def test_a_bundle_that_claims_more_than_it_has_is_found(run: Path, tmp_path: Path) -> None:

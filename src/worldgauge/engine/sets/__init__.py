@@ -2,6 +2,7 @@
 
 from worldgauge.engine.sets.named import (
     DEFINITION,
+    SET_COLUMNS,
     NamedSet,
     SetPart,
     data_notes,
@@ -11,10 +12,12 @@ from worldgauge.engine.sets.named import (
     named_sets,
     open_set,
     read_set,
+    set_cells,
 )
 
 __all__ = [
     "DEFINITION",
+    "SET_COLUMNS",
     "NamedSet",
     "SetPart",
     "data_notes",
@@ -24,4 +27,5 @@ __all__ = [
     "named_sets",
     "open_set",
     "read_set",
+    "set_cells",
 ]

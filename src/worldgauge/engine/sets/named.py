@@ -18,6 +18,8 @@ from worldgauge.core.io import read_json_object
 from worldgauge.engine.suite.contract import Task
 
 PREFIX = "worldgauge-"
+SET_COLUMNS = ("set", "set_version", "set_part")
+"""Columns of a table of scores that say which set its data are of; see `set_cells`."""
 DEFINITION = "set.json"
 DIGITS = 16
 """Hexadecimal digits of a fingerprint in a definition; 64 bits are enough to tell tasks of one id apart."""
@@ -182,6 +184,18 @@ def data_notes(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return ["Data: " + "; ".join(f"{words} for {', '.join(labels)}" for words, labels in told.items()) + "."]
 
 
+def set_cells(facts: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """Cells of `SET_COLUMNS`: name, version, and "all 16 tasks" or "4 of 16 tasks". None in each where it is of no set.
+
+    Args:
+        facts: Content of a run.json.
+    """
+    held = facts.get("set")
+    if not isinstance(held, Mapping):
+        return None, None, None
+    return str(held.get("name")), str(held.get("version")), _part_of(held)
+
+
 _NO_SET = "no named set"
 
 
@@ -189,5 +203,10 @@ def _words(held: Any) -> str:
     if not isinstance(held, Mapping):
         return _NO_SET
     name = f"{held.get('name')}, version {held.get('version')}"
+    part = _part_of(held)
+    return f"{name}, {part}" if held.get("tasks") == held.get("of") else f"{name}, a part of it: {part}"
+
+
+def _part_of(held: Mapping[str, Any]) -> str:
     tasks, of = held.get("tasks"), held.get("of")
-    return f"{name}, all {of} tasks" if tasks == of else f"{name}, a part of it: {tasks} of {of} tasks"
+    return f"all {of} tasks" if tasks == of else f"{tasks} of {of} tasks"

@@ -32,7 +32,7 @@ def write_csv(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> li
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(SCORE_COLUMNS)
     for run in runs:
-        writer.writerows(map(plain_cell, row) for row in score_rows(run.suite.name, run.tables))
+        writer.writerows(map(plain_cell, row) for row in score_rows(run.suite.name, run.tables, run.result.sets))
     write_file(out / "tables.csv", text.getvalue())
     write_file(out / "scores.csv", _frame(runs).map(plain_cell).to_csv(index=False))
     return [out / "scores.csv", out / "tables.csv"]
