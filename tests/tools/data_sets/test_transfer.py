@@ -100,6 +100,24 @@ def test_what_was_pushed_comes_back(data: Path, address: str, tmp_path: Path) ->
     assert pull(address, tmp_path / "back").sent == 0
 
 
+@pytest.mark.parametrize("kind", ["data", "videos"])
+def test_what_was_damaged_at_the_place_is_mended(data: Path, address: str, tmp_path: Path, kind: str) -> None:
+    import fsspec
+
+    push(data, address)
+    files, base = fsspec.core.url_to_fs(address)
+    (victim, *_) = sorted(files.ls(f"{base}/{kind}", detail=False))
+    whole = files.cat_file(victim)
+    files.pipe_file(victim, bytes([whole[0] ^ 1]) + whole[1:])
+    with pytest.raises(DataError, match="push it again with --check"):
+        pull(address, tmp_path / "back")
+    assert push(data, address).sent == 0  # its name and size are right
+    assert push(data, address, check=True).sent == 1
+    pull(address, tmp_path / "back")
+    assert contents(tmp_path / "back") == contents(data)
+    assert push(data, address, check=True).sent == 0
+
+
 def test_the_parquet_file_is_one_that_others_read(data: Path, tmp_path: Path) -> None:
     import pandas as pd
 

@@ -148,17 +148,20 @@ def push(
     address: Annotated[
         str, typer.Argument(help="Where it goes: a folder, s3://BUCKET/FOLDER, hf://datasets/ORGANISATION/NAME ...")
     ],
+    check: Annotated[
+        bool, typer.Option("--check", help="Read what is there, too, and send again what does not have its digest.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Copy a data set to another place: small files as Parquet, videos as they are, an index with digests.
 
-    An interrupted push continues. Extra: remote, and the package of the kind of place (s3fs, huggingface_hub).
+    An interrupted push continues with the next file. Extra: remote, and the package of the kind of place (s3fs, huggingface_hub).
     """
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.tools.data_sets.transfer import push
 
     with resumable(), ProgressBar() as bar:
-        moved = push(folder, address, lambda name, done, total: bar.show("files", done, total, name))
+        moved = push(folder, address, lambda name, done, total: bar.show("files", done, total, name), check=check)
     _moved(moved, "sent", json)
 
 

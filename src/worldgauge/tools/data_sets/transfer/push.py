@@ -19,13 +19,18 @@ PART_BYTES = 64 << 20
 """Size of the files in one Parquet file; a larger file, and every video, lies beside it."""
 
 
-def push(root: Path, address: str, progress: Progress = lambda name, done, total: None) -> Moved:
+def push(
+    root: Path, address: str, progress: Progress = lambda name, done, total: None, *, check: bool = False
+) -> Moved:
     """Copy a data set to an address. What is there already, also of a push that was interrupted, is not sent again.
+
+    A file counts as there when it has its name and its size; the name holds the digest.
 
     Args:
         root: Folder of the data set, or of a named set.
         address: Where it goes; see `Remote`.
         progress: Called before each file is sent.
+        check: Read what is there, too, and send again what does not have its digest.
 
     Returns:
         What was sent.
@@ -48,7 +53,7 @@ def push(root: Path, address: str, progress: Progress = lambda name, done, total
     total, sent = len(groups) + len(loose), 0
     files: list[Held] = []
     parts: list[Part] = []
-    there = {**remote.sizes("data"), **remote.sizes("videos")}
+    place = _Place(remote, check)
     with tempfile.TemporaryDirectory(prefix="worldgauge-push-") as scratch:
         for number, group in enumerate(groups):
             made = Path(scratch) / "part.parquet"
@@ -56,19 +61,19 @@ def push(root: Path, address: str, progress: Progress = lambda name, done, total
             digest = digest_of_file(made)
             part = Part(f"data/part-{number:05d}-{digest[:16]}.parquet", digest, made.stat().st_size)
             progress(part.name, number, total)
-            sent += _send(remote, {part.name: made}, there)
+            sent += place.send({part.name: (made, digest)})
             parts.append(part)
             files += [Held(one.name, sha, one.bytes, part.name) for one, sha in zip(group, digests, strict=True)]
     for start in range(0, len(loose), remote.together):
         batch = loose[start : start + remote.together]
         progress(batch[0].name, len(groups) + start, total)
-        places = {}
+        named = {}
         for one in batch:
             sha = digest_of_file(one.path)
-            place = f"videos/{sha}{one.path.suffix}"
-            places[place] = one.path
-            files.append(Held(one.name, sha, one.bytes, place))
-        sent += _send(remote, places, there)
+            name = f"videos/{sha}{one.path.suffix}"
+            named[name] = (one.path, sha)
+            files.append(Held(one.name, sha, one.bytes, name))
+        sent += place.send(named)
     for name in (CARD, LICENCE):
         if (root / name).is_file():
             remote.write(name, (root / name).read_bytes())
@@ -84,14 +89,28 @@ class _Small:
     bytes: int
 
 
-def _send(remote: Remote, sources: Mapping[str, Path], there: dict[str, int]) -> int:
-    """Send files whose names hold their digests, except those that are there whole; the number of files sent."""
-    sizes = {name: path.stat().st_size for name, path in sources.items()}
-    lacking = {name: path for name, path in sources.items() if there.get(name) != sizes[name]}
-    if lacking:
-        remote.send(lacking)
-    there.update(sizes)
-    return len(lacking)
+class _Place:
+    """What lies at the address, and what is sent there."""
+
+    def __init__(self, remote: Remote, check: bool) -> None:
+        self._remote, self._check = remote, check
+        self._there = {**remote.sizes("data"), **remote.sizes("videos")}
+        self._sound: set[str] = set()
+
+    def send(self, sources: Mapping[str, tuple[Path, str]]) -> int:
+        """Send files, each with its digest, except those that are there; the number of files sent."""
+        lacking = {name: path for name, (path, digest) in sources.items() if not self._has(name, path, digest)}
+        if lacking:
+            self._remote.send(lacking)
+        self._sound.update(sources)
+        return len(lacking)
+
+    def _has(self, name: str, path: Path, digest: str) -> bool:
+        if name in self._sound:
+            return True
+        if self._there.get(name) != path.stat().st_size:
+            return False
+        return not self._check or self._remote.digest(name) == digest
 
 
 def _groups(found: Sequence[_Small]) -> Iterator[list[_Small]]:

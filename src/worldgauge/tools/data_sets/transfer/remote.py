@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -134,6 +135,18 @@ class Remote:
         if len(data) > limit:
             raise DataError(f"{self.address}/{name}: longer than {limit} bytes")
         return data
+
+    def digest(self, name: str) -> str:
+        """SHA-256 of a file of the place, which is read for it."""
+
+        def get() -> str:
+            digest = hashlib.sha256()
+            with self._files.open(self._path(name), "rb") as file:
+                while block := file.read(BLOCK):
+                    digest.update(block)
+            return digest.hexdigest()
+
+        return self._again(name, get)
 
     def bring(self, name: str, target: Path, size: int) -> None:
         """Copy a file from the place to this machine. What an earlier attempt has left of `target` is continued.
