@@ -17,6 +17,7 @@ from worldgauge.core.io import atomic_file, digest_of, dumps, read_json_object, 
 from worldgauge.nets.action_rows import Rows, Told, action_rows
 from worldgauge.nets.reckoning import POSE, Poses, reckoned
 from worldgauge.training.clip import DamagedClip, TrainingClip, check_damage
+from worldgauge.training.disk import check_disk
 from worldgauge.training.terms import UNKNOWN
 
 SHARD_FRAMES = 2048
@@ -102,7 +103,7 @@ def cached_clips(
 
     Raises:
         UsageError: There are no clips.
-        DataError: Too many clips cannot be decoded, or the folder cannot be written.
+        DataError: Too many clips cannot be decoded, or the folder cannot be written or has no room.
     """
     if not clips:
         raise UsageError("there are no clips to train on")
@@ -110,6 +111,8 @@ def cached_clips(
     found = Cached([], [], place)
     shards = list(_shards(clips))
     paths = [place / f"frames-{number:05d}.npy" for number in range(len(shards))]
+    lacking = sum(sum(map(len, shard)) for shard, path in zip(shards, paths, strict=True) if not _is_decoded(path))
+    check_disk(place, {"decoded frames": 3 * size[0] * size[1] * lacking})
     with ThreadPoolExecutor(max(1, workers)) as pool:
         made = pool.map(lambda shard, path: _decoded(shard, size, path), shards, paths)
         for shard, path, damage in zip(shards, paths, made, strict=True):
@@ -139,10 +142,14 @@ def _shards(clips: Sequence[TrainingClip]) -> Iterator[list[TrainingClip]]:
 def _decoded(shard: Sequence[TrainingClip], size: tuple[int, int], path: Path) -> dict[str, str]:
     """Decode a shard that is not there; why clips of it are left out, by id."""
     index = path.with_suffix(".json")
-    if not index.exists() or not path.exists():
+    if not _is_decoded(path):
         damage = _decode(shard, size, path)
         write_file(index, dumps({"clips": [[clip.id, len(clip)] for clip in shard], "damaged": damage}))
     return dict(read_json_object(index).get("damaged", {}))
+
+
+def _is_decoded(path: Path) -> bool:
+    return path.exists() and path.with_suffix(".json").exists()
 
 
 def _decode(shard: Sequence[TrainingClip], size: tuple[int, int], path: Path) -> dict[str, str]:

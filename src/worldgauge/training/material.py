@@ -113,21 +113,33 @@ class Mark:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What a training would be, before it is begun.
+    """What a stage of a training would be, before it is begun.
 
     Attributes:
+        stage: The stage.
+        steps: Its steps.
         parameters: Weights of the network.
-        flops: Floating-point operations of a step, there and back. None where steps were not tried.
-        step_s: Seconds of a step here, measured.
-        memory_gb: Most memory of this process while it was.
-        hours: Hours of all steps at that speed.
+        flops: Floating-point operations of a step, there and back.
+        step_s: Seconds of a step here, measured; where steps differ, the mean.
+        memory_gb: Most memory of this process until then.
+        codec_s: Seconds that the training of its codec takes, which comes first.
+        encoding_s: Seconds that bringing all clips into the planes of the codec takes.
+        prepared_s: Seconds until all else is ready that the stage needs, such as the ways of its teacher.
+        frames_per_s: Frames that eight questions at once get, without weight of what was learned.
+        hours: Hours of all that at that speed, without validation.
     """
 
+    stage: str
+    steps: int
     parameters: int
-    flops: float | None
-    step_s: float | None
-    memory_gb: float | None
-    hours: float | None
+    flops: float
+    step_s: float
+    memory_gb: float
+    codec_s: float
+    encoding_s: float
+    prepared_s: float
+    frames_per_s: float
+    hours: float
 
 
 def read_material(

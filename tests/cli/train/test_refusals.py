@@ -1,13 +1,14 @@
 """What cannot be trained is one line, before anything is done."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from support.commands import command
-from worldgauge.cli.train.app import _check_minutes
+from worldgauge.cli.train.app import check_minutes
 from worldgauge.cli.train.processes import is_started
 from worldgauge.core.actions import HAND_POSES, LOOP_WALK, Actions
 from worldgauge.core.episode import WorldFacts
@@ -17,7 +18,6 @@ from worldgauge.core.video import Clip
 from worldgauge.training.cache import CachedClip
 from worldgauge.training.clip import Split, TrainingClip, training_sources
 from worldgauge.training.material import TrainingPlan
-from worldgauge.training.recipe import Recipe
 from worldgauge.training.validation import Validation
 from worldgauge.worlds.walking.primitives import NAV_STEPS
 
@@ -180,8 +180,10 @@ def test_minutes_that_hold_no_validation_are_refused() -> None:
     frames = np.zeros((60, 8, 16, 3), np.uint8)
     clip = CachedClip("a", "s", None, frames, np.zeros((60, 9), np.float32), np.zeros((60, 5)))
     validation = Validation([clip], 24.0, np.eye(9, dtype=np.float32))
-    slow = TrainingPlan(10, 1.0, 60.0, 1.0, 1.0)
-    with pytest.raises(UsageError, match=r"--minutes 0\.1 is less than one validation, about 12 s"):
-        _check_minutes(0.1, slow, validation, Recipe(frames=4, batch=16, size=(16, 8)))  # 10 steps of 60 / 3 / 16 s
-    _check_minutes(1, slow, validation, Recipe(frames=4, batch=16, size=(16, 8)))
-    _check_minutes(0.1, slow, None, Recipe())
+    fast = TrainingPlan("init", 9, 10, 1.0, 60.0, 1.0, 0, 0, 0, 1000.0, 1.0)
+    slow = replace(fast, stage="distil", frames_per_s=5.0)
+    with pytest.raises(UsageError, match=r"--minutes 0\.1 is less than one validation, about 13 s"):
+        check_minutes(0.1, [fast, slow], validation)  # 40 frames that follow, and 24 with the opposite actions
+    check_minutes(0.1, [fast], validation)
+    check_minutes(1, [fast, slow], validation)
+    check_minutes(0.1, [slow], None)

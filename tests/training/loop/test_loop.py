@@ -6,6 +6,7 @@ import random
 import signal
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ from worldgauge.core.io import dumps, read_json_object  # noqa: E402
 from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
 from worldgauge.nets.checkpoint import load_tensors  # noqa: E402
 from worldgauge.nets.scenes import trained_scenes  # noqa: E402
+from worldgauge.training import disk  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
 from worldgauge.training.inspection import inspected, sentences_of, tensor_shapes  # noqa: E402
 from worldgauge.training.log import read_log  # noqa: E402
@@ -167,10 +169,8 @@ def test_a_full_disk_keeps_the_last_state(material: Material, tmp_path: Path, mo
 def test_a_disk_without_room_is_told_before_the_first_step(
     material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from worldgauge.training.loop import state
-
-    monkeypatch.setattr(state.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
-    with pytest.raises(DataError, match=r"states need \S+ GB, and 1e-06 GB are free"):
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
+    with pytest.raises(DataError, match=r"two states \S+ GB are needed, and 1e-06 GB are free"):
         train(TINY, material, tmp_path)
     assert not (tmp_path / "state").exists()
 
@@ -179,7 +179,7 @@ def test_a_network_without_memory_is_told_before_it_is_made(
     material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     huge = changed(TINY, {"channels": [4096, 4096], "blocks": 16})  # 27 thousand million weights, half a terabyte
-    for ask in (lambda: plan_training(huge, material), lambda: train(huge, material, tmp_path / "huge")):
+    for ask in (lambda: plan_training([huge], material), lambda: train(huge, material, tmp_path / "huge")):
         with pytest.raises(
             UsageError, match=r"\d+ million weights needs \S+ GB of memory to train, and \S+ GB are free"
         ):
@@ -195,13 +195,52 @@ def test_a_network_without_memory_is_told_before_it_is_made(
 
 
 def test_a_plan_counts_and_times(material: Material) -> None:
-    plan = plan_training(TINY, material)
+    (plan,) = plan_training([TINY], material)
     assert plan.parameters > 1000
     assert plan.flops
     assert plan.step_s
     assert plan.memory_gb
-    assert plan.hours
-    assert plan.hours == pytest.approx(plan.step_s * 8 / 3600)
+    assert plan.frames_per_s
+    assert (plan.codec_s, plan.encoding_s) == (0, 0)
+    assert plan.hours == pytest.approx((plan.prepared_s + plan.step_s * 8) / 3600)
+
+
+def test_all_stages_are_planned_and_what_comes_before_their_steps(material: Material) -> None:
+    causal = {"stage": "causal", "architecture": "causal", "width": 16, "depth": 1, "heads": 2, "denoising_steps": 2}
+    order = [changed(TINY, {**causal, "stage": name, "trajectories": 8}) for name in ("causal", "init", "distil")]
+    first, init, distil = plan_training(order, material)
+    assert [one.stage for one in (first, init, distil)] == ["causal", "init", "distil"]
+    assert first.prepared_s < 0.01 < init.prepared_s  # 48 guesses of the teacher for each of two batches
+    assert distil.flops > init.flops  # the critic's and the student's rollouts
+    for one in (init, distil):
+        assert min(one.step_s, one.memory_gb, one.frames_per_s) > 0
+        assert one.hours == pytest.approx((one.prepared_s + one.step_s * 8) / 3600)
+
+
+def test_a_codec_that_learns_is_in_the_hours(material: Material) -> None:
+    pytest.importorskip("diffusers")
+    recipe = changed(
+        TINY, {"codec": "tiny", "codec_width": 8, "latent_planes": 4, "size": [32, 16], "codec_steps": 100}
+    )
+    large = [replace(one, frames=one.frames.repeat(2, 1).repeat(2, 2)) for one in material.clips]
+    (plan,) = plan_training([recipe], replace(material, clips=large))
+    (longer,) = plan_training([changed(recipe, {"codec_steps": 10_000})], replace(material, clips=large))
+    assert plan.codec_s > 0
+    assert plan.encoding_s > 0
+    assert longer.codec_s > 20 * plan.codec_s  # 100 times the steps
+    assert plan.hours > (plan.codec_s + plan.encoding_s) / 3600
+
+
+def test_room_for_planes_is_asked_before_the_codec_learns(
+    material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("diffusers")
+    settings = {"codec": "tiny", "codec_width": 8, "latent_planes": 4, "size": [32, 16], "codec_steps": 10**6}
+    place = tmp_path / "cache"
+    place.mkdir()
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=10**12 * (folder != place)))
+    with pytest.raises(DataError, match=r"cache: planes \S+ GB are needed, and 0 GB are free"):
+        train(changed(TINY, settings), replace(material, place=place), tmp_path / "out")
 
 
 def test_minutes_with_a_cool_down(material: Material, tmp_path: Path) -> None:

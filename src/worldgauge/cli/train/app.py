@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -128,9 +128,9 @@ def train(
         validation = validation_of(validate, allow_overlap, material, made, cache) if is_needed else None
         facts = _facts(material, made)
         if dry_run or minutes:
-            plan = loop.plan_training(recipes[0], material, parent=from_, **given)
-            _check_minutes(minutes, plan, validation, recipes[0])
-            facts |= asdict(plan)
+            plans = loop.plan_training(recipes, material, parent=from_, **given)
+            check_minutes(minutes, plans, validation)
+            facts |= facts_of_plans(plans)
         for each in () if dry_run else recipes:
             from_ = loop.train(
                 each,
@@ -264,14 +264,32 @@ def validation_of(
     return Validation(clips, material.fps or material.space.fps, opposite_of(material.space, recipe.told))
 
 
-def _check_minutes(minutes: float | None, plan: TrainingPlan, validation: Validation | None, recipe: Recipe) -> None:
-    """Refuse minutes that do not hold a validation, as far as the time of a step tells: drawing is a third of one."""
-    if minutes is None or validation is None or plan.step_s is None:
+def check_minutes(minutes: float | None, plans: Sequence[TrainingPlan], validation: Validation | None) -> None:
+    """Refuse minutes that do not hold a validation, at the speed at which a plan drew frames.
+
+    Args:
+        minutes: What --minutes says; each stage has so many.
+        plans: Plans of the stages.
+        validation: What is asked. None for nothing.
+
+    Raises:
+        UsageError: They do not.
+    """
+    if minutes is None or validation is None:
         return
-    drawn = len(validation.clips) * validation.horizon / recipe.frames
-    takes = plan.step_s / 3 * drawn / recipe.batch * max(1, recipe.denoising_steps)
+    frames = len(validation.clips) * (validation.horizon + min(round(validation.fps), validation.horizon))
+    takes = max(frames / plan.frames_per_s for plan in plans)
     if 60 * minutes < takes:
         raise UsageError(f"--minutes {minutes:g} is less than one validation, about {takes:.0f} s; or --validate none")
+
+
+def facts_of_plans(plans: Sequence[TrainingPlan]) -> dict[str, Any]:
+    """What plans of the stages of a training say, for --json.
+
+    Args:
+        plans: The plans.
+    """
+    return {"hours": sum(plan.hours for plan in plans), "stages": [asdict(plan) for plan in plans]}
 
 
 def _sentences(facts: dict[str, Any], recipe: Recipe, validated: bool) -> Iterator[str]:
@@ -294,15 +312,20 @@ def sentences_of_plan(facts: Mapping[str, Any]) -> Iterator[str]:
     """What a plan of a training says, for a reader.
 
     Args:
-        facts: Fields of a `TrainingPlan` or of a `PaperPlan`; nothing is said where there are none.
+        facts: What `facts_of_plans` gave, or fields of a `PaperPlan`; nothing is said where there are none.
     """
+    for plan in facts.get("stages", ()):
+        first = [("training the codec", plan["codec_s"]), ("encoding clips", plan["encoding_s"])]
+        first.append(("getting ready", plan["prepared_s"]))
+        before = "".join(f"{taken:.3g} s of {what}, " for what, taken in first if taken >= 0.01)
+        yield (
+            f"{plan['stage']}: {plan['parameters']} weights; {before}{plan['steps']} steps of "
+            f"{plan['flops'] / 1e9:.3g} GFLOP and {plan['step_s']:.3g} s here; {plan['memory_gb']:.2g} GB"
+        )
+    if "stages" in facts:
+        yield f"{facts['hours']:.2g} hours in all, without validation"
     if facts.get("parameters"):
         yield f"{facts['parameters']} weights"
-    if facts.get("step_s"):
-        yield (
-            f"{facts['flops'] / 1e9:.3g} GFLOP and {facts['step_s']:.3g} s a step here, {facts['hours']:.2g} hours in "
-            f"all without validation, {facts['memory_gb']:.2g} GB"
-        )
     if facts.get("trained"):
         yield f"{facts['trained']} of them are trained; they and what is kept beside take {facts['held_gb']:.3g} GB"
     if facts.get("paper_hours"):

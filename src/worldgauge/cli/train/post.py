@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from worldgauge.cli.train.app import sentences_of_plan, validation_of
+from worldgauge.cli.train.app import check_minutes, facts_of_plans, sentences_of_plan, validation_of
 from worldgauge.cli.train.options import (
     Cache,
     Clips,
@@ -170,11 +170,16 @@ def _go_on(job: _Job, dry_run: bool, how: Mapping[str, Any]) -> tuple[Recipe, Ma
     material = job.material(made)
     made = changed(one_epoch(made, material.clips), settings_of(job.sets), "--set")
     validation = validation_of(job.validate, False, material, made, job.cache)
-    if dry_run:
+    plan = {}
+    if dry_run or how["minutes"]:
         where = {name: how[name] for name in ("device", "precision")}
-        return made, material, asdict(plan_training(made, material, parent=base, **where))
+        plans = plan_training([made], material, parent=base, **where)
+        check_minutes(how["minutes"], plans, validation)
+        plan = facts_of_plans(plans)
+    if dry_run:
+        return made, material, plan
     train(made, material, job.out, parent=base, validation=validation, progress=job.show, **how)
-    return made, material, {}
+    return made, material, plan
 
 
 def _adapt(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import resource
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,20 +24,22 @@ from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.architectures import Network, Window, architectures
 from worldgauge.nets.checkpoint import save_shards, save_tensors
 from worldgauge.nets.codecs import Codec, codecs
-from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS
+from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS, Drawing, Question
 from worldgauge.nets.memory import Memory, memories
+from worldgauge.training.cache import CachedClip
+from worldgauge.training.disk import check_disk
 from worldgauge.training.log import Log
-from worldgauge.training.loop.autoencoder import trained_codec
+from worldgauge.training.loop.autoencoder import seconds_of_codec, trained_codec
 from worldgauge.training.loop.claim import claimed
 from worldgauge.training.loop.determinism import same_bytes
 from worldgauge.training.loop.memory import check_memory
 from worldgauge.training.loop.parents import TEACHER, licence_of, read_parent
-from worldgauge.training.loop.planes import Planes, look_through, pixels_of
+from worldgauge.training.loop.planes import Planes, bytes_of, look_through, pixels_of
 from worldgauge.training.loop.rollouts import FILMS, drawing_of, rollout_of, write_film
 from worldgauge.training.loop.spread import gathered_all
 from worldgauge.training.loop.stages import FIRST_WINDOW, Parent, Stage, stages
 from worldgauge.training.loop.stages.init import TRAJECTORIES
-from worldgauge.training.loop.state import TrainingState, begin_state
+from worldgauge.training.loop.state import TrainingState, begin_state, is_kept
 from worldgauge.training.loop.stepping import Asked, Hooks, Precision, Stepping, go_on
 from worldgauge.training.loop.team import Team
 from worldgauge.training.material import Mark, Material, TrainingPlan
@@ -106,14 +109,17 @@ def train(
         with team.first_before_others():
             _reserve(out, whose)
             log = Log(out, sinks) if team.is_first else None
-            codec = _codec(recipe, material, start, out)
+            codec = _begun_codec(recipe, start).to(device)
             stage = _stage(kind, recipe, material, codec, start, device, 1 if spreads is False else team.count)
-            codec.to(device)
+            _check_room(stage, codec, material, out, is_known=start is not None or (out / CODEC).exists())
+            _finish_codec(codec, recipe, material, start, out)
             for net in (stage.net, *stage.beside.values()):
                 net.to(device)
                 if compiled:
                     net.compile()
             look = look_through(codec, material.clips, material.place, device)
+            if isinstance(look, Planes) and material.place is not None:
+                check_disk(material.place, {"planes": look.lacking(material.clips, material.mirror is not None)})
             given = _Given(recipe, material, memory, _windows(recipe, material, memory, 0, look), codec, device)
             stage.prepare(given, out)
         asked = team.prepared(Asked(stage, stage.learners), stage.pieces)
@@ -142,19 +148,19 @@ def train(
 
 
 def plan_training(
-    recipe: Recipe,
+    recipes: Sequence[Recipe],
     material: Material,
     *,
     parent: Path | None = None,
     device: str = "cpu",
     precision: Precision = "float32",
-) -> TrainingPlan:
-    """Say what a training would be, from a few steps that are thrown away. Nothing is written.
+) -> list[TrainingPlan]:
+    """Say what stages of a training would be, from a few steps of each that are thrown away. Nothing is written.
 
-    Stages that prepare something first (`init`, `distil`) are not timed, and a codec that learns is taken as it begins.
+    Each begins from what those steps made of the one before, and a codec that learns is taken as it begins.
 
     Args:
-        recipe: As for `train`.
+        recipes: Recipes of the stages, in order.
         material: As for `train`.
         parent: As for `train`.
         device: As for `train`.
@@ -163,34 +169,99 @@ def plan_training(
     Raises:
         UsageError: As for `train`.
     """
-    kind, memory = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched)
-    start = read_parent(recipe, kind, parent)
-    codec = start.codec if start is not None else codecs.get(recipe.codec).of_recipe(told(recipe))
-    codec.eval().requires_grad_(False).to(device)
-    stage = _stage(kind, recipe, material, codec, start, device)
-    stage.net.to(device)
-    count = sum(one.numel() for one in stage.net.parameters())
+    start = read_parent(recipes[0], stages.get(recipes[0].stage), parent)
+    plans = []
+    for recipe in recipes:
+        plan, start = _plan(recipe, material, start, device, precision)
+        plans.append(plan)
+    return plans
+
+
+def _plan(
+    recipe: Recipe, material: Material, start: Parent | None, device: str, precision: Precision
+) -> tuple[TrainingPlan, Parent]:
+    """The plan of one stage, and what the next one begins from in its own."""
+    memory = memories.get(recipe.memory)(recipe.fetched)
     windows = _windows(recipe, material, memory, 0)
-    if kind.prepare is not Stage.prepare:
-        return TrainingPlan(count, None, None, None, None)
-    given, taken = _Given(recipe, material, memory, windows, codec, device), []
-    state = begin_state(stage.net, recipe, stage.betas, optimizer=recipe.optimizer)
-    stepping = Stepping(stage, Asked(stage, [stage.net]), Team(device), precision == "bfloat16")
-    counter = FlopCounterMode(display=False)
-    window = given(0)
-    with counter:
-        stepping.take(state, window)
-    for number in range(1, 1 + _TIMED):
+    codec = _begun_codec(recipe, start).to(device)
+    learns = codec.learns and start is None
+    codec_s = seconds_of_codec(codec, material.clips_at(0), recipe) if learns else 0.0
+    codec.eval().requires_grad_(False)
+    stage = _stage(stages.get(recipe.stage), recipe, material, codec, start, device)
+    for net in (stage.net, *stage.beside.values()):
+        net.to(device)
+    given = _Given(recipe, material, memory, windows, codec, device)
+    prepared_s = _prepared(stage, given)
+    besides = {stage.beside[name]: scale for name, scale in stage.scales.items()}
+    state = begin_state(stage.net, recipe, stage.betas, besides, recipe.optimizer)
+    stepping = Stepping(stage, Asked(stage, stage.learners), Team(device), precision == "bfloat16")
+    flops, taken = 0, []
+    for number in range(stage.cycle + max(_TIMED, stage.cycle)):
         window = given(number)  # encoded anew here, and once for all in a training
-        began = time.monotonic()
-        stepping.take(state, window)
-        taken.append(time.monotonic() - began)
+        counter = FlopCounterMode(display=False)
+        with counter if number < stage.cycle else nullcontext():
+            taken.append(_timed(lambda window=window: stepping.take(state, window)))  # type: ignore[misc]
+        flops += counter.get_total_flops()
+        state.step += 1
+    timed = taken[stage.cycle :]
+    step_s = median(timed) if stage.cycle == 1 else sum(timed) / len(timed)
+    if stage.judged_every:
+        step_s += _timed(lambda: stage.verdict(0, state.average)) / stage.judged_every
     if device == "cpu":
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
     else:
         most = float(torch.cuda.max_memory_allocated(device))
-    step_s = median(taken)
-    return TrainingPlan(count, float(counter.get_total_flops()), step_s, most / 1e9, step_s * recipe.steps / 3600)
+    encoding_s = _seconds_of_encoding(codec, recipe, material, device)
+    speed = _speed(drawing_of(stage, codec, _most_past(stage.net, recipe), device, precision), windows.usable[0])
+    plan = TrainingPlan(
+        recipe.stage,
+        recipe.steps,
+        sum(one.numel() for one in stage.net.parameters()),
+        flops / stage.cycle,
+        step_s,
+        most / 1e9,
+        codec_s,
+        encoding_s,
+        prepared_s,
+        speed,
+        (codec_s + encoding_s + prepared_s + step_s * recipe.steps) / 3600,
+    )
+    return plan, Parent(recipe.stage, stage.net, codec, stage.teacher, "", [])
+
+
+def _prepared(stage: Stage, given: _Given) -> float:
+    """Prepare a stage as far as steps need it, and say what all of it takes."""
+    whole, batches = stage.recipe, -(-stage.recipe.trajectories // stage.recipe.batch)
+    stage.recipe = replace(whole, trajectories=min(whole.trajectories, whole.batch))
+    with tempfile.TemporaryDirectory() as folder:
+        taken = _timed(lambda: stage.prepare(given, Path(folder)))
+    stage.recipe = whole
+    return taken * batches if stage.stored_bytes else taken
+
+
+def _seconds_of_encoding(codec: Codec, recipe: Recipe, material: Material, device: str) -> float:
+    """Seconds that bringing all clips of a training into planes takes, and their mirrors."""
+    if look_through(codec, (), None, device) is as_pixels:
+        return 0.0
+    frames = sum(map(len, material.clips))
+    if material.ring is not None:
+        frames += material.ring.drawn_by(recipe.steps - 1) * material.ring.source.frames
+    clip = material.clips_at(0)[0]
+    planes = Planes(codec, (), None, device)
+    return _timed(lambda: planes(clip, False)) / len(clip) * frames * (1 if material.mirror is None else 2)
+
+
+def _speed(drawing: Drawing, clip: CachedClip) -> float:
+    """Frames a second that a network draws for eight questions at once."""
+    at = min(len(clip) - 1, 2 * drawing.chunk)
+    one = Question(np.array(clip.frames[:-at]), clip.rows[-at:], 0, clip.rows[:-at], clip.poses)
+    return 8 * at / _timed(lambda: list(drawing.batch([one] * 8)))
+
+
+def _timed(done: Callable[[], Any]) -> float:
+    began = time.monotonic()
+    done()
+    return max(time.monotonic() - began, 1e-9)
 
 
 def check_device(device: str) -> None:
@@ -241,17 +312,30 @@ class _Given:
             return self.codec.encode(pixels.flatten(0, -4)).unflatten(0, pixels.shape[:-3])
 
 
-def _codec(recipe: Recipe, material: Material, parent: Parent | None, out: Path) -> Codec:
-    """The codec, frozen: the parent's, or one that is trained first where it learns."""
+def _begun_codec(recipe: Recipe, parent: Parent | None) -> Codec:
+    """The codec: the parent's, or one that has still to learn, where it learns."""
     if parent is not None:
-        codec = parent.codec
-    else:
-        torch.manual_seed(recipe.seed)
-        codec = codecs.get(recipe.codec).of_recipe(told(recipe))
+        return parent.codec
+    torch.manual_seed(recipe.seed)
+    return codecs.get(recipe.codec).of_recipe(told(recipe))
+
+
+def _finish_codec(codec: Codec, recipe: Recipe, material: Material, parent: Parent | None, out: Path) -> None:
+    """Train a codec where that is still to be done, and freeze it."""
     if codec.learns:
         trained_codec(codec, None if parent is not None else material.clips_at(0), recipe, out / CODEC)
     codec.eval().requires_grad_(False)
-    return codec
+
+
+def _check_room(stage: Stage, codec: Codec, material: Material, out: Path, *, is_known: bool) -> None:
+    """Check that disks have room for all that is kept, before anything is trained: a codec takes long."""
+    if not is_kept(out):
+        learned = sum(one.numel() for net in stage.learners for one in net.parameters())
+        beside = sum(one.numel() for net in stage.beside.values() for one in net.parameters())
+        check_disk(out, {"two states": 2 * 4 * (4 * learned + beside), "what is drawn first": stage.stored_bytes})
+    if codec.learns and not is_known and material.place is not None:  # planes of a known one may lie there already
+        ways = 1 if material.mirror is None else 2
+        check_disk(material.place, {"planes": ways * bytes_of(codec, material.clips)})
 
 
 def _stage(

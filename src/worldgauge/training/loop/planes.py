@@ -68,6 +68,23 @@ class Planes:
             self._mapped[key] = self._read(clip, turned, self._folder)
         return self._mapped[key]
 
+    def lacking(self, clips: Iterable[CachedClip], mirrors: bool) -> int:
+        """Bytes of planes that are not on disk yet and will be.
+
+        Args:
+            clips: The clips.
+            mirrors: Whether mirrored ones are needed, too.
+        """
+        if self._folder is None:
+            return 0
+        ways = (False, True) if mirrors else (False,)
+        return sum(
+            bytes_of(self._codec, [clip])
+            for clip in clips
+            for turned in ways
+            if clip.id in self._stored and not _file_of(self._folder, clip, turned).exists()
+        )
+
     def keep(self, clips: Iterable[CachedClip]) -> None:
         """Forget all other clips of which planes lie in memory.
 
@@ -78,7 +95,7 @@ class Planes:
         self._held = {key: planes for key, planes in self._held.items() if key[0] in ids}
 
     def _read(self, clip: CachedClip, turned: bool, folder: Path) -> NDArray[Any]:
-        path = folder / f"{digest_of(clip.id)[:32]}{'-mirrored' if turned else ''}.npy"
+        path = _file_of(folder, clip, turned)
         if not path.exists():
             with atomic_file(path) as file:
                 np.save(file, self._encoded(clip, turned), allow_pickle=False)
@@ -99,6 +116,20 @@ class Planes:
                 seen = pixels_of(frames[first : first + _AT_ONCE], self._device)
                 parts.append(self._codec.encode(seen).half().cpu().numpy())
         return np.concatenate(parts)
+
+
+def bytes_of(codec: Codec, clips: Iterable[CachedClip]) -> int:
+    """Bytes of the planes of clips, as they are.
+
+    Args:
+        codec: The codec.
+        clips: The clips.
+    """
+    return sum(2 * codec.planes * one.frames[..., 0].size // codec.shrink**2 for one in clips)
+
+
+def _file_of(folder: Path, clip: CachedClip, turned: bool) -> Path:
+    return folder / f"{digest_of(clip.id)[:32]}{'-mirrored' if turned else ''}.npy"
 
 
 def pixels_of(frames: NDArray[np.uint8], device: str) -> Tensor:

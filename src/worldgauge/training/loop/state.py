@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.nets.checkpoint import load_tensors, save_tensors
+from worldgauge.training.disk import check_disk
 from worldgauge.training.loop.spread import gathered_all, parted
 
 STATE = "state"
@@ -99,12 +99,8 @@ class TrainingState:
         Raises:
             DataError: It has not.
         """
-        needed = 2 * sum(tensor.numel() * tensor.element_size() for tensor in self._tensors().values())
-        free = shutil.disk_usage(folder).free
-        if free < needed:
-            raise DataError(
-                f"{folder}: states need {needed / 1e9:.2g} GB, and {free / 1e9:.2g} GB are free on the disk"
-            )
+        needed = sum(tensor.numel() * tensor.element_size() for tensor in self._tensors().values())
+        check_disk(folder, {"two states": 2 * needed})
 
     def load(self, folder: Path) -> bool:
         """Go on from a state.

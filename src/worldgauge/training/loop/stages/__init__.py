@@ -165,6 +165,21 @@ class Stage:
         return average
 
     @property
+    def cycle(self) -> int:
+        """Steps until all has been done once that steps do by turns."""
+        return 1
+
+    @property
+    def judged_every(self) -> int:
+        """Steps from one verdict that takes time to the next; 0 where none does."""
+        return 0
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes that are written to the folder of the training before the first step."""
+        return 0
+
+    @property
     def learners(self) -> list[Network]:
         """The networks that are trained."""
         return [self.net, *(self.beside[name] for name in self.scales)]

@@ -60,11 +60,11 @@ class Distil(Stage):
 
     def is_watched(self, step: int) -> bool:
         """Losses of the critic; see `Stage`."""
-        return (step + 1) % (self.recipe.critic_steps + 1) != 0
+        return (step + 1) % self.cycle != 0
 
     def updates(self, step: int) -> int | None:
         """Those of the student: a step of the critic does not make the average forget; see `Stage`."""
-        return None if self.is_watched(step) else step // (self.recipe.critic_steps + 1)
+        return None if self.is_watched(step) else step // self.cycle
 
     def losses(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
         """The critic's flow loss, or the student's direction; see `Stage`."""
@@ -108,7 +108,7 @@ class Distil(Stage):
 
     def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
         """Whether the student has collapsed; its best weights so far are kept; see `Stage`."""
-        if step % (EVERY * (self.recipe.critic_steps + 1)):
+        if step % self.judged_every:
             return None
         assert self.of_teacher is not None
         assert self.at_first is not None
@@ -134,6 +134,16 @@ class Distil(Stage):
         """The best weights by detail; see `Stage`."""
         best: Mapping[str, Tensor] = self.beside["best"].state_dict()
         return best
+
+    @property
+    def cycle(self) -> int:
+        """Steps of the critic, and one of the student; see `Stage`."""
+        return self.recipe.critic_steps + 1
+
+    @property
+    def judged_every(self) -> int:
+        """See `Stage`."""
+        return EVERY * self.cycle
 
     @property
     def pieces(self) -> list[nn.Module]:

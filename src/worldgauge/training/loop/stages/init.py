@@ -6,6 +6,7 @@ guess from a level shall be that from the next one on the teacher's way (Song et
 
 from __future__ import annotations
 
+import math
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
@@ -43,6 +44,7 @@ class Init(Stage):
     def __init__(self, recipe: Recipe, net: Network, parent: Parent | None) -> None:
         super().__init__(recipe, net, parent)
         assert parent is not None
+        self._shrink = parent.codec.shrink
         self.guide: Network = parent.net.eval().requires_grad_(False)
         if recipe.init == "consistency":
             self.beside["target"] = deepcopy(net).requires_grad_(False)
@@ -53,6 +55,16 @@ class Init(Stage):
     def teacher(self) -> Network:
         """The teacher, which the next stage needs too."""
         return self.guide
+
+    @property
+    def stored_bytes(self) -> int:
+        """The ways; see `Stage`."""
+        if self.recipe.init == "consistency":
+            return 0
+        batches, places = -(-self.recipe.trajectories // self.recipe.batch), math.prod(self.recipe.size)
+        frames = batches * self.recipe.batch * self.recipe.drawn * self.recipe.frames
+        planes: int = self.net.shape.planes
+        return 2 * (self.recipe.denoising_steps + 1) * frames * planes * places // self._shrink**2
 
     def prepare(self, windows: Windowed, out: Path) -> None:
         """Let the teacher draw; see `Stage`."""
