@@ -40,6 +40,9 @@ def study(
     candidates: Annotated[
         list[int] | None, typer.Option(help="With calls: number of plans compared, to sweep as well. Can be repeated.")
     ] = None,
+    references: Annotated[
+        bool, typer.Option(help="With quality and controllability: have the references beside the models.")
+    ] = True,
     settings: Settings = None,
     workers: Workers = 1,
     seed: Seed = 0,
@@ -65,6 +68,7 @@ def study(
             models=model or (),
             settings=given,
             candidates=candidates or (),
+            references=references,
             workers=workers,
             seed=seed,
             limit=limit,
@@ -74,6 +78,7 @@ def study(
     words = ["worldgauge", "study", name, "--data", str(data), "--out", str(out), "--seed", str(seed)]
     words += [word for text in model or () for word in ("--model", text)]
     words += [word for count in candidates or () for word in ("--candidates", str(count))]
+    words += [] if references else ["--no-references"]
     words += [word for pair in settings or () for word in ("--set", pair)]
     words += [] if limit is None else ["--limit", str(limit)]
     path = write_study(found, out / f"{name}.html", shlex.join(words))

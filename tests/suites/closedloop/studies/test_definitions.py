@@ -60,6 +60,8 @@ def test_the_arms_that_the_user_adds() -> None:
     assert [arm.model for arm in both] == ["degraded?level=0.5&view=perspective", "degraded?level=0.5&view=panorama"]
     with pytest.raises(UsageError, match="navigation"):
         STUDIES["revision"].arms(StudyRequest(settings={"task": "questions"}))
+    alone = STUDIES["quality"].arms(StudyRequest(models=("freeze", "warp"), references=False))
+    assert [arm.model for arm in alone] == ["freeze", "warp", "none"]
 
 
 def test_a_tie_that_is_there_is_found_and_one_that_is_not_is_not_claimed() -> None:

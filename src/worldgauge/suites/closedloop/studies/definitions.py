@@ -62,11 +62,13 @@ class StudyRequest:
         models: Names as for a run; empty for the study's own.
         settings: Of the suite, for all arms.
         candidates: Values of M to compare as well.
+        references: Whether quality and controllability have the references beside the models.
     """
 
     models: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     candidates: tuple[int, ...] = ()
+    references: bool = True
 
 
 @dataclass(frozen=True)
@@ -315,7 +317,8 @@ def _p(p: float | None) -> str:
 
 def _models_by_fidelity(asked: StudyRequest) -> list[Arm]:
     """Models from right to wrong, the truth ever more degraded, and those of the user, against no world model."""
-    texts = [*asked.models, *MODELS, *(f"degraded?level={level:g}" for level in LEVELS)]
+    others = [*MODELS, *(f"degraded?level={level:g}" for level in LEVELS)] if asked.references else []
+    texts = [*asked.models, *others]
     arms = [Arm(_said(text), text, base="none") for text in dict.fromkeys(texts) if text != "none"]
     return [*arms, Arm("none", "none")]
 

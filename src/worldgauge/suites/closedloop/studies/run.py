@@ -23,6 +23,7 @@ def run_study(
     models: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
     candidates: Sequence[int] = (),
+    references: bool = True,
     workers: int = 1,
     seed: int = 0,
     limit: int | None = None,
@@ -38,16 +39,21 @@ def run_study(
         name: Of the study.
         data: Folder of closed-loop episodes.
         out: Folder of the runs.
-        models, settings, candidates: See `StudyRequest`.
+        models, settings, candidates, references: See `StudyRequest`.
         workers, seed, limit, deadline_s, progress: As for `engine.run.run`.
 
     Raises:
         UnknownNameError: For a study that is not known.
-        UsageError: For settings that the study sweeps, or models that would share a row.
+        UsageError: For settings that the study sweeps, models that would share a row, or references that are left out
+            of a study that has none, or that has no model then.
     """
     if name not in STUDIES:
         raise UnknownNameError("study", name, list(STUDIES))
-    asked = StudyRequest(tuple(models), dict(settings or {}), tuple(candidates))
+    if not references and STUDIES[name].drawn != "plane":
+        raise UsageError(f"study {name} has no references to leave out; quality and controllability have")
+    if not references and not models:
+        raise UsageError(f"study {name} without references compares nothing; give --model")
+    asked = StudyRequest(tuple(models), dict(settings or {}), tuple(candidates), references)
     arms = STUDIES[name].arms(asked)
     labels = [arm.label for arm in arms]
     if len(set(labels)) < len(labels):
