@@ -1,13 +1,17 @@
 """A model that was trained on the scenes of a test is told as such, in every table and on the page."""
 
+import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.engine import run_manifest
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.run import run
 from worldgauge.engine.run_manifest import count_seen
@@ -45,6 +49,30 @@ def test_a_run_says_which_scenes_were_trained_on(clips: Path, tmp_path: Path) ->
         assert "trained on" not in flags.get("fair", "")
     page = write_report(list(result.directories.values()), tmp_path / "page.html", films=0).read_text()
     assert '<p class="note bad">cheat was trained on 1 of these 1 scenes: its numbers are no test.</p>' in page
+
+
+def test_a_run_names_processor_memory_and_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run_manifest.describe_platform()
+    assert told["processors"] == os.cpu_count()
+    if Path("/proc/cpuinfo").exists():
+        words = " ".join(Path("/proc/cpuinfo").read_text().split())
+        assert told["processor"] in words
+        (kilobytes,) = [int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if "MemTotal" in line]
+        assert told["memory_gib"] == pytest.approx(kilobytes / 2**20, rel=0.1)
+    for number, name in enumerate(("NVIDIA H200", "NVIDIA  L4")):
+        (tmp_path / f"0000:0{number}:00.0").mkdir()
+        (tmp_path / f"0000:0{number}:00.0/information").write_text(f"Model: \t\t {name}\nIRQ:   \t\t 4\n")
+    assert run_manifest._gpu_names(tmp_path) == ["NVIDIA H200", "NVIDIA L4"]
+
+    class Cuda:
+        is_initialized = staticmethod(lambda: True)
+        device_count = staticmethod(lambda: 1)
+        get_device_name = staticmethod(lambda number: f"card {number}")
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=Cuda))
+    assert run_manifest._gpu_names(tmp_path / "none") == ["card 0"]
+    monkeypatch.setattr(Cuda, "is_initialized", lambda: False)
+    assert run_manifest._gpu_names(tmp_path / "none") == []  # to ask would begin to use the GPU
 
 
 def test_tables_without_such_rows_are_left_alone() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -60,12 +61,7 @@ def describe_run(
         **({} if named is None else {"set": named}),
         "tasks": len(tasks),
         "versions": installed_versions(),
-        "platform": {
-            "system": platform.system(),
-            "release": platform.release(),
-            "machine": platform.machine(),
-            "processors": os.cpu_count(),
-        },
+        "platform": describe_platform(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -130,6 +126,57 @@ def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
 
 def _motion_of(identity: Mapping[str, Any]) -> str:
     return motion_word(identity["settings"], frozenset(identity["inputs"]))
+
+
+def describe_platform() -> dict[str, Any]:
+    """The machine, for run.json. What it does not tell is left out; no package is loaded for it.
+
+    Returns:
+        "system", "release", "machine", "processors" (number of cores), "processor" (its name), "memory_gib" and "gpus"
+        (the name of each).
+    """
+    memory, gpus = _memory_gib(), _gpu_names()
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+        **({"processor": name} if (name := _processor_name()) else {}),
+        **({} if memory is None else {"memory_gib": memory}),
+        **({"gpus": gpus} if gpus else {}),
+    }
+
+
+def _processor_name(told: Path = Path("/proc/cpuinfo")) -> str:
+    for line in _lines_of(told):
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "Model", "Hardware"):
+            return " ".join(value.split())
+    return platform.processor()
+
+
+def _memory_gib() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _gpu_names(told: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
+    """From NVIDIA's driver; else from torch where a model has loaded it and uses a GPU already."""
+    lines = [line for path in sorted(told.glob("*/information")) for line in _lines_of(path)]
+    names = [" ".join(line.partition(":")[2].split()) for line in lines if line.startswith("Model:")]
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if not names and cuda is not None and cuda.is_initialized():
+        names = [str(cuda.get_device_name(number)) for number in range(cuda.device_count())]
+    return names
+
+
+def _lines_of(path: Path) -> list[str]:
+    try:
+        return path.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
 
 
 def installed_versions() -> dict[str, str]:
