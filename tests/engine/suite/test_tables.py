@@ -9,6 +9,7 @@ import pytest
 
 from worldgauge.core.statistics import smallest_resolvable_difference
 from worldgauge.engine.suite.contract import Score
+from worldgauge.engine.suite.scores import SubjectScores
 from worldgauge.engine.suite.tables import (
     FEWEST_CLUSTERS,
     clusters_by_task,
@@ -32,6 +33,22 @@ def test_a_cell_counts_values_and_clusters() -> None:
     assert (alone.n, alone.clusters) == (20, 20)
     assert alone.mean == pytest.approx(cell.mean)
     assert (cell.high - cell.low) > 2 * (alone.high - alone.low)  # type: ignore[operator]
+
+
+def test_a_cell_says_how_its_interval_was_made() -> None:
+    eight = [replace(score, cluster=score.task[:3]) for score in SCORES[:8]]
+    assert score_cell(eight, (0, math.inf)).method == "bootstrap"
+    assert score_cell(eight[:7], (0, math.inf)).method == "student"
+    assert score_cell(SCORES, (0, math.inf)).method == "student"  # twenty values in four clusters
+    assert make_cell([1.0], (0, 2)).method == ""
+
+    class Rates(SubjectScores):
+        def is_rate(self, metric: str, task: str | None) -> bool:
+            return metric == "psnr"
+
+    ends = [Score(f"t/{k}", "psnr", 100.0 * (k % 2), group={"task": "t"}) for k in range(9)]
+    assert Rates("a", "subject", ends, [], headline="psnr").cell("psnr").method == "wilson"
+    assert SubjectScores("a", "subject", ends, [], headline="psnr").cell("psnr").method == "bootstrap"
 
 
 def test_one_value_has_no_spread_and_no_interval() -> None:

@@ -48,6 +48,14 @@ MARKS = "Full marks by kind of task"
 PAPER = "The paper's columns: evaluation scores, accuracy, overall"
 
 
+def test_the_overall_says_how_its_interval_was_made() -> None:
+    def overall(count: int) -> str:
+        made = [*scores("reasoning", [100.0, 0.0] * count), *scores("commonsense", [50.0, 20.0] * count)]
+        return row(tables({"a": made})[PAPER], "a").cells[-1].method
+
+    assert (overall(3), overall(4)) == ("student", "bootstrap")  # by the clusters of the smallest kind
+
+
 @pytest.mark.parametrize("case", cases("build_overall", "cases"))
 def test_overall_of_the_paper(case: dict) -> None:
     """Every row of Tables 1 and 8, by our tables: kinds of very different numbers of tasks count alike."""

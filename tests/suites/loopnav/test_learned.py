@@ -66,6 +66,7 @@ def test_fvd_of_one_video_is_not_a_score_but_of_several_a_cell(scores: dict[str,
     ]
     missing = Score("t9", "fvd", None, reason="too short")
     cell = fvd_cell([*several, missing])
+    assert cell.method == "jackknife"
     assert cell.mean == pytest.approx(frechet_distance(ours, theirs))
     assert (cell.n, cell.expected) == (6, 7)
     interval = jackknife_interval(6, lambda kept: frechet_distance(ours[kept], theirs[kept]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.collection.manifest import MANIFEST
 from worldgauge.engine.sets import DEFINITION, NamedSet, SetPart, open_set, read_set
 from worldgauge.tools.data_sets import check_set, make_set, making, planned
-from worldgauge.tools.data_sets.checking import content_of, versions_here
+from worldgauge.tools.data_sets.checking import content_of, differing_versions, versions_here
 from worldgauge.tools.data_sets.freezing import freeze
 
 OPTIONS = {"structures": 1, "stimuli": 0, "commonsense": 1, "size_px": 64, "seed": 42}
@@ -78,6 +79,18 @@ def test_a_changed_file_is_named_with_what_to_do(frozen: NamedSet, made: Path) -
     older = replace(frozen, made_with={**frozen.made_with, "numpy": "1.0"})
     assert f"numpy 1.0 (here {versions_here()['numpy']})" in check_set(older, made).advice
     assert "data pull" in found.advice
+    packed = replace(frozen, made_with={**frozen.made_with, "zlib": "1.3.1.zlib-ng"})
+    assert f"zlib 1.3.1.zlib-ng (here {zlib.ZLIB_RUNTIME_VERSION})" in check_set(packed, made).advice
+
+
+def test_a_frozen_set_tells_all_that_its_bytes_depend_on(frozen: NamedSet, made: Path) -> None:
+    assert {"machine", "python", "zlib", "numpy", "numba", "av", "scipy", "mujoco-core"} <= frozen.made_with.keys()
+    assert not differing_versions(frozen)
+    # A set that was frozen before these were noted does not claim them.
+    older = replace(frozen, made_with={"numpy": versions_here()["numpy"]})
+    picture = next((made / "build").rglob("*.png"))
+    picture.write_bytes(picture.read_bytes() + b"\0")
+    assert "what is here (numpy), so" in check_set(older, made).advice
 
 
 def test_missing_and_further_files_are_told(frozen: NamedSet, made: Path) -> None:

@@ -15,12 +15,14 @@ import pytest
 import yaml
 
 from support.commands import command
+from support.glow import Glowing, make_data, make_run
 from support.places import ROOT
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.suite.contract import Score
 from worldgauge.engine.suite.tables import score_cell
 from worldgauge.tools.export import FORMS, ExportNames, export
+from worldgauge.tools.export.eee import METHODS
 
 SCHEMAS = ROOT / "tests" / "vectors" / "every_eval_ever"
 NAMES = ExportNames(model_id="lab/glowing", dataset="lab/glow-set", by="the lab")
@@ -63,7 +65,8 @@ def test_every_eval_ever_tells_interval_and_method(
     assert told["confidence_interval"]["lower"] == cell.low < details["score"] < cell.high
     assert told["confidence_interval"]["upper"] == cell.high
     assert told["confidence_interval"]["confidence_level"] == 0.95
-    assert "bootstrap over clusters" in told["confidence_interval"]["method"]
+    assert told["confidence_interval"]["method"].startswith("Student's t")  # of three clusters
+    assert "num_bootstrap_samples" not in told
     assert (told["num_samples"], details["details"]["clusters"]) == (6, "3")
     assert result["metric_config"]["lower_is_better"] is False
     assert result["metric_config"]["max_score"] == "Infinity"
@@ -71,6 +74,18 @@ def test_every_eval_ever_tells_interval_and_method(
     # The metric without a value has no result, and tasks without a value no line.
     assert {sample["evaluation_result_id"] for sample in samples} == {"psnr"}
     assert [sample["evaluation"]["score"] for sample in samples] == [score.value for score in scores]
+
+
+def test_every_eval_ever_tells_resamples_where_clusters_are_resampled(glow_suite: None, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "runs", Glowing("many", 4), make_data(tmp_path / "data", 16))
+    whole, _ = export([run], tmp_path, "eee")
+    told = json.loads(whole.read_text())["evaluation_results"][0]["score_details"]["uncertainty"]
+    assert told["confidence_interval"]["method"].startswith("percentile bootstrap over clusters")
+    assert told["num_bootstrap_samples"] == 10_000
+
+
+def test_every_method_of_a_cell_is_told_in_words() -> None:
+    assert METHODS.keys() == {"bootstrap", "student", "wilson", "jackknife"}
 
 
 def test_every_eval_ever_files_belong_together(glow_runs: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from worldgauge.core.statistics.means import (
     MeanStd,
     balanced_interval,
     bootstrap_interval,
+    interval_method,
     jackknife_interval,
     mean_std,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "bootstrap_interval",
     "correlation",
     "holm",
+    "interval_method",
     "jackknife_interval",
     "mean_std",
     "paired_difference",

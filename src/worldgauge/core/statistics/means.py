@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,13 +132,24 @@ def interval_of_sample(sample: Sample, *, rng: np.random.Generator, n: int, leve
     error = sample.standard_error() if sample.is_finite else None
     if error is None:
         return None
-    patterns = sample.patterns
-    fewest = min(sample.effective_clusters(rows) for rows in patterns)
+    fewest = _fewest(sample)
     if fewest < FEWEST_RESAMPLED:
         return error.interval(sample.mean, level)
     tail = _tail(fewest, level)
-    low, high = np.quantile(_resampled_means(sample, patterns, n, rng), [tail, 1 - tail])
+    low, high = np.quantile(_resampled_means(sample, sample.patterns, n, rng), [tail, 1 - tail])
     return Interval(float(low), float(high))
+
+
+def interval_method(
+    strata: Iterable[Iterable[float | None]], clusters: Iterable[Iterable[Hashable]] | None = None
+) -> Literal["bootstrap", "student"]:
+    """Which of its two ways `balanced_interval` takes for these values; `bootstrap_interval` is that of one stratum."""
+    return "student" if _fewest(Sample.of(strata, clusters)) < FEWEST_RESAMPLED else "bootstrap"
+
+
+def _fewest(sample: Sample) -> float:
+    """Clusters that count, in the smallest group of those that lie in the same strata."""
+    return min((sample.effective_clusters(rows) for rows in sample.patterns), default=0.0)
 
 
 def jackknife_interval(

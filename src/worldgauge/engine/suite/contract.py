@@ -129,6 +129,8 @@ class Cell:
         high: Upper end of the interval.
         expected: Number of values that there should be.
         clusters: Number of clusters that the values are of. None where it is not known, as for published numbers.
+        method: How the interval was made: "bootstrap" or "student" (see `balanced_interval`), "wilson" for rates,
+            "jackknife". Empty without an interval, or where it is not told.
     """
 
     mean: float | None
@@ -138,6 +140,7 @@ class Cell:
     high: float | None = None
     expected: int | None = None
     clusters: int | None = None
+    method: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ class SubjectScores:
             ended = [None if score.value is None else score.value == 100.0 for score in scores]
             interval = rate_interval(ended, map(cluster_of_score, scores))
             assert interval is not None
-            return replace(cell, low=100 * interval.low, high=100 * interval.high)
+            return replace(cell, low=100 * interval.low, high=100 * interval.high, method="wilson")
         return cell
 
     def is_rate(self, metric: str, task: str | None) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.core.statistics import bootstrap_interval, mean_std, smallest_resolvable_difference
+from worldgauge.core.statistics import bootstrap_interval, interval_method, mean_std, smallest_resolvable_difference
 from worldgauge.engine.suite.contract import Better, Cell, Score, Table, TableRow
 
 FEWEST_CLUSTERS = 8
@@ -63,7 +63,8 @@ def make_cell(
     interval = bootstrap_interval(numbers, own, rng=np.random.default_rng(_BOOTSTRAP_SEED))
     low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
     asked = len(values) if expected is None else expected
-    return Cell(total.mean, total.std, total.n, low, high, expected=asked, clusters=len(set(own)))
+    method = "" if interval is None else interval_method([numbers], [own])
+    return Cell(total.mean, total.std, total.n, low, high, expected=asked, clusters=len(set(own)), method=method)
 
 
 def cluster_of_score(score: Score) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from worldgauge.core.statistics import balanced_interval, mean_std
+from worldgauge.core.statistics import balanced_interval, interval_method, mean_std
 from worldgauge.engine.suite.contract import Cell, mean_of_known
 from worldgauge.engine.suite.scores import SubjectScores
 from worldgauge.engine.suite.tables import cluster_of_score
@@ -57,4 +57,5 @@ class BuildScores(SubjectScores):
         interval = balanced_interval(parts, clusters, rng=np.random.default_rng(SEED))
         low, high = (None, None) if interval is None else np.clip(interval, 0.0, 100.0).tolist()
         spread = mean_std([value for part in parts for value in part]).std
-        return Cell(overall(there), spread, known, low, high, expected, count)
+        method = "" if interval is None else interval_method(parts, clusters)
+        return Cell(overall(there), spread, known, low, high, expected, count, method)

@@ -67,7 +67,8 @@ def fvd_cell(scores: Sequence[Score]) -> Cell:
 
     interval = jackknife_interval(len(both), distance, clusters)
     low, high = (None, None) if interval is None else (max(0.0, interval.low), interval.high)
-    return Cell(distance(np.arange(len(both))), None, len(both), low, high, len(scores), len(set(clusters)))
+    method = "" if interval is None else "jackknife"
+    return Cell(distance(np.arange(len(both))), None, len(both), low, high, len(scores), len(set(clusters)), method)
 
 
 def _lpips(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +18,9 @@ from worldgauge.engine.sets import NamedSet, SetPart
 
 LOGS = "logs"
 """Folder of the output of workers in a data set: no part of its content."""
+
+_FURTHER = ("scipy", "mujoco-core")
+"""Packages that data sets are made with, beside those that scores depend on. MuJoCo moves the arm of manipulation."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -60,9 +64,10 @@ class SetCheck:
         if self.differing:
             other = [f"{name} {was} (here {now})" for name, was, now in differing_versions(self.set)]
             if other:
-                first = f"the set was frozen with {', '.join(other)}: install these versions"
+                first = f"the set was frozen with {', '.join(other)}: use these versions (zlib is that of Python)"
             else:
-                first = "the versions of packages are those it was frozen with, so it is the file or the processor"
+                known = ", ".join(self.set.made_with)
+                first = f"what it was frozen with is what is here ({known}), so it is the file or the processor"
             return (
                 f"{first}; remove the files that differ and make them again ({again}), or fetch the frozen ones "
                 "(worldgauge data pull ADDRESS). A run on other files is told to be of no named set."
@@ -154,9 +159,17 @@ def content_of(folder: Path) -> Iterator[Path]:
 
 
 def versions_here() -> dict[str, str]:
-    """Versions of what the bytes of a data set depend on, and the kind of processor."""
-    found = {"machine": platform.machine()}
-    for package in PACKAGES:
+    """Versions of what the bytes of a data set depend on, and the kind of processor.
+
+    Python is told without its patch. zlib packs what ends in .gz; another one, such as zlib-ng, packs the same content
+    to other bytes.
+    """
+    found = {
+        "machine": platform.machine(),
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "zlib": zlib.ZLIB_RUNTIME_VERSION,
+    }
+    for package in (*PACKAGES, *_FURTHER):
         if package != "worldgauge":
             try:
                 found[package] = version(package)

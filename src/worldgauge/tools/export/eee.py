@@ -16,7 +16,7 @@ from typing import Any
 from worldgauge import __version__
 from worldgauge.core.errors import RunError
 from worldgauge.core.io import dumps, write_file
-from worldgauge.core.statistics import LEVEL, RESAMPLES
+from worldgauge.core.statistics import FEWEST_RESAMPLED, LEVEL, RESAMPLES
 from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import record_entry
 from worldgauge.engine.suite.contract import Cell, Score
@@ -25,7 +25,13 @@ from worldgauge.metrics import metric_bounds
 from worldgauge.tools.export.published_run import ExportNames, PublishedRun, check_one_model
 
 SCHEMA_VERSION = "0.3.0"
-METHOD = "percentile bootstrap over clusters of tasks"
+METHODS = {
+    "bootstrap": "percentile bootstrap over clusters of tasks, with levels widened as Student's t is",
+    "student": f"Student's t with the standard error of clusters of tasks, of which fewer than {FEWEST_RESAMPLED} count",
+    "wilson": "Wilson's interval of a rate, for the number of independent trials that clusters of tasks are worth",
+    "jackknife": "jackknife over clusters of tasks, with Student's t",
+}
+"""How the interval of a cell was made, by its `method`."""
 
 
 def write_eee(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
@@ -161,9 +167,9 @@ def _result(
             "lower": cell.low,
             "upper": cell.high,
             "confidence_level": LEVEL,
-            "method": METHOD if key == metric else f"{METHOD}, or as the suite says for rates",
+            "method": METHODS.get(cell.method, "not told by the suite"),
         }
-        if key == metric:
+        if cell.method == "bootstrap":
             uncertainty["num_bootstrap_samples"] = RESAMPLES
     if cell.std is not None:
         uncertainty["standard_deviation"] = cell.std
