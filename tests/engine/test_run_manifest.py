@@ -57,7 +57,9 @@ def test_a_run_names_processor_memory_and_gpus(tmp_path: Path, monkeypatch: pyte
     if Path("/proc/cpuinfo").exists():
         words = " ".join(Path("/proc/cpuinfo").read_text().split())
         assert told["processor"] in words
-        (kilobytes,) = [int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if "MemTotal" in line]
+        (kilobytes,) = [
+            int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if "MemTotal" in line
+        ]
         assert told["memory_gib"] == pytest.approx(kilobytes / 2**20, rel=0.1)
     for number, name in enumerate(("NVIDIA H200", "NVIDIA  L4")):
         (tmp_path / f"0000:0{number}:00.0").mkdir()

@@ -109,7 +109,7 @@ def test_what_was_damaged_at_the_place_is_mended(data: Path, address: str, tmp_p
     (victim, *_) = sorted(files.ls(f"{base}/{kind}", detail=False))
     whole = files.cat_file(victim)
     files.pipe_file(victim, bytes([whole[0] ^ 1]) + whole[1:])
-    with pytest.raises(DataError, match="push it again with --check"):
+    with pytest.raises(DataError, match="push the data set again, with --check"):
         pull(address, tmp_path / "back")
     assert push(data, address).sent == 0  # its name and size are right
     assert push(data, address, check=True).sent == 1

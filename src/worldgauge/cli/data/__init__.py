@@ -155,7 +155,8 @@ def push(
 ) -> None:
     """Copy a data set to another place: small files as Parquet, videos as they are, an index with digests.
 
-    An interrupted push continues with the next file. Extra: remote, and the package of the kind of place (s3fs, huggingface_hub).
+    An interrupted push continues with the next file. Extra: remote, and the package of the kind of place (s3fs,
+    huggingface_hub).
     """
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.tools.data_sets.transfer import push

@@ -27,7 +27,7 @@ from worldgauge.tools.export.published_run import ExportNames, PublishedRun, che
 SCHEMA_VERSION = "0.3.0"
 METHODS = {
     "bootstrap": "percentile bootstrap over clusters of tasks, with levels widened as Student's t is",
-    "student": f"Student's t with the standard error of clusters of tasks, of which fewer than {FEWEST_RESAMPLED} count",
+    "student": f"Student's t, by the standard error of clusters of tasks, of which fewer than {FEWEST_RESAMPLED} count",
     "wilson": "Wilson's interval of a rate, for the number of independent trials that clusters of tasks are worth",
     "jackknife": "jackknife over clusters of tasks, with Student's t",
 }

@@ -99,9 +99,7 @@ def _bring(remote: Remote, part: Part, scratch: Path) -> tuple[Path, bool]:
         remote.bring(part.name, target, part.bytes)
     if digest_of_file(target) != part.sha256:
         target.unlink()
-        raise DataError(
-            f"{remote.address}/{part.name}: not what the index says; where the data set is whole, push it again with --check"
-        )
+        raise DataError(f"{remote.address}/{part.name}: not what the index says; push the data set again, with --check")
     return target, travels
 
 
