@@ -39,7 +39,7 @@ def validate_metric(
         Path | None,
         typer.Option(
             help="Data set of walks or builds to test on, by default drawn scenes and our own builds. people: "
-            "WorldReward-Bench, a folder with verdicts.csv, or runs with votes."
+            "WorldReward-Bench, a folder with pairs.csv or verdicts.csv, or runs with votes."
         ),
     ] = None,
     scenes: Annotated[int, typer.Option(help="all, sgcs: number of drawn scenes.")] = 40,
@@ -48,7 +48,7 @@ def validate_metric(
     metrics: Annotated[str | None, typer.Option(help="all: only these metrics, separated by commas.")] = None,
     network: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC=TEXT", help="all: network of a learned metric. Can be repeated."),
+        typer.Option(metavar="METRIC=TEXT", help="all, people: network of a learned metric. Can be repeated."),
     ] = None,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="all: HTML page to write; with .svg only its curves.")] = None,
@@ -66,11 +66,11 @@ def validate_metric(
     if metric not in STUDIES:
         raise UnknownNameError("study of a metric", metric, STUDIES)
     if metric == "all":
-        _all(data, scenes, seed, metrics, network or [], out, form)
+        _all(data, scenes, seed, metrics, _networks(network or []), out, form)
         return
     found: Study
     if metric == "people":
-        found = _people(data)
+        found = _people(data, _networks(network or []))
     elif metric == "sgcs":
         from worldgauge.tools.validate_metrics import published_figure as consistency
 
@@ -83,21 +83,33 @@ def validate_metric(
         raise typer.Exit(FAILED)
 
 
-def _people(data: Path | None) -> Study:
+def _networks(given: list[str]) -> dict[str, str]:
+    if unmeant := [pair for pair in given if "=" not in pair]:
+        raise UsageError(f"--network takes METRIC=TEXT, such as dino_mse=cmd:..., got '{unmeant[0]}'")
+    return dict(pair.split("=", 1) for pair in given)
+
+
+def _people(data: Path | None, networks: dict[str, str]) -> Study:
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.tools.validate_metrics.people import people_study
+    from worldgauge.tools.validate_metrics.people.study import people_study
 
     if data is None:
         raise UsageError(
-            "people: give --data, a folder with verdicts of people (bench.jsonl, verdicts.csv, or votes of worldgauge "
-            "view)"
+            "people: give --data, a folder with verdicts of people (bench.jsonl, pairs.csv, verdicts.csv, or votes of "
+            "worldgauge view)"
         )
     with ProgressBar() as bar:
-        return people_study(data, lambda done, of: bar.show("pairs", done, of))
+        return people_study(data, lambda done, of: bar.show("videos", done, of), networks=networks)
 
 
 def _all(
-    data: Path | None, scenes: int, seed: int, metrics: str | None, network: list[str], out: Path | None, form: Form
+    data: Path | None,
+    scenes: int,
+    seed: int,
+    metrics: str | None,
+    networks: dict[str, str],
+    out: Path | None,
+    form: Form,
 ) -> None:
     from worldgauge.cli import show
     from worldgauge.terminal.progress import ProgressBar
@@ -106,21 +118,18 @@ def _all(
 
     if out is not None and out.suffix.lower() not in (".html", ".svg"):
         raise UsageError(f"--out {out}: a page ends in .html, curves alone in .svg")
-    unmeant = [pair for pair in network if "=" not in pair]
-    if unmeant:
-        raise UsageError(f"--network takes METRIC=TEXT, such as dino_mse=cmd:..., got '{unmeant[0]}'")
     with ProgressBar() as bar:
         found = metric_study(
             data,
             scenes=scenes,
             seed=seed,
             names=[name.strip() for name in metrics.split(",")] if metrics else (),
-            networks=dict(pair.split("=", 1) for pair in network),
+            networks=networks,
             progress=lambda done, of: bar.show("frames judged", done, of),
         )
     words = ["worldgauge", "validate-metric", "all", "--seed", str(seed)]
     words += ["--scenes", str(scenes)] if data is None else ["--data", str(data)]
     words += ["--metrics", metrics] if metrics else []
-    words += [word for pair in network for word in ("--network", pair)]
+    words += [word for name, text in networks.items() for word in ("--network", f"{name}={text}")]
     path = None if out is None else write_metric_study(found, out, shlex.join(words))
     show.metrics_studied(found, path, form)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 from pathlib import Path
 
 import cv2
@@ -10,9 +12,12 @@ import numpy as np
 import pytest
 
 from report.conftest import runs, toyloop
-from worldgauge.core.errors import DataError
+from worldgauge.core.errors import DataError, UnknownNameError
 from worldgauge.core.video import Clip, Writer
-from worldgauge.tools.validate_metrics.people import AXES, measures, people_study, read_worldreward
+from worldgauge.metrics import metrics
+from worldgauge.tools.validate_metrics.people.measures import LEARNED, MADE, WEIGHTLESS, Measures
+from worldgauge.tools.validate_metrics.people.pairs import AXES, read_worldreward
+from worldgauge.tools.validate_metrics.people.study import people_study
 from worldgauge.tools.viewer.library import Library
 from worldgauge.tools.viewer.votes import Vote, Votes
 
@@ -31,9 +36,24 @@ def frames(count: int, *, blur: float = 0.0, tint: int = 0, still: bool = False)
     return np.stack(made)
 
 
+JUDGE = """
+import numpy as np
+from worldgauge_serve import EstimatorSpec
+
+
+class Judge:
+    spec = EstimatorSpec("judge", kind="imaging")
+
+    def estimate(self, arrays, options):
+        return {"scores": np.abs(np.diff(arrays["frames"], axis=2)).mean((1, 2, 3), dtype=np.float64)}, {}
+"""
+
+
 @pytest.fixture
-def bench(tmp_path: Path) -> Path:
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Sharp against blurred, in turn on the left and on the right; people prefer the sharp one in appearance."""
+    monkeypatch.setattr("worldgauge.tools.validate_metrics.people.measures.SAMPLED", 4)
+    monkeypatch.setattr("worldgauge.tools.validate_metrics.people.measures.PAIRS", 1)
     rows = []
     for n in range(12):
         folder = tmp_path / "videos" / f"p{n}"
@@ -68,8 +88,9 @@ def test_agreement_is_that_of_the_verdicts(bench: Path) -> None:
     assert (rows["action", "sharpness"].n, rows["action", "sharpness"].left_out) == (0, 12)  # ties are no comparison
     assert rows["action", "sharpness"].share is None
     assert "12 pairs" in found.table()
+    assert "no ceiling" in found.table()  # one verdict a pair
     names, lines = found.to_rows()
-    assert len(lines) == len(found.rows) == len(AXES) * 5
+    assert len(lines) == len(found.rows) == len(AXES) * (len(WEIGHTLESS) + len(MADE))
     assert len(names) == len(lines[0])
 
 
@@ -85,22 +106,80 @@ def test_mirrored_pairs_give_the_same_shares(bench: Path) -> None:
 
 def test_measures_tell_what_they_are_named_for() -> None:
     def of(**change: object) -> dict[str, float]:
-        return measures(Clip.from_array(frames(12, **change), 8.0), frames(1)[0])  # type: ignore[arg-type]
+        with Measures.open() as measures:
+            return measures.of(Clip.from_array(frames(12, **change), 8.0), frames(1)[0])  # type: ignore[arg-type]
 
     plain = of()
     assert of(blur=2.0)["sharpness"] < plain["sharpness"]
     assert of(tint=4)["colour_change"] > plain["colour_change"] + 5
     assert of(still=True)["motion"] == 0 < plain["motion"]
     assert plain["first_ssim"] == pytest.approx(1.0)
-    alone = measures(Clip.from_array(frames(1), 8.0), None)
-    assert set(alone) == {"sharpness", "sharpness_kept"}
+    with Measures.open() as measures:
+        alone = measures.of(Clip.from_array(frames(1), 8.0), None)
+    assert set(alone) == {"sharpness", "sharpness_kept", "visual_quality"}
+
+
+FORMS = {
+    ("a",),
+    ("frame",),
+    ("got", "first"),
+    ("start", "turn"),
+    ("video",),
+    ("video", "start"),
+    ("video", "distances"),
+    ("video", "start", "distances"),
+    ("feature", "weight", "bias"),
+    ("raw",),
+}
+"""What a metric may ask for that a video without its truth has."""
+
+
+def test_every_metric_that_needs_no_truth_is_asked() -> None:
+    others = {"sgcs_macro", "sgcs_objects"}  # their "frame" is a compared one
+    alone = {one.name for one in metrics if tuple(inspect.signature(one.load()).parameters) in FORMS}
+    assert {*WEIGHTLESS, *LEARNED} == alone - others
+
+
+def test_a_way_out_and_back_is_consistent_and_out_again_is_not() -> None:
+    out = frames(13)
+    with Measures.open() as measures:
+        back = measures.of(Clip.from_array(np.concatenate([out[1:], out[-2::-1]]), 8.0), out[0])
+        on = measures.of(Clip.from_array(np.concatenate([out[1:], out[:12]]), 8.0), out[0])
+    # States are paired exactly: 12 frames out, 12 back to the start.
+    assert (back["gsc_aligned_mse"], back["gsc_aligned_ssim"]) == (0.0, 1.0)
+    assert back["gsc_aligned_detail"] == pytest.approx(1.0)
+    assert back["gsc_mse"] > 0  # the released pairing is one step off
+    assert on["gsc_aligned_mse"] > 0.01
+    assert back["out_leg_motion"] > 0
+
+
+def test_values_are_those_of_the_registered_metrics() -> None:
+    clip, start = Clip.from_array(frames(16), 8.0), frames(1)[0]
+    with Measures.open() as measures:
+        found = measures.of(clip, start)
+    for name in WEIGHTLESS:
+        if name.startswith("gsc"):
+            ask = metrics.get(name)
+            value = ask(clip, start) if "aligned" in name else ask(clip)
+            assert found[name] == pytest.approx(value), name
+
+
+def test_a_network_that_is_present_is_asked_and_others_stand_aside(bench: Path, tmp_path: Path) -> None:
+    code = tmp_path / "judge.py"
+    code.write_text(JUDGE)
+    serve = f"cmd:{sys.executable} -m worldgauge_serve {code}:Judge"
+    found = people_study(bench, networks={"imaging": serve})
+    assert {row.share for row in found.rows if (row.axis, row.metric) == ("appearance", "imaging")} == {1.0}
+    assert any("Aside for want of a network: aesthetic, gsc_lpips, gsc_aligned_lpips" in note for note in found.notes)
+    with pytest.raises(UnknownNameError, match="imaging"):
+        people_study(bench, networks={"imagin": serve})
 
 
 def test_a_video_that_cannot_be_read_is_told(bench: Path) -> None:
     (bench / "videos/p3/left.mp4").write_bytes(b"no film")
     found = people_study(bench)
     assert max(row.n for row in found.rows) == 11
-    assert any("1 pairs could not be read" in note for note in found.notes)
+    assert any("1 videos could not be read" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -195,5 +274,81 @@ def test_the_order_of_rows_changes_no_share(rated: Path) -> None:
 )
 def test_a_damaged_table_of_verdicts_is_one_line(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "verdicts.csv").write_text(text)
+    with pytest.raises(DataError, match=words):
+        people_study(tmp_path)
+
+
+PAIRS = "pair,video_a,video_b,annotator,verdict,axis,source,question"
+
+
+@pytest.fixture
+def judged(bench: Path) -> Path:
+    """Twelve pairs as WRBench tells of its own: several annotators, ties, one pair with one person alone."""
+    rows = [PAIRS]
+    for n in range(12):
+        sharp, other = ("a", "b") if n % 2 else ("b", "a")
+        said = {"Ann": sharp, "Bo": sharp if n < 9 else "tie", "Cy": sharp if n < 6 else other}
+        for who, verdict in said.items():
+            if n < 11 or who == "Ann":
+                videos = f"videos/p{n}/left.mp4,videos/p{n}/right.mp4"
+                rows.append(f"p{n},{videos},{who},{verdict},integrity,videos/p{n}/source.png,scene{n // 2}")
+    (bench / "bench.jsonl").unlink()
+    (bench / "pairs.csv").write_text("\n".join(rows) + "\n")
+    return bench
+
+
+def test_pairs_with_several_annotators_have_their_agreement_and_a_ceiling(judged: Path) -> None:
+    found = people_study(judged)
+    rows = {row.metric: row for row in found.rows}
+    # Pairs 0-5: all three agree, 3 of 3. 6-8: Cy against two, 1 of 3. 9, 10: Ann against Cy, with two ties each.
+    people = rows["people"]
+    assert (people.n, people.share, people.left_out) == (29, pytest.approx(21 / 29), 4)
+    # The majority meets 18 of 18, 6 of 9, 1 of 2 twice and the verdict of one person.
+    ceiling = rows["ceiling"]
+    assert (ceiling.n, ceiling.share, ceiling.left_out) == (32, pytest.approx(27 / 32), 2)
+    best = rows["sharpness"]
+    assert (best.share, best.n, best.left_out) == (ceiling.share, 32, 2)  # it prefers what most people do
+    assert all(row.share <= ceiling.share for row in found.rows if row.metric != "people" and row.share is not None)
+    assert {row.axis for row in found.rows} == {"integrity"}
+    assert "12 pairs of 6 questions, 3 people" in found.table()
+    assert "1 pairs were judged by one person only" in found.table()
+
+
+def test_intervals_of_pairs_take_pairs_of_one_question_as_one(judged: Path) -> None:
+    table = judged / "pairs.csv"
+    wide = {row.metric: row for row in people_study(judged).rows}["people"]
+    table.write_text("\n".join(line.rpartition(",")[0] + ",one" for line in table.read_text().splitlines()))
+    table.write_text(PAIRS + "\n" + table.read_text().split("\n", 1)[1])
+    one = {row.metric: row for row in people_study(judged).rows}["people"]
+    assert one.share == wide.share
+    assert one.low < wide.low  # nothing is known of how questions differ
+
+
+def test_annotators_in_another_order_and_sides_exchanged_change_nothing(judged: Path) -> None:
+    before = people_study(judged).to_json()["rows"]
+    head, *rows = (judged / "pairs.csv").read_text().splitlines()
+    turned = []
+    for row in reversed(rows):
+        pair, a, b, who, verdict, *rest = row.split(",")
+        turned.append(",".join([pair, b, a, who, {"a": "b", "b": "a"}.get(verdict, verdict), *rest]))
+    (judged / "pairs.csv").write_text("\n".join([head, *turned]))
+    assert sorted(map(str, people_study(judged).to_json()["rows"])) == sorted(map(str, before))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("pair,video_a,video_b,annotator\n", "no column 'verdict'"),
+        (f"{PAIRS}\n", "holds no verdicts"),
+        (f"{PAIRS}\np,v.mp4,w.mp4,Ann,left\n", "'left' is none of a, b, tie"),
+        (f"{PAIRS}\np,v.mp4,w.mp4,,a\n", "need a value each"),
+        (f"{PAIRS}\np,v.mp4\n", "need a value each"),
+        (f"{PAIRS}\np,../v.mp4,w.mp4,Ann,a\n", "leads out"),
+        (f"{PAIRS}\np,v.mp4,w.mp4,Ann,a\np,v.mp4,x.mp4,Bo,a\n", "line 3: pair 'p' has other videos"),
+        (f"{PAIRS}\np,v.mp4,w.mp4,Ann,a\np,v.mp4,w.mp4,Ann,b\n", "has judged pair 'p' on overall before"),
+    ],
+)
+def test_a_damaged_table_of_pairs_is_one_line(tmp_path: Path, rows: str, words: str) -> None:
+    (tmp_path / "pairs.csv").write_text(rows)
     with pytest.raises(DataError, match=words):
         people_study(tmp_path)
