@@ -61,8 +61,9 @@ def export(
     from worldgauge.cli import show
     from worldgauge.tools.export import ExportNames
     from worldgauge.tools.export import export as write
+    from worldgauge.tools.export.hub import NOTE
 
-    show.exported(write(runs, out, to, ExportNames(model_id, dataset, by), task), json)
+    show.exported(write(runs, out, to, ExportNames(model_id, dataset, by), task), json, NOTE if to == "hf" else "")
 
 
 def bundle(
@@ -104,7 +105,13 @@ def bundle(
 
 def verify(
     bundle: Annotated[Path, typer.Argument(help="An archive that worldgauge bundle has made.")],
-    data: Annotated[Path | None, typer.Option(help="Folder of the data set, to score a sample again.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the data set, to score a sample again. With --rescore, that of a named set is found "
+            "in sets/SET/SUITE."
+        ),
+    ] = None,
     rescore: Annotated[
         int | None,
         typer.Option(help="Maximum number of tasks to score again. By default all with whole videos.", min=0),

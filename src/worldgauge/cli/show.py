@@ -268,13 +268,15 @@ def _findings(folder: Path, found: DataReport) -> None:
     out.print(f"{folder}: {counts}; {verdict}", markup=False, soft_wrap=True)
 
 
-def exported(files: list[Path], json: bool) -> None:
-    """Print the paths of the result files."""
+def exported(files: list[Path], json: bool, note: str = "") -> None:
+    """Print the paths of the result files, and what is to be known of them."""
     if json:
-        print_json(files=[str(file) for file in files])
-    else:
-        for file in files:
-            print(file)
+        print_json(files=[str(file) for file in files], **({"note": note} if note else {}))
+        return
+    for file in files:
+        print(file)
+    if note:
+        print_text(note)
 
 
 def board(made: Board, json: bool) -> None:

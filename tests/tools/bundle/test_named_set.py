@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pandas as pd
 import pytest
 
 from support import glow
+from worldgauge.core.errors import UsageError
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.sets import NamedSet, SetPart, digits_of, named
@@ -17,6 +20,8 @@ from worldgauge.engine.store import RunFolder
 from worldgauge.tools.bundle.bundle import write_bundles
 from worldgauge.tools.bundle.verify import verify
 from worldgauge.tools.export import export
+
+verifying = sys.modules["worldgauge.tools.bundle.verify"]
 
 
 @pytest.fixture
@@ -66,6 +71,30 @@ def test_rows_of_scores_of_no_set_are_empty_there(glow_runs: Path, tmp_path: Pat
     for path in (*export([glow_runs], tmp_path, "csv"), *export([glow_runs], tmp_path, "parquet")):
         table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
         assert table[["set", "set_version", "set_part"]].isna().all(axis=None), path.name
+
+
+def test_the_data_of_a_named_set_are_found_at_their_usual_place(
+    run: Path, glow_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying, "named_sets", named.named_sets)
+    monkeypatch.chdir(tmp_path)
+    (made,) = write_bundles([run], tmp_path / "bundles")
+    with pytest.raises(UsageError, match=r"--data, or make it .sets/toy/glow.: worldgauge data make toy --only glow"):
+        verify(made.path, rescore=2)
+    assert not verify(made.path).rescored  # nobody asked for it
+    shutil.copytree(glow_data, tmp_path / "sets/toy/glow")
+    found = verify(made.path, rescore=2)
+    assert len(found.rescored) == 2
+    assert found.ok
+    assert {one.verdict for one in found.numbers} == {"stands", "no value"}
+    (tmp_path / "sets/toy/glow/tasks.json").write_text('{"n": 5}')  # another data set at that place is none of it
+    assert next(one.status for one in verify(made.path, rescore=2).checks if one.name == "data") == "violated"
+
+
+def test_the_data_of_no_named_set_are_to_be_given(glow_runs: Path, tmp_path: Path) -> None:
+    (made,) = write_bundles([glow_runs / "glowing"], tmp_path)
+    with pytest.raises(UsageError, match=r"give its folder with --data$"):
+        verify(made.path, rescore=2)
 
 
 def test_a_bundle_that_claims_more_than_it_has_is_found(run: Path, tmp_path: Path) -> None:

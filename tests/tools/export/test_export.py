@@ -161,5 +161,8 @@ def test_command(glow_runs: Path, tmp_path: Path) -> None:
     done = command(tmp_path, "export", glow_runs, "--to", "csv", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["files"] == ["results/scores.csv", "results/tables.csv"]
+    told = command(tmp_path, "export", glow_runs / "glowing", "--to", "hf", "--dataset", "lab/glow-set")
+    assert (told.returncode, "huggingface.js" in told.stdout) == (0, True), told.stderr
+    assert "huggingface.js" not in done.stdout
     refused = command(tmp_path, "export", glow_runs, "--to", "xml")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +14,15 @@ import pytest
 
 import worldgauge
 from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.video import Clip
 from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.journal import read_journal
 from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.result import find_runs
+from worldgauge.engine.store import RunFolder
 from worldgauge.tools.export import export
 
 
@@ -34,6 +44,22 @@ def test_without_the_extra_it_says_so(glow_runs: Path, tmp_path: Path, monkeypat
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(MissingExtraError, match=r"worldgauge\[rerun\]"):
         export([glow_runs], tmp_path, "rrd", task="a")
+
+
+def test_a_build_has_nothing_to_record(build_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rerun", SimpleNamespace())  # it is refused before anything is written
+    task = next(iter(read_journal(RunFolder(build_runs).journal_path)))
+    with pytest.raises(UsageError, match="answered in words or builds") as told:
+        export([build_runs], tmp_path / "rrd", "rrd", task=task)
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "rrd").exists()
+
+
+@pytest.fixture
+def build_runs(tmp_path: Path) -> Path:
+    collect("build", tmp_path / "data", structures=1, stimuli=0, commonsense=1, size_px=64)
+    result = worldgauge.run("build", model="random", data=tmp_path / "data", out=tmp_path / "runs", limit=1)
+    return result.folders[0].directory
 
 
 def read(chunk: Any, path: Path) -> dict[str, list[dict[str, Any]]]:
@@ -98,3 +124,52 @@ def test_a_walk_to_a_target_is_read_back_with_its_decoded_path(tmp_path: Path) -
     assert len(decoded) > 5
     assert np.linalg.norm(walk[-1] - walk[0]) > 4
     assert far.max() < 1
+
+
+@pytest.mark.slow
+def test_an_episode_is_read_back_with_what_was_seen_and_imagined(loops: Path, tmp_path: Path) -> None:
+    pytest.importorskip("rerun", reason="rerun-sdk is not installed (make test-rerun)")
+    chunk = pytest.importorskip("rerun.chunk", reason="this rerun-sdk reads no recordings")
+    (run,) = [one for one in find_runs([loops]) if one.facts()["subject"]["name"] == "oracle"]
+    task = next(iter(run.facts()["task_keys"]))
+    (path,) = export([loops], tmp_path / "rrd", "rrd", task=task)
+    rows, record = read(chunk, path), run.record(task)
+    seen = Clip.open(record / "seen.mp4")
+    assert sorted(row["frame"] for row in rows["/seen/oracle"]) == list(range(len(seen)))
+    frames = [row["frame"] for row in rows["/imagined/oracle"]]
+    assert frames
+    assert len(set(frames)) == len(frames)
+    assert set(frames) <= set(range(1, len(seen)))
+    assert "/imagined/none" not in rows
+    walked = strip(rows, "/world/paths/oracle")
+    (head,) = [one for _, one in run.scores() if one.task == task and "xy" in one.facts]
+    assert np.allclose(walked[:, :2], head.facts["xy"], atol=1e-3)
+    assert len(strip(rows, "/world/path")) > 1
+    assert rows["/replay/none"]
+
+
+class Telling:
+    """Repeats its last frame, and says that its camera went straight ahead."""
+
+    spec = ModelSpec("telling", control="actions")
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        yield request.context.clip[-1][None].repeat(request.horizon, 0)
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray:
+        poses = np.repeat(request.context.poses[-1:], request.horizon, axis=0)
+        poses[:, 0, 3] += np.arange(request.horizon) / 10
+        return poses
+
+
+@pytest.mark.slow
+def test_the_path_that_a_model_tells_is_read_back(clips: Path, tmp_path: Path) -> None:
+    pytest.importorskip("rerun", reason="rerun-sdk is not installed (make test-rerun)")
+    chunk = pytest.importorskip("rerun.chunk", reason="this rerun-sdk reads no recordings")
+    result = worldgauge.run("mind", model=Telling(), data=clips, out=tmp_path / "runs", limit=1)
+    task = next(iter(result.folders[0].facts()["task_keys"]))
+    (path,) = export([tmp_path / "runs"], tmp_path / "rrd", "rrd", task=task)
+    rows = read(chunk, path)
+    told, true = strip(rows, "/world/paths/telling"), strip(rows, "/world/path")
+    assert np.allclose(np.diff(told[:, 0]), 0.1, atol=1e-4)
+    assert np.linalg.norm(told[0] - true, axis=1).min() < 1  # it begins where the true walk is

@@ -16,6 +16,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.options import options_of
 from worldgauge.engine.suite.contract import (
     AnswerCard,
+    EpisodeFilms,
     Failure,
     Record,
     Score,
@@ -453,6 +454,20 @@ class Suite:
             DataError: When the files of the record are gone.
         """
         raise DataError(f"{record.task.id}: suite '{self.name}' shows rollouts")
+
+    def episode_films(self, record: Record) -> EpisodeFilms | None:
+        """What was seen and imagined in a record whose `film` shows both and more.
+
+        Args:
+            record: The record.
+
+        Returns:
+            The films, or None where records hold none.
+
+        Raises:
+            DataError: When the files of the record are gone.
+        """
+        return None
 
     def answer_card(
         self, task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]]

@@ -234,6 +234,21 @@ class TaskDetails:
 
 
 @dataclass(frozen=True)
+class EpisodeFilms:
+    """The two films of an episode of an agent, in step.
+
+    Attributes:
+        seen: What the agent saw.
+        imagined: What was imagined of the plans that were taken, or None where nothing was.
+        imagined_at: The frame of `seen` that each frame of `imagined` foresees.
+    """
+
+    seen: Clip
+    imagined: Clip | None = None
+    imagined_at: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
 class AnswerView:
     """One answer as a gallery shows it.
 

@@ -10,7 +10,17 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
-from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
+from worldgauge.engine.suite.contract import (
+    EpisodeFilms,
+    Failure,
+    Record,
+    Score,
+    Table,
+    Task,
+    TaskContext,
+    TaskDetails,
+    TaskView,
+)
 from worldgauge.engine.suite.demo_set import DemoSet
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.closedloop import protocol, published, scoring, summary, task_index
@@ -149,6 +159,10 @@ class ClosedLoop(Suite):
     def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails:
         """Where each subject's agent went, and how its episode ended."""
         return task_details(task, scores, self.options)
+
+    def episode_films(self, record: Record) -> EpisodeFilms:
+        """What the agent saw, and what was imagined of the plans that were taken."""
+        return replay.episode_films(record)
 
     def film(self, record: Record) -> Clip:
         """What was imagined for the plans that were taken, next to what then happened."""

@@ -19,7 +19,7 @@ from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.identity import metric_versions, score_key, task_key, task_seed
 from worldgauge.engine.open_suite import list_tasks
 from worldgauge.engine.run_manifest import data_fingerprint
-from worldgauge.engine.sets import data_notes, digits_of, known_tasks
+from worldgauge.engine.sets import data_notes, digits_of, known_tasks, named_sets
 from worldgauge.engine.store import file_slug, record_entry, score_from_json, scores_key
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Score, Task, mean_of_known
@@ -137,7 +137,8 @@ def verify(
 
     Args:
         path: The bundle.
-        data: Folder of the data set that the run was made on.
+        data: Folder of the data set that the run was made on. Where it is not given and `rescore` is, that of the named
+            set of the run, `sets/SET/SUITE` below the current folder.
         rescore: Largest number of tasks to score again. By default all whose videos are in the bundle.
         root: Root that the author has published.
         by: Who verifies it; a board shows the name.
@@ -148,17 +149,34 @@ def verify(
 
     Raises:
         DataError: For a file that is no bundle, or one that cannot be unpacked.
-        UsageError: When `rescore` is given without `data`.
+        UsageError: When `rescore` is given without `data`, and the data set is not at its usual place.
     """
-    if data is None and rescore:
-        raise UsageError("scores are made again from the data set: give its folder with --data")
     with Archive(path) as archive, tempfile.TemporaryDirectory(prefix="worldgauge-verify-") as scratch:
         found, bundle = look_over(archive, Path(scratch) / "run", root=root)
+        if bundle is not None and data is None and rescore:
+            data = _usual_place(bundle.facts)
         if bundle is None or data is None:
             return replace(found, by=by)
         checks, pairs = _score_again(archive, bundle, data, rescore, progress)
         numbers = _numbers([score for _, score in bundle.folder.scores()], pairs)
         return replace(found, checks=(*found.checks, *checks), numbers=numbers, rescored=tuple(pairs), by=by)
+
+
+def _usual_place(facts: Mapping[str, Any]) -> Path:
+    """Where `data make` puts the named set of a run.
+
+    Raises:
+        UsageError: The run is of none, or it is not there.
+    """
+    told, wanted = facts.get("set"), "scores are made again from the data set: give its folder with --data"
+    named = named_sets().get(str(told.get("name"))) if isinstance(told, Mapping) else None
+    part = None if named is None else next((one for one in named.parts if one.suite == facts["suite"]), None)
+    if named is None or part is None:
+        raise UsageError(wanted)
+    place = Path("sets", named.short, part.suite)
+    if not place.is_dir():
+        raise UsageError(f"{wanted}, or make it ({place}): worldgauge data make {named.short} --only {part.suite}")
+    return place
 
 
 def look_over(archive: Archive, folder: Path, *, root: str | None = None) -> tuple[Verification, OpenBundle | None]:

@@ -19,6 +19,11 @@ from worldgauge.engine.suite.base import suites
 from worldgauge.tools.export.published_run import ExportNames, PublishedRun, check_one_model
 
 FRAMEWORK = "worldgauge"
+NOTE = (
+    "eval.yaml: the Hub shows results of registered evaluation frameworks, and 'worldgauge' is not among them yet: it "
+    "takes a pull request to huggingface/huggingface.js that adds it (packages/tasks/src/eval.ts)."
+)
+"""What is to be done before the Hub shows what was written."""
 
 
 def write_hub(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:

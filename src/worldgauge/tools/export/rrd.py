@@ -1,8 +1,11 @@
 """A task as a recording of Rerun: the films of all subjects, the camera's path, depth, paths that were decoded, curves.
 
-    world/path                  the true walk, a line; world/paths/NAME, paths that were decoded or planned
+    world/path                  the true walk, a line; of an episode of an agent, the shortest way
+    world/paths/NAME            paths that were decoded, planned, told by the model, or walked by the agent
     world/camera                the true camera at each frame, with its picture and, where the world is known, depth
-    imagined/LABEL              the film of a subject
+    imagined/LABEL              the film of a subject; of an agent, what was imagined of the plans that were taken
+    seen/LABEL                  what an agent saw
+    replay/LABEL                what reports show of an episode, at times of its own, `replay`
     metrics/METRIC/LABEL        a curve
 
 Times: `frame` of the leading clip, and `time` in seconds. World frame as everywhere: right-handed, z up, metres; camera
@@ -11,7 +14,7 @@ x right, y down, z forward, which is Rerun's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,8 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
 from worldgauge.core.io import atomic_file
 from worldgauge.engine.store import file_slug
+from worldgauge.engine.suite.contract import Record, Task
+from worldgauge.engine.suite.rollout import read_poses
 from worldgauge.tools.viewer.footage import TRUTH, Footages
 from worldgauge.tools.viewer.library import Group, Library
 from worldgauge.worlds import open_world
@@ -61,6 +66,12 @@ def write_rrd(runs: Sequence[Path], out: Path, task: str) -> list[Path]:
     having = [group for group in having if any(run.ends.get(task) in _ASKED for run in group.runs.values())]
     if not having:
         raise UsageError(f"no run has scored task '{task}', so there is nothing to record; its journal tells why")
+    words = [group.suite.name for group in having if group.suite.shows_answers]
+    having = [group for group in having if not group.suite.shows_answers]
+    if not having:
+        raise UsageError(
+            f"'{task}' of {words[0]} is answered in words or builds, which Rerun does not show; see report"
+        )
     paths = []
     for number, group in enumerate(having):
         name = f"{group.suite.name}-{file_slug(task)}"
@@ -76,13 +87,24 @@ def _recording(rr: Any, group: Group, task: str, name: str) -> bytes:
     recording = rr.RecordingStream("worldgauge", recording_id=name)
     stream = recording.binary_stream()
     footage = Footages().open(group, task)
-    _log_world(rr, recording, group, task, footage.fps or 20.0)
+    records = {
+        label: run.record(group.suite.name, task) for label, run in group.runs.items() if run.ends.get(task) in _ASKED
+    }
+    _log_world(rr, recording, group, task, records, footage.fps or 20.0)
     for label, clip in footage.clips.items():
         if label == TRUTH:
             continue  # with the camera
         for frame, picture in enumerate(clip):
-            _at(recording, frame, clip.fps or footage.fps)
-            recording.log(f"imagined/{_part(label)}", _picture(rr, picture))
+            if group.suite.shows_films:
+                recording.reset_time()
+                recording.set_time("replay", sequence=frame)
+                recording.log(f"replay/{_part(label)}", _picture(rr, picture))
+            else:
+                _at(recording, frame, clip.fps or footage.fps)
+                recording.log(f"imagined/{_part(label)}", _picture(rr, picture))
+    recording.reset_time()
+    for label, (_, record) in records.items():
+        _log_episode(rr, recording, group, label, record)
     for label, run in group.runs.items():
         for metric in group.metrics:
             score = run.score(task, metric.name)
@@ -94,14 +116,28 @@ def _recording(rr: Any, group: Group, task: str, name: str) -> bytes:
     return data
 
 
-def _log_world(rr: Any, recording: Any, group: Group, task: str, fps: float) -> None:
-    """The truth: the walk, and at each hidden frame the camera with what it saw."""
-    asked = None
-    for run in group.runs.values():
-        if run.ends.get(task) in _ASKED:
-            asked = run.record(group.suite.name, task)[0]
-            break
-    if asked is None or group.suite.shows_answers or group.suite.shows_films:
+def _log_episode(rr: Any, recording: Any, group: Group, label: str, record: Record) -> None:
+    """What an agent saw, and what was imagined of it, in step."""
+    try:
+        films = group.suite.episode_films(record)
+    except WorldgaugeError:  # its files are gone; the curves are left
+        return
+    if films is None:
+        return
+    for frame, picture in enumerate(films.seen):
+        _at(recording, frame, films.seen.fps or 20.0)
+        recording.log(f"seen/{_part(label)}", _picture(rr, picture))
+    for frame, picture in zip(films.imagined_at, films.imagined or (), strict=True):
+        _at(recording, frame, films.seen.fps or 20.0)
+        recording.log(f"imagined/{_part(label)}", _picture(rr, picture))
+
+
+def _log_world(
+    rr: Any, recording: Any, group: Group, task: str, records: Mapping[str, tuple[Task, Record]], fps: float
+) -> None:
+    """The truth: the walk, and at each hidden frame the camera with what it saw; and the paths of the subjects."""
+    asked = next((asked for asked, _ in records.values()), None)
+    if asked is None:
         return
     try:
         view = group.suite.task_view(asked)
@@ -120,6 +156,13 @@ def _log_world(rr: Any, recording: Any, group: Group, task: str, fps: float) -> 
     for name, path in () if details is None else details.paths.items():
         flat = np.column_stack([path, np.full(len(path), height)])
         recording.log(f"world/paths/{_part(name)}", rr.LineStrips3D([flat]), static=True)
+    known = set() if details is None else set(details.paths)
+    for label, (_, record) in records.items():
+        told = read_poses(record) if record.facts.get("poses") and label not in known else None
+        if told is not None:
+            recording.log(f"world/paths/{_part(label)}", rr.LineStrips3D([told[:, :3, 3]]), static=True)
+    if group.suite.shows_films:
+        return  # the truth is what each agent saw, and the frames of the shortest way are none of its
     camera = view.camera
     if camera is not None:
         recording.log("world/camera", _pinhole(rr, camera), static=True)

@@ -25,7 +25,16 @@ from worldgauge.report.films.film import STRIP_PX
 from worldgauge.report.page import asset
 from worldgauge.tools.viewer.footage import Footages, png, task_facts
 from worldgauge.tools.viewer.library import ENDS, Group, Library, finite
-from worldgauge.tools.viewer.votes import Vote, Votes, agreements, next_pair, plain_agreements, preferences, votes_csv
+from worldgauge.tools.viewer.votes import (
+    Vote,
+    Votes,
+    agreements,
+    next_pair,
+    plain_agreements,
+    preferences,
+    votes_csv,
+    votes_on,
+)
 
 FLAGS = "flags.json"
 COOKIE = "worldgauge"
@@ -257,10 +266,10 @@ class Viewer:
 
     def tally(self, group: Group) -> dict[str, Any]:
         """Who was preferred, and how far voters and metrics agree."""
-        votes = self.votes.read()
+        votes = votes_on(group, self.votes.read())
         with self.library.lock:
             return {
-                "votes": sum((one.suite, one.place) == (group.suite.name, group.place) for one in votes),
+                "votes": len(votes),
                 "voters": len({one.voter for one in votes}),
                 "subjects": preferences(group, votes),
                 "agreement": plain_agreements(agreements(group, votes)),

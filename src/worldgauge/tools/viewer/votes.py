@@ -196,7 +196,8 @@ def agreements(group: Group, votes: Sequence[Vote]) -> list[Agreement]:
     """How far voters agree with each other, and each metric with them.
 
     Two voters agree on a pair when their choices are the same, ties included. A metric agrees with a vote when the
-    preferred subject has the better value; ties of either are left out and counted.
+    preferred subject has the better value; ties of either are left out and counted. So are votes on a task or a subject
+    that the group does not have.
 
     Args:
         group: The runs.
@@ -205,17 +206,30 @@ def agreements(group: Group, votes: Sequence[Vote]) -> list[Agreement]:
     Returns:
         The voters first, then the metrics that have a direction.
     """
-    own = [one for one in votes if (one.suite, one.place) == (group.suite.name, group.place)]
-    found = [_of_voters(own)]
+    own = votes_on(group, votes)
+    found = [_of_voters(group, own)]
     for metric in group.metrics:
         if metric.better != "neither":
             found.append(_of_metric(group, metric.name, metric.better == "higher", own))
     return found
 
 
+def votes_on(group: Group, votes: Sequence[Vote]) -> list[Vote]:
+    """The votes that were held on the folder of these runs, those on a task or subject that is gone included."""
+    return [one for one in votes if (one.suite, one.place) == (group.suite.name, group.place)]
+
+
+def _is_known(group: Group, vote: Vote) -> bool:
+    """Whether the group has the task and both subjects of a vote."""
+    return any(vote.task in run.ends for run in group.runs.values()) and {vote.first, vote.second} <= group.runs.keys()
+
+
 def preferences(group: Group, votes: Sequence[Vote]) -> list[dict[str, Any]]:
-    """How often each subject was preferred: a row each with wins, ties, losses and points, in which ties are half."""
-    own = [one for one in votes if (one.suite, one.place) == (group.suite.name, group.place)]
+    """How often each subject was preferred: a row each with wins, ties, losses and points, in which ties are half.
+
+    Votes on a task or a subject that the group does not have are left out.
+    """
+    own = [one for one in votes_on(group, votes) if _is_known(group, one)]
     rows = []
     for label in group.runs:
         met = [one for one in own if label in (one.first, one.second)]
@@ -247,16 +261,20 @@ def votes_csv(votes: Sequence[Vote]) -> str:
     return text.getvalue()
 
 
-def _of_voters(votes: Sequence[Vote]) -> Agreement:
+def _of_voters(group: Group, votes: Sequence[Vote]) -> Agreement:
     by_item: dict[tuple[str, ...], list[Vote]] = defaultdict(list)
     for one in votes:
         by_item[one.item].append(one)
-    same, tasks = [], []
+    same, tasks, open_ = [], [], 0
     for item, theirs in by_item.items():
-        for a, b in itertools.combinations(theirs, 2):
+        pairs = list(itertools.combinations(theirs, 2))
+        if not _is_known(group, theirs[0]):
+            open_ += len(pairs)
+            continue
+        for a, b in pairs:
             same.append(a.winner == b.winner)
             tasks.append(item[2])
-    return Agreement("voters", sum(same), len(same), rate_interval(same, tasks))
+    return Agreement("voters", sum(same), len(same), rate_interval(same, tasks), open_)
 
 
 def _of_metric(group: Group, metric: str, higher: bool, votes: Sequence[Vote]) -> Agreement:

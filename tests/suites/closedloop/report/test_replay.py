@@ -155,3 +155,22 @@ def test_lines_are_no_wider_than_they_may_be() -> None:
     lines = wrap_text(text, 200)
     assert " ".join(lines) == text.strip()
     assert max(text_px(line) for line in lines) <= 200
+
+
+def test_both_films_of_an_episode_are_in_step(walked: Record) -> None:
+    films = ClosedLoop(**SMALL).episode_films(walked)
+    assert films.imagined is not None
+    trace = read_trace(walked.directory)
+    shown = [line["candidates"][line["chosen"]] for line in trace if line["chosen"] is not None]
+    taken = [min(len(one["steps"]), len(line["executed"])) for one, line in zip(shown, trace, strict=True)]
+    assert len(films.imagined) == len(films.imagined_at) == sum(taken) > 3
+    assert sorted(set(films.imagined_at)) == list(films.imagined_at)
+    seen = films.seen.to_array().astype(float)
+
+    def apart(frame: np.ndarray, at: int) -> float:
+        return float(np.abs(resize(frame, films.seen.width, films.seen.height).astype(float) - seen[at]).mean())
+
+    # The oracle imagines what comes: each frame is most like the one that it foresees, not the one before.
+    there = [apart(frame, at) for frame, at in zip(films.imagined, films.imagined_at, strict=True)]
+    before = [apart(frame, at - 1) for frame, at in zip(films.imagined, films.imagined_at, strict=True)]
+    assert np.mean(there) < 0.5 * np.mean(before)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, resize
-from worldgauge.engine.suite.contract import Record
+from worldgauge.engine.suite.contract import EpisodeFilms, Record
 from worldgauge.suites.closedloop.metrics.controllability import decision_regret
 from worldgauge.suites.closedloop.report import drawing
 from worldgauge.suites.closedloop.report.drawing import ALARM, CHOSEN, FAINT, INK, Sheet
@@ -46,6 +46,25 @@ def replay(record: Record, settings: Settings) -> Clip:
     """
     film = _EpisodeFilm(record, settings)
     return Clip(film, range(len(film.cues)), film.task.fps, (WIDTH, film.height))
+
+
+def episode_films(record: Record) -> EpisodeFilms:
+    """What the agent saw, and of the plans that were taken the imagined frames whose steps were taken, too.
+
+    Raises:
+        DataError: When the trace or its films are gone.
+    """
+    seen, path = Clip.open(record.directory / SEEN), record.directory / IMAGINED
+    pairs: list[tuple[int, int]] = []
+    for line in read_trace(record.directory):
+        span = None if line["chosen"] is None else line["candidates"][line["chosen"]]["imagined"]
+        if span is not None:
+            first = line["seen"][0] + bool(line["turned"])
+            # The frame before the first step is not imagined.
+            pairs += zip(range(*span), range(first + 1, line["seen"][1]), strict=False)
+    if not pairs or not path.exists():
+        return EpisodeFilms(seen)
+    return EpisodeFilms(seen, Clip.open(path).picked([one for one, _ in pairs], seen.fps), [at for _, at in pairs])
 
 
 class _EpisodeFilm:
