@@ -18,6 +18,8 @@ from worldgauge.tools.studies.law import LogLaw
 ALPHA = 0.05
 SPEED = "frames/s"
 _SEED = 20261003
+_NOTHING = 1e-9
+"""Slope, against the level, below which it is rounding."""
 
 
 class Measure(NamedTuple):
@@ -249,10 +251,11 @@ def _law_words(measure: Measure, family: str, law: LogLaw) -> str:
         meant = f"95 % interval {low:+.3g} to {high:+.3g}: " + (
             "it holds 0, so no law is shown" if low <= 0 <= high else "more data changes it"
         )
+    slope = f"{0.0 if abs(law.b) < _NOTHING * max(abs(law.a), 1) else law.b:+.3g}"
     resampled = "tasks and trainings" if law.seeds > 1 else "tasks alone, since there is one training at each number"
     return (
-        f"{measure.title}, {family}: {law.a:.4g} {law.b:+.3g} log10 n, so ten times the clips change it by "
-        f"{law.b:+.3g} ({meant}; {law.counts} numbers of clips, {law.seeds} trainings each, {law.tasks} tasks; "
+        f"{measure.title}, {family}: {law.a:.4g} {slope} log10 n, so ten times the clips change it by "
+        f"{slope} ({meant}; {law.counts} numbers of clips, {law.seeds} trainings each, {law.tasks} tasks; "
         f"resampled: {resampled})."
     )
 
