@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+import numpy as np
+
 from worldgauge.core.actions import CAMERA_MOTION, Actions, path_moves
 from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
@@ -192,6 +194,25 @@ def read_clips(sources: Iterable[tuple[str, Path]], split: Split = "train") -> F
         found.clips.extend(fine)
         found.damaged.extend(broken)
     return found
+
+
+def drawn_clips(clips: Sequence[TrainingClip], count: int, seed: int) -> list[TrainingClip]:
+    """Draw clips; fewer are a part of more.
+
+    Args:
+        clips: The clips.
+        count: How many.
+        seed: Seed of the draw.
+
+    Returns:
+        The drawn ones, in their order.
+
+    Raises:
+        UsageError: There are not so many.
+    """
+    if not 1 <= count <= len(clips):
+        raise UsageError(f"{count} clips are asked for, there are {len(clips)}; leave --clips out for all")
+    return [clips[number] for number in sorted(np.random.default_rng(seed).permutation(len(clips))[:count])]
 
 
 def check_damage(damaged: Sequence[DamagedClip], total: int, where: str) -> None:

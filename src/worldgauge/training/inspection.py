@@ -92,6 +92,9 @@ def sentences_of(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"terms of the pictures it learned from: {', '.join(terms_told(config))}"
     for one in config.get("lineage", []):
         yield f"began from a checkpoint of the stage {one['stage']}, weights {one['weights'][:12]}"
+    if isinstance(config.get("versions"), dict):
+        by = ", ".join(f"{name} {number}" for name, number in config["versions"].items())
+        yield f"trained on {config.get('device')} in {config.get('precision')}, by {by}"
     for row in found["validation"]:
         numbers = table_of({name: row.get(name) for name in COLUMNS})
         yield f"after {row['step']} steps: " + ", ".join(f"{name} {text}" for name, text in numbers)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from worldgauge.core.geometry import Panorama
 from worldgauge.core.model import View
 from worldgauge.nets.action_rows import Rows, Told, mirror_of, row_width
 from worldgauge.training.cache import Cached, CachedClip, cached_clips
-from worldgauge.training.clip import DamagedClip, FoundClips, read_clips
+from worldgauge.training.clip import DamagedClip, FoundClips, Split, TrainingClip, drawn_clips, read_clips
 from worldgauge.training.proof import SourceProof, proof_of, proof_of_walks
 from worldgauge.training.walks import WalkRing
 
@@ -173,10 +174,7 @@ def read_material(
         ring = WalkRing(walks, recipe.seed, recipe.size, recipe.told, workers)
     found = read_clips(sources) if sources else FoundClips([], [])
     if clips is not None:
-        if not 1 <= clips <= len(found.clips):
-            raise UsageError(f"{clips} clips are asked for, there are {len(found.clips)}; leave --clips out for all")
-        order = np.random.default_rng(recipe.seed).permutation(len(found.clips))[:clips]
-        found = FoundClips([found.clips[number] for number in sorted(order)], found.damaged)
+        found = FoundClips(drawn_clips(found.clips, clips, recipe.seed), found.damaged)
     found = FoundClips([one.every(recipe.stride) for one in found.clips], found.damaged)
     spaces = {one.actions.space for one in found.clips} | ({ring.source.space} if ring else set())
     rates = sorted({one.frames.fps for one in found.clips} | ({ring.source.fps} if ring else set()))
@@ -213,10 +211,28 @@ def read_material(
     )
 
 
+class Validated(NamedTuple):
+    """Clips to validate with.
+
+    Attributes:
+        clips: The clips.
+        split: The split that they are of.
+    """
+
+    clips: list[CachedClip]
+    split: Split
+
+
 def read_validation(
-    source: tuple[str, Path] | str, recipe: Wanted, cache: Path, *, count: int = 8, seed: int = 0
-) -> list[CachedClip]:
-    """Read clips to validate with: of the split "val", of "test" where there is none, else of "train".
+    source: tuple[str, Path] | str,
+    recipe: Wanted,
+    cache: Path,
+    *,
+    count: int = 8,
+    seed: int = 0,
+    allow_test: bool = False,
+) -> Validated:
+    """Read clips to validate with: of the split "val", else of "train". Test scenes are only looked at when asked.
 
     Args:
         source: Name of a training source with a folder, or walks.
@@ -224,25 +240,33 @@ def read_validation(
         cache: Folder of all caches.
         count: Clips, spread evenly over what there is.
         seed: Seed of walks.
+        allow_test: Take clips of the split "test" where there are none of "val".
 
     Raises:
-        UsageError: The folder has no clips.
+        UsageError: The folder has no clips, or of the split "test" alone.
         DataError: It cannot be read.
     """
     if isinstance(source, str):
         _check_stride(recipe)
         ring = WalkRing(source, seed, recipe.size, recipe.told, 0, split="val")
-        return [ring.first_of_world(number) for number in range(count)]
-    for split in ("val", "test", "train"):
-        try:
-            found = read_clips([source], split).clips
-            break
-        except UsageError:
-            if split == "train":
-                raise
+        return Validated([ring.first_of_world(number) for number in range(count)], "val")
+    found, split = _to_validate(source, allow_test)
     numbers = np.unique(np.linspace(0, len(found) - 1, count).round().astype(int))
     chosen = [found[number].every(recipe.stride) for number in numbers]
-    return cached_clips(chosen, recipe.size, cache, told=recipe.told).clips
+    return Validated(cached_clips(chosen, recipe.size, cache, told=recipe.told).clips, split)
+
+
+def _to_validate(source: tuple[str, Path], allow_test: bool) -> tuple[list[TrainingClip], Split]:
+    splits: tuple[Split, ...] = ("val", "test", "train") if allow_test else ("val", "train")
+    for split in splits:
+        with suppress(UsageError):  # it has none of that split
+            return read_clips([source], split).clips, split
+    try:
+        read_clips([source], "val")
+    except UsageError as error:
+        more = "" if allow_test else "; or, to look at test scenes, say --allow-test"
+        raise UsageError(f"--validate {error}{more if 'only test' in str(error) else ''}") from None
+    raise AssertionError  # it had none before
 
 
 def _check_stride(recipe: Wanted) -> None:

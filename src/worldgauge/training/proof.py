@@ -80,24 +80,27 @@ def same_data(before: Any, now: Sequence[SourceProof]) -> bool:
     return [_compared(row) for row in before] == [_compared(one._asdict()) for one in now]
 
 
-def check_apart(trained: Sequence[CachedClip], validated: Sequence[CachedClip], what: str) -> None:
+def check_apart(
+    trained: Sequence[CachedClip], validated: Sequence[CachedClip], what: str, before: Collection[str] = ()
+) -> None:
     """Check that no scene is trained and validated on.
 
     Args:
         trained: Clips to train on.
         validated: Clips to validate with.
         what: Name of the latter, for messages.
+        before: Digests of scenes that the checkpoint was trained on that training begins from.
 
     Raises:
         UsageError: Some scenes are.
     """
     known = {clip.scene for clip in trained if clip.scene is not None}
-    shared = {clip.scene for clip in validated} & known
-    if shared:
-        of = len({clip.scene for clip in validated})
-        raise UsageError(
-            f"{what}: {len(shared)} of its {of} scenes are also trained on; give other data, or say --allow-overlap"
-        )
+    asked = {clip.scene for clip in validated}
+    for shared, how in ((asked & known, "are also trained on"), (asked & {*before}, "were trained on before")):
+        if shared:
+            raise UsageError(
+                f"{what}: {len(shared)} of its {len(asked)} scenes {how}; give other data, or say --allow-overlap"
+            )
 
 
 def _compared(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,6 +71,7 @@ class Validation:
         clips: The clips.
         fps: Frames a second.
         opposite: What replaces actions by their opposites: rows @ this (`opposite_of`).
+        what: What the clips are, for a reader.
 
     Raises:
         UsageError: The clips are too short.
@@ -79,6 +80,7 @@ class Validation:
     clips: Sequence[CachedClip]
     fps: float
     opposite: Rows
+    what: str = ""
 
     def __post_init__(self) -> None:
         """Check the clips."""

@@ -169,11 +169,36 @@ def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
     assert "no multiple of patch = 5; the nearest is 15x10" in refused(place, *causal)
     with claimed(place / "out"):
         assert "trains in this folder" in refused(place)
-    assert "2 of its 2 scenes are also trained on" in refused(place, "--validate", "loops-or-steps=loops-test-0-2-30")
+    overlapping = "--validate", "loops-or-steps=loops-test-0-2-30"
+    said = refused(place, *overlapping)
+    assert "only test parts" in said
+    assert "or, to look at test scenes, say --allow-test" in said
+    assert "2 of its 2 scenes are also trained on" in refused(place, *overlapping, "--allow-test")
     assert "another kind" in refused(place, "--validate", "loops-or-steps=steps-train-0-2-30")
     assert "no such folder" in refused(place, "--validate", "loops-or-steps=nowhere")
-    overlap = ("--validate", "loops-or-steps=loops-test-0-2-30", "--allow-overlap")
-    assert train(place, *overlap)[0] == 0
+    code, said = train(place, *overlapping, "--allow-test", "--allow-overlap")
+    assert code == 0
+    assert "validated on 2 clips of the split test, loops-or-steps=loops-test-0-2-30" in said
+
+
+@pytest.mark.usefixtures("torch")
+def test_scenes_of_the_base_are_not_validated_on(place: Path) -> None:
+    (place / "loops-val-2-2-30").mkdir()
+    (place / "loops-train-20-3-30").mkdir()
+    assert train(place, "--validate", "none")[0] == 0
+    (place / "out").rename(place / "base")
+    words = "2 of its 2 scenes were trained on before; give other data"
+    given = "--validate", "loops-or-steps=loops-val-2-2-30"
+    assert words in refused(place, *given, "--from", "base", data="loops-train-20-3-30")
+    after = "post-train", "--base", "base", "--data", "loops-or-steps=loops-train-20-3-30", "--cache", "cache"
+    done = command(place, *after, "--out", "more", *given)
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.split())
+    done = command(place, *after, "--out", "more", "--validate", "loops-or-steps=loops-val-9-2-30", "--minutes", "9")
+    assert done.returncode == 0, done.stderr
+    assert "validated on 2 clips of the split val" in done.stdout
+    done = command(place, *after, "--out", "less", *given, "--allow-overlap", "--dry-run")
+    assert (done.returncode, "hours in all" in done.stdout) == (0, True)
 
 
 def test_minutes_that_hold_no_validation_are_refused() -> None:

@@ -130,7 +130,7 @@ def test_validation_draws_as_the_model_will_and_changes_no_weight(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(adapting, "VALIDATED_STEPS", 2)
-    clips = read_validation(("glimpses", tmp_path), TINY, tmp_path / "cache")
+    clips = read_validation(("glimpses", tmp_path), TINY, tmp_path / "cache").clips
     validation = Validation(clips, 20.0, opposite_of(LOOP_WALK, TINY.told))
     folder = adapt(TINY, material, texts, base, tmp_path / "out", validation=validation)
     assert (folder / "adapter.safetensors").read_bytes() == (made / "adapter.safetensors").read_bytes()

@@ -23,7 +23,7 @@ def test_a_small_network_obeys_and_sees_more_than_a_frozen_picture(tmp_path: Pat
     clips = [ring.first_of_world(number) for number in range(16)]
     mirror = mirror_of(space, recipe.told)
     material = Material(clips, (space.name,), row_width(space, recipe.told), mirror, ring.source.fps, space)
-    asked = read_validation("walks?frames=96", recipe, tmp_path / "cache", count=16)
+    asked = read_validation("walks?frames=96", recipe, tmp_path / "cache", count=16).clips
     assert not {one.scene for one in asked} & {one.scene for one in clips}
     validation = Validation(asked, ring.source.fps, opposite_of(space, recipe.told))
     threads = torch.get_num_threads()

@@ -52,6 +52,26 @@ def material() -> Material:
     return Material(clips(3), (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0, LOOP_WALK)
 
 
+def test_a_checkpoint_tells_by_what_it_was_made(material: Material, tmp_path: Path) -> None:
+    validation = Validation(clips(2, 10), 20.0, opposite_of(LOOP_WALK, "both"), "two clips")
+    config = read_json_object(train(TINY, material, tmp_path / "out", validation=validation) / "config.json")
+    assert (config["device"], config["precision"]) == ("cpu", "float32")
+    assert set(config["versions"]) == {"worldgauge", "torch", "numpy", "safetensors"}
+    last = read_log(tmp_path / "out")[-1]
+    assert config["validation"]["on"] == "two clips"
+    assert (config["validation"]["step"], config["validation"]["mse_1s"]) == (8, last["mse_1s"])
+    told = " ".join(sentences_of(inspected(tmp_path / "out")))
+    assert "trained on cpu in float32, by " in told
+    assert f"worldgauge {config['versions']['worldgauge']}" in told
+    with pytest.raises(RunError, match=r"holds a training in float32, not bfloat16; take another folder"):
+        train(TINY, material, tmp_path / "out", precision="bfloat16")
+    later = ("device", "precision", "versions", "validation", "threads")
+    old = {name: value for name, value in config.items() if name not in later}
+    (tmp_path / "out" / "config.json").write_text(dumps(old))  # as before these were told
+    assert train(TINY, material, tmp_path / "out") == tmp_path / "out"
+    assert list(sentences_of(inspected(tmp_path / "out")))
+
+
 def test_validation_and_log_change_no_weight(material: Material, tmp_path: Path) -> None:
     validation = Validation(clips(2, 10), 20.0, opposite_of(LOOP_WALK, "both"))
     plain = train(changed(TINY, {"stage": "causal"}), material, tmp_path / "plain")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from worldgauge.cli.train.options import (
+    AllowOverlap,
+    AllowTest,
     Cache,
     Clips,
     Deterministic,
@@ -27,6 +29,7 @@ from worldgauge.terminal.options import DryRun, Json
 
 if TYPE_CHECKING:
     from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.training.adapt.recipe import Adaptation
     from worldgauge.training.material import Mark, Material, TrainingPlan, Wanted
     from worldgauge.training.recipe import Recipe
     from worldgauge.training.validation import Validation
@@ -72,9 +75,8 @@ def train(
             "where the actions are theirs."
         ),
     ] = None,
-    allow_overlap: Annotated[
-        bool, typer.Option("--allow-overlap", help="Validate although scenes are also trained on.")
-    ] = False,
+    allow_overlap: AllowOverlap = False,
+    allow_test: AllowTest = False,
     cache: Cache = None,
     clips: Clips = None,
     workers: Workers = 1,
@@ -125,8 +127,9 @@ def train(
     with resumable(), ProgressBar() as bar:
         material = _material(data, made, cache, clips, workers, bar)
         is_needed = validate is not None or not dry_run
-        validation = validation_of(validate, allow_overlap, material, made, cache) if is_needed else None
-        facts = _facts(material, made)
+        allowed = Allowed(allow_overlap, allow_test)
+        validation = validation_of(validate, allowed, material, made, cache, from_) if is_needed else None
+        facts = facts_of(material, made) | {"validated_on": None if validation is None else validation.what}
         if dry_run or minutes:
             plans = loop.plan_training(recipes, material, parent=from_, **given)
             check_minutes(minutes, plans, validation)
@@ -221,24 +224,39 @@ def _recipe(name: str, sets: list[str] | None, stage: str = "", more: Mapping[st
     return changed(changed(named_recipe(name, stage), settings_of(sets), "--set"), more or {}, "options")
 
 
+class Allowed(NamedTuple):
+    """What scenes a validation may look at.
+
+    Attributes:
+        overlap: Those that are also trained on.
+        test: Those of the split "test".
+    """
+
+    overlap: bool
+    test: bool
+
+
 def validation_of(
-    text: str | None, allow_overlap: bool, material: Material, recipe: Wanted, cache: Path | None
+    text: str | None, allowed: Allowed, material: Material, recipe: Wanted, cache: Path | None, parent: Path | None
 ) -> Validation | None:
     """Read what is validated with.
 
     Args:
         text: SOURCE=FOLDER, walks, or "none". None for walks, where the actions are theirs.
-        allow_overlap: Whether scenes may also be trained on.
+        allowed: What scenes it may look at.
         material: What is trained on.
         recipe: The recipe.
         cache: Folder of decoded frames. None for the usual one.
+        parent: Folder of the checkpoint that training begins from. None for none.
 
     Returns:
         What is asked; None for nothing.
 
     Raises:
-        UsageError: Its actions are of another kind, or its scenes are also trained on.
+        UsageError: Its actions are of another kind, or its scenes are of the test, or also trained on.
     """
+    from worldgauge.core.io import read_json_object
+    from worldgauge.nets.scenes import trained_scenes
     from worldgauge.training.material import read_validation
     from worldgauge.training.proof import check_apart
     from worldgauge.training.validation import Validation, opposite_of
@@ -256,12 +274,14 @@ def validation_of(
     else:
         folders, walks = sources_of([text])
         source = folders[0] if folders else str(walks)
-    clips = read_validation(source, recipe, cache_folder(cache))
+    clips, split = read_validation(source, recipe, cache_folder(cache), allow_test=allowed.test)
     if any(clip.rows.shape[1] != material.columns for clip in clips):
         raise UsageError(f"--validate {text}: its actions are of another kind than those that are trained on")
-    if not allow_overlap:
-        check_apart(material.clips_at(0), clips, f"--validate {text}")
-    return Validation(clips, material.fps or material.space.fps, opposite_of(material.space, recipe.told))
+    if not allowed.overlap:
+        before = () if parent is None else trained_scenes(read_json_object(parent / "config.json"))
+        check_apart(material.clips_at(0), clips, f"--validate {text or source}", before)
+    what = f"{len(clips)} clips of the split {split}, {text or source}"
+    return Validation(clips, material.fps or material.space.fps, opposite_of(material.space, recipe.told), what)
 
 
 def check_minutes(minutes: float | None, plans: Sequence[TrainingPlan], validation: Validation | None) -> None:
@@ -299,13 +319,24 @@ def _sentences(facts: dict[str, Any], recipe: Recipe, validated: bool) -> Iterat
         yield f"{facts['clips']} clips, {facts['frames']} frames: {windows}, {steps}"
     if "walks" in facts:
         yield f"{facts['walks']}: drawn while training, {facts['walks_held']} at a time; {steps}"
+    yield from sentences_of_clips(facts)
+    if not validated:
+        yield "Not validated: give --validate SOURCE=FOLDER of other worlds."
+    yield from sentences_of_plan(facts)
+
+
+def sentences_of_clips(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Which clips are left out, and which are validated on, for a reader.
+
+    Args:
+        facts: What `facts_of` gave, and "validated_on".
+    """
     if facts["too_short"]:
         yield f"{facts['too_short']} clips are shorter than a window and left out"
     for one in facts["damaged"]:
         yield f"left out: {one['id']}: {one['why']}"
-    if not validated:
-        yield "Not validated: give --validate SOURCE=FOLDER of other worlds."
-    yield from sentences_of_plan(facts)
+    if facts.get("validated_on"):
+        yield f"validated on {facts['validated_on']}"
 
 
 def sentences_of_plan(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -394,7 +425,13 @@ def sources_of(data: list[str]) -> tuple[list[tuple[str, Path]], str | None]:
     return folders, walks[0] if walks else None
 
 
-def _facts(material: Material, recipe: Recipe) -> dict[str, Any]:
+def facts_of(material: Material, recipe: Recipe | Adaptation) -> dict[str, Any]:
+    """Clips, frames and windows of a training, and what of them is left out, for --json.
+
+    Args:
+        material: What is trained on.
+        recipe: The recipe.
+    """
     lengths = [len(clip) for clip in material.clips]
     windows = sum(max(0, length - recipe.length + 1) for length in lengths)
     short = sum(length < recipe.length for length in lengths)

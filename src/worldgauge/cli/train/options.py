@@ -13,6 +13,10 @@ Cache = Annotated[Path | None, typer.Option(help="Folder of decoded frames. By d
 Clips = Annotated[
     int | None, typer.Option(help="Train on so many clips, drawn by the seed; fewer are a part of more.", min=1)
 ]
+AllowOverlap = Annotated[bool, typer.Option("--allow-overlap", help="Validate although scenes are also trained on.")]
+AllowTest = Annotated[
+    bool, typer.Option("--allow-test", help="Validate on test scenes where --validate names no others.")
+]
 Minutes = Annotated[float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)]
 Device = Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")]
 Precision = Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")]

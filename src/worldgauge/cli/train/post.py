@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from worldgauge.cli.train.app import check_minutes, facts_of_plans, sentences_of_plan, validation_of
+from worldgauge.cli.train.app import (
+    Allowed,
+    check_minutes,
+    facts_of,
+    facts_of_plans,
+    sentences_of_clips,
+    sentences_of_plan,
+    validation_of,
+)
 from worldgauge.cli.train.options import (
+    AllowOverlap,
+    AllowTest,
     Cache,
     Clips,
     Deterministic,
@@ -58,6 +68,8 @@ def post_train(
     validate: Annotated[
         str, typer.Option(help="SOURCE=FOLDER of other worlds to validate with, walks, or none.")
     ] = "none",
+    allow_overlap: AllowOverlap = False,
+    allow_test: AllowTest = False,
     cache: Cache = None,
     workers: Annotated[int, typer.Option(help="Files that are decoded at once.", min=1)] = 1,
     minutes: Minutes = None,
@@ -97,20 +109,20 @@ def post_train(
     how["deterministic"] = deterministic
     made: Recipe | Adaptation
     with resumable(), ProgressBar() as bar:
+        allowed = Allowed(allow_overlap, allow_test)
         reading = {"clips": clips, "workers": workers}
-        job = _Job(base, folders, cache_folder(cache), reading, set_, out, validate, bar)
+        job = _Job(base, folders, cache_folder(cache), reading, set_, out, validate, allowed, bar)
         if recipe is None:
             made, material, plan = _go_on(job, dry_run, {**how, "spreads": spread})
         else:
             made, material, plan = _adapt(job, recipe, dry_run, how)
     leave_it_to_the_first()
-    frames = sum(map(len, material.clips))
+    facts = facts_of(material, made) | plan
     if json:
-        told = {"clips": len(material.clips), "frames": frames, "steps": made.steps, **plan}
-        print_json(checkpoint=str(out), trained=not dry_run, **told)
+        print_json(checkpoint=str(out), trained=not dry_run, **facts)
         return
-    print_text(f"{len(material.clips)} clips, {frames} frames: {made.steps} steps of {made.batch} windows")
-    for line in sentences_of_plan(plan):
+    print_text(f"{facts['clips']} clips, {facts['frames']} frames: {made.steps} steps of {made.batch} windows")
+    for line in (*sentences_of_clips(facts), *sentences_of_plan(facts)):
         print_text(line)
     if not dry_run:
         named = f"trained?folder={out}" if recipe is None else f"adapted?folder={out}&base={base.removeprefix(BROUGHT)}"
@@ -128,6 +140,7 @@ class _Job(NamedTuple):
         sets: Changed keys of the recipe.
         out: Folder of what is made.
         validate: What is validated with.
+        allowed: What scenes of it may be looked at.
         bar: Shows how far it is.
     """
 
@@ -138,6 +151,7 @@ class _Job(NamedTuple):
     sets: list[str] | None
     out: Path
     validate: str
+    allowed: Allowed
     bar: ProgressBar
 
     def material(self, recipe: Wanted) -> Material:
@@ -169,13 +183,13 @@ def _go_on(job: _Job, dry_run: bool, how: Mapping[str, Any]) -> tuple[Recipe, Ma
     made = base_recipe(read_json_object(base / "config.json"), str(base))
     material = job.material(made)
     made = changed(one_epoch(made, material.clips), settings_of(job.sets), "--set")
-    validation = validation_of(job.validate, False, material, made, job.cache)
-    plan = {}
+    validation = validation_of(job.validate, job.allowed, material, made, job.cache, base)
+    plan = {"validated_on": None if validation is None else validation.what}
     if dry_run or how["minutes"]:
         where = {name: how[name] for name in ("device", "precision")}
         plans = plan_training([made], material, parent=base, **where)
         check_minutes(how["minutes"], plans, validation)
-        plan = facts_of_plans(plans)
+        plan |= facts_of_plans(plans)
     if dry_run:
         return made, material, plan
     train(made, material, job.out, parent=base, validation=validation, progress=job.show, **how)
@@ -202,12 +216,13 @@ def _adapt(
     made = made.with_steps(len(usable))
     if job.validate != "none" and (made.prompt or not made.actions):
         raise UsageError(f"--validate tells actions alone, and the recipe has prompt = '{made.prompt}'; leave it out")
-    validation = validation_of(job.validate, False, material, made, job.cache)
+    validation = validation_of(job.validate, job.allowed, material, made, job.cache, None)
+    plan = {"validated_on": None if validation is None else validation.what}
     if dry_run:
-        return made, material, asdict(plan_adaptation(made, base))
+        return made, material, plan | asdict(plan_adaptation(made, base))
     texts = {one.id: one.every(made.stride) for one in read_clips(job.folders).clips if one.id in usable}
     adapt(made, material, texts, base, job.out, validation=validation, progress=job.show, **how)
-    return made, material, {}
+    return made, material, plan
 
 
 def _export(
@@ -223,10 +238,12 @@ def _export(
     from worldgauge.terminal.output import print_json
     from worldgauge.terminal.tables import print_text
     from worldgauge.training.adapt.diffsynth import write_diffsynth
-    from worldgauge.training.clip import read_clips
+    from worldgauge.training.clip import drawn_clips, read_clips
 
     made = _recipe(recipe or "target-lora", sets)
-    found = read_clips(folders).clips[:clips]
+    found = read_clips(folders).clips
+    if clips is not None:
+        found = drawn_clips(found, clips, made.seed)
     written = write_diffsynth(found, out, made, form)
     if json:
         print_json(folder=str(out), trained=False, clips=written.clips, left_out=written.left_out)

@@ -25,10 +25,10 @@ from worldgauge.nets.checkpoint import save_tensors
 from worldgauge.training.adapt.recipe import Adaptation
 from worldgauge.training.adapt.words import check_words, prompt_of
 from worldgauge.training.clip import TrainingClip
-from worldgauge.training.log import Log
+from worldgauge.training.log import Log, read_log
 from worldgauge.training.loop.claim import claimed
 from worldgauge.training.loop.determinism import same_bytes
-from worldgauge.training.loop.parents import licence_of
+from worldgauge.training.loop.parents import check_precision, last_validation, licence_of, made_by
 from worldgauge.training.loop.rollouts import FILMS, SEED, write_film
 from worldgauge.training.loop.state import TrainingState, begin_state
 from worldgauge.training.loop.stepping import Asked as AskedModule
@@ -159,6 +159,7 @@ def adapt(
                 "data": [one._asdict() for one in material.proof()],
                 "base": {"name": base.resolve().name, "digest": digest},
                 "deterministic": deterministic,
+                "precision": precision,
             }
             _reserve(out, identity, material)
             log = Log(out, sinks) if team.is_first else None
@@ -198,7 +199,9 @@ def adapt(
 
         go_on(out, state, stepping, log, Hooks(shown, looked, lambda step: None, progress), minutes, False)
         if team.is_first:
-            _write(out, identity, material, recipe, state, adapter, base)
+            told_of = made_by(str(team.device), precision, team.count)
+            told_of["validation"] = last_validation(read_log(out), "" if validation is None else validation.what)
+            _write(out, {**identity, **told_of}, material, recipe, state, adapter, base)
         team.wait()
     return out
 
@@ -248,6 +251,7 @@ def _reserve(out: Path, identity: Mapping[str, Any], material: Material) -> None
             raise RunError(f"{out} holds a training with {key} = {held!r}, not {value!r}; take another folder")
     if before.get("deterministic", False) != identity["deterministic"]:
         raise RunError(f"{out} holds a training {'without' if identity['deterministic'] else 'with'} --deterministic")
+    check_precision(out, before, identity["precision"])
     if not same_data(before.get("data"), material.proof()):
         raise RunError(f"{out} holds a training on other data; take another folder")
     if before.get("base", {}).get("digest") != identity["base"]["digest"]:

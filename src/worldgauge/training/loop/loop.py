@@ -28,12 +28,12 @@ from worldgauge.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS, Drawing, Que
 from worldgauge.nets.memory import Memory, memories
 from worldgauge.training.cache import CachedClip
 from worldgauge.training.disk import check_disk
-from worldgauge.training.log import Log
+from worldgauge.training.log import Log, read_log
 from worldgauge.training.loop.autoencoder import seconds_of_codec, trained_codec
 from worldgauge.training.loop.claim import claimed
 from worldgauge.training.loop.determinism import same_bytes
 from worldgauge.training.loop.memory import check_memory
-from worldgauge.training.loop.parents import TEACHER, licence_of, read_parent
+from worldgauge.training.loop.parents import TEACHER, check_precision, last_validation, licence_of, made_by, read_parent
 from worldgauge.training.loop.planes import Planes, bytes_of, look_through, pixels_of
 from worldgauge.training.loop.rollouts import FILMS, drawing_of, rollout_of, write_film
 from worldgauge.training.loop.spread import gathered_all
@@ -103,7 +103,7 @@ def train(
     _windows(recipe, material, memory, 0)  # whether there are any
     start = read_parent(recipe, kind, parent)
     device = team.device
-    whose = _Identity(recipe, material, start, deterministic)
+    whose = _Identity(recipe, material, start, deterministic, precision)
     holds = claimed(out, CODEC, TRAJECTORIES) if team.is_first else nullcontext()
     with same_bytes(deterministic), holds, _pool_of(material):
         with team.first_before_others():
@@ -142,7 +142,9 @@ def train(
         go_on(out, state, stepping, log, hooks, minutes, final)
         average = gathered_all(state.average, kept=team.is_first)
         if team.is_first:
-            _write_checkpoint(out, whose, state, average, stage, codec, shard_mb)
+            made = made_by(str(device), precision, team.count)
+            made["validation"] = last_validation(read_log(out), "" if validation is None else validation.what)
+            _write_checkpoint(out, whose, state, average, stage, codec, shard_mb, made)
         team.wait()
     return out
 
@@ -378,6 +380,7 @@ class _Identity:
     material: Material
     parent: Parent | None
     deterministic: bool
+    precision: Precision
 
     @property
     def told(self) -> dict[str, Any]:
@@ -394,6 +397,7 @@ class _Identity:
             "lineage": lineage,
             **licence_of(terms, None),
             "deterministic": self.deterministic,
+            "precision": self.precision,
             **before,
         }
 
@@ -406,6 +410,7 @@ def _write_checkpoint(
     stage: Stage,
     codec: Codec,
     shard_mb: int | None,
+    made: Mapping[str, Any],
 ) -> None:
     recipe, material = whose.recipe, whose.material
     if shard_mb is None:
@@ -432,6 +437,7 @@ def _write_checkpoint(
         "action_spaces": list(material.spaces),
         "control": _control(recipe, material),
         "view": material.view,
+        **made,
         "torch": torch.__version__,
     }
     write_file(out / CONFIG, dumps(config, indent=2))
@@ -479,6 +485,7 @@ def _reserve(out: Path, whose: _Identity) -> None:
             raise RunError(f"{out} holds a training with {key} = {held!r}, not {value!r}; take another folder")
     if before.get("deterministic", False) != whose.deterministic:
         raise RunError(f"{out} holds a training {'without' if whose.deterministic else 'with'} --deterministic")
+    check_precision(out, before, whose.precision)
     if not same_data(before.get("data"), whose.material.proof()):
         raise RunError(f"{out} holds a training on other data; take another folder")
     if before.get("lineage") != now["lineage"]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.io import read_json_object
 from worldgauge.nets.architectures import Network, architectures
 from worldgauge.nets.checkpoint import load_tensors
@@ -19,6 +20,7 @@ from worldgauge.nets.shards import digest_of_weights
 from worldgauge.training.loop.stages import Parent, Stage, stages
 from worldgauge.training.recipe import Recipe
 from worldgauge.training.terms import LICENCE, terms_told
+from worldgauge.training.validation import COLUMNS
 
 TEACHER = "teacher.safetensors"
 
@@ -79,6 +81,50 @@ def licence_of(terms: Iterable[str], base: str | None) -> dict[str, Any]:
         base: Those of the brought weights that it began from. None where it began from none.
     """
     return {LICENCE: {"data": sorted({*terms}), "base": base}}
+
+
+def made_by(device: str, precision: str, processes: int = 1) -> dict[str, Any]:
+    """What a checkpoint tells of where and by what it was made, as entries of its config.json.
+
+    Args:
+        device: Where it was trained last.
+        precision: In what.
+        processes: How many trained it.
+    """
+    names = ("worldgauge", "torch", "numpy", "safetensors", *(("accelerate",) if processes > 1 else ()))
+    found = {name: version(name) for name in names}
+    return {"device": device, "precision": precision, "threads": torch.get_num_threads(), "versions": found}
+
+
+def last_validation(rows: Sequence[Mapping[str, Any]], what: str) -> dict[str, Any] | None:
+    """What a checkpoint tells of its last validation.
+
+    Args:
+        rows: Rows of its log.
+        what: What it was validated on.
+
+    Returns:
+        The numbers by name, with "step" and "on". None where there was none.
+    """
+    row = next((one for one in reversed(rows) if "mse_1s" in one), None)
+    if row is None:
+        return None
+    return {"step": row["step"], "on": what, **{name: row[name] for name in COLUMNS if name in row}}
+
+
+def check_precision(out: Path, before: Mapping[str, Any], precision: str) -> None:
+    """Check that a training goes on in the precision that it began in.
+
+    Args:
+        out: Its folder.
+        before: Its config.json; older ones tell no precision.
+        precision: In what it is to go on.
+
+    Raises:
+        RunError: It began in another.
+    """
+    if before.get("precision", precision) != precision:
+        raise RunError(f"{out} holds a training in {before['precision']}, not {precision}; take another folder")
 
 
 def _config(recipe: Recipe, stage: type[Stage], folder: Path | None) -> dict[str, Any] | None:
