@@ -47,6 +47,8 @@ def test_a_run_says_which_scenes_were_trained_on(clips: Path, tmp_path: Path) ->
         flags = {row.label: row.flag for row in table.rows}
         assert "trained on 1 of these 1 scenes" in flags.get("cheat", "trained on 1 of these 1 scenes")
         assert "trained on" not in flags.get("fair", "")
+        told = "cheat: trained on 1 of these 1 scenes; fair: trained on none of these 1 scenes."
+        assert told in table.notes
     page = write_report(list(result.directories.values()), tmp_path / "page.html", films=0).read_text()
     assert '<p class="note bad">cheat was trained on 1 of these 1 scenes: its numbers are no test.</p>' in page
 
@@ -79,10 +81,19 @@ def test_a_run_names_processor_memory_and_gpus(tmp_path: Path, monkeypatch: pyte
 
 def test_tables_without_such_rows_are_left_alone() -> None:
     table = Table("m", "M", "1", "lower", ("all",), (TableRow("a", (Cell(1.0, None, 1),), "subject"),))
-    assert with_seen([table], {"a": {"trained_on": {"seen": 0, "scenes": 8, "unknown": 0}}, "b": {}}) == [table]
+    assert with_seen([table], {"a": {}, "b": {"subject": {"identity": {"source": "freeze"}}}}) == [table]
+    none, unknown = ({"trained_on": {"seen": 0, "scenes": count, "unknown": 2}} for count in (8, 0))
+    ours = {"subject": {"identity": {"source": "trained"}}}  # its config.json tells no scene
+    (told,) = with_seen([table], {"a": none, "b": {}, "c": unknown, "d": ours})
+    assert told.notes == (
+        "a: trained on none of these 8 scenes; those of 2 tasks are not known; "
+        "c, d: not known whether it was trained on these scenes.",
+    )
+    assert told == replace(table, notes=told.notes)
     (told,) = with_seen([table], {"a": {"trained_on": {"seen": 3, "scenes": 8, "unknown": 0}}})
     assert told.rows[0].flag == "trained on 3 of these 8 scenes"
-    assert told == replace(table, rows=told.rows, alarms=told.alarms)
+    assert told.notes == ("a: trained on 3 of these 8 scenes.",)
+    assert told == replace(table, rows=told.rows, notes=told.notes, alarms=told.alarms)
 
 
 @pytest.mark.parametrize("name", ["mind", "loopnav", "target", "closedloop"])

@@ -1,8 +1,11 @@
 """Training: windows, cache, recipes, and a loop whose bytes an interruption does not change."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -171,15 +174,36 @@ def test_a_folder_without_training_clips_is_told(tmp_path: Path) -> None:
 torch = pytest.importorskip("torch")
 
 from worldgauge.models.outside.trained import Trained  # noqa: E402
-from worldgauge.training.loop import stepping  # noqa: E402
+from worldgauge.training.loop import autoencoder, stepping  # noqa: E402
 from worldgauge.training.loop.loop import train  # noqa: E402
 
+TOKENS = {"stage": "causal", "architecture": "causal", "width": 16, "depth": 1, "heads": 2, "window": 3}
 
-@pytest.mark.parametrize(("stage", "optimizer"), [("regress", "adamw"), ("causal", "adamw"), ("causal", "muon")])
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"stage": "regress"},
+        {"stage": "causal"},
+        {"stage": "causal", "optimizer": "muon"},
+        {"memory": "fetched"},
+        {**TOKENS, "memory": "state"},
+        {**TOKENS, "memory": "fetched"},
+        {**TOKENS, "stage": "teacher"},
+        {"codec": "tiny", "codec_width": 8, "latent_planes": 4, "codec_steps": 3, "size": [32, 16]},
+    ],
+    ids=lambda one: "-".join(str(value) for value in one.values() if isinstance(value, str)),
+)
 def test_an_interruption_changes_no_byte(
-    stage: str, optimizer: str, material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, Any], material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = changed(TINY, {"stage": stage, "optimizer": optimizer})
+    recipe = changed(TINY, settings)
+    if "codec" in settings:
+        pytest.importorskip("diffusers")
+        monkeypatch.setattr(autoencoder, "LEAST_DB", -100.0)
+        large = [replace(one, frames=one.frames.repeat(2, 1).repeat(2, 2)) for one in material.clips]
+        material = replace(material, clips=large, place=tmp_path / "cache")
+        (tmp_path / "cache").mkdir()
     whole = train(recipe, material, tmp_path / "whole")
     step = stepping.Stepping.take
     left = [7]
@@ -197,6 +221,30 @@ def test_an_interruption_changes_no_byte(
     monkeypatch.setattr(stepping.Stepping, "take", step)
     again = train(recipe, material, tmp_path / "again")
     assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def test_no_video_library_is_needed() -> None:
+    """A machine that only trains may lack it: worlds are drawn, and films are left out."""
+    code = """
+import pkgutil, sys
+sys.modules["av"] = None
+from importlib import import_module
+from worldgauge import nets, training
+for package in (nets, training):
+    for one in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not any(part in one.name for part in (".brought", ".adapt", ".adapting", ".on_paper", ".recipes")):
+            import_module(one.name)
+from worldgauge.training.loop.rollouts import write_film
+from worldgauge.training.walks import WalkRing
+ring = WalkRing("walks?frames=20", 0, (16, 8), "motion", 0)
+clip = ring.first_of_world(0)
+assert clip.frames.shape == (20, 8, 16, 3)
+from pathlib import Path
+assert write_film(Path("film.mp4"), [clip.frames], [clip.frames], 24.0) is False
+print("trained without it")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    assert done.stdout == "trained without it\n", done.stderr
 
 
 def test_another_training_in_a_folder_is_refused(material: Material, tmp_path: Path) -> None:

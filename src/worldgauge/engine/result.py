@@ -18,7 +18,7 @@ from worldgauge.engine.suite.contract import Failure, Score, Table
 from worldgauge.engine.suite.matched_references import TRUTH
 from worldgauge.engine.suite.rate_bridge import bridge_notes
 from worldgauge.engine.suite.speed import speed_table
-from worldgauge.engine.suite.tables import with_seen
+from worldgauge.engine.suite.tables import told_scenes, with_seen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,6 +160,11 @@ class RunResult:
     def speed_table(self) -> Table | None:
         """How fast these subjects answered, and what GPU memory that took; None where nothing was measured."""
         return speed_table({name: list_speeds(lines) for name, lines in self._lines.items()}, self.kinds)
+
+    @property
+    def scenes(self) -> dict[str, str]:
+        """What is known of the scenes that trained subjects have seen."""
+        return told_scenes({name: folder.facts() for name, folder in self._folders.items()})
 
     @property
     def sets(self) -> dict[str, tuple[str | None, ...]]:

@@ -58,6 +58,10 @@ TASKS = (task("skipped", "too short"), task("damaged"), task("whole"))
     ("subjects", "expected"),
     [
         ([subject(None), subject(20)], []),
+        (
+            [subject(None, "trained", frame_size=(256, 144), settings={"as_size": "256x144", "drawn_size": [64, 36]})],
+            ["coarse?width=64&height=36"],
+        ),
         ([subject(25), subject(16), subject(16.0), subject(None)], ["truth?fps=16", "truth?fps=25"]),
         ([subject(30000 / 1001)], ["truth?fps=29.97002997"]),
         ([subject(16), subject(16, "truth", inputs=frozenset({"truth"}))], []),

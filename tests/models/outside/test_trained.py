@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,7 @@ def test_settings_that_do_not_go_are_told(causal: Path, settings: dict[str, obje
 def test_frames_are_given_in_another_size(causal: Path) -> None:
     model = Trained(str(causal), as_size="40x24")
     assert (model.spec.frame_size, model.spec.settings["as_size"]) == ((40, 24), "40x24")
+    assert model.spec.settings["drawn_size"] == [16, 8]  # the size of the reference `coarse` beside it
     asked = request()
     context = replace(
         asked.context, clip=asked.context.clip.resized(40, 24), camera=asked.context.camera.resized(40, 24)
@@ -181,6 +183,37 @@ def test_actions_of_another_family_are_not_applicable(causal: Path) -> None:
         list(Trained(str(causal)).rollout(RolloutRequest(asked.context, 5, 1, actions=other)))
 
 
+def _with_huge_shape(weights: bytes, rng: np.random.Generator) -> bytes:
+    """The file, whose header tells one tensor of a size that no memory has, its place in the file left or moved."""
+    size = int.from_bytes(weights[:8], "little")
+    header = json.loads(weights[8 : 8 + size])
+    one = header[str(rng.choice([name for name in header if name != "__metadata__"]))]
+    one["shape"] = [[10**9, 10**9], [2**40], [2**63 - 1, 2], [10**30], [0]][int(rng.integers(5))]
+    if rng.integers(2):
+        one["data_offsets"] = [0, 2**62]
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + weights[8 + size :]
+
+
+@pytest.mark.parametrize("name", ["architecture", "codec", "memory", "head", "told"])
+def test_nothing_is_imported_by_a_name_in_a_file(causal: Path, tmp_path: Path, name: str) -> None:
+    """`antigravity` is a module of Python that nothing here imports."""
+    shutil.copytree(causal, tmp_path / "changed")
+    path = tmp_path / "changed" / "config.json"
+    config = json.loads(path.read_text())
+    for value in ("antigravity", "antigravity:webbrowser", "antigravity.webbrowser"):
+        if name == "codec":
+            config["codec"]["name"] = value
+        elif name in config["network"]:
+            config["network"][name] = value
+        else:
+            config[name] = value
+        path.write_text(json.dumps(config))
+        with pytest.raises(WorldgaugeError):
+            Trained(str(tmp_path / "changed"))
+        assert "antigravity" not in sys.modules
+
+
 @pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_files_that_are_not_what_they_should_be_are_told(count: int, causal: Path, tmp_path: Path) -> None:
     """Damaged checkpoints, cut, changed, renamed: an error of ours each time, or the same shapes."""
@@ -189,7 +222,7 @@ def test_files_that_are_not_what_they_should_be_are_told(count: int, causal: Pat
     told, fine = json.loads(config), 0
     for number in range(count):
         data, text = bytearray(weights), config
-        kind = number % 5
+        kind = number % 6
         if kind == 0:
             data = data[: int(rng.integers(len(data)))]
         elif kind == 1:
@@ -198,6 +231,8 @@ def test_files_that_are_not_what_they_should_be_are_told(count: int, causal: Pat
         elif kind == 2:
             at = int(rng.integers(len(data) - 4))
             data[at : at + 4] = np.float32(np.nan).tobytes()
+        elif kind == 5:
+            data = bytearray(_with_huge_shape(weights, rng))
         elif kind == 3:
             name = str(rng.choice(list(told["network"])))
             value = [-1, 0, 2, 10**9, 10**30, 0.5, True, "2", [1], None][int(rng.integers(10))]

@@ -189,6 +189,22 @@ def test_nothing_leaks_into_the_past(kind: str, memory: str) -> None:
         assert torch.equal(net.guesses(window._replace(rows=rows), other, t)[:, :2], before[:, :2])
 
 
+@pytest.mark.parametrize(("kind", "memory"), sorted({(k, m) for k, m, _ in ALL if m != "state"}))
+def test_what_is_a_window_back_changes_nothing(kind: str, memory: str) -> None:
+    """Of 3 steps, the own one counted, the fifth sees the fourth and third, each beside the one before it."""
+    net = shaken(made(kind, memory, depth=1))  # each more block reaches a window further
+    window = window_for(net)
+    noisy, t = asked(net, window)
+    for changed, is_seen in ((slice(0, 2), False), (slice(4, 6), True)):  # the first step, and the third
+        frames, rows = window.frames.clone(), window.rows.clone()
+        frames[:, changed] += 1.0
+        rows[:, changed] += 1.0
+        with torch.no_grad():
+            before = net.guesses(window, noisy, t)[:, 2]
+            after = net.guesses(window._replace(frames=frames, rows=rows), noisy, t)[:, 2]
+        assert torch.equal(after, before) != is_seen
+
+
 @with_memory
 def test_a_batch_is_its_parts(kind: str, memory: str) -> None:
     net = shaken(made(kind, memory))

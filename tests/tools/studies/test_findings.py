@@ -1,5 +1,6 @@
 """Conclusions of a study from made-up scores, and its page."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,15 @@ def test_speed_stands_beside() -> None:
     assert [row.cells[2].mean for row in found.tables[0].rows] == [10.0, 20.0, 30.0, 40.0]
     assert any("m at 24 2.0 times as fast as m at 1" in words for words in found.words)
     assert found.words[-1] == DENOISING.caveat
+
+
+def test_a_table_says_what_is_known_of_scenes() -> None:
+    none = "trained on none of these 8 scenes"
+    told = [replace(one, scenes=text) for one, text in zip(arms(), (none, none, "", ""), strict=True)]
+    (table,) = conclude(MEMORY, "mind", [ERROR], told, {}).tables
+    assert table.notes[-1] == "m at 1, m at 24: trained on none of these 8 scenes."
+    (plain,) = conclude(MEMORY, "mind", [ERROR], arms(), {}).tables
+    assert len(plain.notes) == 1
 
 
 def test_nothing_measured_is_nothing_said() -> None:

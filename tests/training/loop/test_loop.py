@@ -3,6 +3,7 @@
 import csv
 import os
 import random
+import resource
 import signal
 import time
 from contextlib import suppress
@@ -184,6 +185,28 @@ def test_a_full_disk_keeps_the_last_state(material: Material, tmp_path: Path, mo
     whole = train(TINY, material, tmp_path / "whole")
     again = train(TINY, material, tmp_path / "full")
     assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def test_a_disk_that_is_full_while_the_state_is_written_keeps_the_one_before(
+    material: Material, tmp_path: Path
+) -> None:
+    """The system itself refuses, in the middle of a file, as it does where a disk is full."""
+    train(changed(TINY, {"steps": 4}), material, tmp_path / "out")
+    config = read_json_object(tmp_path / "out" / "config.json")
+    config["recipe"]["steps"] = 8
+    (tmp_path / "out" / "config.json").write_text(dumps(config))
+    before = {one.name for one in (tmp_path / "out" / "state").iterdir()}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+    try:
+        with pytest.raises(DataError, match=r"safetensors"):
+            train(TINY, material, tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert {one.name for one in (tmp_path / "out" / "state").iterdir()} == before
+    assert read_json_object(tmp_path / "out" / "state" / "counters.json")["step"] == 4
+    train(TINY, material, tmp_path / "out")
+    assert read_json_object(tmp_path / "out" / "config.json")["steps_done"] == 8
 
 
 def test_a_disk_without_room_is_told_before_the_first_step(

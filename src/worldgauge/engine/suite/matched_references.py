@@ -42,10 +42,14 @@ def _at_rates(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[st
 
 
 def _at_sizes(subjects: Sequence[Mapping[str, Any]]) -> list[str]:
-    own, there = (
-        {tuple(one["frame_size"]) for one in subjects if one["source"] == name} for name in (_TRAINED, _COARSE)
-    )
+    own = {_drawn_size(one) for one in subjects if one["source"] == _TRAINED}
+    there = {tuple(one["frame_size"]) for one in subjects if one["source"] == _COARSE}
     return [f"{_COARSE}?width={width}&height={height}" for width, height in sorted(own - there)]
+
+
+def _drawn_size(subject: Mapping[str, Any]) -> tuple[int, ...]:
+    """Size in which a network draws, which is not that in which it gives frames where it is asked `as_size`."""
+    return tuple(subject.get("settings", {}).get("drawn_size") or subject["frame_size"])
 
 
 def _rates_of(suite: Suite, tasks: Iterable[Task]) -> frozenset[float]:

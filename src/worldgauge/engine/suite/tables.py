@@ -18,6 +18,8 @@ FEWEST_CLUSTERS = 8
 """Fewest shared clusters for which the told difference is found about as often as it says: sign flips of 6, whose p is
 0.03 or over 0.06, find it in 6 of 10 runs."""
 _BOOTSTRAP_SEED = 20250522
+_TRAINED = ("trained", "adapted")
+"""Models that `worldgauge train` and `post-train` make."""
 
 
 def score_cell(scores: Sequence[Score], bounds: tuple[float, float], expected: int | None = None) -> Cell:
@@ -162,26 +164,63 @@ def smallest_difference(
 
 
 def with_seen(tables: Sequence[Table], runs: Mapping[str, Mapping[str, Any]]) -> list[Table]:
-    """Tables that say, in red, which rows are of models that were trained on the scenes.
+    """Tables that say of each trained row how many of the scenes it was trained on, or that this is not known.
 
-    Such a row is also flagged, so that it wins nothing.
+    A row that was trained on some is also flagged, in red, so that it wins nothing.
 
     Args:
         tables: The tables.
         runs: Content of run.json by subject.
     """
-    seen = {label: facts["trained_on"] for label, facts in runs.items() if facts.get("trained_on", {}).get("seen")}
-    if not seen:
+    told = told_scenes(runs)
+    if not told:
         return list(tables)
-    said = {label: f"trained on {one['seen']} of these {one['scenes']} scenes" for label, one in seen.items()}
+    said = {label: text for label, text in told.items() if runs[label].get("trained_on", {}).get("seen")}
     alarms = tuple(f"{label} was {text}: its numbers are no test." for label, text in said.items())
+    note = scenes_note(told)
     return [
         replace(
             table,
             rows=tuple(
                 replace(row, flag=", ".join(filter(None, [row.flag, said.get(row.label)]))) for row in table.rows
             ),
+            notes=(*table.notes, note),
             alarms=(*table.alarms, *alarms),
         )
         for table in tables
     ]
+
+
+def told_scenes(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What is known of the scenes that trained models have seen, such as "trained on none of these 8 scenes".
+
+    Args:
+        runs: Content of run.json by subject.
+
+    Returns:
+        A text for each model that was trained by worldgauge, or that tells its scenes; none for others.
+    """
+    found = {}
+    for label, facts in runs.items():
+        known = facts.get("trained_on")
+        if known is None or not known["scenes"]:
+            source = facts.get("subject", {}).get("identity", {}).get("source")
+            if known is not None or source in _TRAINED:
+                found[label] = "not known whether it was trained on these scenes"
+            continue
+        lacking = f"; those of {known['unknown']} tasks are not known" if known["unknown"] else ""
+        found[label] = f"trained on {known['seen'] or 'none'} of these {known['scenes']} scenes{lacking}"
+    return found
+
+
+def scenes_note(told: Mapping[str, str]) -> str:
+    """A line below a table: what `told_scenes` gave, those of whom the same is known together.
+
+    Args:
+        told: A text for each row.
+    """
+    labels: dict[str, list[str]] = {}
+    for label, text in told.items():
+        labels.setdefault(text, []).append(label)
+    line = "; ".join(f"{', '.join(own)}: {text}" for text, own in labels.items())
+    return f"{line}."

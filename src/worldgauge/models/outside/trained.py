@@ -115,6 +115,8 @@ class Trained:
             is_free = self._told == "motion"
             control = config.get("control", "actions")
             self._size = _checked_size(config["size"])
+            if given:
+                told["drawn_size"] = list(self._size)
             if not 0 <= self._drawing.sampling.steps <= MOST_STEPS:
                 raise UsageError(f"denoising_steps is not a number of 0 to {MOST_STEPS}")
             self.spec = ModelSpec(

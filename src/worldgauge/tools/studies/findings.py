@@ -10,7 +10,7 @@ import numpy as np
 
 from worldgauge.core.statistics import PairedDifference, holm, paired_difference
 from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
-from worldgauge.engine.suite.tables import make_cell, smallest_difference
+from worldgauge.engine.suite.tables import make_cell, scenes_note, smallest_difference
 from worldgauge.metrics import metric_bounds
 from worldgauge.tools.studies.arms import Arm, Study
 from worldgauge.tools.studies.law import LogLaw
@@ -47,12 +47,14 @@ class ArmScores:
         values: By metric, value by task.
         speeds: Frames a second of each task.
         flag: Why its values must not be taken at their face, such as "does not move".
+        scenes: What is known of the scenes that it was trained on; empty of what was not trained.
     """
 
     arm: Arm
     values: Mapping[str, Mapping[str, float | None]]
     speeds: Sequence[float] = ()
     flag: str = ""
+    scenes: str = ""
 
 
 class Gain(NamedTuple):
@@ -185,10 +187,12 @@ def _table(
         kind: Literal["reference", "subject"] = "reference" if point.arm.at is None else "subject"
         rows.append(TableRow(point.arm.label, tuple(cells), kind, one.flag))
     told_p = ", ".join(f"{gain.label} against {gain.base}: {_p(gain.p)}" for gain in own.values())
-    notes = (
+    notes: tuple[str, ...] = (
         f"Difference: paired, on the same tasks, with a bootstrap interval; p by sign flips, corrected for {len(own)} "
         f"comparisons (Holm): {told_p or 'none'}.",
     )
+    if seen := {one.arm.label: one.scenes for one in scores if one.scenes}:
+        notes = (*notes, scenes_note(seen))
     return Table(
         f"study/{study.name}/{measure.metric}",
         measure.title,

@@ -13,8 +13,11 @@ from worldgauge.report.study_page import Figure, StudyPage, write_page
 from worldgauge.report.wording import number
 from worldgauge.training.inspection import inspected, sentences_of
 from worldgauge.training.log import read_log
+from worldgauge.training.validation import PSNR_FRAMES
 
 SECONDS = "seconds of training"
+_NOTES = {"Loss": "Of batches.", "Millions of frames seen": "Frames of all windows so far, past and future."}
+_SCALES = {"frames": 1e-6}
 NOTE = "Means over the clips of the validation, of one training, so without intervals."
 
 
@@ -32,10 +35,16 @@ DRAWINGS = (
                                                  "mean": f"mean_mse_{s}s"})
         for s in (1, 2, 6)
     ),
+    *(Drawing(f"PSNR of frame {n}, dB", {"model": f"psnr_{n}"}) for n in PSNR_FRAMES),
     Drawing("Detail in second 1", {"model": "detail_1s", "freeze": "freeze_detail_1s"}),
     Drawing("Detail in seconds 3 to 6", {"model": "detail_3_6s", "freeze": "freeze_detail_3_6s"}),
     Drawing("Gain from true keys, dB", {"model": "gain_db"}),
+    Drawing("Turns that go the right way, share", {"model": "turn_sign"}),
     Drawing("Error of turns, pixels", {"model": "turn_error_px"}),
+    Drawing("Energy in second 1, share of the truth's", {"model": "energy_1s", "freeze": "freeze_energy_1s"}),
+    Drawing("Energy in seconds 3 to 6, share of the truth's", {"model": "energy_3_6s", "freeze": "freeze_energy_3_6s"}),
+    Drawing("Frames drawn a second", {"model": "frames_per_s"}),
+    Drawing("Millions of frames seen", {"training": "frames"}),
 )  # fmt: skip
 
 
@@ -68,7 +77,7 @@ def _figure(place: int, drawing: Drawing, rows: Sequence[Mapping[str, Any]]) -> 
     lines = []
     for number_of, (label, column) in enumerate(drawing.columns.items()):
         points = tuple(
-            (float(row["seconds"]), float(row[column]), None, None)
+            (float(row["seconds"]), float(row[column]) * _SCALES.get(column, 1.0), None, None)
             for row in rows
             if row.get(column) is not None and row.get("seconds") is not None
         )
@@ -80,4 +89,4 @@ def _figure(place: int, drawing: Drawing, rows: Sequence[Mapping[str, Any]]) -> 
     drawn = curves.line_chart(
         f"plot-{place}", drawing.title, told, lines, x_label=SECONDS, y_label=drawing.title, unit=False
     )
-    return Figure(drawing.title, drawn, "Of batches." if drawing.title == "Loss" else NOTE)
+    return Figure(drawing.title, drawn, _NOTES.get(drawing.title, NOTE))

@@ -190,7 +190,7 @@ def measure_arms(
     flags = {row.label: row.flag for row in tables[0].rows}
     subject_in = {directory.name: subject for subject, directory in result.directories.items()}
     folder_of = dict(zip(result.directories, result.folders, strict=True))
-    found = []
+    scenes, found = result.scenes, []
     for arm in arms:
         subject = subject_in[run_label(arm.label)]
         speeds = [one for one in list_speeds(read_current_lines(folder_of[subject])) if one and one["seconds"] > 0]
@@ -205,6 +205,7 @@ def measure_arms(
                 },
                 [one["frames"] / one["seconds"] for one in speeds],
                 flags.get(subject, ""),
+                scenes.get(subject, ""),
             )
         )
     return measures, found, clusters_by_task(result.scores)
