@@ -118,7 +118,7 @@ def test_a_law_is_said_and_drawn_from_nothing_on() -> None:
     found = conclude(DATA, "mind", [ERROR], rows, {}, laws={("mse", "b"): law})
     assert "more data changes it; 2 numbers of clips, 2 trainings each, 16 tasks" in found.words[0]
     flat = conclude(DATA, "mind", [ERROR], rows, {}, laws={("mse", "b"): law._replace(a=11.7, b=3e-16)})
-    assert "11.7 +0 log10 n, so ten times the clips change it by +0 (" in flat.words[0], "no rounding is told as a slope"
+    assert "11.7 +0 log10 n, so ten times the clips change it by +0 (" in flat.words[0], "rounding is no slope"
     page = page_of(found)
     assert "clips trained on" in page.figures[0].drawn
     assert page.figures[0].drawn.count(">0<") >= 1, "no clips stand at the left end of the axis"
