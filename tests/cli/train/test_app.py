@@ -57,6 +57,11 @@ def test_stages_follow_each_other(tmp_path: Path) -> None:
     refused = command(tmp_path, *always, "--stage", "distil", "--from", "base", "--out", "student")
     assert refused.returncode == 2
     assert "begins from a checkpoint of init; base is one of causal" in " ".join(refused.stderr.split())
+    planned = command(tmp_path, *always, "--stage", "init,distil", "--from", "base", "--out", "student", "--dry-run")
+    said = [line.split(":")[0] for line in planned.stdout.splitlines() if "GFLOP" in line]
+    assert said == ["init", "distil"], planned.stderr
+    assert "hours in all, without validation" in planned.stdout
+    assert not (tmp_path / "student").exists()
     done = command(tmp_path, *always, "--stage", "init,distil", "--from", "base", "--out", "student")
     assert done.returncode == 0, done.stderr
     first, last = (read_json_object(tmp_path / "student" / name) for name in ("init/config.json", "config.json"))

@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from support.upstream import complaints  # noqa: E402
-from worldgauge.core.actions import LOOP_WALK, Actions  # noqa: E402
+from worldgauge.core.actions import CAMERA_MOTION, LOOP_WALK, Actions  # noqa: E402
 from worldgauge.core.episode import Context  # noqa: E402
 from worldgauge.core.errors import NotApplicableError, WorldgaugeError  # noqa: E402
 from worldgauge.core.geometry import Camera  # noqa: E402
@@ -21,6 +21,7 @@ from worldgauge.core.model import RolloutRequest  # noqa: E402
 from worldgauge.core.video import Clip, resize  # noqa: E402
 from worldgauge.models.outside.trained import Trained  # noqa: E402
 from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
+from worldgauge.suites.mind.actions import walk_look  # noqa: E402
 from worldgauge.tools.check_model import check_model  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
 from worldgauge.training.inspection import inspected  # noqa: E402
@@ -155,6 +156,33 @@ _request = request
 @pytest.mark.parametrize("which", ["causal", "fetched"])
 def test_it_keeps_what_every_model_must(which: str, request: pytest.FixtureRequest) -> None:
     report = check_model(Trained(str(request.getfixturevalue(which))))
+    assert complaints(report) == []
+    asked = [verdict for verdict in report.verdicts if verdict.status != "not asked"]
+    assert len(asked) > 0.8 * len(report.verdicts)
+
+
+@pytest.mark.parametrize("kind", ["mind", "closedloop", "paths"])
+def test_checkpoints_of_every_kind_keep_what_every_model_must(kind: str, tmp_path: Path) -> None:
+    """Keys of mind, steps through homes that are seen in panoramas, and paths of a camera; loops are above."""
+    space = {"mind": walk_look(), "closedloop": NAV_STEPS, "paths": CAMERA_MOTION}[kind]
+    rng = np.random.default_rng(1)
+    rows = rng.random((30, row_width(space)), np.float32)
+    clip = CachedClip(
+        "walk", "made-up", "here", rng.integers(0, 256, (30, 8, 16, 3), np.uint8), rows, np.zeros((30, 5))
+    )
+    of_steps = kind == "closedloop"
+    material = Material(
+        [clip],
+        (space.name,),
+        row_width(space),
+        mirror_of(space),
+        space.fps,
+        space,
+        "panorama" if of_steps else "perspective",
+    )
+    settings = {"architecture": "conv", "stage": "regress", "past": 4, "drawn": 2, "wraps": of_steps, "steps": 4}
+    model = Trained(str(train(changed(TINY, settings), material, tmp_path)))
+    report = check_model(model, suite=None if kind == "paths" else kind)
     assert complaints(report) == []
     asked = [verdict for verdict in report.verdicts if verdict.status != "not asked"]
     assert len(asked) > 0.8 * len(report.verdicts)
