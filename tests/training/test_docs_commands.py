@@ -11,7 +11,7 @@ from worldgauge.core.io import read_json_object
 
 pytest.importorskip("torch")
 
-PAGE = Path(__file__).parents[3] / "docs" / "training.md"
+PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 SMALLER = {
     "--train 64": "--train 2",
     "--mem 8": "--mem 1",
