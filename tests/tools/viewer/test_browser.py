@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from report.toybench import write_run
-from worldgauge.tools.viewer import Viewer
+from worldgauge.engine.collection.kernel import collect
+from worldgauge.tools.viewer import Viewer, server
 from worldgauge.tools.viewer.votes import FILE, read_votes
+from worldgauge.worlds import open_world
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -32,7 +37,7 @@ class Tab:
         self.page = self.context.new_page()
         self.trouble: list[str] = []
         self.asked: list[str] = []
-        self.page.on("console", lambda m: self.trouble.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("console", lambda m: self.trouble.append(m.text) if _is_trouble(m) else None)
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(address)
@@ -50,6 +55,11 @@ class Tab:
             return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data];
         }"""
         return list(self.page.evaluate(script, name))
+
+
+def _is_trouble(message: Any) -> bool:
+    """Whether the page complains; that pixels are read often is the tests' own doing."""
+    return message.type in ("error", "warning") and "getImageData" not in message.text
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +132,181 @@ def test_it_plays_and_stops_at_a_frame(browser: Any, viewer: Viewer) -> None:
     tab.until("document.getElementById('tiles').dataset.frame === document.getElementById('scrub').value")
     assert not tab.trouble
     tab.context.close()
+
+
+CANVAS = """(name, apart) => {
+    const all = [...document.querySelectorAll('#tiles canvas')];
+    const c = all.find((one) => one.dataset.name === name && one.dataset.apart === apart);
+    return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data];
+}"""
+
+
+def canvas_bytes(tab: Tab, name: str) -> np.ndarray:
+    return rgb(tab.page.evaluate(f"({CANVAS})({json.dumps(name)}, '')"))
+
+
+def rgb(values: list[int]) -> np.ndarray:
+    return np.array(values, np.int16).reshape(-1, 4)[:, :3]
+
+
+def test_differences_stay_in_step_while_it_plays(browser: Any, viewer: Viewer) -> None:
+    tab = Tab(browser, link(viewer, t=TASK, i=0))
+    tab.until(frame_shown(0))
+    tab.page.locator("#diff").check()
+    tab.until("document.querySelectorAll('#tiles canvas[data-apart=\"1\"]').length > 2")
+    tab.page.locator("#speed").select_option("0.25")
+    tab.page.locator("#play").click()
+    # All tiles are read in one turn of the page, so that they are of one frame.
+    script = f"""() => {{
+        const of = {CANVAS};
+        const tiles = [of('hidden truth', ''), of('noise', ''), of('noise', '1')];
+        return [Number(document.getElementById('scrub').value), ...tiles];
+    }}"""
+    seen = {}
+    for _ in range(80):
+        frame, *tiles = tab.page.evaluate(script)
+        if frame > 1 and frame not in seen:
+            seen[frame] = [rgb(one) for one in tiles]
+        if len(seen) > 2:
+            break
+        tab.page.wait_for_timeout(60)
+    assert len(seen) > 2
+    for truth, shown, apart in seen.values():
+        want = np.minimum(255, 3 * np.abs(truth - shown))
+        assert np.abs(apart - want).mean() < 2
+    assert not tab.trouble
+    tab.context.close()
+
+
+def test_scores_are_filtered_and_flags_sorted(browser: Any, viewer: Viewer) -> None:
+    tab = Tab(browser, link(viewer))
+    tab.until("document.querySelectorAll('.row').length > 2")
+    whole = viewer.tasks(viewer.library.refresh()[0], "")
+    of = [one["label"] for one in whole["subjects"]].index("keeper")
+    values = dict(zip(whole["tasks"], whole["values"][of], strict=True))
+    middle = sorted(values.values())[len(values) // 2]
+    tab.page.locator("#of").select_option("keeper")
+    tab.page.locator("#from").fill(str(middle))
+    names = "[...document.querySelectorAll('.row')].map((one) => one.dataset.task)"
+    assert set(tab.page.evaluate(names)) == {name for name, value in values.items() if value >= middle}
+    tab.page.locator("#to").fill(str(middle))
+    assert set(tab.page.evaluate(names)) == {name for name, value in values.items() if value == middle}
+    tab.page.locator("#from").fill("")
+    tab.page.locator("#to").fill("")
+    last = tab.page.evaluate(names)[-1]
+    assert last != TASK
+    tab.page.locator(f'[data-task="{last}"] .star').click()
+    tab.until(f"document.querySelector('[data-task=\"{last}\"] .star').getAttribute('aria-pressed') === 'true'")
+    tab.page.locator("#head .star").click()
+    assert tab.page.evaluate(names)[0] == last
+    tab.page.locator("#head .star").click()
+    assert tab.page.evaluate(names)[-1] == last
+    tab.context.close()
+
+
+def test_every_curve_can_be_chosen(browser: Any, viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = server.task_facts
+
+    def many(*given: Any) -> dict[str, Any]:
+        facts = plain(*given)
+        first = facts["curves"][0]
+        return {**facts, "curves": [{**first, "metric": f"m{k}"} for k in range(9)]}
+
+    monkeypatch.setattr(server, "task_facts", many)
+    tab = Tab(browser, link(viewer, t=TASK, i=0))
+    tab.until(frame_shown(0))
+    drawn = "[...document.querySelectorAll('#curves figcaption')].map((one) => one.textContent.split(' ')[0])"
+    assert tab.page.evaluate(drawn) == [f"m{k}" for k in range(6)]
+    tab.page.get_by_label("m8").check()
+    tab.page.get_by_label("m0").uncheck()
+    assert tab.page.evaluate(drawn) == [*(f"m{k}" for k in range(1, 6)), "m8"]
+    tab.page.keyboard.press("j")  # the choice stays
+    tab.until(f"document.getElementById('taskname').textContent !== '{TASK}'")
+    tab.until(frame_shown(0))
+    assert tab.page.evaluate(drawn) == [*(f"m{k}" for k in range(1, 6)), "m8"]
+    tab.context.close()
+
+
+def test_a_narrow_list_tells_the_group(browser: Any, viewer: Viewer) -> None:
+    tab = Tab(browser, link(viewer), viewport={"width": 390, "height": 800})
+    tab.until("document.querySelectorAll('.row').length > 2")
+    assert "plains_0" in tab.page.locator(f'[data-task="{TASK}"] small').inner_text()
+    tab.context.close()
+
+
+@pytest.fixture(scope="module")
+def walks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("walks")
+    parts = {"train": 0, "mem": 3, "action_space": 0, "mirror": 0}
+    collect("mind", folder, perspectives=("1st",), families=("interior",), frames=48, size=(160, 90), **parts)
+    return folder
+
+
+def run_of(model: str, walks: Path, out: Path) -> subprocess.Popen[bytes]:
+    words = ["run", "mind", "--data", str(walks), "--model", model, "--no-references", "--out", str(out)]
+    return subprocess.Popen([sys.executable, "-m", "worldgauge", *words], stdout=subprocess.DEVNULL)
+
+
+def test_an_open_task_follows_a_run_that_goes_on_and_shows_exact_depth(
+    browser: Any, walks: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "runs"
+    root.mkdir()
+    viewer = Viewer(root)
+    viewer.start()
+    first = run_of("freeze", walks, root)
+    try:
+        tab = Tab(browser, viewer.link)
+        tab.page.get_by_role("link", name="mind").click(timeout=120_000)  # it appears by itself
+        assert first.wait(180) == 0
+        task = viewer.tasks(viewer.library.refresh()[0], "")["tasks"][0]
+        tab.page.goto(link(viewer, t=task, i=7))
+        tab.until(frame_shown(7))
+
+        tab.page.locator("#exact").check()
+        tab.until("document.querySelectorAll('#tiles canvas').length === 4")
+        tab.until(frame_shown(7))
+        (group,) = viewer.library.refresh()
+        asked = group.runs["freeze"].record("mind", task)[0]
+        view = group.suite.task_view(asked)
+        seen = open_world(view.world).view(view.poses[view.generated_from + 7], view.camera)
+        want = np.rint(255 / (1 + seen.depth / 3)).astype(int).ravel()
+        tab.until(f"{SUM_OF_DEPTH} === {3 * int(want.sum())}")
+        depth, labels = canvas_bytes(tab, "exact depth"), canvas_bytes(tab, "exact labels")
+        assert (depth == want[:, None]).all()
+        parts = np.stack([seen.category.ravel(), seen.instance.ravel()], axis=1)
+        assert len(np.unique(labels, axis=0)) == len(np.unique(parts, axis=0)) > 1
+        assert len(np.unique(np.hstack([labels, parts]), axis=0)) == len(np.unique(parts, axis=0))
+        assert np.abs(seen.rgb.astype(int) - view.truth[7]).mean() < 4  # the film's own view, but for its compression
+        tab.page.keyboard.press("ArrowRight")
+        tab.until(frame_shown(8))
+        assert (canvas_bytes(tab, "exact depth") != depth).any()
+        tab.page.keyboard.press("ArrowLeft")
+        tab.page.locator("#exact").uncheck()
+        tab.until(frame_shown(7))
+
+        second = run_of("noise", walks, root)
+        try:
+            for _ in range(4000):
+                if tab.page.locator("#tiles canvas").count() == 3 or second.poll() is not None:
+                    break
+                tab.page.wait_for_timeout(50)
+            still_running = second.poll() is None
+            assert tab.page.locator("#tiles canvas").count() == 3
+            assert still_running  # it came while the run went on
+            tab.until(frame_shown(7))
+            assert "i=7" in tab.page.url
+            assert tab.page.locator("#scores tbody tr").count() == 2
+        finally:
+            assert second.wait(180) == 0
+        assert not tab.trouble
+        tab.context.close()
+    finally:
+        first.kill()
+        viewer.close()
+
+
+SUM_OF_DEPTH = f"({CANVAS})('exact depth', '').reduce((sum, one, k) => sum + (k % 4 === 3 ? 0 : one), 0)"
 
 
 def test_the_worst_come_first_and_flags_stay(browser: Any, viewer: Viewer) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import cv2
@@ -14,11 +15,15 @@ import numpy as np
 from worldgauge.core.errors import UnknownNameError, WorldgaugeError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, resize
-from worldgauge.engine.suite.contract import AnswerCard, Record, Task
+from worldgauge.engine.suite.contract import AnswerCard, Record, Task, TaskView
 from worldgauge.report.films.film import Film, make_film, same_rate
 from worldgauge.tools.viewer.library import Group, finite
+from worldgauge.worlds import View, open_world
 
 TRUTH = "hidden truth"
+DEPTH, LABELS = "exact depth", "exact labels"
+NEAR_M = 3.0
+"""Depth that is drawn half as bright as what is nearest."""
 FILM_BYTES = 3_000_000
 SHOWN_PX = 640
 """Widest frame that is sent; larger ones are made smaller."""
@@ -38,7 +43,8 @@ class Footage:
         lead: Name of the clip that gives length and rate.
         notes: What is not shown, and why.
         card: The answers, for a suite whose tasks are answered in words or builds.
-        film: All clips as one video, once it was asked for.
+        exact: Names of clips that the truth's world was drawn anew for: depth and labels of every pixel.
+        films: All clips as one video, without and with the exact ones, once they were asked for.
         lock: Held by who reads frames: a decoder has one place at a time.
     """
 
@@ -46,7 +52,8 @@ class Footage:
     lead: str = ""
     notes: tuple[str, ...] = ()
     card: AnswerCard | None = None
-    film: Film | None = None
+    exact: tuple[str, ...] = ()
+    films: dict[bool, Film] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -83,16 +90,20 @@ class Footage:
                 shown = np.clip(far, 0, 255).astype(np.uint8)
         return png(shown)
 
-    def make_film(self) -> Film:
+    def make_film(self, *, exact: bool = False) -> Film:
         """All clips as one video.
+
+        Args:
+            exact: Whether exact depth and labels are part of it, which have to be drawn.
 
         Raises:
             UsageError: There is no clip.
         """
         with self.lock:
-            if self.film is None:
-                self.film = make_film(self.clips, budget=FILM_BYTES, lead=self.lead, tile_px=320)
-            return self.film
+            if exact not in self.films:
+                clips = {name: clip for name, clip in self.clips.items() if exact or name not in self.exact}
+                self.films[exact] = make_film(clips, budget=FILM_BYTES, lead=self.lead, tile_px=320)
+            return self.films[exact]
 
     def _frame(self, name: str, frame: int) -> Image:
         if name not in self.clips:
@@ -106,7 +117,7 @@ class Footages:
     """Footage of tasks, of which the last ones are kept."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str, int], Footage] = OrderedDict()
+        self._held: OrderedDict[tuple[str, str, tuple[str | None, ...]], Footage] = OrderedDict()
         self._lock = threading.Lock()
 
     def open(self, group: Group, task: str) -> Footage:
@@ -124,7 +135,7 @@ class Footages:
         """
         if not any(task in run.ends for run in group.runs.values()):
             raise UnknownNameError("task", task, group.tasks[:50])
-        key = group.ident, task, sum(run.ends.get(task) == "scored" for run in group.runs.values())
+        key = group.ident, task, tuple(run.ends.get(task) for run in group.runs.values())
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
@@ -164,6 +175,7 @@ def task_facts(group: Group, task: str, footage: Footage) -> dict[str, Any]:
             for name, clip in footage.clips.items()
         ],
         "truth": TRUTH if TRUTH in footage.clips else None,
+        "exact": list(footage.exact),
         "notes": list(footage.notes),
         "metrics": [{"name": m.name, "unit": m.unit, "better": m.better} for m in metrics],
         "rows": rows,
@@ -216,17 +228,66 @@ def _gather(group: Group, task: str) -> Footage:
         card = _told(notes, "the question", lambda: suite.answer_card(asked, only, scores))
         return Footage(notes=tuple(notes), card=card)
     clips: dict[str, Clip] = {}
+    exact: dict[str, Clip] = {}
     if not suite.shows_films:
         view = _told(notes, TRUTH, lambda: suite.task_view(asked))
         if view is not None and len(view.truth):
             clips[TRUTH if len(view.truth) > 1 else "start image"] = view.truth
+            exact = _told(notes, DEPTH, lambda: exact_clips(view)) or {}
     for label, (_, record) in records.items():
         clip = _told(notes, label, lambda record=record: _clip_of(group, record))  # type: ignore[misc]
         if clip is not None and len(clip):
             clips[label] = clip
     moving = {name: clip for name, clip in clips.items() if name != "start image"}
     lead = TRUTH if TRUTH in clips else max(moving, key=lambda name: len(moving[name]), default=next(iter(clips), ""))
-    return Footage(clips, lead, tuple(notes))
+    return Footage({**clips, **exact}, lead, tuple(notes), exact=tuple(exact))
+
+
+def exact_clips(view: TaskView) -> dict[str, Clip]:
+    """Depth and labels of a task's true frames, drawn when they are looked at.
+
+    Depth is bright where it is near, 255 / (1 + depth / 3 m), and black in the sky; each category has a colour, and each
+    object its own.
+
+    Args:
+        view: The task.
+
+    Returns:
+        Two clips, frame k of both that of frame k of the truth; none where the world or the camera is not known.
+
+    Raises:
+        WorldError: The world cannot be built, or is no longer that of the recording.
+    """
+    world, camera = None if view.world is None else open_world(view.world), view.camera
+    count = min(len(view.truth), len(view.poses) - view.generated_from)
+    if world is None or camera is None or count < 1:
+        return {}
+
+    @lru_cache(maxsize=2)
+    def seen(frame: int) -> View:
+        return world.view(view.poses[view.generated_from + frame], camera)
+
+    def depth(frame: int) -> Image:
+        levels = np.rint(255 / (1 + np.maximum(seen(frame).depth, 0) / NEAR_M)).astype(np.uint8)
+        return np.repeat(levels[:, :, None], 3, axis=2)
+
+    def labels(frame: int) -> Image:
+        view = seen(frame)
+        shown: Image = _COLOURS[(view.category + 37 * view.instance.astype(int)) % len(_COLOURS)]
+        return shown
+
+    size, fps = (camera.width, camera.height), view.truth.fps
+    return {DEPTH: Clip.rendered(depth, count, fps, size), LABELS: Clip.rendered(labels, count, fps, size)}
+
+
+def _colours(count: int) -> Image:
+    """Colours far apart: hues in steps of the golden section, in three brightnesses."""
+    k = np.arange(count)
+    hsv = np.stack([(k * 0.618034 % 1) * 179, np.full(count, 150), 255 - 55 * (k % 3)], axis=1).astype(np.uint8)
+    return np.ascontiguousarray(cv2.cvtColor(hsv[None], cv2.COLOR_HSV2RGB)[0]).astype(np.uint8)
+
+
+_COLOURS = _colours(256)
 
 
 def _clip_of(group: Group, record: Record) -> Clip:

@@ -171,9 +171,9 @@ class Viewer:
         with self.library.lock:
             return task_facts(group, task, footage)
 
-    def film(self, group: Group, task: str) -> tuple[dict[str, Any], bytes]:
-        """The film of a task and how its tiles lie."""
-        film = self.footages.open(group, task).make_film()
+    def film(self, group: Group, task: str, *, exact: bool = False) -> tuple[dict[str, Any], bytes]:
+        """The film of a task, with exact depth and labels if wanted, and how its tiles lie."""
+        film = self.footages.open(group, task).make_film(exact=exact)
         facts = {
             "names": list(film.names),
             "columns": film.columns,
@@ -404,9 +404,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/api/task":
             self._json(viewer.task(group, query["t"]))
         elif path == "/api/film":
-            self._json(viewer.film(group, query["t"])[0])
+            self._json(viewer.film(group, query["t"], exact=query.get("x") == "1")[0])
         elif path == "/film.mp4":
-            self._send(HTTPStatus.OK, viewer.film(group, query["t"])[1], "video/mp4")
+            self._send(HTTPStatus.OK, viewer.film(group, query["t"], exact=query.get("x") == "1")[1], "video/mp4")
         elif path == "/frame":
             footage = viewer.footages.open(group, query["t"])
             data = footage.picture(query["c"], int(query["i"]), difference=query.get("d") == "1")

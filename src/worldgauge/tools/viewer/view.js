@@ -4,7 +4,9 @@
   const $ = (id) => document.getElementById(id);
   const ROW = 34;
   const ENDS = ["left", "scored", "skipped", "failed", "not scored"];
-  const state = { groups: [], group: null, tasks: null, order: [], sort: null, task: null, frame: 0 };
+  const FLAG = "⚑";
+  const CURVES = 6; // drawn until the reader chooses
+  const state = { groups: [], group: null, tasks: null, order: [], sort: null, task: null, frame: 0, curves: {} };
 
   const make = (tag, text, kind) => {
     const made = document.createElement(tag);
@@ -81,6 +83,7 @@
     if (found.problems.length) tell(`Not shown: ${found.problems.join("; ")}`);
     const now = found.groups.find((one) => one.id === state.group);
     if (now && state.tasks && now.stamp !== state.tasks.stamp) await loadTasks(state.tasks.metric);
+    if (now && state.task && !state.playing && now.stamp !== state.taskStamp) await renewTask(now.stamp);
   };
 
   // the list of tasks: only the rows in view are in the document
@@ -110,6 +113,7 @@
     const labels = subjects.map((one) => one.label);
     fill($("a"), labels, $("a").value, "–");
     fill($("b"), labels, $("b").value, "–");
+    fill($("of"), labels, $("of").value, "any subject");
     const chosen = Object.fromEntries([...$("filters").querySelectorAll("select")].map((one) => [one.dataset.column, one.value]));
     $("filters").replaceChildren(...columns.flatMap((name, k) => {
       const values = [...new Set(cells[k])].sort((x, y) => x.localeCompare(y, undefined, { numeric: true }));
@@ -136,9 +140,10 @@
     const { subjects, columns, metrics, metric, values, ends } = state.tasks;
     const better = (metrics.find((one) => one.name === metric) || {}).better;
     const shown = [{ name: "task", key: state.tasks.tasks, width: "minmax(150px, 2fr)", px: 150 }];
-    const narrow = $("grid").clientWidth < 560; // there, scores matter more than what the filters and the name tell
-    if (narrow) Object.assign(shown[0], { width: "minmax(110px, 2fr)", px: 110 });
-    if (columns.length && !narrow) shown.push({ name: columns.join(", "), key: state.tasks.tasks.map((_, n) => state.tasks.cells.map((c) => c[n]).filter(Boolean).join(", ")), width: "minmax(110px, 1fr)", px: 110 });
+    const narrow = $("grid").clientWidth < 560; // there, the group is told below the name
+    const told = (n) => state.tasks.cells.map((c) => c[n]).filter(Boolean).join(", ");
+    if (narrow) Object.assign(shown[0], { width: "minmax(110px, 2fr)", px: 110, under: columns.length ? told : null });
+    else if (columns.length) shown.push({ name: columns.join(", "), key: state.tasks.tasks.map((_, n) => told(n)), width: "minmax(110px, 1fr)", px: 110 });
     subjects.forEach((one, k) => shown.push({ name: one.label, key: values[k], ends: ends[k], better, width: "minmax(84px, 150px)", px: 84 }));
     const apart = difference();
     if (apart) shown.push({ name: `${$("a").value} − ${$("b").value}`, key: apart, better, width: "minmax(110px, 170px)", px: 110 });
@@ -150,15 +155,22 @@
     const find = $("find").value.trim().toLowerCase();
     const filters = [...$("filters").querySelectorAll("select")].filter((one) => one.value).map((one) => [cells[columns.indexOf(one.dataset.column)], one.value]);
     const only = $("flagged").checked;
+    const [low, high] = ["from", "to"].map((id, k) => ($(id).value === "" ? [-Infinity, Infinity][k] : Number($(id).value)));
+    const of = state.tasks.subjects.findIndex((one) => one.label === $("of").value);
+    const scores = low > -Infinity || high < Infinity ? (of < 0 ? state.tasks.values : [state.tasks.values[of]]) : null;
     const order = [];
     for (let n = 0; n < tasks.length; n += 1) {
       if (find && !state.names[n].includes(find)) continue;
       if (only && !state.flags.has(tasks[n])) continue;
       if (filters.some(([values, value]) => values[n] !== value)) continue;
+      if (scores && !scores.some((values) => values[n] !== null && values[n] >= low && values[n] <= high)) continue;
       order.push(n);
     }
     state.shown = columnsShown();
-    if (state.sort) {
+    if (state.sort && state.sort.name === FLAG) {
+      const flagged = (n) => (state.flags.has(tasks[n]) ? 0 : 1);
+      order.sort((x, y) => (state.sort.down ? -1 : 1) * (flagged(x) - flagged(y)) || x - y);
+    } else if (state.sort) {
       const column = state.shown.find((one) => one.name === state.sort.name);
       if (column) {
         const sign = state.sort.down ? -1 : 1;
@@ -187,7 +199,16 @@
       one.dataset.template = template;
     }
     $("head").style.gridTemplateColumns = template;
-    $("head").replaceChildren(make("span"), ...state.shown.map((column) => {
+    const star = make("button", FLAG, "star");
+    star.type = "button";
+    star.title = "Flagged tasks first";
+    if (state.sort && state.sort.name === FLAG) star.setAttribute("aria-sort", state.sort.down ? "descending" : "ascending");
+    star.addEventListener("click", () => {
+      state.sort = { name: FLAG, down: Boolean(state.sort && state.sort.name === FLAG && !state.sort.down) };
+      arrange();
+      $("body").scrollTop = 0;
+    });
+    $("head").replaceChildren(star, ...state.shown.map((column) => {
       const cell = make("span", null, column.better !== undefined ? "num" : "");
       cell.setAttribute("role", "columnheader");
       const mark = state.sort && state.sort.name === column.name ? (state.sort.down ? " ▾" : " ▴") : "";
@@ -229,8 +250,10 @@
       for (const column of state.shown) {
         const value = column.key[n];
         if (column.better === undefined) {
-          const cell = make("span", value);
-          cell.title = value;
+          const under = column.under ? column.under(n) : "";
+          const cell = under ? make("span", null, "two") : make("span", value);
+          if (under) cell.append(make("span", value), make("small", under));
+          cell.title = under ? `${value} (${under})` : value;
           row.append(cell);
           continue;
         }
@@ -270,23 +293,41 @@
   const openTask = async (name, frame) => {
     stop();
     state.film = null;
+    state.taskStamp = state.tasks.stamp;
     state.task = await (await ask("/api/task", { g: state.group, t: name })).json();
-    const task = state.task;
     $("task").hidden = false;
     $("taskname").textContent = name;
+    showFlag();
+    drawTask();
+    drawRows();
+    if (state.task.frames) await seek(frame);
+  };
+
+  const drawTask = () => {
+    const task = state.task;
     $("asked").textContent = task.asked;
     $("asked").hidden = !task.asked;
-    showFlag();
     drawTiles();
     drawCurves();
     drawScores();
     $("notes").replaceChildren(...task.notes.map((one) => make("li", one)));
-    const moves = task.frames > 0;
-    $("controls").hidden = !moves;
+    $("controls").hidden = !task.frames;
     $("scrub").max = Math.max(0, task.frames - 1);
     $("diff").parentElement.hidden = !task.truth;
-    drawRows();
-    if (moves) await seek(frame);
+    $("exact").parentElement.hidden = !task.exact.length;
+  };
+
+  // What has grown meanwhile; frame, zoom of curves and the page's place stay.
+  const renewTask = async (stamp) => {
+    const before = state.task;
+    const now = await (await ask("/api/task", { g: state.group, t: before.task })).json();
+    if (state.task !== before || state.playing) return;
+    state.taskStamp = stamp;
+    if (JSON.stringify(now) === JSON.stringify(before)) return;
+    state.task = now;
+    state.film = null;
+    drawTask();
+    if (now.frames) await seek(state.frame);
   };
 
   const colourOf = (name) => {
@@ -300,7 +341,8 @@
     for (const apart of [false, true]) {
       if (apart && !($("diff").checked && task.truth)) continue;
       for (const clip of task.clips) {
-        if (apart && clip.name === task.truth) continue;
+        const exact = task.exact.includes(clip.name);
+        if ((apart && (exact || clip.name === task.truth)) || (exact && !$("exact").checked)) continue;
         const figure = make("figure");
         const caption = make("figcaption");
         caption.append(swatch(colourOf(clip.name)), make("span", apart ? `${clip.name} − truth` : clip.name));
@@ -334,7 +376,18 @@
   const SVG = "http://www.w3.org/2000/svg";
   const drawCurves = () => {
     const task = state.task;
-    $("curves").replaceChildren(...task.curves.slice(0, 6).map((curve) => {
+    const shown = (curve, k) => state.curves[curve.metric] ?? k < CURVES;
+    $("chosen").hidden = task.curves.length < 2;
+    $("chosen").replaceChildren(...task.curves.map((curve, k) => {
+      const label = make("label");
+      const tick = make("input");
+      tick.type = "checkbox";
+      tick.checked = shown(curve, k);
+      tick.addEventListener("change", () => { state.curves[curve.metric] = tick.checked; drawCurves(); mark(state.frame); });
+      label.append(tick, curve.metric);
+      return label;
+    }));
+    $("curves").replaceChildren(...task.curves.filter(shown).map((curve) => {
       const figure = make("figure");
       figure.append(make("figcaption", curve.unit && curve.unit !== "1" ? `${curve.metric} [${curve.unit}]` : curve.metric));
       const svg = document.createElementNS(SVG, "svg");
@@ -417,8 +470,10 @@
     if (state.film) state.film.video.pause();
   };
 
+  const exactShown = () => $("exact").checked && state.task.exact.length > 0;
+
   const openFilm = async () => {
-    const fields = { g: state.group, t: state.task.task };
+    const fields = { g: state.group, t: state.task.task, ...(exactShown() ? { x: 1 } : {}) };
     const facts = await (await ask("/api/film", fields)).json();
     const video = document.createElement("video");
     video.muted = true;
@@ -430,12 +485,29 @@
   const drawFilm = () => {
     const { film } = state;
     const shown = Math.min(film.frames - 1, Math.floor(film.video.currentTime * film.fps + 1e-3));
-    for (const canvas of document.querySelectorAll("#tiles canvas")) {
-      const at = film.names.indexOf(canvas.dataset.name);
-      if (at < 0 || canvas.dataset.apart) continue;
-      const [width, height] = film.tile;
+    // The picture of a video may change between two draws, so it is taken once for all tiles.
+    const [width, height] = film.tile;
+    film.still = film.still || new OffscreenCanvas(film.video.videoWidth, film.video.videoHeight);
+    film.still.getContext("2d").drawImage(film.video, 0, 0);
+    const tile = (context, at) => {
       const [x, y] = [(at % film.columns) * width, Math.floor(at / film.columns) * (height + film.strip) + film.strip];
-      canvas.getContext("2d").drawImage(film.video, x, y, width, height, 0, 0, canvas.width, canvas.height);
+      context.drawImage(film.still, x, y, width, height, 0, 0, context.canvas.width, context.canvas.height);
+    };
+    for (const canvas of document.querySelectorAll("#tiles canvas")) {
+      const [at, truth] = [film.names.indexOf(canvas.dataset.name), film.names.indexOf(state.task.truth)];
+      if (at < 0) continue;
+      const context = canvas.getContext("2d");
+      tile(context, at);
+      if (!canvas.dataset.apart) continue;
+      context.globalCompositeOperation = "difference";
+      tile(context, truth);
+      // Three times as bright, as in the pictures of a frame that stands.
+      const once = new OffscreenCanvas(canvas.width, canvas.height);
+      once.getContext("2d").drawImage(canvas, 0, 0);
+      context.globalCompositeOperation = "lighter";
+      context.drawImage(once, 0, 0);
+      context.drawImage(once, 0, 0);
+      context.globalCompositeOperation = "source-over";
     }
     mark(Math.min(state.task.frames - 1, shown * film.step));
   };
@@ -510,13 +582,14 @@
 
   $("body").addEventListener("scroll", () => requestAnimationFrame(drawRows));
   $("metric").addEventListener("change", guarded(async () => { await loadTasks($("metric").value); keep(); }));
-  for (const id of ["find", "a", "b", "flagged"]) $(id).addEventListener("input", () => { arrange(); $("body").scrollTop = 0; });
+  for (const id of ["find", "a", "b", "flagged", "of", "from", "to"]) $(id).addEventListener("input", () => { arrange(); $("body").scrollTop = 0; });
   $("scrub").addEventListener("input", () => { stop(); seek(Number($("scrub").value)); });
   $("play").addEventListener("click", play);
   $("back").addEventListener("click", () => { stop(); seek(state.frame - 1); });
   $("step").addEventListener("click", () => { stop(); seek(state.frame + 1); });
   $("speed").addEventListener("change", () => { if (state.film) state.film.video.playbackRate = Number($("speed").value); });
-  $("diff").addEventListener("change", () => { stop(); drawTiles(); seek(state.frame); });
+  $("diff").addEventListener("change", () => { drawTiles(); if (!state.playing) seek(state.frame); });
+  $("exact").addEventListener("change", () => { stop(); state.film = null; drawTiles(); seek(state.frame); });
   $("flag").addEventListener("click", () => flag(state.task.task));
   $("close").addEventListener("click", () => { location.hash = address({ g: state.group, m: state.tasks.metric }); });
   $("prev").addEventListener("click", () => neighbour(-1));
@@ -528,7 +601,7 @@
     setTimeout(() => { $("link").textContent = "Link to this frame"; }, 1200);
   }));
   document.addEventListener("keydown", (event) => {
-    if (event.target.matches("input[type=search], input[type=text], select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches("input[type=search], input[type=text], input[type=number], select") || event.ctrlKey || event.metaKey || event.altKey) return;
     const far = event.shiftKey ? 10 : 1;
     const acts = {
       ArrowLeft: () => { stop(); seek(state.frame - far); },
@@ -537,6 +610,7 @@
       End: () => { stop(); seek(state.task.frames - 1); },
       " ": play,
       d: () => $("diff").click(),
+      x: () => { if (state.task.exact.length) $("exact").click(); },
       f: () => flag(state.task.task),
       Escape: () => $("close").click(),
     };
