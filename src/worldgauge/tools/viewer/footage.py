@@ -246,7 +246,7 @@ def _gather(group: Group, task: str) -> Footage:
 def exact_clips(view: TaskView) -> dict[str, Clip]:
     """Depth and labels of a task's true frames, drawn when they are looked at.
 
-    Depth is bright where it is near, 255 / (1 + depth / 3 m), and black in the sky; each category has a colour, and each
+    Depth is bright where it is near, 255 / (1 + depth / 3 m), and black in the sky; each category has a colour and each
     object its own.
 
     Args:
