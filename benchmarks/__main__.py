@@ -29,6 +29,7 @@ NAMES = (
     "serving",
     "chaos",
     "scale",
+    "board",
     "load",
     "path_scores",
     "decoders",

@@ -4,12 +4,16 @@ import hashlib
 import json
 import re
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import worldgauge
 from support import glow
 from support.commands import command
 from worldgauge.core.errors import DataError, UsageError
@@ -261,3 +265,48 @@ def test_it_sorts_filters_and_compares_in_a_browser(browser: Any, site: Path) ->
         tab.wait_for_timeout(25)
     assert tab.evaluate("document.querySelector('video').videoWidth") == glow.SIZE[0]
     assert not trouble
+
+
+@pytest.fixture
+def hosted(walks: Path, clips: Path, tmp_path: Path) -> Iterator[str]:
+    """Address of a plain static host with a board of real runs of two suites."""
+    for suite, data in (("loopnav", walks), ("mind", clips)):
+        made = worldgauge.run(suite, model=["freeze", "noise"], data=data, out=tmp_path / "runs" / suite, limit=1)
+        write_bundles([one.directory for one in made.folders], tmp_path / "bundles")
+    assert write_board(tmp_path / "bundles", tmp_path / "site").tables == 2
+    serve = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "site"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        running = threading.Thread(target=server.serve_forever)
+        running.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+        running.join()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_static_host_shows_real_runs_of_two_suites_at_any_width(browser: Any, hosted: str) -> None:
+    for width in (1280, 390):
+        tab = browser.new_page(viewport={"width": width, "height": 800})
+        trouble: list[str] = []
+        asked: list[str] = []
+        tab.on("console", lambda m, t=trouble: t.append(m.text) if m.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda error, t=trouble: t.append(str(error)))
+        tab.on("request", lambda request, a=asked: a.append(request.url))
+        tab.goto(hosted)
+        assert tab.locator(".ranks").count() == 2
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert tab.evaluate(wide) <= 0, width
+        pages = tab.locator(".ranks tbody a").evaluate_all("all => all.map((one) => one.href)")
+        assert len(pages) >= 4
+        for page in (pages[0], pages[-1]):  # one of each suite
+            tab.goto(page)
+            assert tab.evaluate(wide) <= 0, (page, width)
+            for _ in range(400):
+                if tab.evaluate("document.querySelector('video')?.readyState >= 1"):
+                    break
+                tab.wait_for_timeout(25)
+            assert tab.evaluate("document.querySelector('video').videoWidth") > 0
+        assert not trouble
+        assert all(url.startswith((hosted, "data:", "blob:")) for url in asked)  # and nothing from anywhere else
+        tab.close()
