@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AsyncVectorEnv, VectorEnv
 
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.generate.structures import structures
@@ -63,6 +63,26 @@ def test_each_is_drawn(envs: Any) -> None:
         assert picture.dtype == np.uint8
         assert picture.ndim == 3
         assert picture.std() > 0
+
+
+@pytest.mark.parametrize("name", ["voxel", "home", "build"])
+def test_processes_of_their_own_see_the_same(name: str) -> None:
+    env_id, settings = ENVS[name]
+    if name == "build":
+        settings = {"target": next(structures(seed=0)).blueprint}
+    told = []
+    for mode in ("sync", "async"):
+        envs = gymnasium.make_vec(env_id, num_envs=2, vectorization_mode=mode, render_mode="rgb_array", **settings)
+        if mode == "async":
+            assert isinstance(envs, AsyncVectorEnv)
+        envs.action_space.seed(2)
+        seen = [envs.reset(seed=[3, 4])[0]]
+        for _ in range(3):
+            seen.append(envs.step(envs.action_space.sample())[0])
+        told.append([one for each in seen for one in flat(each)] + list(envs.render()))
+        envs.close()
+    for one, other in zip(*told, strict=True):
+        assert np.array_equal(one, other)
 
 
 TOGETHER: dict[str, tuple[str, dict[str, Any]]] = {

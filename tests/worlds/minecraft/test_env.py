@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from support.toyworld import meadow
 from worldgauge.core.errors import UsageError, WorldError
@@ -139,3 +140,26 @@ def test_without_a_server_it_walks_as_the_voxel_environment_does(packages, voxel
         same_walks(env, VoxelEnv(world=world, width=64, height=36, labels=True))
     finally:
         env.close()
+
+
+@pytest.mark.parametrize("vector", [SyncVectorEnv, AsyncVectorEnv])
+def test_several_side_by_side_are_those_alone(voxels, vector) -> None:
+    def made():
+        return gymnasium.make(ENV_ID, mode=Embedded(voxels), width=32, height=18, render_mode="rgb_array")
+
+    alone = [made(), made()]
+    envs = vector([made, made])
+    try:
+        seen, _ = envs.reset(seed=[3, 4])
+        assert np.array_equal(
+            seen, np.stack([one.reset(seed=seed)[0] for one, seed in zip(alone, (3, 4), strict=True)])
+        )
+        envs.action_space.seed(1)
+        for _ in range(3):
+            action = envs.action_space.sample()
+            seen = envs.step(action)[0]
+            each = [{name: action[name][k] for name in action} for k in range(2)]
+            want = [one.step(own)[0] for one, own in zip(alone, each, strict=True)]
+            assert np.array_equal(seen, np.stack(want))
+    finally:
+        envs.close()

@@ -41,6 +41,7 @@ class Settings:
     task: str | None = option(None, "Run only this task. By default all.", choices=lambda: task_names())
     proposer: str | None = option(None, "Policy that proposes plans: a registered name. By default the task's own.")
     reviser: str | None = option(None, "Policy that chooses among them: a registered name. By default the task's own.")
+    policy: str | None = option(None, "Command or address of the policy that the proposer process asks.")
     chat: str | None = option(None, "Language model for policies and judges: MODEL@URL.")
     chat_recording: str | None = option(None, "Folder in which replies of the language model are recorded.")
     chat_replay: Literal["use", "only", "off"] = option(
@@ -166,6 +167,9 @@ class Settings:
                     raise UsageError(
                         f"{registry.kind} '{name}' asks a language model: say which with --set chat=MODEL@URL"
                     )
+            if own.proposer == "process" and self.policy is None:
+                what = "a policy of yours, such as cmd:python -m worldgauge_serve my_policy.py:Mine"
+                raise UsageError(f"proposer 'process' needs {what}: say which with --set policy=...")
             closed_loop_tasks.get(task).check_settings(self)
 
     def as_dict(self) -> dict[str, Any]:

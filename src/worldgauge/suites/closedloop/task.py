@@ -411,7 +411,7 @@ def walked_facts(record: Record) -> dict[str, Any]:
     return {name: record.facts[name] for name in ("end", "xy", *noted_settings()) if name in record.facts}
 
 
-_SHARED: Mapping[str, str] = {"kind": "kind", "lpips": "lpips"}
+_SHARED: Mapping[str, str] = {"kind": "kind", "lpips": "lpips", "policy": "policy"}
 """Options of policies that serve several tasks."""
 
 

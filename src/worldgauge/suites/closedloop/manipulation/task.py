@@ -59,7 +59,6 @@ class ManipulationSettings:
     cloned_moves: Literal["together", "apart"] | None = option(
         None, "How the parts of a remembered plan move with its things. By default the proposer's own."
     )
-    policy: str | None = option(None, "Command or address of the policy that the proposer process asks.")
     revision: Literal["frames", "described"] | None = option(
         None,
         "What a language model that revises is shown: the frames in which poses are reached, or its own description "
@@ -104,7 +103,6 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         "wrong": "expert_wrong",
         "demonstrations": "demonstrations",
         "moves": "cloned_moves",
-        "policy": "policy",
         "revision": "revision",
     }
     OwnSettings = ManipulationSettings
@@ -134,12 +132,10 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         Raises:
             UsageError: If it has not.
         """
-        for proposer, name, what in (
-            ("cloned", "demonstrations", "a folder that 'worldgauge collect demonstrations' has made"),
-            ("process", "policy", "a policy of yours, such as cmd:python -m worldgauge_serve my_policy.py:Mine"),
-        ):
-            if settings.of_task(cls.name).proposer == proposer and getattr(settings, name) is None:
-                raise UsageError(f"proposer '{proposer}' needs {what}: say which with --set {name}=...")
+        own = part_of(settings, ManipulationSettings)
+        if settings.of_task(cls.name).proposer == "cloned" and own.demonstrations is None:
+            what = "a folder that 'worldgauge collect demonstrations' has made"
+            raise UsageError(f"proposer 'cloned' needs {what}: say which with --set demonstrations=...")
 
     @classmethod
     def check_installed(cls, settings: Settings) -> None:

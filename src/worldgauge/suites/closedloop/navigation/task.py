@@ -26,6 +26,7 @@ from worldgauge.suites.closedloop.navigation.chat_reviser import NavigationRevis
 from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, NavigationFormat, goal_image
 from worldgauge.suites.closedloop.navigation.sampler import NavigationSampler
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, revisers
+from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, score_of_term, walked_facts
 from worldgauge.worlds.walking.primitives import Primitive
@@ -85,7 +86,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
     }
     OwnSettings = NavigationSettings
     noted_settings = (*HomeTask.noted_settings, "track", "protocol")
-    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": NavigationProposer}
+    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": NavigationProposer, "process": StepsProcess}
     shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": NavigationReviser}
     policy_options: ClassVar[Mapping[str, str]] = {"seeds": "heuristic_seeds"}
 

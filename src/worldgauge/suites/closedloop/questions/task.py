@@ -22,6 +22,7 @@ from worldgauge.suites.closedloop.metrics.spl import answer_spl
 from worldgauge.suites.closedloop.metrics.success import FAILED_RELEASED, answer_score, trajectory_m
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, queries_of
 from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel
+from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess
 from worldgauge.suites.closedloop.questions.chat_judge import JudgeError
 from worldgauge.suites.closedloop.questions.chat_reviser import QuestionReviser
 from worldgauge.suites.closedloop.questions.detecting import NETWORKS as DETECTORS
@@ -105,7 +106,7 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
     OwnSettings = QuestionSettings
     noted_settings = (*HomeTask.noted_settings, "protocol")
     scoring_settings = frozenset({"judge", "judge_failure"})
-    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": QuestionProposer}
+    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": QuestionProposer, "process": StepsProcess}
     shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": QuestionReviser}
 
     @classmethod

@@ -19,6 +19,7 @@ from worldgauge.suites.closedloop.home.settings import StepSettings
 from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
 from worldgauge.suites.closedloop.metrics.success import success, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Decision, History
+from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess
 from worldgauge.suites.closedloop.recognition.box_tracking import NETWORK as TRACKER
 from worldgauge.suites.closedloop.recognition.chat_proposer import RecognitionProposer
 from worldgauge.suites.closedloop.recognition.chat_reviser import RecognitionReviser
@@ -88,7 +89,7 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
     }
     OwnSettings = RecognitionSettings
     noted_settings = (*HomeTask.noted_settings, "protocol")
-    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": RecognitionProposer}
+    shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": RecognitionProposer, "process": StepsProcess}
     shared_revisers: ClassVar[Mapping[str, Any]] = {"chat": RecognitionReviser}
     policy_options: ClassVar[Mapping[str, str]] = {"seeds": "heuristic_seeds", "tracker": "tracker"}
 

@@ -1,0 +1,127 @@
+"""`process` of those who walk: plans of a policy that runs in a process of its own (docs/policies.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import SubjectError, UsageError
+from worldgauge.serving import RemoteEstimator, is_served, open_estimator
+from worldgauge.serving.estimator import Expected
+from worldgauge.suites.closedloop.policies.contract import (
+    REFUSED,
+    SIDES,
+    ActionPlan,
+    History,
+    HomeObservation,
+    PolicyKit,
+)
+from worldgauge.worlds.walking.primitives import Primitive, Steps, letters
+
+NAME, KIND, LAYOUT = "process", "policy", "steps"
+"""Name of the proposer, kind of estimator that a policy is, and the layout of one that walks."""
+MAX_PLANS = 256
+STEPS = {1: Primitive.FORWARD, 2: Primitive.TURN_LEFT, 3: Primitive.TURN_RIGHT}
+"""Steps by their number in an answer; 0 is padding after the last one."""
+
+
+class StepsProcess:
+    """Asks a policy for plans of a walker's primitives.
+
+    Raises:
+        UsageError: If the kit names no policy.
+    """
+
+    def __init__(self, kit: PolicyKit) -> None:
+        at = str(kit.options.get("policy", ""))
+        if not is_served(at):
+            raise UsageError(
+                f"the proposer '{NAME}' asks a policy of yours, got '{at}'; "
+                'give --set "policy=cmd:python -m worldgauge_serve my_policy.py:Mine" (docs/policies.md)'
+            )
+        self._at, self._task, self._length = at, kit.task, kit.length
+
+    def propose(
+        self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[ActionPlan]:
+        """Ask for up to n plans; of more, the first n. See `Proposer.propose`.
+
+        If the policy answers with numbers that are no steps, there is one plan without steps, flagged `REFUSED`.
+
+        Raises:
+            SubjectError: If the policy fails, is lost, hangs, or returns other arrays than asked for.
+            NotApplicableError: If the policy says so.
+            UsageError: If the server is not a policy of steps.
+        """
+        policy = _opened(self._at)
+        arrays: dict[str, NDArray[Any]] = {"views": np.stack([observation.view(side) for side in SIDES])}
+        if goal.image is not None:
+            arrays["goal"] = np.asarray(goal.image, np.uint8)
+        if observation.box is not None:
+            arrays["box"] = np.array(observation.box, np.float64)
+        camera = {name: getattr(observation.camera, name) for name in ("width", "height", "fx", "fy", "cx", "cy")}
+        options = {
+            "task": self._task,
+            "instruction": goal.text or "",
+            "views": list(SIDES),
+            "steps": {primitive.name.lower(): number for number, primitive in STEPS.items()},
+            "history": [letters(tuple(past.executed)) for past in history],
+            "collided": [any(past.collided) for past in history],
+            "n": n,
+            "length": self._length,
+            "seed": int(rng.integers(2**31)),
+            "camera": camera,
+        }
+        expected = Expected(((None, None),), dtypes=("uint8", "int64", "float32", "float64"), finite=False)
+        answer = policy.estimate(arrays, options, {"steps": expected}, max_bytes=MAX_PLANS * self._length * 8)
+        try:
+            plans = checked_steps(answer.arrays["steps"], self._length, f"policy '{policy.spec.name}'")
+        except SubjectError as error:
+            return [ActionPlan((), NAME, aim=_aim(self._task, str(error)), flags=(REFUSED,))]
+        return [ActionPlan(steps, NAME, aim=_aim(self._task, "steps of a policy")) for steps in plans[:n]]
+
+
+def checked_steps(answer: NDArray[Any], length: int, who: str) -> list[Steps]:
+    """Read the plans of a policy.
+
+    Args:
+        answer: (m, l) numbers: 1 ahead, 2 left, 3 right, 0 after the last step.
+        length: Most steps of a plan.
+        who: Name of the policy, for messages.
+
+    Returns:
+        The plans; one without a step is left out.
+
+    Raises:
+        SubjectError: If plans are too long, or numbers are no steps.
+    """
+    if len(answer) and not 1 <= answer.shape[1] <= length:
+        raise SubjectError(f"{who} gives plans of {answer.shape[1]} steps; a plan has 1 to {length}")
+    plans = []
+    for number, row in enumerate(answer.tolist()):
+        steps = row[: row.index(0)] if 0 in row else row
+        if any(row[len(steps) :]) or not all(step in STEPS for step in steps):
+            raise SubjectError(f"{who}, plan {number}: steps are 1, 2 or 3, and 0 after the last one (got {row})")
+        plans.append(tuple(STEPS[int(step)] for step in steps))
+    return [plan for plan in plans if plan]
+
+
+def _aim(task: str, text: str) -> dict[str, Any]:
+    """What a plan is said to be for; that of a question tells where it looks."""
+    return {"view": "front", "landmark": None, "text": text} if task == "questions" else {"text": text}
+
+
+@lru_cache(maxsize=4)
+def _opened(at: str) -> RemoteEstimator:
+    """Return the policy at `at`, opened once: loading a network takes longer than an episode."""
+    remote = open_estimator(at, KIND)
+    if (remote.spec.kind, remote.spec.layout) != (KIND, LAYOUT):
+        remote.close()
+        what = f"of kind '{remote.spec.kind}', layout '{remote.spec.layout}'"
+        raise UsageError(f"'{remote.spec.name}' is {what}; a policy that walks is of kind '{KIND}', layout '{LAYOUT}'")
+    return remote
