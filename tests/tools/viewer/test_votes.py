@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from report.conftest import runs, toyloop
-from worldgauge.tools.validate_metrics.people import people_study
+from worldgauge.tools.validate_metrics.people.study import people_study
 from worldgauge.tools.viewer.library import Group, Library
 from worldgauge.tools.viewer.server import Viewer
 from worldgauge.tools.viewer.votes import Vote, Votes, agreements, preferences
