@@ -179,11 +179,15 @@ def main() -> None:
     asked.add_argument("--shown", default="all", help="frames to show, such as 1,8,all")
     asked.add_argument("--opposite", action="store_true", help="ask with opposite actions, too")
     asked.add_argument("--split", default="test", choices=("train", "val", "test"))
+    asked.add_argument("--match", default="", help="clips whose name holds this, such as mem_test")
     asked.add_argument("--clips", type=int, help="spread evenly over what there is; all by default")
     asked.add_argument("--out", type=Path, help="a CSV of all numbers")
     given = asked.parse_args()
     source, _, folder = given.data.partition("=")
     clips = read_clips([(source, Path(folder))], given.split).clips
+    clips = [clip for clip in clips if given.match in clip.name]
+    if not clips:
+        asked.error(f"{folder} has no clip of the split {given.split} whose name holds '{given.match}'")
     if given.clips:
         clips = [clips[n] for n in np.unique(np.linspace(0, len(clips) - 1, given.clips).round().astype(int))]
     worlds = [clip.scene or clip.id for clip in clips]
