@@ -79,17 +79,19 @@ def measured(drawn: Frames, truth: Frames, fps: float) -> dict[str, float | None
     """The numbers of one answer; None for seconds that it does not reach.
 
     Args:
-        drawn: (n, H, W, 3) uint8.
+        drawn: (n, H, W, 3) uint8; a model may end early.
         truth: The recorded frames.
         fps: Frames a second.
     """
     found: dict[str, float | None] = dict.fromkeys(NAMES)
     for seconds in SECONDS:
-        if (last := round(seconds * fps)) <= len(truth):
+        if (last := round(seconds * fps)) <= min(len(drawn), len(truth)):
             found[f"MSE of {seconds} s"] = mse(drawn[:last], truth[:last])
     for name, (begin, end) in PARTS.items():
         part = slice(round(begin * fps), round(end * fps))
-        told = [detail_correlation(x, y) for x, y in zip(drawn[part], truth[part], strict=True)]
+        if part.start >= len(truth) or min(part.stop, len(truth)) > len(drawn):
+            continue
+        told = [detail_correlation(x, y) for x, y in zip(drawn[part], truth[part], strict=False)]
         if known := [one for one in told if one is not None]:
             found[f"detail in {name}"] = float(np.mean(known))
     return found
@@ -119,9 +121,12 @@ def rows_of(
     Returns:
         For each row the numbers of each clip.
     """
-    length = min(LONGEST, *map(len, clips))
-    first, horizon = max(1, length // 3), length - max(1, length // 3)
-    truths = [sized(clip.frames[first:length].to_array(), size) for clip in clips]
+    lengths = [min(LONGEST, len(clip)) for clip in clips]
+    firsts = [max(1, length // 3) for length in lengths]
+    truths = [
+        sized(clip.frames[first:length].to_array(), size)
+        for clip, first, length in zip(clips, firsts, lengths, strict=True)
+    ]
     found: dict[str, list[dict[str, float | None]]] = {}
     for text in models:
         model = resolve_subject(text).model
@@ -129,8 +134,8 @@ def rows_of(
         for count in shown:
             for turned in (False, True) if opposite else (False,):
                 label = text + ("" if count is None else f", shown {count}") + (", opposite actions" if turned else "")
-                for clip, truth in zip(clips, truths, strict=True):
-                    chunks = list(answer(model, clip, first, horizon, count, turned))
+                for clip, first, truth in zip(clips, firsts, truths, strict=True):
+                    chunks = list(answer(model, clip, first, len(truth), count, turned))
                     drawn = sized(np.concatenate(chunks), size)
                     found.setdefault(label, []).append(measured(drawn, truth, clip.frames.fps))
                 print(f"{label}: {len(clips)} clips", flush=True)
@@ -153,9 +158,10 @@ def table(found: Mapping[str, Sequence[Mapping[str, float | None]]], worlds: Seq
             if not known:
                 yield f"  {label}: none"
                 continue
+            few = "" if len(known) == len(values) else f" (n = {len(known)})"
             interval = bootstrap_interval(values, clusters=worlds, rng=np.random.default_rng(SEED))
             told = "" if interval is None else f" [{interval.low:.4f}, {interval.high:.4f}]"
-            line = f"  {label}: {np.mean(known):.4f}{told}"
+            line = f"  {label}: {np.mean(known):.4f}{told}{few}"
             if label != base:
                 ids = [str(n) for n in range(len(values))]
                 pair = paired_difference(

@@ -90,6 +90,13 @@ def test_tables_without_such_rows_are_left_alone() -> None:
         "c, d: not known whether it was trained on these scenes.",
     )
     assert told == replace(table, notes=told.notes)
+    lacking = {"trained_on": {"seen": 0, "scenes": 8, "unknown": 0, "unplaced_clips": 3}}
+    (told,) = with_seen([table], {"a": lacking})
+    assert told.notes == (
+        "a: trained on none of these 8 scenes; the scenes of 3 clips that it was trained on are not known.",
+    )
+    for foreign in ({}, {"seen": 1, "scenes": 3}, {"seen": "x", "scenes": -1}, 7):
+        assert with_seen([table], {"a": {"trained_on": foreign}})[0].notes, "what others wrote ends no table"
     (told,) = with_seen([table], {"a": {"trained_on": {"seen": 3, "scenes": 8, "unknown": 0}}})
     assert told.rows[0].flag == "trained on 3 of these 8 scenes"
     assert told.notes == ("a: trained on 3 of these 8 scenes.",)

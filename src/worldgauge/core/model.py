@@ -240,7 +240,8 @@ class TellsScenes(Protocol):
     """A world model that knows on which scenes it was trained, so that a test on them is told.
 
     Attributes:
-        trained_scenes: Their digests (`WorldFacts.scene`).
+        trained_scenes: Their digests (`WorldFacts.scene`). Where it was also trained on clips of scenes that are not
+            known, an attribute `unplaced_clips` tells how many.
     """
 
     trained_scenes: Sequence[str]

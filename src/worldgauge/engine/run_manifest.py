@@ -53,7 +53,7 @@ def describe_run(
         "settings": dict(suite.settings),
         "metrics": metric_versions(suite),
         "subject": describe_subject(suite, entry),
-        **({} if seen is None else {"trained_on": seen}),
+        **({} if seen is None else {"trained_on": seen | {"unplaced_clips": entry.unplaced_clips}}),
         "seed": seed,
         "limit": limit,
         "source": str(data.resolve()),

@@ -58,6 +58,11 @@ class Subject:
         asked = getattr(self.model, "behind", self.model)
         return asked.trained_scenes if isinstance(asked, TellsScenes) else ()
 
+    @property
+    def unplaced_clips(self) -> int:
+        """Number of clips that it was trained on whose scenes are not known, where it tells so."""
+        return int(getattr(getattr(self.model, "behind", self.model), "unplaced_clips", 0))
+
 
 def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model") -> Subject:
     """Make the subject that `what` names.
@@ -117,6 +122,7 @@ class SubjectEntry:
         text: Text from which a worker makes the subject.
         model: A live object, which is asked in this process.
         trained_scenes: Digests of the scenes that it was trained on, where it tells them.
+        unplaced_clips: Number of clips that it was trained on whose scenes are not known.
     """
 
     label: str
@@ -124,6 +130,7 @@ class SubjectEntry:
     text: str | None = None
     model: WorldModel | Agent | None = None
     trained_scenes: Sequence[str] = ()
+    unplaced_clips: int = 0
 
 
 def resolve_entries(
@@ -165,7 +172,12 @@ def describe_subject_job(*, text: str, kind: SubjectKind, progress: Progress) ->
         json.dumps(subject.identity, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{kind} '{text}': the settings of its spec are no plain JSON values: {error}") from None
-    return {"label": subject.label, "identity": subject.identity, "trained_scenes": list(subject.trained_scenes)}
+    return {
+        "label": subject.label,
+        "identity": subject.identity,
+        "trained_scenes": list(subject.trained_scenes),
+        "unplaced_clips": subject.unplaced_clips,
+    }
 
 
 def resolve_cached(text: str, kind: SubjectKind = "model") -> Subject:
@@ -205,7 +217,13 @@ def live_entry(model: WorldModel | Agent, kind: SubjectKind = "model") -> Subjec
         UsageError: For something that is not a model, or not an agent where an agent is expected.
     """
     subject = resolve_subject(model, kind)
-    return SubjectEntry(subject.label, subject.identity, model=subject.model, trained_scenes=subject.trained_scenes)
+    return SubjectEntry(
+        subject.label,
+        subject.identity,
+        model=subject.model,
+        trained_scenes=subject.trained_scenes,
+        unplaced_clips=subject.unplaced_clips,
+    )
 
 
 def parse_subject(text: str) -> tuple[str, dict[str, Any]]:

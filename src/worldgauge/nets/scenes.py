@@ -18,3 +18,14 @@ def trained_scenes(config: Mapping[str, Any]) -> tuple[str, ...]:
     rows, before = config.get("data"), config.get("parent_scenes")
     told = [row.get("scenes") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
     return tuple(sorted({str(one) for part in (*told, before) if isinstance(part, list) for one in part}))
+
+
+def unplaced_clips(config: Mapping[str, Any]) -> int:
+    """Number of clips that a checkpoint was trained on whose scenes are not known, so that nobody can compare them.
+
+    Args:
+        config: Content of its config.json.
+    """
+    rows = config.get("data")
+    told = [row.get("unknown") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    return sum(one for one in told if type(one) is int and one > 0)

@@ -19,13 +19,14 @@ from worldgauge.core.errors import NotApplicableError, WorldgaugeError  # noqa: 
 from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.core.model import RolloutRequest  # noqa: E402
 from worldgauge.core.video import Clip, resize  # noqa: E402
-from worldgauge.models.outside.trained import Trained  # noqa: E402
+from worldgauge.models.outside.trained import HOW_MADE, Trained  # noqa: E402
 from worldgauge.nets.action_rows import mirror_of, row_width  # noqa: E402
 from worldgauge.suites.mind.actions import walk_look  # noqa: E402
 from worldgauge.tools.check_model import check_model  # noqa: E402
 from worldgauge.training.cache import CachedClip  # noqa: E402
 from worldgauge.training.inspection import inspected  # noqa: E402
 from worldgauge.training.loop.loop import train  # noqa: E402
+from worldgauge.training.loop.parents import made_by  # noqa: E402
 from worldgauge.training.material import Material  # noqa: E402
 from worldgauge.training.recipe import Recipe, changed  # noqa: E402
 from worldgauge.worlds.walking.primitives import NAV_STEPS  # noqa: E402
@@ -112,6 +113,19 @@ def test_a_memory_can_be_left_out(fetched: Path) -> None:
 def test_settings_that_do_not_go_are_told(causal: Path, settings: dict[str, object], told: str) -> None:
     with pytest.raises(WorldgaugeError, match=told):
         Trained(str(causal), **settings)  # type: ignore[arg-type]
+
+
+def test_how_a_network_was_made_makes_no_other_subject(causal: Path, tmp_path: Path) -> None:
+    folder = tmp_path / causal.name
+    shutil.copytree(causal, folder)
+    config = json.loads((folder / "config.json").read_text())
+    before = Trained(str(folder)).spec.settings["config"]
+    made = {"device": "cuda", "precision": "bfloat16", "threads": 7, "versions": {}, "validation": None, "seconds": 9.9}
+    (folder / "config.json").write_text(json.dumps(config | made))
+    assert Trained(str(folder)).spec.settings["config"] == before
+    assert {*made_by("cpu", "float32"), "validation"} <= {*HOW_MADE}
+    (folder / "config.json").write_text(json.dumps(config | {"denoising_steps": 3}))
+    assert Trained(str(folder)).spec.settings["config"] != before
 
 
 def test_frames_are_given_in_another_size(causal: Path) -> None:

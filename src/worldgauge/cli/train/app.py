@@ -130,7 +130,7 @@ def train(
         allowed = Allowed(allow_overlap, allow_test)
         validation = validation_of(validate, allowed, material, made, cache, from_) if is_needed else None
         facts = facts_of(material, made) | {"validated_on": None if validation is None else validation.what}
-        if dry_run or minutes:
+        if dry_run or (minutes and validation is not None):
             plans = loop.plan_training(recipes, material, parent=from_, **given)
             check_minutes(minutes, plans, validation)
             facts |= facts_of_plans(plans)

@@ -185,7 +185,7 @@ def _go_on(job: _Job, dry_run: bool, how: Mapping[str, Any]) -> tuple[Recipe, Ma
     made = changed(one_epoch(made, material.clips), settings_of(job.sets), "--set")
     validation = validation_of(job.validate, job.allowed, material, made, job.cache, base)
     plan = {"validated_on": None if validation is None else validation.what}
-    if dry_run or how["minutes"]:
+    if dry_run or (how["minutes"] and validation is not None):
         where = {name: how[name] for name in ("device", "precision")}
         plans = plan_training([made], material, parent=base, **where)
         check_minutes(how["minutes"], plans, validation)

@@ -175,7 +175,7 @@ def with_seen(tables: Sequence[Table], runs: Mapping[str, Mapping[str, Any]]) ->
     told = told_scenes(runs)
     if not told:
         return list(tables)
-    said = {label: text for label, text in told.items() if runs[label].get("trained_on", {}).get("seen")}
+    said = {label: text for label, text in told.items() if _count(runs[label].get("trained_on"), "seen")}
     alarms = tuple(f"{label} was {text}: its numbers are no test." for label, text in said.items())
     note = scenes_note(told)
     return [
@@ -203,14 +203,24 @@ def told_scenes(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     found = {}
     for label, facts in runs.items():
         known = facts.get("trained_on")
-        if known is None or not known["scenes"]:
+        seen, scenes, unknown, unplaced = (
+            _count(known, name) for name in ("seen", "scenes", "unknown", "unplaced_clips")
+        )
+        if not scenes:
             source = facts.get("subject", {}).get("identity", {}).get("source")
             if known is not None or source in _TRAINED:
                 found[label] = "not known whether it was trained on these scenes"
             continue
-        lacking = f"; those of {known['unknown']} tasks are not known" if known["unknown"] else ""
-        found[label] = f"trained on {known['seen'] or 'none'} of these {known['scenes']} scenes{lacking}"
+        lacking = f"; those of {unknown} tasks are not known" if unknown else ""
+        lacking += f"; the scenes of {unplaced} clips that it was trained on are not known" if unplaced else ""
+        found[label] = f"trained on {seen or 'none'} of these {scenes} scenes{lacking}"
     return found
+
+
+def _count(known: Any, name: str) -> int:
+    """A number of what a run.json tells of scenes, which anybody may have written; 0 where there is none."""
+    value = known.get(name) if isinstance(known, Mapping) else None
+    return value if type(value) is int and value > 0 else 0
 
 
 def scenes_note(told: Mapping[str, str]) -> str:

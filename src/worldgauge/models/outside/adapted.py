@@ -21,7 +21,7 @@ from worldgauge.core.io import digest_of_file, read_json_object
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
 from worldgauge.nets.action_rows import Rows, Told, action_rows, row_width
-from worldgauge.nets.scenes import trained_scenes
+from worldgauge.nets.scenes import trained_scenes, unplaced_clips
 
 if TYPE_CHECKING:
     from worldgauge.nets.brought.adapter import Adapter
@@ -70,7 +70,7 @@ class Adapted:
             raise MissingExtraError("model 'adapted'", "adapt") from None
         config = read_json_object(place / CONFIG)
         self._adapter = _opened(place, pipeline, config, device or "cpu", precision == "bfloat16")
-        self.trained_scenes = trained_scenes(config)
+        self.trained_scenes, self.unplaced_clips = trained_scenes(config), unplaced_clips(config)
         try:
             self._told: Told = config["told"]
             frames, self._prompted = int(config["frames"]), bool(config["prompt"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,18 +18,20 @@ from worldgauge.core.errors import (
     UsageError,
 )
 from worldgauge.core.image import Frames
-from worldgauge.core.io import digest_of_file, read_json_object
+from worldgauge.core.io import digest_of, digest_of_file, dumps, read_json_object
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import resize
 from worldgauge.models import models
 from worldgauge.nets.action_rows import Told, action_rows, row_width
 from worldgauge.nets.reckoning import POSE, reckoned
-from worldgauge.nets.scenes import trained_scenes
+from worldgauge.nets.scenes import trained_scenes, unplaced_clips
 from worldgauge.nets.shards import digest_of_weights
 
 if TYPE_CHECKING:
     from worldgauge.nets.drawing import Question, Sampling
 
+HOW_MADE = ("device", "precision", "threads", "versions", "validation", "seconds", "torch")
+"""What a config.json says of where and by what a network was made: who draws the same frames is the same subject."""
 MOST_STEPS = 1000
 """Most denoising steps of a frame, whoever asks for them: a file may tell any number."""
 
@@ -98,7 +100,7 @@ class Trained:
         )
         self._drawing.sampling = self._sampling(steps, memory, guidance, stabilise)
         told: dict[str, Any] = {
-            "config": digest_of_file(place / CONFIG),
+            "config": _digest_of_config(place / CONFIG, config),
             "weights": digest_of_weights(place / WEIGHTS),
             "steps": self._drawing.sampling.steps,
         }
@@ -109,7 +111,7 @@ class Trained:
         usual = {"memory": None, "window": None, "guidance": 1.0, "stabilise": 0.0, "of": "ema", "precision": "float32"}
         usual["as_size"] = ""
         told |= {name: value for name, value in changed.items() if value != usual[name]}
-        self.trained_scenes = trained_scenes(config)
+        self.trained_scenes, self.unplaced_clips = trained_scenes(config), unplaced_clips(config)
         try:
             self._told: Told = config["told"]
             is_free = self._told == "motion"
@@ -244,6 +246,12 @@ def _is_last(weights: str) -> bool:
     if weights not in ("ema", "last"):
         raise UnknownNameError("weights", weights, ["ema", "last"])
     return weights == "last"
+
+
+def _digest_of_config(path: Path, config: Mapping[str, Any]) -> str:
+    """Digest of what a config.json says, without where and by what it was made, which changes no frame."""
+    kept = {name: value for name, value in config.items() if name not in HOW_MADE}
+    return digest_of_file(path) if len(kept) == len(config) else digest_of(dumps(kept))
 
 
 def _checked_size(told: Any) -> tuple[int, int]:

@@ -120,16 +120,16 @@ def _log_episode(rr: Any, recording: Any, group: Group, label: str, record: Reco
     """What an agent saw, and what was imagined of it, in step."""
     try:
         films = group.suite.episode_films(record)
-    except WorldgaugeError:  # its files are gone; the curves are left
+        if films is None:
+            return
+        for frame, picture in enumerate(films.seen):
+            _at(recording, frame, films.seen.fps or 20.0)
+            recording.log(f"seen/{_part(label)}", _picture(rr, picture))
+        for frame, picture in zip(films.imagined_at, films.imagined or (), strict=True):
+            _at(recording, frame, films.seen.fps or 20.0)
+            recording.log(f"imagined/{_part(label)}", _picture(rr, picture))
+    except WorldgaugeError:  # its files are gone or damaged; the curves are left
         return
-    if films is None:
-        return
-    for frame, picture in enumerate(films.seen):
-        _at(recording, frame, films.seen.fps or 20.0)
-        recording.log(f"seen/{_part(label)}", _picture(rr, picture))
-    for frame, picture in zip(films.imagined_at, films.imagined or (), strict=True):
-        _at(recording, frame, films.seen.fps or 20.0)
-        recording.log(f"imagined/{_part(label)}", _picture(rr, picture))
 
 
 def _log_world(

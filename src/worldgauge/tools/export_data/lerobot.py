@@ -118,28 +118,30 @@ def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip |
             )
     space = _space_of(info, where)
     try:
-        episodes = _all_files(folder / "meta/episodes")
-        table = _all_files(folder / "data")
+        episodes = _all_files(folder, "meta/episodes", MOST_EPISODES)
+        table = _all_files(folder, "data", MOST_FRAMES)
         tasks = pd.read_parquet(folder / TASKS_PATH)
         words = {int(number): str(text) for text, number in tasks["task_index"].items()}
         _check_whole(info, episodes, table, where)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(f"{folder}: a table cannot be read ({' '.join(str(error).split())[:200]})") from error
-    if len(episodes) > MOST_EPISODES or len(table) > MOST_FRAMES:
-        raise DataError(f"{folder}: {len(episodes)} walks of {len(table)} frames are more than can be read")
     table = table.set_index("index").sort_index()
     for row in episodes.sort_values("episode_index").to_dict("records"):
         name = f"lerobot/{int(row['episode_index']):06d}"
         yield clip_or_damage(name, partial(_read_clip, folder, row, table, words, space, split))
 
 
-def _all_files(folder: Path) -> Any:
-    """The rows of all files of a table."""
+def _all_files(folder: Path, below: str, most: int) -> Any:
+    """The rows of all files of a table, counted before they are read."""
     import pandas as pd
+    from pyarrow import parquet
 
-    paths = sorted(folder.glob("chunk-*/file-*.parquet"))
+    paths = sorted((folder / below).glob("chunk-*/file-*.parquet"))
     if not paths:
-        raise DataError(f"{folder}: no chunk-*/file-*.parquet there")
+        raise DataError(f"{folder / below}: no chunk-*/file-*.parquet there")
+    rows = sum(parquet.read_metadata(check_inside(path, folder)).num_rows for path in paths)
+    if rows > most:
+        raise DataError(f"{folder / below}: {rows} rows are more than the {most} that can be read")
     return pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
 
 

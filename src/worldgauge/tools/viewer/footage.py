@@ -100,6 +100,7 @@ class Footage:
             UsageError: There is no clip.
         """
         with self.lock:
+            exact = exact and bool(self.exact)
             if exact not in self.films:
                 clips = {name: clip for name, clip in self.clips.items() if exact or name not in self.exact}
                 self.films[exact] = make_film(clips, budget=FILM_BYTES, lead=self.lead, tile_px=320)

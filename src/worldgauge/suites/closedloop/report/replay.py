@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.errors import DataError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import EpisodeFilms, Record
@@ -52,19 +53,25 @@ def episode_films(record: Record) -> EpisodeFilms:
     """What the agent saw, and of the plans that were taken the imagined frames whose steps were taken, too.
 
     Raises:
-        DataError: When the trace or its films are gone.
+        DataError: When the trace or its films are gone, or a line of the trace is damaged.
     """
     seen, path = Clip.open(record.directory / SEEN), record.directory / IMAGINED
-    pairs: list[tuple[int, int]] = []
-    for line in read_trace(record.directory):
-        span = None if line["chosen"] is None else line["candidates"][line["chosen"]]["imagined"]
-        if span is not None:
-            first = line["seen"][0] + bool(line["turned"])
-            # The frame before the first step is not imagined.
-            pairs += zip(range(*span), range(first + 1, line["seen"][1]), strict=False)
+    try:
+        pairs = [pair for line in read_trace(record.directory) for pair in _imagined_of(line)]
+    except (LookupError, TypeError, ValueError) as error:
+        raise DataError(f"{record.directory}: a line of the trace is damaged ({error!r})") from None
     if not pairs or not path.exists():
         return EpisodeFilms(seen)
     return EpisodeFilms(seen, Clip.open(path).picked([one for one, _ in pairs], seen.fps), [at for _, at in pairs])
+
+
+def _imagined_of(line: dict[str, Any]) -> Iterator[tuple[int, int]]:
+    """Frames of the plan that a decision took, each with the frame that was then seen."""
+    span = None if line["chosen"] is None else line["candidates"][line["chosen"]]["imagined"]
+    if span is None:
+        return iter(())
+    # The frame before the first step is not imagined.
+    return zip(range(*span), range(line["seen"][0] + bool(line["turned"]) + 1, line["seen"][1]), strict=False)
 
 
 class _EpisodeFilm:

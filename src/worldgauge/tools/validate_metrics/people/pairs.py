@@ -123,8 +123,11 @@ def read_pairs(folder: Path) -> list[JudgedPair]:
         if row["verdict"] not in _VERDICTS:
             raise DataError(f"{where}: verdict {row['verdict']!r} is none of {', '.join(_VERDICTS)}")
         pair, who, axis = row["pair"], row["annotator"], row.get("axis") or OVERALL
-        a, b = (check_inside(folder / row[name], folder) for name in ("video_a", "video_b"))
-        source = check_inside(folder / row["source"], folder) if row.get("source") else None
+        try:
+            a, b = (check_inside(folder / row[name], folder) for name in ("video_a", "video_b"))
+            source = check_inside(folder / row["source"], folder) if row.get("source") else None
+        except (DataError, ValueError) as error:
+            raise DataError(f"{where} names a file that cannot be: {error}") from None
         seen = a, b, source, row.get("question") or pair
         if shown.setdefault(pair, seen) != seen:
             raise DataError(f"{where}: pair '{pair}' has other videos, another source or question than before")
