@@ -4,13 +4,25 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 DEMO ?= demo
+WG = $(VENV)/torch/bin/python -m worldgauge
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl clean lock
+.PHONY: demo demo-train test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
+
+# From nothing to a table with two networks of our own among the references: about half an hour of two cores.
+demo-train: $(VENV)/torch/.made
+	$(WG) collect mind --perspectives 1st --train 64 --mem 16 --action-space 0 --mirror 0 --frames 216 --size 256x144 \
+	  --out $(DEMO)-train/mind --workers $(WORKERS)
+	$(WG) train --recipe mind-tiny --data mind=$(DEMO)-train/mind --out $(DEMO)-train/mind-tiny
+	$(WG) train --recipe mind-tiny-fetched --data mind=$(DEMO)-train/mind --out $(DEMO)-train/mind-tiny-fetched
+	$(WG) run mind --data $(DEMO)-train/mind --model trained:$(DEMO)-train/mind-tiny \
+	  --model trained:$(DEMO)-train/mind-tiny-fetched --set tests=mem --set poses=exact --set horizon=24 \
+	  --out $(DEMO)-train/runs --workers $(WORKERS)
+	$(WG) report $(DEMO)-train/runs --out $(DEMO)-train/report.html
 
 test: $(VENV)/.dev $(VENV)/.other chromium egl
 	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow"
@@ -226,4 +238,4 @@ lock: $(VENV)/uv/.made
 	$(VENV)/site/bin/python -m pip freeze > requirements-site.lock
 
 clean:
-	rm -rf $(VENV) $(DEMO) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) $(DEMO)-train dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
