@@ -1,4 +1,4 @@
-"""The example of docs/policies.md is a policy, as it stands there."""
+"""The examples of docs/policies.md are policies, as they stand there."""
 
 import re
 import sys
@@ -10,12 +10,14 @@ from support.places import DOCS
 from worldgauge.serving import open_estimator
 from worldgauge.serving.estimator import Expected
 from worldgauge.suites.closedloop.manipulation.process_proposer import KIND, checked_poses
+from worldgauge.suites.closedloop.policies.process_proposer import STEPS, checked_steps
+from worldgauge.worlds.walking.primitives import letters
 
 PAGE = DOCS / "policies.md"
 
 
 def test_the_example_is_short_and_answers(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    code, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert len([line for line in code.split("\n") if line.strip()]) <= 12
     (tmp_path / "wiggle.py").write_text(code, "utf-8")
     hand = np.array([0.1, 0.2, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
@@ -35,3 +37,15 @@ def test_the_example_is_short_and_answers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(one, other)
     assert checked_poses(one, 2, "it").shape == (3, 2, 8)
     assert 0 < np.abs(one - hand).max() < 0.1
+
+
+def test_the_example_that_walks_answers(tmp_path: Path) -> None:
+    _, code = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "ahead.py").write_text(code, "utf-8")
+    options = {"n": 2, "length": 3, "steps": {step.name.lower(): number for number, step in STEPS.items()}}
+    server = open_estimator(f"cmd:{sys.executable} -m worldgauge_serve '{tmp_path}/ahead.py:Ahead'", KIND)
+    try:
+        answer = server.estimate({}, options, {"steps": Expected(((2, 3),), dtypes=("float64",))}).arrays["steps"]
+    finally:
+        server.close()
+    assert [letters(plan) for plan in checked_steps(answer, 3, "it")] == ["F", "FF"]
