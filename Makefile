@@ -13,7 +13,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
 
-# From nothing to a table with two networks of our own among the references: about half an hour of two cores.
+# From nothing to a table with two networks of our own among the references: a quarter of an hour of two cores.
 demo-train: $(VENV)/torch/.made
 	$(WG) collect mind --perspectives 1st --train 64 --mem 16 --action-space 0 --mirror 0 --frames 216 --size 256x144 \
 	  --out $(DEMO)-train/mind --workers $(WORKERS)
