@@ -12,10 +12,10 @@ import pytest
 
 from support.policy_server import policy_server
 from support.served import MODELS, PYTHON, http_server
+from support.served_policies import policies_of_this_test
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.suites.closedloop.manipulation import process_proposer as process
 from worldgauge.suites.closedloop.manipulation.adapters import openpi
 from worldgauge.suites.closedloop.manipulation.process_proposer import checked_poses
 from worldgauge.suites.closedloop.policies.contract import (
@@ -42,20 +42,8 @@ def at(target: str, scheme: str = "cmd") -> str:
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     """No policy of another test; none is left behind."""
-    opened: list[Any] = []
-    plain = process.open_estimator
-
-    def recorded(*arguments: Any) -> Any:
-        opened.append(plain(*arguments))
-        return opened[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "open_estimator", recorded)
-        process._opened.cache_clear()
+    with policies_of_this_test():
         yield
-    process._opened.cache_clear()
-    for remote in opened:
-        remote.close()
 
 
 def sight() -> Any:

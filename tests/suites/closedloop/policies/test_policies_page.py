@@ -9,8 +9,9 @@ import numpy as np
 from support.places import DOCS
 from worldgauge.serving import open_estimator
 from worldgauge.serving.estimator import Expected
-from worldgauge.suites.closedloop.manipulation.process_proposer import KIND, checked_poses
+from worldgauge.suites.closedloop.manipulation.process_proposer import checked_poses
 from worldgauge.suites.closedloop.policies.process_proposer import STEPS, checked_steps
+from worldgauge.suites.closedloop.policies.served_policy import KIND
 from worldgauge.worlds.walking.primitives import letters
 
 PAGE = DOCS / "policies.md"

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from support.served import MODELS, PYTHON
+from support.served_policies import policies_of_this_test
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.engine.run import run
-from worldgauge.suites.closedloop.policies import process_proposer as process
 from worldgauge.suites.closedloop.policies.contract import REFUSED, ActionPlan, PolicyKit
 from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess, checked_steps
 from worldgauge.suites.closedloop.settings import Settings
@@ -26,21 +26,9 @@ def at(target: str) -> str:
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    """No policy is left behind."""
-    opened: list[Any] = []
-    plain = process.open_estimator
-
-    def recorded(*arguments: Any) -> Any:
-        opened.append(plain(*arguments))
-        return opened[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "open_estimator", recorded)
-        process._opened.cache_clear()
+    """No policy of another test; none is left behind."""
+    with policies_of_this_test():
         yield
-    process._opened.cache_clear()
-    for remote in opened:
-        remote.close()
 
 
 @pytest.mark.parametrize("task", ["navigation", "recognition", "questions"])
@@ -111,7 +99,7 @@ def test_what_breaks_a_promise_is_one_failed_step() -> None:
 
 
 def test_a_policy_of_an_arm_is_refused_and_none_is_told() -> None:
-    with pytest.raises(UsageError, match="a policy that walks is of kind 'policy', layout 'steps'"):
+    with pytest.raises(UsageError, match="a policy is of kind 'policy', layout 'steps'"):
         proposed("Ahead?layout=things")
     with pytest.raises(UsageError, match="say which with --set policy="):
         Settings.of({"task": "navigation", "proposer": "process"})

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.episode import Goal
-from worldgauge.core.errors import SubjectError, UsageError
-from worldgauge.serving import RemoteEstimator, is_served, open_estimator
+from worldgauge.core.errors import SubjectError
 from worldgauge.serving.estimator import Expected
 from worldgauge.suites.closedloop.manipulation.farthest_points import farthest_points
 from worldgauge.suites.closedloop.policies.contract import (
@@ -22,17 +20,16 @@ from worldgauge.suites.closedloop.policies.contract import (
     TableObservation,
     proposers,
 )
+from worldgauge.suites.closedloop.policies.served_policy import MAX_PLANS, NAME, address_of, opened, told
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
-KIND, WITH_THINGS = "policy", "things"
-"""Kind of estimator that a policy is, and the layout of a policy that is given the positions of things."""
-MAX_PLANS = 256
-"""Most samples of an answer; those that end farthest apart are kept."""
+WITH_THINGS = "things"
+"""Layout of a policy that is given the positions of things."""
 MAX_OFF = 0.01
 """Most deviation of a quaternion's length from 1."""
 
 
-@proposers.register("process", tasks=("manipulation",), chat=False)
+@proposers.register(NAME, tasks=("manipulation",), chat=False)
 class ProcessProposer:
     """Asks a policy in another process, environment or machine for plans.
 
@@ -43,13 +40,7 @@ class ProcessProposer:
     """
 
     def __init__(self, kit: PolicyKit) -> None:
-        at = str(kit.options.get("policy", ""))
-        if not is_served(at):
-            raise UsageError(
-                f"the proposer 'process' asks a policy of yours, got '{at}'; "
-                'give --set "policy=cmd:python -m worldgauge_serve my_policy.py:Mine" (docs/policies.md)'
-            )
-        self._at, self._length = at, kit.length
+        self._at, self._length = address_of(kit), kit.length
 
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
@@ -63,8 +54,7 @@ class ProcessProposer:
             NotApplicableError: If the policy says so.
             UsageError: If the server is not a policy.
         """
-        policy = _opened(self._at)
-        seed = int(rng.integers(2**31))
+        policy = opened(self._at, ("", WITH_THINGS))
         executed = [pose for past in history for pose in past.executed if isinstance(pose, HandPose)]
         arrays: dict[str, NDArray[Any]] = {
             "front": observation.front,
@@ -73,21 +63,20 @@ class ProcessProposer:
             "hand": np.array(observation.hand),
             "history": np.array(executed, np.float64).reshape(-1, 8),
         }
-        camera = {name: getattr(observation.camera, name) for name in ("width", "height", "fx", "fy", "cx", "cy")}
-        options: dict[str, Any] = {"instruction": goal.text or "", "n": n, "length": self._length, "seed": seed}
-        told = [vars(thing) for thing in observation.things] if policy.spec.layout == WITH_THINGS else []
+        things = [vars(thing) for thing in observation.things] if policy.spec.layout == WITH_THINGS else []
+        options = told(goal.text, observation.camera, n, self._length, int(rng.integers(2**31)))
         answer = policy.estimate(
             arrays,
-            {**options, "camera": camera, "things": told},
+            {**options, "things": things},
             {"poses": Expected(((None, None, 8),), finite=False)},
             max_bytes=MAX_PLANS * self._length * 8 * 8,
         )
         try:
             poses = checked_poses(answer.arrays["poses"], self._length, f"policy '{policy.spec.name}'")
         except SubjectError as error:
-            return [ActionPlan((), "process", aim={"text": str(error)}, flags=(REFUSED,))]
+            return [ActionPlan((), NAME, aim={"text": str(error)}, flags=(REFUSED,))]
         kept = poses[farthest_points(poses[:, -1, :3], n)] if len(poses) else poses
-        return [ActionPlan((), "process", poses=tuple(HandPose(*pose) for pose in plan)) for plan in kept.tolist()]
+        return [ActionPlan((), NAME, poses=tuple(HandPose(*pose) for pose in plan)) for plan in kept.tolist()]
 
 
 def checked_poses(poses: NDArray[Any], length: int, who: str) -> NDArray[np.float64]:
@@ -120,17 +109,6 @@ def checked_poses(poses: NDArray[Any], length: int, who: str) -> NDArray[np.floa
             raise SubjectError(f"{who}, plan {plan}, pose {pose}: {words} ({_short(known[plan, pose])})")
     known[..., 7] = known[..., 7].clip(0, 1)
     return known
-
-
-@lru_cache(maxsize=4)
-def _opened(at: str) -> RemoteEstimator:
-    """Return the policy at `at`, opened once: loading a network takes longer than an episode."""
-    remote = open_estimator(at, KIND)
-    if remote.spec.kind != KIND or remote.spec.layout not in ("", WITH_THINGS):
-        remote.close()
-        what = f"of kind '{remote.spec.kind}', layout '{remote.spec.layout}'"
-        raise UsageError(f"'{remote.spec.name}' is {what}; a policy is of kind '{KIND}', layout '' or '{WITH_THINGS}'")
-    return remote
 
 
 def _short(pose: NDArray[np.float64]) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.episode import Goal
-from worldgauge.core.errors import SubjectError, UsageError
-from worldgauge.serving import RemoteEstimator, is_served, open_estimator
+from worldgauge.core.errors import SubjectError
 from worldgauge.serving.estimator import Expected
 from worldgauge.suites.closedloop.policies.contract import (
     REFUSED,
@@ -21,11 +19,11 @@ from worldgauge.suites.closedloop.policies.contract import (
     HomeObservation,
     PolicyKit,
 )
+from worldgauge.suites.closedloop.policies.served_policy import MAX_PLANS, NAME, address_of, opened, told
 from worldgauge.worlds.walking.primitives import Primitive, Steps, letters
 
-NAME, KIND, LAYOUT = "process", "policy", "steps"
-"""Name of the proposer, kind of estimator that a policy is, and the layout of one that walks."""
-MAX_PLANS = 256
+LAYOUT = "steps"
+"""Layout of a policy that walks."""
 STEPS = {1: Primitive.FORWARD, 2: Primitive.TURN_LEFT, 3: Primitive.TURN_RIGHT}
 """Steps by their number in an answer; 0 is padding after the last one."""
 
@@ -38,13 +36,7 @@ class StepsProcess:
     """
 
     def __init__(self, kit: PolicyKit) -> None:
-        at = str(kit.options.get("policy", ""))
-        if not is_served(at):
-            raise UsageError(
-                f"the proposer '{NAME}' asks a policy of yours, got '{at}'; "
-                'give --set "policy=cmd:python -m worldgauge_serve my_policy.py:Mine" (docs/policies.md)'
-            )
-        self._at, self._task, self._length = at, kit.task, kit.length
+        self._at, self._task, self._length = address_of(kit), kit.task, kit.length
 
     def propose(
         self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
@@ -58,24 +50,19 @@ class StepsProcess:
             NotApplicableError: If the policy says so.
             UsageError: If the server is not a policy of steps.
         """
-        policy = _opened(self._at)
+        policy = opened(self._at, (LAYOUT,))
         arrays: dict[str, NDArray[Any]] = {"views": np.stack([observation.view(side) for side in SIDES])}
         if goal.image is not None:
             arrays["goal"] = np.asarray(goal.image, np.uint8)
         if observation.box is not None:
             arrays["box"] = np.array(observation.box, np.float64)
-        camera = {name: getattr(observation.camera, name) for name in ("width", "height", "fx", "fy", "cx", "cy")}
         options = {
+            **told(goal.text, observation.camera, n, self._length, int(rng.integers(2**31))),
             "task": self._task,
-            "instruction": goal.text or "",
             "views": list(SIDES),
             "steps": {primitive.name.lower(): number for number, primitive in STEPS.items()},
             "history": [letters(tuple(past.executed)) for past in history],
             "collided": [any(past.collided) for past in history],
-            "n": n,
-            "length": self._length,
-            "seed": int(rng.integers(2**31)),
-            "camera": camera,
         }
         expected = Expected(((None, None),), dtypes=("uint8", "int64", "float32", "float64"), finite=False)
         answer = policy.estimate(arrays, options, {"steps": expected}, max_bytes=MAX_PLANS * self._length * 8)
@@ -114,14 +101,3 @@ def checked_steps(answer: NDArray[Any], length: int, who: str) -> list[Steps]:
 def _aim(task: str, text: str) -> dict[str, Any]:
     """What a plan is said to be for; that of a question tells where it looks."""
     return {"view": "front", "landmark": None, "text": text} if task == "questions" else {"text": text}
-
-
-@lru_cache(maxsize=4)
-def _opened(at: str) -> RemoteEstimator:
-    """Return the policy at `at`, opened once: loading a network takes longer than an episode."""
-    remote = open_estimator(at, KIND)
-    if (remote.spec.kind, remote.spec.layout) != (KIND, LAYOUT):
-        remote.close()
-        what = f"of kind '{remote.spec.kind}', layout '{remote.spec.layout}'"
-        raise UsageError(f"'{remote.spec.name}' is {what}; a policy that walks is of kind '{KIND}', layout '{LAYOUT}'")
-    return remote
