@@ -228,9 +228,26 @@ def check_damage(damaged: Sequence[DamagedClip], total: int, where: str) -> None
         )
 
 
+def splits_of(name: str, folder: Path) -> list[Split]:
+    """Splits of which a folder has clips, damaged ones too.
+
+    Args:
+        name: Name of a training source.
+        folder: The folder.
+
+    Raises:
+        UnknownNameError: The source is not known.
+        DataError: There is no such folder, or it cannot be read.
+    """
+    read = training_sources.get(name)
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder")
+    return [split for split in get_args(Split) if next(iter(read(folder, split)), None) is not None]
+
+
 def _none_of(name: str, folder: Path, split: Split) -> str:
     """Why a folder cannot be used, and what to do."""
-    for other in get_args(Split):
-        if other != split and next(iter(training_sources.get(name)(folder, other)), None) is not None:
+    for other in splits_of(name, folder):
+        if other != split:
             return f"{folder}: only {other} parts; worldgauge collect {name} --split {split} --out FOLDER makes others"
     return f"{folder}: no {name} clips; make some with: worldgauge collect {name} --split {split} --out {folder}"

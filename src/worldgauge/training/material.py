@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -16,7 +15,7 @@ from worldgauge.core.geometry import Panorama
 from worldgauge.core.model import View
 from worldgauge.nets.action_rows import Rows, Told, mirror_of, row_width
 from worldgauge.training.cache import Cached, CachedClip, cached_clips
-from worldgauge.training.clip import DamagedClip, FoundClips, Split, TrainingClip, drawn_clips, read_clips
+from worldgauge.training.clip import DamagedClip, FoundClips, Split, TrainingClip, drawn_clips, read_clips, splits_of
 from worldgauge.training.proof import SourceProof, proof_of, proof_of_walks
 from worldgauge.training.walks import WalkRing
 
@@ -257,16 +256,16 @@ def read_validation(
 
 
 def _to_validate(source: tuple[str, Path], allow_test: bool) -> tuple[list[TrainingClip], Split]:
-    splits: tuple[Split, ...] = ("val", "test", "train") if allow_test else ("val", "train")
-    for split in splits:
-        with suppress(UsageError):  # it has none of that split
-            return read_clips([source], split).clips, split
+    there = splits_of(*source)
+    wanted: tuple[Split, ...] = ("val", "test", "train") if allow_test else ("val", "train")
+    split = next((one for one in wanted if one in there), None)
+    if split is not None:
+        return read_clips([source], split).clips, split
     try:
-        read_clips([source], "val")
+        return read_clips([source], "val").clips, "val"
     except UsageError as error:
-        more = "" if allow_test else "; or, to look at test scenes, say --allow-test"
-        raise UsageError(f"--validate {error}{more if 'only test' in str(error) else ''}") from None
-    raise AssertionError  # it had none before
+        more = "; or, to look at test scenes, say --allow-test" if there else ""
+        raise UsageError(f"--validate {error}{more}") from None
 
 
 def _check_stride(recipe: Wanted) -> None:
