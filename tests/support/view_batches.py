@@ -1,13 +1,27 @@
-"""What views drawn in batches may differ by from those of the processor's camera."""
+"""Where views are drawn in batches, and what they may differ by from those of the processor's camera."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
 
+from worldgauge.core.errors import WorldgaugeError
 from worldgauge.worlds import View
-from worldgauge.worlds.gpu.batch import Views
+from worldgauge.worlds.gpu.batch import Views, open_device
+
+
+def _has_gpu() -> bool:
+    try:
+        return bool(open_device("cuda").is_cuda)
+    except WorldgaugeError:
+        return False
+
+
+NEEDS_GPU = pytest.mark.skipif(not _has_gpu(), reason="there is no GPU, or no Warp")
+DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
+"""Devices of Warp: the processor, and a GPU where there is one."""
 
 
 def assert_alike(got: Views, want: list[View], *, instances: int) -> None:

@@ -5,6 +5,7 @@ import random
 import signal
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,8 @@ class Damaged:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 def test_any_number_of_workers_and_a_kill_give_the_same_bytes(tmp_path: Path) -> None:
@@ -63,6 +65,21 @@ def test_any_number_of_workers_and_a_kill_give_the_same_bytes(tmp_path: Path) ->
     assert kills
     cached_clips(clips, SIZE, tmp_path / "killed", workers=2)
     assert files(tmp_path / "killed") == files(tmp_path / "1")
+
+
+def test_trainings_that_begin_together_share_what_one_of_them_decodes(tmp_path: Path) -> None:
+    clips, children = [clip(number) for number in range(5)], []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            with suppress(BaseException):
+                code = 0 if len(cached_clips(clips, SIZE, tmp_path / "shared", workers=2).clips) == 5 else 1
+            os._exit(code)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    cached_clips(clips, SIZE, tmp_path / "alone")
+    assert files(tmp_path / "shared") == files(tmp_path / "alone")
 
 
 def test_a_clip_that_cannot_be_decoded_is_left_out_also_the_next_time(

@@ -17,7 +17,7 @@ from worldgauge.core.io import atomic_file, digest_of, dumps, read_json_object, 
 from worldgauge.nets.action_rows import Rows, Told, action_rows
 from worldgauge.nets.reckoning import POSE, Poses, reckoned
 from worldgauge.training.clip import DamagedClip, TrainingClip, check_damage
-from worldgauge.training.disk import check_disk
+from worldgauge.training.disk import check_disk, one_writer
 from worldgauge.training.terms import UNKNOWN
 
 SHARD_FRAMES = 2048
@@ -111,9 +111,9 @@ def cached_clips(
     found = Cached([], [], place)
     shards = list(_shards(clips))
     paths = [place / f"frames-{number:05d}.npy" for number in range(len(shards))]
-    lacking = sum(sum(map(len, shard)) for shard, path in zip(shards, paths, strict=True) if not _is_decoded(path))
-    check_disk(place, {"decoded frames": 3 * size[0] * size[1] * lacking})
-    with ThreadPoolExecutor(max(1, workers)) as pool:
+    with one_writer(place), ThreadPoolExecutor(max(1, workers)) as pool:
+        lacking = sum(sum(map(len, shard)) for shard, path in zip(shards, paths, strict=True) if not _is_decoded(path))
+        check_disk(place, {"decoded frames": 3 * size[0] * size[1] * lacking})
         made = pool.map(lambda shard, path: _decoded(shard, size, path), shards, paths)
         for shard, path, damage in zip(shards, paths, made, strict=True):
             fine = [clip for clip in shard if clip.id not in damage]

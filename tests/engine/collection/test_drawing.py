@@ -1,4 +1,4 @@
-"""Collections that draw in batches, on Warp's CPU device: the files are those of the processor's camera."""
+"""Collections that draw in batches: on Warp's CPU device the files are those of the processor's camera."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
 from support.commands import command
+from support.view_batches import NEEDS_GPU
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
+from worldgauge.core.video import Clip
 from worldgauge.engine.collection import drawing
 from worldgauge.engine.collection.kernel import collect, open_collection
 from worldgauge.worlds.tabletop.world import Tabletop
@@ -50,6 +53,31 @@ def test_files_are_those_of_the_processor(name: str, tmp_path: Path) -> None:
     assert files(tmp_path / "alone") == files(tmp_path / "batched")
     assert drawn_on(tmp_path / "alone") is None
     assert drawn_on(tmp_path / "batched") == ["cpu"]
+
+
+@NEEDS_GPU
+@pytest.mark.parametrize("name", SMALL)
+def test_on_a_gpu_only_some_pixels_are_off_by_a_level(name: str, tmp_path: Path) -> None:
+    collect(name, tmp_path / "alone", **SMALL[name])
+    collect(name, tmp_path / "batched", device="cuda", **SMALL[name])
+    alone, batched = files(tmp_path / "alone"), files(tmp_path / "batched")
+    assert alone.keys() == batched.keys()
+    differ = [path for path in alone if alone[path] != batched[path]]
+    assert {Path(path).suffix for path in differ} <= {".avi", ".mp4", ".png", ".jpg"}, "numbers are the processor's"
+    for path in differ:
+        one, other = (pictures(tmp_path / each / path).astype(int) for each in ("alone", "batched"))
+        # Both were encoded after the one level by which they may differ.
+        assert (np.abs(one - other) <= 2).mean() >= 0.999, path
+    assert drawn_on(tmp_path / "batched") == ["cuda"]
+
+
+def pictures(path: Path) -> np.ndarray:
+    """Of a video or a picture, (T, H, W, 3)."""
+    if path.suffix in (".png", ".jpg"):
+        found = cv2.imread(str(path))
+        assert found is not None
+        return found[None]
+    return np.stack(list(Clip.open(path)))
 
 
 def test_the_manifest_names_all_devices_that_drew(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Scans in batches against the processor's camera, on Warp's CPU device: all kinds of material, and the example."""
+"""Scans in batches against the processor's camera, on Warp's CPU device and on a GPU: materials, and the example."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from support.scan_tree import make_mp3d
-from support.view_batches import assert_alike
+from support.view_batches import DEVICES, assert_alike
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds.gpu.scan import ScanBatch
@@ -58,17 +58,19 @@ def some_poses(count: int) -> NDArray[np.float64]:
     return np.stack([pose_from_yaw_pitch(place, *turn) for place, turn in zip(places, turns, strict=True)])
 
 
+@DEVICES
 @CAMERAS
-def test_a_batch_meets_what_the_cpu_meets(scene: Scene, camera: Camera | Panorama) -> None:
+def test_a_batch_meets_what_the_cpu_meets(scene: Scene, camera: Camera | Panorama, device: str) -> None:
     poses = some_poses(20)
-    got = ScanBatch(scene, "cpu").views(poses, camera, position=True)
+    got = ScanBatch(scene, device).views(poses, camera, position=True)
     assert_alike(got, [render(scene, pose, camera, position=True) for pose in poses], instances=150)
 
 
+@DEVICES
 @CAMERAS
-def test_a_scan_sees_in_batches_what_it_sees_alone(camera: Camera | Panorama) -> None:
+def test_a_scan_sees_in_batches_what_it_sees_alone(camera: Camera | Panorama, device: str) -> None:
     scan, poses = Scan("example/room"), some_poses(20)
-    got = scan.views(poses, camera, position=True, device="cpu")
+    got = scan.views(poses, camera, position=True, device=device)
     assert_alike(got, [scan.view(pose, camera, position=True) for pose in poses], instances=5)
 
 

@@ -1,4 +1,4 @@
-"""Views in batches against those of the CPU's kernel, on Warp's CPU device: the same surfaces, depths and colours."""
+"""Views in batches against those of the CPU's kernel, on Warp's CPU device and on a GPU: surfaces, depths, colours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from benchmarks import gpu as benchmark
 
 from support.cells import litter
-from support.view_batches import assert_alike
+from support.view_batches import DEVICES, assert_alike
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
@@ -43,37 +43,41 @@ def some_poses(world: Voxel, count: int = 40) -> np.ndarray:
     return np.stack([pose_from_yaw_pitch(place, *turn) for place, turn in zip(places, turns, strict=True)])
 
 
+@DEVICES
 @pytest.mark.parametrize("camera", [CAMERA, Panorama(64, 32)], ids=["pinhole", "panorama"])
-def test_a_batch_sees_what_the_cpu_sees(world: Voxel, camera: Camera | Panorama) -> None:
+def test_a_batch_sees_what_the_cpu_sees(world: Voxel, camera: Camera | Panorama, device: str) -> None:
     poses = some_poses(world)
-    got = world.views(poses, camera, position=True, device="cpu")
+    got = world.views(poses, camera, position=True, device=device)
     assert (got.rgb.dtype, got.depth.dtype, got.category.dtype) == (np.uint8, np.float32, np.uint16)
     assert_alike(got, [world.view(pose, camera, position=True) for pose in poses], instances=50)
 
 
-def test_the_walker_is_in_every_view(world: Voxel) -> None:
+@DEVICES
+def test_the_walker_is_in_every_view(world: Voxel, device: str) -> None:
     followed = ThirdPerson.from_cells(world.voxels)
     poses = some_poses(world, 6)
-    got = followed.views(poses, CAMERA, position=True, device="cpu")
+    got = followed.views(poses, CAMERA, position=True, device=device)
     want = [followed.view(pose, CAMERA, position=True) for pose in poses]
     assert sum(figure_mask(view).any() for view in want) >= 3
     for name in ("rgb", "depth", "category", "instance", "position"):
         stacked = np.stack([getattr(view, name) for view in want])
         assert np.isclose(getattr(got, name), stacked, rtol=1e-4, equal_nan=True).mean() >= 0.9999
     with pytest.raises(UsageError, match="out is 'torch'; the figure"):
-        followed.views(poses, CAMERA, out="torch", device="cpu")
+        followed.views(poses, CAMERA, out="torch", device=device)
 
 
-def test_tensors_hold_the_same_and_no_position_is_drawn_unasked(world: Voxel) -> None:
+@DEVICES
+def test_tensors_hold_the_same_and_no_position_is_drawn_unasked(world: Voxel, device: str) -> None:
     torch = pytest.importorskip("torch")
     poses = some_poses(world, 3)
-    plain = world.views(poses, CAMERA, device="cpu")
-    tensors = world.views(poses, CAMERA, device="cpu", out="torch")
+    plain = world.views(poses, CAMERA, device=device)
+    tensors = world.views(poses, CAMERA, device=device, out="torch")
     assert plain.position is None
     assert tensors.position is None
     assert tensors.category.dtype == torch.uint16
     for name in ("rgb", "depth", "category", "instance"):
-        assert np.array_equal(getattr(tensors, name).numpy(), getattr(plain, name))
+        assert getattr(tensors, name).device.type == device
+        assert np.array_equal(getattr(tensors, name).cpu().numpy(), getattr(plain, name))
 
 
 def test_too_little_memory_halves_the_batch_and_says_so(

@@ -1,4 +1,4 @@
-"""Walkers that are drawn together on Warp's CPU device: what they see is what the processor's camera sees."""
+"""Walkers that are drawn together on Warp's CPU device or on a GPU: they see what the processor's camera sees."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+
+from support.view_batches import DEVICES
 
 pytest.importorskip("warp")
 
@@ -39,16 +41,17 @@ def seen_by(name: str, device: str | None, out: str) -> list[dict[str, Any]]:
     ]
 
 
+@DEVICES
 @pytest.mark.parametrize("out", ["numpy", "torch"])
 @pytest.mark.parametrize("name", KINDS)
-def test_they_see_what_the_processor_draws(name: str, out: str) -> None:
+def test_they_see_what_the_processor_draws(name: str, out: str, device: str) -> None:
     if out == "torch":
         pytest.importorskip("torch")
-    got, want = seen_by(name, "cpu", out), seen_by(name, None, "numpy")
+    got, want = seen_by(name, device, out), seen_by(name, None, "numpy")
     for one, other in zip(got, want, strict=True):
         assert one.keys() == other.keys()
         for array in one:
-            found = one[array] if out == "numpy" else one[array].numpy()
+            found = one[array] if out == "numpy" else one[array].cpu().numpy()
             assert isinstance(one[array], np.ndarray) == (out == "numpy")
             assert (np.isclose(found, other[array], rtol=1e-4, atol=0)).mean() >= 0.9999
             assert found.shape == other[array].shape

@@ -17,6 +17,7 @@ from worldgauge.core.io import atomic_file, digest_of
 from worldgauge.nets.codecs import Codec
 from worldgauge.nets.codecs.pixels import Pixels
 from worldgauge.training.cache import CachedClip
+from worldgauge.training.disk import one_writer
 from worldgauge.training.windows import Look, as_pixels
 
 MOST_MAPPED = 16_384
@@ -97,8 +98,10 @@ class Planes:
     def _read(self, clip: CachedClip, turned: bool, folder: Path) -> NDArray[Any]:
         path = _file_of(folder, clip, turned)
         if not path.exists():
-            with atomic_file(path) as file:
-                np.save(file, self._encoded(clip, turned), allow_pickle=False)
+            with one_writer(folder):
+                if not path.exists():
+                    with atomic_file(path) as file:
+                        np.save(file, self._encoded(clip, turned), allow_pickle=False)
         try:
             planes: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except (EOFError, OSError, ValueError) as error:

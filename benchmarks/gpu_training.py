@@ -1,0 +1,99 @@
+"""Steps of training and frames drawn by our networks on a GPU, against the processor in the same run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.actions import LOOP_WALK
+from worldgauge.core.errors import UsageError
+
+RECIPES = ("mind-tiny", "causal-tiny", "causal-small", "causal-medium")
+ON_PROCESSOR = ("mind-tiny", "causal-tiny")
+"""A step of the others takes a processor minutes."""
+CLIPS, FRAMES = 8, 216
+MAIN = "causal-small"
+GOAL = 220.0
+"""Windows a second of `causal-small`, 96 frames each: what one GPU was planned to take."""
+PEAK_TFLOPS = {"NVIDIA H200": 990.0, "NVIDIA H100 80GB HBM3": 990.0}
+"""Dense bfloat16 by the makers' data sheets."""
+
+
+def run(device: str = "cuda", recipes: tuple[str, ...] = RECIPES, frames: int = FRAMES) -> dict[str, Any]:
+    """Windows a second, operations a second and most memory of a step; frames a second that eight questions get.
+
+    Args:
+        device: Device of torch. "cpu" is for tests.
+        recipes: Recipes of `worldgauge train`.
+        frames: Of each made-up clip; their pictures are noise, which takes as long as any other.
+    """
+    try:
+        import torch
+
+        from worldgauge.training.loop.loop import check_device
+    except ImportError:
+        return {"name": "gpu_training", "not_run": "training needs the extra 'train'"}
+    try:
+        check_device(device)
+    except UsageError as error:
+        return {"name": "gpu_training", "not_run": str(error)}
+    name = torch.cuda.get_device_name(device) if device != "cpu" else "CPU"
+    found = {
+        one: {kind: _planned(one, device, kind, frames, PEAK_TFLOPS.get(name)) for kind in _KINDS} for one in recipes
+    }
+    beside = {one: _planned(one, "cpu", "float32", frames, None) for one in recipes if one in ON_PROCESSOR}
+    main = found[MAIN if MAIN in found else recipes[0]]["bfloat16"]
+    other = next(iter(beside))
+    ratio = found[other]["float32"]["windows_per_s"] / beside[other]["windows_per_s"]
+    return {
+        "name": "gpu_training",
+        "unit": f"windows/s of {MAIN} in bfloat16",
+        "device": name,
+        "torch": torch.__version__,
+        "ours": main["windows_per_s"],
+        "reference": beside[other]["windows_per_s"],
+        "reference_name": f"windows/s of {other} in float32 on the processor, {torch.get_num_threads()} threads",
+        "ratio": round(ratio, 1),
+        "recipes": found,
+        "processor": beside,
+        "goal": GOAL,
+        "met": device != "cpu" and MAIN in found and main["windows_per_s"] >= GOAL,
+    }
+
+
+_KINDS = ("float32", "bfloat16")
+
+
+def _planned(name: str, device: str, precision: Any, frames: int, peak_tflops: float | None) -> dict[str, float]:
+    """What `worldgauge train --dry-run` measures of a recipe on clips of noise."""
+    import torch
+
+    from worldgauge.nets.action_rows import mirror_of, row_width
+    from worldgauge.training.cache import CachedClip
+    from worldgauge.training.loop.loop import plan_training
+    from worldgauge.training.material import Material
+    from worldgauge.training.recipe import named_recipe
+
+    recipe = named_recipe(name)
+    clips, (width, height) = [], recipe.size
+    for number in range(CLIPS):
+        rng = np.random.default_rng(number)
+        shown = rng.integers(0, 256, (frames, height, width, 3), np.uint8)
+        rows = rng.random((frames, row_width(LOOP_WALK)), np.float32)
+        clips.append(CachedClip(f"{number}", "made-up", f"{number}", shown, rows, rng.normal(0, 1, (frames, 5))))
+    material = Material(clips, (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 24.0, LOOP_WALK)
+    if device != "cpu":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+    (plan,) = plan_training([recipe], material, device=device, precision=precision)
+    tflops = plan.flops / plan.step_s / 1e12
+    return {
+        "step_ms": round(1e3 * plan.step_s, 2),
+        "windows_per_s": round(recipe.batch / plan.step_s, 1),
+        "tflops": round(tflops, 2),
+        **({} if peak_tflops is None or precision != "bfloat16" else {"of_peak": round(tflops / peak_tflops, 4)}),
+        "memory_gb": round(plan.memory_gb, 2),
+        "frames_per_s": round(plan.frames_per_s, 1),
+        "hours": round(plan.hours, 3),
+    }
