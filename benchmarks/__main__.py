@@ -12,6 +12,7 @@ NAMES = (
     "render",
     "gpu",
     "gpu_scores",
+    "gpu_training",
     "panorama",
     "scan",
     "build_render",
