@@ -201,7 +201,7 @@ def test_a_suite_without_a_claim_gets_no_words_of_another() -> None:
     runs = run("good", GOOD), run("low", LOW), freeze(), run("forgetful", LOW, reference=True)
     said = say(*runs, claim="", floor=())
     # freeze is a reference like any other here: it is not judged beside models under test.
-    assert said.headline == "good leads 2 subjects with SGCS 0.814 [0.805, 0.823]."
+    assert said.headline == "good is first of 2 subjects with SGCS 0.814 [0.805, 0.823]."
     assert said.support == (
         "The next is low. Paired difference +0.400, 95% interval 0.400 to 0.400. The difference tells the two apart.",
     )

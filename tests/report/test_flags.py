@@ -62,7 +62,7 @@ def test_the_verdict_names_the_next_best_and_says_who_is_out() -> None:
     assert said.headline.startswith("good redraws the place")
     assert said.support[-1] == "Not in the running: cheat (pose-conditioned)."
     leads = say(run("cheat", GOOD), run("a", POOR), run("b", LOW), flags={"cheat": "pose-conditioned"}, claim="")
-    assert leads.headline.startswith("a leads 2 subjects")
+    assert leads.headline.startswith("a is first of 2 subjects")
     assert leads.support[-1] == "Not in the running: cheat (pose-conditioned)."
 
 

@@ -224,7 +224,7 @@ def test_a_suite_that_claims_nothing_is_given_no_claim(runs: Path, tmp_path: Pat
     monkeypatch.delattr(ToyLoop, "floor_references")
     monkeypatch.delitem(METRICS, "sharpness")
     made = write_report([runs], tmp_path).read_text(encoding="utf-8")
-    assert re.search(r"<h1>keeper leads 2 subjects with SGCS 0\.8", made)
+    assert re.search(r"<h1>keeper is first of 2 subjects with SGCS 0\.8", made)
     assert not re.search("redraw|remember|Sharp, yet wrong|sharp, wrong place", made)
 
 

@@ -67,7 +67,7 @@ def test_columns_of_several_metrics_have_scales_of_their_own(text: str) -> None:
 def test_the_verdict_goes_by_the_headline_and_its_direction(text: str, outline: Outline) -> None:
     headline = re.search(r"<h1>(.*?)</h1>", text, re.S)
     assert headline is not None
-    assert headline[1].startswith("planner leads 4 subjects with overall score 0.")
+    assert headline[1].startswith("planner is first of 4 subjects with overall score 0.")
     assert "ranks and comparisons on this page go by overall score. Bold is the best" in words_of(text)
     assert "ADE (m) over generated frames" in "".join(outline.text)
     ranks = re.search(r'id="ranking-d">truth: rank [^,]*, 0\.\d+; planner', text)

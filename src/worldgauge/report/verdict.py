@@ -182,7 +182,7 @@ def _best(compared: Comparison, labels: Collection[str]) -> Standing:
 def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str, words: Vocabulary) -> Verdict:
     """Who has the best mean of `labels`, and whether the data separate it from the next."""
     best = _best(compared, labels)
-    verb = "has" if len(labels) == 1 else f"leads {len(labels)} subjects with"
+    verb = "has" if len(labels) == 1 else f"is first of {len(labels)} subjects with"
     headline = f"{best.label} {verb} {_with_interval(best, name)}{'; ' + missing if missing else ''}."
     others = [label for label in labels if label != best.label]
     if not others:
