@@ -43,11 +43,16 @@ def test_an_unknown_set_suggests_the_nearest() -> None:
         open_set("mni")
 
 
-def test_the_small_set_is_frozen() -> None:
-    mini = open_set("mini")
-    assert mini.is_frozen
-    assert all(part.tasks for part in mini.parts)
-    assert "numpy" in mini.made_with
+@pytest.mark.parametrize("name", named_sets())
+def test_every_set_is_frozen_whole(name: str) -> None:
+    named = open_set(name)
+    assert named.is_frozen
+    assert all(part.tasks for part in named.parts)
+    assert "numpy" in named.made_with
+
+
+def test_the_smallest_set_comes_first() -> None:
+    assert [*named_sets()] == ["worldgauge-mini", "worldgauge-1"]
 
 
 @pytest.mark.parametrize(

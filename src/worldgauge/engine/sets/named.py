@@ -94,7 +94,7 @@ class NamedSet:
 def named_sets() -> Mapping[str, NamedSet]:
     """All sets by name, the smallest first."""
     found = [read_set(path.parent) for path in Path(__file__).parent.glob(f"*/{DEFINITION}")]
-    return {one.name: one for one in sorted(found, key=lambda one: (not one.is_frozen, one.name))}
+    return {one.name: one for one in sorted(found, key=lambda one: sum(len(part.files) for part in one.parts))}
 
 
 def read_set(folder: Path) -> NamedSet:

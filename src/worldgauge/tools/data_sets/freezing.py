@@ -38,11 +38,12 @@ def freeze(definition: Path, root: Path) -> NamedSet:
     found = 0
     for suite, part in content["suites"].items():
         folder = root / suite
-        files = {path.relative_to(folder).as_posix(): digest_of_file(path) for path in content_of(folder)}
-        if files:
+        if any(content_of(folder)):
+            # Before its files are listed: a making that still runs would add to them.
             expected, done = count(suite, folder, **part["options"])
             if done < expected:
                 raise UsageError(f"{folder}: {done} of {expected} things are made; make the others first")
+            files = {path.relative_to(folder).as_posix(): digest_of_file(path) for path in content_of(folder)}
             tasks = list_tasks(open_suite(suite, {}), folder, None)
             digests = {"files": files, "tasks": {task.id: digits_of(task.fingerprint) for task in tasks}}
             write_file(definition / f"{suite}.json", dumps(digests, indent=1) + "\n")
