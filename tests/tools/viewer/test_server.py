@@ -17,7 +17,8 @@ import pytest
 
 from report.toybench import METRICS
 from worldgauge.core.errors import UsageError
-from worldgauge.tools.viewer import Viewer, server
+from worldgauge.report import page_server
+from worldgauge.tools.viewer import Viewer
 
 TASK = "ABA/plains_0/5/00"
 
@@ -249,7 +250,7 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 def test_who_says_nothing_more_is_let_go(
     said: bytes, viewer: Viewer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(server, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(page_server, "PATIENCE_S", 0.2)
     with socket.create_connection(("127.0.0.1", viewer.port), timeout=20) as link:
         link.sendall(said)
         while link.recv(4096):

@@ -1,28 +1,20 @@
-"""The viewer's server: pages of its own, what they ask for as JSON, frames and films. It changes only flags and votes.
-
-It answers on this machine. On any other address everything asks for a token, which is in the printed link.
-"""
+"""The viewer's server: its pages, what they ask for as JSON, frames and films. It changes only flags and votes."""
 
 from __future__ import annotations
 
-import hmac
 import json
 import secrets
-import sys
 import threading
-from collections.abc import Callable, Mapping
-from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
-from worldgauge.core.errors import DataError, UnknownNameError, UsageError, WorldgaugeError
+from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.io import dumps, read_json_object, write_file
 from worldgauge.report.films.film import STRIP_PX
 from worldgauge.report.page import asset
+from worldgauge.report.page_server import PageServer, Sent, as_json
 from worldgauge.tools.viewer.footage import Footages, png, task_facts
 from worldgauge.tools.viewer.library import ENDS, Group, Library, finite
 from worldgauge.tools.viewer.votes import (
@@ -37,27 +29,20 @@ from worldgauge.tools.viewer.votes import (
 )
 
 FLAGS = "flags.json"
-COOKIE = "worldgauge"
-MOST_BODY = 64 << 10
-PATIENCE_S = 60.0
-"""Seconds that a connection may be silent; each holds a thread."""
 PAGES = {"/": "view.html", "/vote": "vote.html"}
 ASSETS = {
     "/view.js": ("view.js", "text/javascript"),
     "/vote.js": ("vote.js", "text/javascript"),
     "/view.css": ("view.css", "text/css"),
 }
-LOCAL = ("127.0.0.1", "localhost", "::1")
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-    "media-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
+OF_GROUPS = (
+    *("/api/tasks", "/api/task", "/api/film", "/film.mp4", "/frame"),
+    *("/plate", "/api/pair", "/side", "/api/tally"),
+)
+"""Paths that are about one group of runs."""
 
 
-class Viewer:
+class Viewer(PageServer):
     """A running server.
 
     Args:
@@ -69,48 +54,48 @@ class Viewer:
         UsageError: For a folder that is not there, or an address that cannot be used.
     """
 
+    what = "viewer"
+    how = "give another --host or --port"
+
     def __init__(self, root: Path, host: str = "127.0.0.1", port: int = 0) -> None:
         if not root.is_dir():
             raise UsageError(f"{root}: no such folder; give the folder of your runs")
         self.library = Library(root.resolve())
         self.footages = Footages()
         self.votes = Votes(root.resolve())
-        self.token = "" if host in LOCAL else secrets.token_urlsafe(24)
         self._flags = root.resolve() / FLAGS
         self._lock = threading.Lock()
-        self._running = False
         self._pairs: dict[str, str] = {}
         self._sealed: dict[str, str] = {}
-        handler = type("Handler", (_Handler,), {"viewer": self})
-        try:
-            self._server = _Server((host, port), handler)
-        except (OSError, OverflowError) as error:
-            raise UsageError(
-                f"{host}:{port}: cannot be listened on ({error}); give another --host or --port"
-            ) from error
-        self.host, self.port = host, self._server.server_address[1]
+        super().__init__(host, port)
 
-    @property
-    def link(self) -> str:
-        """Address of the list of runs, with the token where there is one."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+    def get(self, path: str, query: Mapping[str, str]) -> Sent | None:
+        """See `PageServer.get`."""
+        if path in PAGES:
+            return Sent(_asset(PAGES[path]), "text/html; charset=utf-8")
+        if path == "/page.css":
+            return Sent(asset("page.css").encode(), "text/css; charset=utf-8")
+        if path in ASSETS:
+            name, kind = ASSETS[path]
+            return Sent(_asset(name), f"{kind}; charset=utf-8")
+        if path == "/api/runs":
+            return as_json(self.runs())
+        if path == "/api/flags.json":
+            return as_json(self.flags())
+        if path == "/api/votes.csv":
+            return Sent(votes_csv(self.votes.read()).encode(), "text/csv; charset=utf-8")
+        return self._get_of_group(path, query) if path in OF_GROUPS else None
 
-    def serve(self) -> None:
-        """Answer until the server is closed."""
-        self._running = True
-        self._server.serve_forever(poll_interval=0.2)
-
-    def start(self) -> None:
-        """Answer in a thread of its own."""
-        self._running = True
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def close(self) -> None:
-        """Stop answering."""
-        if self._running:
-            self._server.shutdown()
-        self._server.server_close()
+    def change(self, path: str, said: Mapping[str, Any]) -> bool:
+        """See `PageServer.change`."""
+        if path not in ("/api/flag", "/api/vote"):
+            return False
+        group = self.library.group(str(said["g"]))
+        if path == "/api/flag":
+            self.flag(group, str(said["t"]), bool(said["on"]))
+        else:
+            self.vote(group, str(said["p"]), str(said["voter"]).strip(), str(said["choice"]))
+        return True
 
     # what pages ask for
 
@@ -275,6 +260,29 @@ class Viewer:
                 "agreement": plain_agreements(agreements(group, votes)),
             }
 
+    def _get_of_group(self, path: str, query: Mapping[str, str]) -> Sent:
+        group = self.library.group(query["g"])
+        if path == "/api/tasks":
+            return as_json(self.tasks(group, query.get("m", "")))
+        if path == "/api/task":
+            return as_json(self.task(group, query["t"]))
+        if path == "/api/film":
+            return as_json(self.film(group, query["t"], exact=query.get("x") == "1")[0])
+        if path == "/film.mp4":
+            return Sent(self.film(group, query["t"], exact=query.get("x") == "1")[1], "video/mp4")
+        if path == "/frame":
+            footage = self.footages.open(group, query["t"])
+            data = footage.picture(query["c"], int(query["i"]), difference=query.get("d") == "1")
+            return Sent(data, "image/png", keep=True)
+        if path == "/plate":
+            return Sent(self.plate(group, query["t"], query["c"]), "image/png", keep=True)
+        if path == "/api/pair":
+            return as_json(self.pair(group, query["voter"]))
+        if path == "/side":
+            data = self.side(group, query["p"], int(query["s"]) % 2, int(query.get("i", 0)))
+            return Sent(data, "image/png", keep=True)
+        return as_json(self.tally(group))
+
     def _seal(self, group: Group, task: str, first: str, second: str) -> str:
         """A name of a pair that does not tell who is who."""
         pair = json.dumps([group.ident, task, first, second])
@@ -301,167 +309,6 @@ def _place_of(group: Group) -> str:
 
 def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5g}")
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that has left in the middle of an answer."""
-        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    viewer: Viewer
-    protocol_version = "HTTP/1.1"
-    server_version = "worldgauge"
-    sys_version = ""
-
-    def setup(self) -> None:
-        """Who says nothing, or does not read, is let go."""
-        self.request.settimeout(PATIENCE_S)
-        super().setup()
-
-    def do_GET(self) -> None:
-        self._answer(self._get)
-
-    def do_POST(self) -> None:
-        self._answer(self._post)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing: a page asks twice a second."""
-
-    def _answer(self, act: Callable[[str, Mapping[str, str]], None]) -> None:
-        try:
-            parts = urlsplit(self.path)
-            query = dict(parse_qsl(parts.query, max_num_fields=20))
-            if not self._is_welcome(query):
-                self._send(HTTPStatus.FORBIDDEN, b"this viewer needs the link that it printed, with its token\n")
-                return
-            act(parts.path, query)
-        except UnknownNameError as error:
-            self._send(HTTPStatus.NOT_FOUND, f"{error}\n".encode())
-        except WorldgaugeError as error:
-            self._send(HTTPStatus.BAD_REQUEST, f"{error}\n".encode())
-        except (ValueError, KeyError, OverflowError, RecursionError) as error:
-            self._send(HTTPStatus.BAD_REQUEST, f"a request that no page makes ({error})\n".encode())
-        except (BrokenPipeError, ConnectionResetError, TimeoutError):
-            self.close_connection = True
-
-    def _is_welcome(self, query: Mapping[str, str]) -> bool:
-        """Whether it comes with the token, or to this machine by its own name, as no page elsewhere can ask."""
-        viewer = self.viewer
-        if not viewer.token:
-            host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
-            return host in LOCAL
-        try:
-            cookie = SimpleCookie(self.headers.get("Cookie", "")).get(COOKIE)
-        except CookieError:
-            cookie = None
-        given = query.get("token") or ("" if cookie is None else cookie.value)
-        return hmac.compare_digest(given.encode(), viewer.token.encode())
-
-    def _get(self, path: str, query: Mapping[str, str]) -> None:
-        viewer = self.viewer
-        if path in PAGES:
-            self._send(HTTPStatus.OK, _asset(PAGES[path]), "text/html; charset=utf-8")
-        elif path == "/page.css":
-            self._send(HTTPStatus.OK, asset("page.css").encode(), "text/css; charset=utf-8")
-        elif path in ASSETS:
-            name, kind = ASSETS[path]
-            self._send(HTTPStatus.OK, _asset(name), f"{kind}; charset=utf-8")
-        elif path == "/favicon.ico":
-            self._send(HTTPStatus.OK, b"", "image/x-icon", keep=True)
-        elif path == "/api/runs":
-            self._json(viewer.runs())
-        elif path == "/api/flags.json":
-            self._json(viewer.flags())
-        elif path == "/api/votes.csv":
-            self._send(HTTPStatus.OK, votes_csv(viewer.votes.read()).encode(), "text/csv; charset=utf-8")
-        else:
-            self._get_of_group(path, query)
-
-    def _get_of_group(self, path: str, query: Mapping[str, str]) -> None:
-        viewer = self.viewer
-        known = (
-            "/api/tasks",
-            "/api/task",
-            "/api/film",
-            "/film.mp4",
-            "/frame",
-            "/plate",
-            "/api/pair",
-            "/side",
-            "/api/tally",
-        )
-        if path not in known:
-            self._send(HTTPStatus.NOT_FOUND, b"no such page\n")
-            return
-        group = viewer.library.group(query["g"])
-        if path == "/api/tasks":
-            self._json(viewer.tasks(group, query.get("m", "")))
-        elif path == "/api/task":
-            self._json(viewer.task(group, query["t"]))
-        elif path == "/api/film":
-            self._json(viewer.film(group, query["t"], exact=query.get("x") == "1")[0])
-        elif path == "/film.mp4":
-            self._send(HTTPStatus.OK, viewer.film(group, query["t"], exact=query.get("x") == "1")[1], "video/mp4")
-        elif path == "/frame":
-            footage = viewer.footages.open(group, query["t"])
-            data = footage.picture(query["c"], int(query["i"]), difference=query.get("d") == "1")
-            self._send(HTTPStatus.OK, data, "image/png", keep=True)
-        elif path == "/plate":
-            self._send(HTTPStatus.OK, viewer.plate(group, query["t"], query["c"]), "image/png", keep=True)
-        elif path == "/api/pair":
-            self._json(viewer.pair(group, query["voter"]))
-        elif path == "/side":
-            data = viewer.side(group, query["p"], int(query["s"]) % 2, int(query.get("i", 0)))
-            self._send(HTTPStatus.OK, data, "image/png", keep=True)
-        else:
-            self._json(viewer.tally(group))
-
-    def _post(self, path: str, query: Mapping[str, str]) -> None:
-        viewer = self.viewer
-        length = int(self.headers.get("Content-Length", "-1"))
-        if not 0 <= length <= MOST_BODY:
-            self.close_connection = True
-            raise DataError(f"a request of {length} bytes; {MOST_BODY} are the most")
-        body = self.rfile.read(length)
-        origin = self.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != self.headers.get("Host"):
-            self._send(HTTPStatus.FORBIDDEN, b"only the viewer's own pages may change something\n")
-            return
-        if self.headers.get_content_type() != "application/json":
-            raise DataError("a change is sent as JSON")
-        said = json.loads(body)
-        if not isinstance(said, dict):
-            raise DataError("a change is a JSON object")
-        if path not in ("/api/flag", "/api/vote"):
-            self._send(HTTPStatus.NOT_FOUND, b"no such page\n")
-            return
-        group = viewer.library.group(str(said["g"]))
-        if path == "/api/flag":
-            viewer.flag(group, str(said["t"]), bool(said["on"]))
-        else:
-            viewer.vote(group, str(said["p"]), str(said["voter"]).strip(), str(said["choice"]))
-        self._json({"ok": True})
-
-    def _json(self, value: Any) -> None:
-        self._send(HTTPStatus.OK, json.dumps(value, separators=(",", ":")).encode(), "application/json")
-
-    def _send(
-        self, status: HTTPStatus, data: bytes, kind: str = "text/plain; charset=utf-8", *, keep: bool = False
-    ) -> None:
-        self.send_response(status)
-        for name, value in _HEADERS.items():
-            self.send_header(name, "private, max-age=600" if keep and name == "Cache-Control" else value)
-        if self.viewer.token and status == HTTPStatus.OK:
-            self.send_header("Set-Cookie", f"{COOKIE}={self.viewer.token}; HttpOnly; SameSite=Strict; Path=/")
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
 
 
 def _asset(name: str) -> bytes:
