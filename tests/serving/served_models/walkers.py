@@ -27,6 +27,8 @@ class Ahead:
         plans = np.zeros((n, length))
         for k in range(n):
             plans[k, : min(k + 1, length)] = ahead
+        if self.how == "turning":
+            plans[:, 0] = options["steps"]["turn_right"]
         if self.how == "wrong step":
             plans[0, 0] = 7
         if self.how == "too long":

@@ -60,6 +60,19 @@ def test_a_script_acts_in_whole_episodes(episodes: Path, tmp_path: Path, task: s
         assert record["facts"]["steps"] <= sum(range(1, 3))
 
 
+def test_its_steps_are_those_that_are_carried_out(episodes: Path, tmp_path: Path) -> None:
+    """In questions, too, where plans in words are carried out otherwise."""
+    settings = {"proposer": "process", "policy": at("Ahead?how=turning"), "view_px": 48, "panorama_px": 128}
+    executed: list[str] = []
+    for task in ("navigation", "questions"):
+        asked = {**settings, "task": task, "candidates": 1, "decisions": 3}
+        run("closedloop", model=["none"], data=episodes, out=tmp_path / task, settings=asked)
+        for path in (tmp_path / task).glob("none/records/*/trace.jsonl"):
+            executed += [json.loads(line)["executed"] for line in path.read_text().splitlines()]
+    assert len(executed) > 6
+    assert set(executed) <= {"R", ""}  # nothing where the reviser answers
+
+
 def test_two_plans_and_what_is_wrong_with_others() -> None:
     assert checked_steps(np.array([[1, 0], [2, 3], [0, 0]]), 2, "it") == [
         (Primitive.FORWARD,),

@@ -61,6 +61,14 @@ def test_the_nearest_of_the_places_about_a_landmark_by_foot_not_by_air():
     assert len(taken) < 12
 
 
+def test_steps_that_are_the_way_are_walked_as_planned():
+    plan = ActionPlan((L, F, R, R, F), "test", aim={"view": "front", "landmark": None, "as_planned": True})
+    journey, taken = Walker(5.0, 3.0).go(plan)
+    assert (taken, journey.complete) == ([L, F, R, R, F], False)
+    journey, taken = Walker(5.0, 3.0).go(ActionPlan((), "test", aim=plan.aim))
+    assert (taken, journey.complete) == ([], True)
+
+
 def test_no_more_than_fifty_primitives_a_plan():
     walker = Walker(0.5, 0.5)
     _, taken = walker.go(landmark(19.0, 0.5))

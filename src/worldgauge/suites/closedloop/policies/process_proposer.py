@@ -69,8 +69,8 @@ class StepsProcess:
         try:
             plans = checked_steps(answer.arrays["steps"], self._length, f"policy '{policy.spec.name}'")
         except SubjectError as error:
-            return [ActionPlan((), NAME, aim=_aim(self._task, str(error)), flags=(REFUSED,))]
-        return [ActionPlan(steps, NAME, aim=_aim(self._task, "steps of a policy")) for steps in plans[:n]]
+            return [ActionPlan((), NAME, aim=aim_of(self._task, str(error)), flags=(REFUSED,))]
+        return [ActionPlan(steps, NAME, aim=aim_of(self._task, "steps of a policy")) for steps in plans[:n]]
 
 
 def checked_steps(answer: NDArray[Any], length: int, who: str) -> list[Steps]:
@@ -98,6 +98,7 @@ def checked_steps(answer: NDArray[Any], length: int, who: str) -> list[Steps]:
     return [plan for plan in plans if plan]
 
 
-def _aim(task: str, text: str) -> dict[str, Any]:
-    """What a plan is said to be for; that of a question tells where it looks."""
-    return {"view": "front", "landmark": None, "text": text} if task == "questions" else {"text": text}
+def aim_of(task: str, text: str) -> dict[str, Any]:
+    """What a plan is said to be for; that of a question tells where it looks, and that its steps are the way."""
+    looking = {"view": "front", "landmark": None, "as_planned": True} if task == "questions" else {}
+    return {**looking, "text": text}

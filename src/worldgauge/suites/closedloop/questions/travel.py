@@ -122,7 +122,7 @@ class Traveller:
     low_level: LowLevel = ahead
 
     def journey(self, plan: ActionPlan, rng: np.random.Generator) -> Journey:
-        """Compute the journey of a plan: its steps to a room, else to its landmark if it has one, else by its words.
+        """Compute the journey of a plan: its steps where they are the way, else to its landmark, else by its words.
 
         Args:
             plan: The plan.
@@ -132,7 +132,7 @@ class Traveller:
             UsageError: If the landmark's place is not known.
         """
         aim = plan.aim or {}
-        if aim.get("room") is not None:
+        if aim.get("room") is not None or aim.get("as_planned"):
             return Journey(0.0, 0, not plan.steps, iter(plan.steps))
         if aim.get("landmark") is not None:
             centre, radius = self._place(aim)
