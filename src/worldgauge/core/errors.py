@@ -53,6 +53,10 @@ class RunError(WorldgaugeError):
     """A run folder that cannot be read, written or continued."""
 
 
+class AbandonedError(RunError):
+    """Whoever was to answer is not there: the run ends here, and nothing counts as failed. It can be continued."""
+
+
 class MissingExtraError(WorldgaugeError):
     """A part needs a package of an optional extra, or weights that were not given.
 

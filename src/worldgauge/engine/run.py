@@ -26,10 +26,10 @@ from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.matched_references import matched_references as texts_of_matched
 from worldgauge.engine.task import EXECUTE_TASK, outcome_of_job
-from worldgauge.engine.workers.groups import SubjectLike, WorkerGroup, checked_needs, worker_groups
+from worldgauge.engine.workers.groups import SubjectLike, WorkerGroup, checked_needs, entries_here, worker_groups
 from worldgauge.engine.workers.machine import cores_here
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
-from worldgauge.engine.workers.site import open_site
+from worldgauge.engine.workers.site import Site, open_site
 from worldgauge.perception.score_device import MOST_THREADS, check_score_device
 from worldgauge.serving import LOAD_DEADLINE_S
 
@@ -115,16 +115,19 @@ def run(
     device = _checked_device(score_device, on)
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
+    _check_acted(asked, workers, on)
+    matched_references = matched_references and not _is_acted(asked)  # each would be acted with, too
     tasks = list_tasks(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)], device=device))
-        entries, groups = worker_groups(_as_list(model), site, workers, gpus_per_worker, stack, asked.subject_kind)
+        entries, groups = _entries(asked, _as_list(model), site, workers, gpus_per_worker, stack)
+        stack.callback(asked.close)
         if matched_references and (beside := texts_of_matched(asked, tasks, [entry.identity for entry in entries])):
             more, pools = worker_groups(beside, site, workers, None, stack)
             groups += [WorkerGroup(one.pool, tuple(len(entries) + at for at in one.members)) for one in pools]
             entries += more
         subject_runs = []
-        for entry in [_relabel(entry, labels or {}) for entry in entries]:
+        for entry in [_relabel(asked, entry, labels or {}) for entry in entries]:
             subject_run = SubjectRun(asked, tasks, entry, RunFolder(out / entry.label), seed, stack)
             facts = describe_run(asked, tasks, entry, seed=seed, data=Path(data), limit=limit)
             subject_run.start(facts, scoring=scoring, retry_failed=retry_failed, device=device)
@@ -178,14 +181,16 @@ def dry_run(
     _checked_device(score_device, on)
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
+    _check_acted(asked, 1, on)
+    matched_references = matched_references and not _is_acted(asked)  # each would be acted with, too
     tasks = list_tasks(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, data=[Path(data)]))
-        entries, _ = worker_groups(_as_list(model), site, 1, gpus_per_worker, stack, asked.subject_kind)
+        entries, _ = _entries(asked, _as_list(model), site, 1, gpus_per_worker, stack)
         if matched_references and (beside := texts_of_matched(asked, tasks, [entry.identity for entry in entries])):
             entries += worker_groups(beside, site, 1, None, stack)[0]
     plans = []
-    for entry in [_relabel(entry, labels or {}) for entry in entries]:
+    for entry in [_relabel(asked, entry, labels or {}) for entry in entries]:
         folder = RunFolder(out / entry.label)
         journal = read_journal(folder.journal_path)
         items = plan_tasks(
@@ -293,10 +298,36 @@ def _reopen_suite(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite
     return open_suite(facts["suite"], {**asked, **changes})
 
 
-def _relabel(entry: SubjectEntry, labels: Mapping[str, str]) -> SubjectEntry:
-    if entry.text is None or entry.text not in labels:
-        return entry
-    return replace(entry, label=run_label(labels[entry.text]))
+def _entries(
+    suite: Suite,
+    models: Sequence[SubjectLike],
+    site: Site,
+    workers: int,
+    gpus_per_worker: float | None,
+    stack: ExitStack,
+) -> tuple[list[SubjectEntry], list[WorkerGroup]]:
+    """The entries of models and the groups of their workers; no group where a person acts in this process."""
+    if _is_acted(suite):
+        return entries_here(models, stack, suite.subject_kind), []
+    return worker_groups(models, site, workers, gpus_per_worker, stack, suite.subject_kind)
+
+
+def _is_acted(suite: Suite) -> bool:
+    """Whether a person acts."""
+    return suite.acted_by("") is not None
+
+
+def _check_acted(suite: Suite, workers: int, on: str | None) -> None:
+    """Raises UsageError where a person would have to be in several places."""
+    if _is_acted(suite) and (workers != 1 or on not in (None, "local")):
+        raise UsageError("a person acts on this machine, in one task at a time: leave out --workers and --on")
+
+
+def _relabel(suite: Suite, entry: SubjectEntry, labels: Mapping[str, str]) -> SubjectEntry:
+    own = None if entry.text is None else labels.get(entry.text)
+    label = entry.label if own is None else run_label(own)
+    person = suite.acted_by(label)
+    return replace(entry, label=label if person is None else run_label(person))
 
 
 def _as_list(model: SubjectLike | Sequence[SubjectLike]) -> list[SubjectLike]:

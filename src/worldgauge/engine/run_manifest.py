@@ -110,12 +110,13 @@ def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
     identity = entry.identity
     control = identity.get("control", "words")
     motion = {} if control not in ("actions", "camera") else {"motion": _motion_of(identity)}
-    reference = identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
+    known = identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
+    reference = known and suite.acted_by(entry.label) is None
     return {
         "name": entry.label,
         "kind": "reference" if reference else "subject",
         "model": entry.text or identity["source"],
-        "live": entry.model is not None,
+        "live": entry.model is not None and entry.text is None,
         "inputs": identity["inputs"],
         "settings": identity["settings"],
         "control": control,

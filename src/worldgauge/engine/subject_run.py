@@ -184,7 +184,7 @@ class SubjectRun:
             The progress after this task.
 
         Raises:
-            RunError: When the disk is full.
+            RunError: When the disk is full, or whoever was to answer is not there.
         """
         folder = self.task_folder(planned)
 

@@ -120,7 +120,7 @@ class SubjectEntry:
         label: Name of its run folder and of its rows in tables.
         identity: Everything that its output depends on, plain JSON values.
         text: Text from which a worker makes the subject.
-        model: A live object, which is asked in this process.
+        model: A live object, which is asked in this process, also where `text` names it.
         trained_scenes: Digests of the scenes that it was trained on, where it tells them.
         unplaced_clips: Number of clips that it was trained on whose scenes are not known.
     """
@@ -203,8 +203,8 @@ def find_served(model: WorldModel | Agent | None) -> RemoteModel | None:
     return asked if isinstance(asked, RemoteModel) else None
 
 
-def live_entry(model: WorldModel | Agent, kind: SubjectKind = "model") -> SubjectEntry:
-    """Entry of a live object.
+def live_entry(model: str | WorldModel | Agent, kind: SubjectKind = "model") -> SubjectEntry:
+    """Entry of a live object, or of one that is made here of its text.
 
     Args:
         model: The model or agent.
@@ -220,6 +220,7 @@ def live_entry(model: WorldModel | Agent, kind: SubjectKind = "model") -> Subjec
     return SubjectEntry(
         subject.label,
         subject.identity,
+        text=model if isinstance(model, str) else None,
         model=subject.model,
         trained_scenes=subject.trained_scenes,
         unplaced_clips=subject.unplaced_clips,

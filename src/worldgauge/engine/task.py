@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.agent import Agent
-from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.errors import AbandonedError, LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.io import loads
 from worldgauge.core.model import WorldModel
 from worldgauge.engine.open_suite import import_suite
@@ -191,10 +191,11 @@ def perform_and_score(
         score: `PlannedTask.score_key`, written into the scores. None to skip scoring.
 
     Returns:
-        The outcome. Every error except LostError becomes part of it.
+        The outcome. Every error except these becomes part of it.
 
     Raises:
         LostError: When the model was lost.
+        AbandonedError: When whoever was to answer is not there.
     """
     stage = "perform"
     try:
@@ -210,7 +211,7 @@ def perform_and_score(
             write_scores(_finished_scores(suite, record, task_context), label, task_context.directory, key=score)
     except NotApplicableError as error:
         outcome = TaskOutcome("skipped", stage, one_line(error))
-    except LostError:
+    except (LostError, AbandonedError):
         raise
     except (Exception, SystemExit) as error:
         outcome = failed_outcome(error, stage)

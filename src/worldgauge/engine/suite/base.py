@@ -91,7 +91,6 @@ class Suite:
     claims_memory: ClassVar[bool] = False
     takes_videos: ClassVar[bool] = True
     balanced_by: ClassVar[str] = ""
-    choosing_settings: ClassVar[frozenset[str]] = frozenset()
     own_metrics: tuple[str, ...] = ()
     _own_digest: str | None = None
 
@@ -128,6 +127,11 @@ class Suite:
     @property
     def scoring_settings(self) -> frozenset[str]:
         """Names of settings that only `score` reads; by default none."""
+        return frozenset()
+
+    @property
+    def choosing_settings(self) -> frozenset[str]:
+        """Names of settings that only select tasks, so that none depends on them; by default none."""
         return frozenset()
 
     @property
@@ -219,6 +223,23 @@ class Suite:
             tasks: The tasks that will be performed.
             tell: Called with what is being done, the amount done and the total.
         """
+
+    def close(self) -> None:
+        """Give up what `prepare` has opened. Called once in the leading process when a run ends, however it does."""
+
+    def acted_by(self, label: str) -> str | None:
+        """Label of a subject's row where a person acts with it, as the settings say; None where nobody does.
+
+        A person sits before one machine and answers one task at a time, so `perform` is then called in the leading
+        process, and the row is of a subject, not of a reference.
+
+        Args:
+            label: Label of the subject.
+
+        Returns:
+            The label, or None. By default nobody acts.
+        """
+        return None
 
     def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
         """Ask the subject and keep its answer. The subject runs nowhere else.

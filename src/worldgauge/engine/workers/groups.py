@@ -11,7 +11,15 @@ from worldgauge.core.agent import Agent
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs, WorldModel
 from worldgauge.engine.store import check_file_slugs
-from worldgauge.engine.subjects import SubjectEntry, find_factory, parse_subject, resolve_cached, resolve_entries
+from worldgauge.engine.subjects import (
+    SubjectEntry,
+    find_factory,
+    find_served,
+    live_entry,
+    parse_subject,
+    resolve_cached,
+    resolve_entries,
+)
 from worldgauge.engine.suite.base import SubjectKind
 from worldgauge.engine.workers.pool import Job, Pool
 from worldgauge.engine.workers.site import Site
@@ -83,6 +91,31 @@ def worker_groups(
     ordered = [entries[number] for number in range(len(models))]
     _check_labels(ordered)
     return ordered, made
+
+
+def entries_here(models: Sequence[SubjectLike], stack: ExitStack, kind: SubjectKind = "model") -> list[SubjectEntry]:
+    """Make the entries of models that are all asked in this process, one after another.
+
+    Args:
+        models: Live objects, or text that names models.
+        stack: Ends the processes of served models that are made here.
+        kind: "model" or "agent".
+
+    Returns:
+        The entries, in the same order.
+
+    Raises:
+        SubjectError: For a model that cannot be made.
+        UsageError: When two have the same label, or a text holds a secret.
+    """
+    entries = []
+    for one in models:
+        entry = live_entry(one, kind)
+        if entry.text is not None and (served := find_served(entry.model)) is not None:
+            stack.callback(served.close)
+        entries.append(entry)
+    _check_labels(entries)
+    return entries
 
 
 def declared_needs_job(*, text: str, kind: SubjectKind, progress: Progress) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from worldgauge.core.model import HoldsVideos, WorldModel, imagines
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.suites.closedloop.loop import LoopStep, run_episode
 from worldgauge.suites.closedloop.policies.contract import queries_of
+from worldgauge.suites.closedloop.policies.person.desk import Seat, desk_here
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskEnv, noted_settings
 from worldgauge.suites.closedloop.task_index import open_task
@@ -42,6 +43,19 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
     if imagine is not None:
         remember, imagine.speed = imagine.remember, task_context.speed
     with Tracer(task_context.directory, env) as tracer:
+        if settings.is_acted:
+            desk_here().begin(
+                Seat(
+                    task.instruction,
+                    task.parameters.reviser,
+                    imagine is not None,
+                    rules.left,
+                    rules.unit,
+                    task.parameters.decisions,
+                    whole=settings.protocol != "published",
+                    alive=lambda: task_context.progress(tracer.decisions, 0),
+                )
+            )
         traced = TracedEnv(env, tracer, lambda: task_context.progress(tracer.decisions, 0), remember)
         traced.reset()
 
@@ -68,6 +82,7 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
         "caption": caption_of(task.world),
         "proposer": task.parameters.proposer,
         "reviser": task.parameters.reviser,
+        **({"who": settings.person} if settings.is_acted else {}),
         **noted,
         "decisions": tracer.decisions,
         "steps": rules.count_steps(len(way) - 1, end),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -15,6 +16,7 @@ from worldgauge.engine.suite.network_settings import networks_digest
 from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, naming_setting, with_parity
 from worldgauge.perception.naming import What
 from worldgauge.suites.closedloop.policies.contract import proposers, revisers
+from worldgauge.suites.closedloop.policies.person.desk import PERSON, host_and_port
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, serves, task_names
 
 SUITE = "closedloop"
@@ -22,6 +24,7 @@ REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_pric
 """Settings on how a language model and its prompts are reached; what it says does not depend on them."""
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "aesthetic": "aesthetic", "imaging": "imaging"}
 """Settings that name a network -> what it looks for."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _PRICES = "IN,OUT of a million tokens"
 
 
@@ -42,6 +45,11 @@ class Settings:
     proposer: str | None = option(None, "Policy that proposes plans: a registered name. By default the task's own.")
     reviser: str | None = option(None, "Policy that chooses among them: a registered name. By default the task's own.")
     policy: str | None = option(None, "Command or address of the policy that the proposer process asks.")
+    who: str | None = option(None, f"Name of the person that the proposer {PERSON} asks. By default {PERSON}.")
+    page: str | None = option(
+        None,
+        "Address HOST:PORT of the page on which a person acts. By default on this machine, on any port that is free.",
+    )
     chat: str | None = option(None, "Language model for policies and judges: MODEL@URL.")
     chat_recording: str | None = option(None, "Folder in which replies of the language model are recorded.")
     chat_replay: Literal["use", "only", "off"] = option(
@@ -90,6 +98,7 @@ class Settings:
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none
         settings._check_policies()
+        settings._check_person()
         for name in task_names():
             settings = replace(settings, **closed_loop_tasks.get(name).found_settings(settings))
         settings = replace(settings, networks_digest=settings._networks_digest())
@@ -115,6 +124,16 @@ class Settings:
     def asked(self) -> tuple[str, ...]:
         """The tasks in the run."""
         return task_names() if self.task is None else (self.task,)
+
+    @property
+    def is_acted(self) -> bool:
+        """Whether a person acts."""
+        return self.proposer == PERSON
+
+    @property
+    def person(self) -> str:
+        """Name of the person who acts, where one does."""
+        return self.who or PERSON
 
     @property
     def prices(self) -> tuple[float | None, float | None]:
@@ -171,6 +190,20 @@ class Settings:
                 what = "a policy of yours, such as cmd:python -m worldgauge_serve my_policy.py:Mine"
                 raise UsageError(f"proposer 'process' needs {what}: say which with --set policy=...")
             closed_loop_tasks.get(task).check_settings(self)
+
+    def _check_person(self) -> None:
+        """Raises UsageError for what a person cannot be called or do."""
+        given = {"who": self.who, "page": self.page, f"reviser={PERSON}": self.reviser == PERSON or None}
+        if not self.is_acted:
+            for name in [name for name, value in given.items() if value is not None]:
+                raise UsageError(f"{SUITE}: {name} is for a person who acts: say so with --set proposer={PERSON}")
+        if not _NAME.fullmatch(self.person):
+            raise UsageError(
+                f"{SUITE} setting 'who' must be 1 to 40 letters, digits or ._- and begin with a letter or digit, "
+                f"got {self.who!r}"
+            )
+        if self.page is not None:
+            host_and_port(self.page)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import UsageError
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
@@ -33,6 +34,9 @@ from worldgauge.suites.closedloop.task_index import world_of_task
 from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.worlds.tabletop.canvas import can_draw
 
+if TYPE_CHECKING:
+    from worldgauge.suites.closedloop.policies.person.page import PersonPage
+
 
 @suites.register(SUITE)
 class ClosedLoop(Suite):
@@ -47,7 +51,6 @@ class ClosedLoop(Suite):
     floor_references = ("none", "freeze", "noise")
     takes_videos = False
     claim = "helps an agent succeed"
-    choosing_settings = frozenset({"task"}) | REACHING
     metrics = scoring.metric_names()
     vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "episode",
@@ -60,6 +63,8 @@ class ClosedLoop(Suite):
         "the reviser's, of what was imagined; truly: what the simulator says that the plan would have come to.",
     }
 
+    _page: PersonPage | None = None
+
     @classmethod
     def trial_questions(cls) -> TrialQuestions:
         """Questions about a walk of the suite's own kind."""
@@ -67,8 +72,32 @@ class ClosedLoop(Suite):
 
     @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> ClosedLoopSettings:
-        """Settings made of plain values, with the digests of the files they name."""
-        return ClosedLoopSettings.of(given)
+        """Settings made of plain values, with the digests of the files they name.
+
+        Raises:
+            UsageError: For one that is not allowed; a person must not be called as a reference is.
+        """
+        settings = ClosedLoopSettings.of(given)
+        if settings.is_acted and settings.person in cls.references:
+            raise UsageError(f"{SUITE} setting 'who': '{settings.person}' is a reference; give another name")
+        return settings
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All in force but the address of a person's page, which is of this machine: no record tells it."""
+        return {name: value for name, value in super().settings.items() if name != "page"}
+
+    @property
+    def choosing_settings(self) -> frozenset[str]:
+        """Settings that no task depends on; where no person acts, who would is one of them."""
+        return frozenset({"task"}) | REACHING | (frozenset() if self.options.is_acted else frozenset({"who"}))
+
+    def acted_by(self, label: str) -> str | None:
+        """The person's name, with that of the world model where there is one."""
+        if not self.options.is_acted:
+            return None
+        name: str = self.options.person
+        return name if label == summary.BASE else f"{name}-{label}"
 
     @property
     def scoring_settings(self) -> frozenset[str]:
@@ -122,6 +151,17 @@ class ClosedLoop(Suite):
         """
         for kind in sorted({task.sample["kind"] for task in tasks if task.skip is None}):
             closed_loop_tasks.get(kind).check_installed(self.options)
+        if self.options.is_acted and (asked := sum(task.skip is None for task in tasks)):
+            # Here, since it brings what pages of reports need.
+            from worldgauge.suites.closedloop.policies.person.page import ANY_PORT, open_page
+
+            self._page = open_page(self.options.person, self.options.page or ANY_PORT, asked)
+
+    def close(self) -> None:
+        """Close the page on which a person acts."""
+        if self._page is not None:
+            self._page.close_desk()
+            self._page = None
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
         """Act out the episode and store its trace, what was seen and what was imagined."""

@@ -93,10 +93,12 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
         for name in _kind(str(score.group["task"])).noted_settings
         if name in score.facts
     }
+    people = [entry.label for entry in entries if any("who" in score.facts for score in entry.of(HEADLINE))]
     notes = [
         "Success in percent: 0 or 100 an episode, of questions the answer score of 0 to 100. "
         "Intervals of rates are Wilson's, for as many episodes as homes and tables make independent.",
         *([", ".join(sorted(ways)).capitalize() + "."] if ways else []),
+        *([f"A person proposed the plans of {', '.join(people)}."] if people else []),
     ]
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}

@@ -408,7 +408,7 @@ def score_of_term(record: Record, metric: str, term: Term, reason: str = "", *, 
 
 def walked_facts(record: Record) -> dict[str, Any]:
     """How an episode ended and where the agent went, for tables and pictures."""
-    return {name: record.facts[name] for name in ("end", "xy", *noted_settings()) if name in record.facts}
+    return {name: record.facts[name] for name in ("end", "xy", "who", *noted_settings()) if name in record.facts}
 
 
 _SHARED: Mapping[str, str] = {"kind": "kind", "lpips": "lpips", "policy": "policy"}

@@ -1,17 +1,23 @@
 """The examples of docs/policies.md are policies, as they stand there."""
 
 import re
+import shlex
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 
+from support.at_the_page import Hand, free_port
+from support.commands import command
 from support.places import DOCS
+from worldgauge.report.loading import load_evidence
 from worldgauge.serving import open_estimator
 from worldgauge.serving.estimator import Expected
 from worldgauge.suites.closedloop.manipulation.process_proposer import checked_poses
 from worldgauge.suites.closedloop.policies.process_proposer import STEPS, checked_steps
 from worldgauge.suites.closedloop.policies.served_policy import KIND
+from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.worlds.walking.primitives import letters
 
 PAGE = DOCS / "policies.md"
@@ -50,3 +56,29 @@ def test_the_example_that_walks_answers(tmp_path: Path) -> None:
     finally:
         server.close()
     assert [letters(plan) for plan in checked_steps(answer, 3, "it")] == ["F", "FF"]
+
+
+def test_a_person_is_a_row_beside_the_references(episodes: Path, tmp_path: Path) -> None:
+    """The three commands of the page, in a small world."""
+    section = PAGE.read_text("utf-8").split("\n## A person\n")[1].split("\n## ")[0]
+    references, person, report = re.findall(r"^    worldgauge (.*)$", section, re.MULTILINE)
+    small = " --set view_px=48 --set panorama_px=128 --set decisions=1"
+    done = command(tmp_path, *shlex.split(references.replace("DIR", str(episodes)) + small))
+    assert done.returncode == 0, done.stderr
+    hand = Hand(free_port())
+    shown: list[dict[str, object]] = []
+    player = threading.Thread(target=lambda: shown.extend(hand.play(lambda now: {"plans": ["LF"]})), daemon=True)
+    player.start()
+    where = f" --set page=127.0.0.1:{hand.port}"
+    done = command(tmp_path, *shlex.split(person.replace("DIR", str(episodes)) + small + where))
+    player.join(30)
+    assert done.returncode == 0, done.stderr
+    assert len(shown) == 2
+    assert f"http://127.0.0.1:{hand.port}/: open it in a browser and act as anna" in done.stderr
+    assert "anna" in done.stdout
+    done = command(tmp_path, *shlex.split(report))
+    assert done.returncode == 0, done.stderr
+    evidence, _ = load_evidence([tmp_path / "runs" / "navigation"])
+    assert [run.label for run in evidence.runs if run.kind == "subject"] == ["anna"]
+    assert {run.label for run in evidence.runs} == {"anna", *ClosedLoop.references}
+    assert "anna" in (tmp_path / "navigation.html").read_text("utf-8")

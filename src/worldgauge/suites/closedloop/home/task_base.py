@@ -19,7 +19,7 @@ from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.imagination import HomeImagination
 from worldgauge.suites.closedloop.home.settings import HomeSettings, sliding_of
 from worldgauge.suites.closedloop.loop import FALLBACK, Rules
-from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, HomeObservation
 from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskSettings
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.floor import Walkable
@@ -34,7 +34,17 @@ REACH_M = 1.0
 
 
 class HomeRules(Rules[Primitive]):
-    """Rules of a walker."""
+    """Rules of a walker.
+
+    Attributes:
+        unit: What the budget counts, in the plural.
+    """
+
+    unit: ClassVar[str] = "decisions"
+
+    def left(self, history: History) -> int | None:
+        """What is left of the budget, in `unit`; None where the rules do not tell."""
+        return None
 
     def fallback(self, observation: HomeObservation, rng: np.random.Generator) -> ActionPlan:
         """Return `straight_on`."""

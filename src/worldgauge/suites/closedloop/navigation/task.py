@@ -199,9 +199,13 @@ class NavigationRules(HomeRules):
         """Stop when the oracle says so."""
         return "arrived" if not self._declared and self.arrived() else None
 
+    def left(self, history: History) -> int:
+        """Decisions of K that are left."""
+        return max(self._decisions - len(history), 0)
+
     def truncated(self, history: History) -> bool:
         """Whether K decisions are made."""
-        return len(history) >= self._decisions
+        return not self.left(history)
 
     def terminated_by(self, decision: Decision) -> str | None:
         """Stop when the agent announces its arrival, if it has to."""

@@ -186,8 +186,8 @@ class ActionPlan:
         source: Who made it.
         turn_left_rad: A turn at the start, exact and of any angle, in radians.
         aim: Further content, plain JSON values. Questions: {"view": side, "landmark": number or None, "text": words};
-            and "room": number, for a way to a room, which is walked to its end. Manipulation:
-            {"text": words}, if any.
+            and "room": number, for a way to a room, or "as_planned": True: then the steps are walked to their end.
+            Manipulation: {"text": words}, if any.
         flags: Such as "fallback".
         poses: Of a robot's hand, in order.
     """

@@ -244,6 +244,8 @@ class QuestionRules(HomeRules):
     it would take.
     """
 
+    unit = "steps"
+
     def __init__(
         self,
         env: HomeEnv,
@@ -272,9 +274,13 @@ class QuestionRules(HomeRules):
         """Stop after several plans in a row without a step."""
         return STUCK if self._idle >= MOST_IDLE else None
 
+    def left(self, history: History) -> int:
+        """Low-level actions that are left."""
+        return max(self._actions - self._taken, 0)
+
     def truncated(self, history: History) -> bool:
         """Whether the budget of low-level actions is used up."""
-        return self._taken >= self._actions
+        return not self.left(history)
 
     def terminated_by(self, decision: Decision) -> str | None:
         """Stop when a decision holds a final answer."""

@@ -218,9 +218,13 @@ class RecognitionRules(HomeRules):
         self._published = self.plans_at_last_look = settings.protocol == "published"
         self._env = env
 
+    def left(self, history: History) -> int:
+        """Decisions of K that are left; at the last look none is."""
+        return max(self._decisions - len(history), 0)
+
     def truncated(self, history: History) -> bool:
         """Whether K decisions are carried out."""
-        return len(history) >= self._decisions
+        return not self.left(history)
 
     def terminated_by(self, decision: Decision) -> str | None:
         """Stop when an answer is confident enough; keeps the answer that counts so far."""
