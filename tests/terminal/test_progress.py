@@ -78,6 +78,14 @@ def test_a_run_counts_the_tasks_of_all_subjects_and_tells_what_went_wrong(capsys
     ]
 
 
+def test_a_task_whose_length_nobody_knows_is_no_more_than_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """An episode of an agent: decisions so far, of nobody knows how many."""
+    with RunProgress() as watch:
+        for step in (RunStep("a", 0, 2, "t/0", (7, 0)), RunStep("a", 1, 2, "t/0", status="done")):
+            watch(step)
+    assert lines(capsys) == ["[1/2] tasks, 50%"]
+
+
 def test_a_verbose_run_has_a_line_a_task(capsys: pytest.CaptureFixture[str]) -> None:
     with RunProgress(verbose=True) as watch:
         for step in steps():

@@ -131,7 +131,10 @@ class RunProgress(ProgressBar):
         if step.status is not None:
             self._begun.pop((step.subject, step.task), None)
         elif step.frames is not None:
-            self._begun[step.subject, step.task] = step.frames[0] / max(1, step.frames[1])
+            done, total = (
+                step.frames
+            )  # a total of 0 is not known: in a loop nobody knows how many decisions there will be
+            self._begun[step.subject, step.task] = done / total if total else 0.0
         for error in step.lost:
             self.warn(f"{place} lost and asked again: {error}")
         if step.status == "failed":

@@ -335,3 +335,24 @@ def test_settings_tell_who_acts() -> None:
     settings = Settings.of({"task": "navigation", "proposer": "person"})
     assert (settings.is_acted, settings.person) == (True, "person")
     assert not Settings.of({"task": "navigation"}).is_acted
+
+
+@pytest.mark.parametrize("task", ["navigation", "recognition", "questions"])
+@pytest.mark.parametrize(
+    "more", [{"protocol": "published"}, {"model": "oracle"}, {"model": "oracle", "reviser": "person"}]
+)
+def test_other_protocols_and_models_have_a_last_look_too(
+    episodes: Path, tmp_path: Path, task: str, more: dict[str, Any]
+) -> None:
+    def act(now: dict[str, Any]) -> dict[str, Any]:
+        return {"plans": ["RFL"]} if now["plans"] else {"stop": True}
+
+    decisions = {"navigation": 1, "recognition": 2, "questions": 4}[task]
+    result, shown = acted(episodes, tmp_path, act, task=task, decisions=decisions, **more)
+    assert result.ok
+    assert result.counts.scored == 2
+    begun = any("Only the beginning of a plan is carried out" in note for one in shown for note in one["notes"])
+    assert begun == ("protocol" in more)
+    for record, trace in records(next(iter(result.directories.values()))).values():
+        assert record["error"] is None
+        assert "fallback" not in json.dumps(trace)
