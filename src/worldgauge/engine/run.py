@@ -327,7 +327,11 @@ def _relabel(suite: Suite, entry: SubjectEntry, labels: Mapping[str, str]) -> Su
     own = None if entry.text is None else labels.get(entry.text)
     label = entry.label if own is None else run_label(own)
     person = suite.acted_by(label)
-    return replace(entry, label=label if person is None else run_label(person))
+    if person is None:
+        return replace(entry, label=label)
+    # The reference `none` with a person is not that reference.
+    identity = {**entry.identity, "source": f"acted:{entry.identity['source']}"}
+    return replace(entry, label=run_label(person), identity=identity)
 
 
 def _as_list(model: SubjectLike | Sequence[SubjectLike]) -> list[SubjectLike]:

@@ -96,9 +96,9 @@ def _scene_of(suite: Suite, task: Task) -> str | None:
 def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
     """Facts of the subject for run.json.
 
-    "kind" is "reference" for the suite's references and for subjects that see hidden data. "live" marks a Python object
-    that no command line can name. "motion" says what is known of the unit of motion of a model that is driven by
-    actions or poses: "calibrated", "declared" or "unknown".
+    "kind" is "reference" for the suite's references, for subjects that see hidden data, and where a person acts.
+    "live" marks a Python object that no command line can name. "motion" says what is known of the unit of motion of a
+    model that is driven by actions or poses: "calibrated", "declared" or "unknown".
 
     Args:
         suite: The suite.
@@ -110,8 +110,8 @@ def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
     identity = entry.identity
     control = identity.get("control", "words")
     motion = {} if control not in ("actions", "camera") else {"motion": _motion_of(identity)}
-    known = identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
-    reference = known and suite.acted_by(entry.label) is None
+    acted = suite.acted_by(entry.label) is not None
+    reference = acted or identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
     return {
         "name": entry.label,
         "kind": "reference" if reference else "subject",

@@ -231,7 +231,7 @@ class Suite:
         """Label of a subject's row where a person acts with it, as the settings say; None where nobody does.
 
         A person sits before one machine and answers one task at a time, so `perform` is then called in the leading
-        process, and the row is of a subject, not of a reference.
+        process. The row stands among the references: it says how a person does, not what a model is worth.
 
         Args:
             label: Label of the subject.

@@ -211,13 +211,16 @@ def test_a_closed_page_ends_the_run_and_not_the_episode(
     assert hand.now()["state"] == "stopped"
 
 
-def test_an_open_page_learns_that_all_is_done(page: PersonPage, hand: Hand) -> None:
+@pytest.mark.parametrize(("acted", "told"), [(4, "done"), (3, "stopped")])
+def test_an_open_page_learns_whether_all_is_done(page: PersonPage, hand: Hand, acted: int, told: str) -> None:
+    for _ in range(acted):
+        page.desk.begin(Seat("go", "none", False, len, "decisions", 3))
     hand.now()
     ended = threading.Thread(target=page.desk.end)
     ended.start()
     while ended.is_alive():
         state = hand.now()["state"]
-    assert state == "done"
+    assert state == told
 
 
 def test_a_desk_stands_in_a_run_only() -> None:

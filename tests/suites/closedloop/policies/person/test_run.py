@@ -68,7 +68,7 @@ def test_somebody_walks_in_whole_episodes(episodes: Path, tmp_path: Path, task: 
     result, shown = acted(episodes, tmp_path, ahead, task=task, decisions=2 if task != "questions" else 5)
     assert list(result.directories) == ["anna"]
     assert result.ok
-    assert result.kinds == {"anna": "subject"}
+    assert result.kinds == {"anna": "reference"}
     found = records(tmp_path / "anna")
     assert len(found) == 2
     for record, trace in found.values():
@@ -83,10 +83,11 @@ def test_somebody_walks_in_whole_episodes(episodes: Path, tmp_path: Path, task: 
     assert {(one["who"], one["episodes"]) for one in shown} == {("anna", 2)}
     told = json.loads((tmp_path / "anna" / "run.json").read_text())
     assert (told["settings"]["proposer"], told["settings"]["who"]) == ("person", "anna")
-    assert (told["subject"]["model"], told["subject"]["live"], told["subject"]["kind"]) == ("none", False, "subject")
+    assert (told["subject"]["model"], told["subject"]["live"], told["subject"]["kind"]) == ("none", False, "reference")
     tables = result.table()
     assert "A person proposed the plans of anna." in tables[0].notes
     assert tables[0].rows[0].label == "anna"
+    assert not any("Unit of motion" in note for note in tables[0].notes)
 
 
 def test_the_page_shows_what_a_policy_sees_and_nothing_else(episodes: Path, tmp_path: Path) -> None:
@@ -123,8 +124,8 @@ def test_the_same_steps_by_hand_and_by_a_script_lead_to_the_same_place(episodes:
         assert {**record["facts"], "proposer": "", "who": ""} == {**theirs, "proposer": "", "who": ""}
     evidence, _ = load_evidence([tmp_path])
     assert sorted(one.label for one in evidence.runs) == ["anna", "none"]
-    labels = {one.label: one.kind for one in evidence.runs}
-    assert labels == {"anna": "subject", "none": "reference"}
+    sources = {one.label: one.source for one in evidence.runs}
+    assert sources == {"anna": "acted:none", "none": "none"}  # no floor that others have to beat
     assert "Settings that differ between these runs: proposer, who." in evidence.notes
 
 

@@ -123,7 +123,7 @@ class Desk:
 
     def begin(self, seat: Seat) -> None:
         """Begin the next episode."""
-        self.seat = seat
+        self.seat, self._broken_off = seat, False
         self.number += 1
 
     def ask(self, turn: Turn) -> Act:
@@ -156,7 +156,7 @@ class Desk:
     def end(self) -> None:
         """Tell the page that the run is over, or was stopped."""
         with self._changed:
-            self._over = "stopped" if self._broken_off else "done"
+            self._over = "stopped" if self._broken_off or self.number < self.episodes else "done"
             ended = time.monotonic()
             if ended - self._seen < LINGER_S:  # a page is open
                 self._changed.wait_for(lambda: self._seen > ended, LINGER_S)
