@@ -105,6 +105,8 @@ def test_episodes_are_acted_to_their_end_and_scored(browser: Any, episodes: Path
                 assert size == (64 if name == "goal" else 96)
             overflow = tab.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert overflow <= 0
+            shown = tab.page.locator("#front").bounding_box()
+            assert shown["width"] > (350 if how == "touch" else 400)  # large, however small the picture is
             if how == "keys":
                 tab.press("w d ArrowLeft ArrowUp z Backspace ArrowRight")
                 tab.says("#steps", "↑ ↱ ↱")
