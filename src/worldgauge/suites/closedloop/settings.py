@@ -16,7 +16,7 @@ from worldgauge.engine.suite.network_settings import networks_digest
 from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, naming_setting, with_parity
 from worldgauge.perception.naming import What
 from worldgauge.suites.closedloop.policies.contract import proposers, revisers
-from worldgauge.suites.closedloop.policies.person.desk import PERSON, host_and_port
+from worldgauge.suites.closedloop.policies.person.desk import ADDRESS, PERSON, host_and_port
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, serves, task_names
 
 SUITE = "closedloop"
@@ -25,6 +25,7 @@ REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_pric
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "aesthetic": "aesthetic", "imaging": "imaging"}
 """Settings that name a network -> what it looks for."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_NAME_RULE = "1 to 40 letters, digits or ._-, a letter or digit first"
 _PRICES = "IN,OUT of a million tokens"
 
 
@@ -45,10 +46,13 @@ class Settings:
     proposer: str | None = option(None, "Policy that proposes plans: a registered name. By default the task's own.")
     reviser: str | None = option(None, "Policy that chooses among them: a registered name. By default the task's own.")
     policy: str | None = option(None, "Command or address of the policy that the proposer process asks.")
-    who: str | None = option(None, f"Name of the person that the proposer {PERSON} asks. By default {PERSON}.")
+    who: str | None = option(
+        None, f"Name of the person that the proposer {PERSON} asks. By default {PERSON}.", rule=_NAME_RULE
+    )
     page: str | None = option(
         None,
-        "Address HOST:PORT of the page on which a person acts. By default on this machine, on any port that is free.",
+        "Address of the page on which a person acts. By default on this machine, on any port that is free.",
+        rule=ADDRESS,
     )
     chat: str | None = option(None, "Language model for policies and judges: MODEL@URL.")
     chat_recording: str | None = option(None, "Folder in which replies of the language model are recorded.")
@@ -198,10 +202,7 @@ class Settings:
             for name in [name for name, value in given.items() if value is not None]:
                 raise UsageError(f"{SUITE}: {name} is for a person who acts: say so with --set proposer={PERSON}")
         if not _NAME.fullmatch(self.person):
-            raise UsageError(
-                f"{SUITE} setting 'who' must be 1 to 40 letters, digits or ._- and begin with a letter or digit, "
-                f"got {self.who!r}"
-            )
+            raise UsageError(f"{SUITE} setting 'who' must be {_NAME_RULE}, got {self.who!r}")
         if self.page is not None:
             host_and_port(self.page)
 

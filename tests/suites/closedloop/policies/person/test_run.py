@@ -246,6 +246,8 @@ def test_where_the_page_is_and_who_would_act_are_no_part_of_what_is_asked() -> N
         ({"proposer": "person", "who": "a" * 41}, "'who' must be 1 to 40 letters"),
         ({"proposer": "person", "who": "none"}, "'none' is a reference; give another name"),
         ({"proposer": "person", "page": "8601"}, "'page' must be HOST:PORT"),
+        ({"proposer": "person", "page": 8601}, "'page' must be HOST:PORT, such as 127.0.0.1:8601, got 8601"),
+        ({"proposer": "person", "who": 7}, "'who' must be 1 to 40 letters"),
         ({"proposer": "person", "track": "declared_stop"}, "never says that it has arrived; choose chat or person"),
         ({"proposer": "person", "task": "manipulation"}, "proposer 'person' does not serve manipulation"),
     ],

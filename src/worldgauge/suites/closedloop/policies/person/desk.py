@@ -16,6 +16,8 @@ from worldgauge.worlds.walking.primitives import Steps, from_letters
 
 PERSON = "person"
 """Name of the policies, and of a person who gives none."""
+ADDRESS = "HOST:PORT, such as 127.0.0.1:8601"
+"""What the address of a page is."""
 PATIENCE_S = 1800.0
 """Seconds without an open page after which the run ends; who has it open may think as long as they like."""
 LOOK_S = 0.5
@@ -266,7 +268,7 @@ def host_and_port(at: str) -> tuple[str, int]:
     """
     host, _, port = at.rpartition(":")
     if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
-        raise UsageError(f"closedloop setting 'page' must be HOST:PORT, such as 127.0.0.1:8601, got '{at}'")
+        raise UsageError(f"closedloop setting 'page' must be {ADDRESS}, got '{at}'")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
