@@ -86,7 +86,10 @@ def check_inside(path: Path, root: Path) -> Path:
         DataError: The path leads out of `root`.
     """
     if not _has_no_link(path, root) and not path.resolve().is_relative_to(root.resolve()):
-        raise DataError(f"{path}: a link that leads out of {root}; put the file itself there")
+        written, below = (Path(os.path.normpath(one.absolute())) for one in (path, root))
+        if written.is_relative_to(below):
+            raise DataError(f"{path}: a link that leads out of {root}; put the file itself there")
+        raise DataError(f"{path}: leads out of {root}; name a file in that folder")
     return path
 
 
@@ -325,7 +328,8 @@ def loads(text: str) -> Any:
         ValueError: The text is not strict JSON, or nested deeper than the parser's stack allows.
     """
     try:
-        return _DECODER.decode(text)
+        # Most texts hold no infinity; then no object needs a look. An escape could hide the word.
+        return (_DECODER if "special" in text or "\\" in text else _PLAIN_DECODER).decode(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
 
@@ -365,4 +369,5 @@ def _refuse_constant(constant: str) -> Any:
 
 
 _DECODER = json.JSONDecoder(object_hook=_special_value, parse_constant=_refuse_constant)
+_PLAIN_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 """One for all: making one costs as much as decoding a short line."""

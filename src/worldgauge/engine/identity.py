@@ -32,34 +32,59 @@ def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) ->
     Returns:
         The digest in hexadecimal.
     """
-    reading = scoring_settings(suite) | choosing_settings(suite)
-    if subject.get("fps") is None:
-        reading |= rate_settings(suite)
-    return _digest(
-        {
-            "schema": SCHEMA,
-            "suite": f"{suite.name}@{suite.version}",
-            "settings": _in_force(suite, reading),
-            "task": task.id,
-            "fingerprint": task.fingerprint,
-            "subject": subject,
-            "seed": seed,
-        }
-    )
+    return RunKeys(suite, subject, seed).of_record(task.id, task.fingerprint)
 
 
-def score_key(suite: Suite, key: str) -> str:
-    """Digest of everything that scores depend on: the record, the scoring settings and the metric versions.
+class RunKeys:
+    """Identities of the records and scores of a run. What all tasks share is looked up once.
 
     Args:
         suite: The suite with its settings.
-        key: Digest of the record, from `task_key`.
-
-    Returns:
-        The digest in hexadecimal.
+        subject: Identity of the subject, from `subject_identity`.
+        seed: Seed of the run.
     """
-    other = choosing_settings(suite) | rate_settings(suite)
-    return _digest({"record": key, "settings": _in_force(suite, other), "metrics": metric_versions(suite)})
+
+    def __init__(self, suite: Suite, subject: Mapping[str, Any], seed: int) -> None:
+        reading = scoring_settings(suite) | choosing_settings(suite)
+        if subject.get("fps") is None:
+            reading |= rate_settings(suite)
+        self._record = {
+            "schema": SCHEMA,
+            "suite": f"{suite.name}@{suite.version}",
+            "settings": _in_force(suite, reading),
+            "subject": subject,
+            "seed": seed,
+        }
+        other = choosing_settings(suite) | rate_settings(suite)
+        self._scores = {"settings": _in_force(suite, other), "metrics": metric_versions(suite)}
+
+    def of_record(self, task: str, fingerprint: str) -> str:
+        """Digest of everything that a record depends on.
+
+        Args:
+            task: Id of the task.
+            fingerprint: Digest of its data.
+
+        Returns:
+            The digest in hexadecimal.
+        """
+        return _digest({**self._record, "task": task, "fingerprint": fingerprint})
+
+    def of_scores(self, key: str) -> str:
+        """Digest of everything that scores depend on: the record, the scoring settings and the metric versions.
+
+        Args:
+            key: Digest of the record.
+
+        Returns:
+            The digest in hexadecimal.
+        """
+        return _digest({**self._scores, "record": key})
+
+
+def score_key(suite: Suite, key: str) -> str:
+    """Digest of everything that scores of a record depend on, see `RunKeys.of_scores`."""
+    return RunKeys(suite, {}, 0).of_scores(key)
 
 
 def subject_identity(spec: ModelSpec | AgentSpec, source: str) -> dict[str, Any]:

@@ -14,9 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from worldgauge.core.errors import UnknownNameError, UsageError, did_you_mean
+
+_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
+"""Type of each field. Looking them up compiles each, and a board opens a suite for each of its results."""
 
 O = TypeVar("O")  # noqa: E741 - options of any kind
 FOUND = "_digest"
@@ -115,7 +119,7 @@ def options_of(kind: type[O], owner: str, given: Mapping[str, Any], *, noun: str
     """
     known = {one.name: one for one in given_fields(kind)}
     for name in given:
-        if name not in known and name not in get_type_hints(kind):
+        if name not in known and name not in _hints(kind):
             raise UnknownNameError(f"{owner} {noun}", name, list(known))
     made = kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
     check(made, owner, noun=noun)
@@ -133,7 +137,7 @@ def check(options: Any, owner: str, *, noun: str = "setting") -> None:
     Raises:
         UsageError: For a value that its field does not allow; the message names the option.
     """
-    hints = get_type_hints(type(options))
+    hints = _hints(type(options))
     for one in given_fields(type(options)):
         value = getattr(options, one.name)
         if not _fits(value, hints[one.name], facts_of(one)):
@@ -266,7 +270,7 @@ def core_type(hint: Any) -> type:
 
 def option_rows(kind: type) -> list[tuple[str, str, str, str]]:
     """Rows of a table of options for the docs: name, default, rule and help of each."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     return [
         (
             one.name,
@@ -285,7 +289,7 @@ def choices_of(hint: Any) -> tuple[str, ...]:
 
 
 def _declared(kind: type, one: Field[Any]) -> tuple[Any, Any, OptionFacts]:
-    return get_type_hints(kind)[one.name], one.default, facts_of(one)
+    return _hints(kind)[one.name], one.default, facts_of(one)
 
 
 def _place(kind: type) -> str:

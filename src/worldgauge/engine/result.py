@@ -248,17 +248,18 @@ def with_motion(tables: Sequence[Table], subjects: Mapping[str, Mapping[str, Any
     return with_notes(tables, [note])
 
 
-def read_scores(folder: RunFolder, suite: Suite) -> list[Score]:
+def read_scores(folder: RunFolder, suite: Suite, known: Iterable[Score] | None = None) -> list[Score]:
     """The scores of a run, each with its cluster, also where the run is older than clusters.
 
     Args:
         folder: Folder of the run.
         suite: Suite of the run.
+        known: Its scores where they have been read already.
 
     Returns:
         The scores.
     """
-    scores = [score for _, score in folder.scores()]
+    scores = (score for _, score in folder.scores()) if known is None else known
     return [
         score if score.cluster else replace(score, cluster=suite.cluster_of(score.task, score.group))
         for score in scores

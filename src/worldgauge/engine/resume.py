@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from worldgauge.engine.identity import score_key, task_key
+from worldgauge.engine.identity import RunKeys
 from worldgauge.engine.store import RunFolder, record_key, scores_key
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
@@ -60,9 +60,10 @@ def plan_tasks(
         One entry per task, in the same order.
     """
     items = []
+    keys = RunKeys(suite, subject, seed)
     for task in tasks:
-        key = task_key(suite, task, subject, seed)
-        scored = score_key(suite, key)
+        key = keys.of_record(task.id, task.fingerprint)
+        scored = keys.of_scores(key)
         line = journal.get(task.id)
         if line is not None and line["key"] != key:
             line = None

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from types import NoneType
 from typing import Any, overload
@@ -25,10 +26,13 @@ SCHEMA = 1
 """Version of the files written here; part of every task's identity."""
 
 MAX_NAME = 200
+_SHORT = 2000
+"""Characters of a line of scores, before its series, up to which it is kept when it was read."""
 MAKE_ROOM = "make room, then start the same command again"
 _TEMPORARY = ".part-"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
-_SCORES_END = "]}"
+SCORES_END = "]}"
+"""Last line of a file of scores."""
 _RUN: Mapping[str, Any] = {
     **dict.fromkeys(("suite", "source", "data_fingerprint"), str),
     **dict.fromkeys(("settings", "subject", "task_keys"), dict),
@@ -50,14 +54,27 @@ _VALUE = rf'(?:{_NUMBER}|null|\{{"special": "(?:nan|\+inf|-inf)", "value": null\
 _PAIR = rf"\[\d++, {_VALUE}\]"
 _PAIRS = re.compile(rf"\[(?:{_PAIR}(?:, {_PAIR})*+)?+\]")
 _SERIES, _AFTER = '"series": ', ', "subject": '
-_TEXT = r'"[^"\\]*+"'
-_TAIL = re.compile(rf', "subject": {_TEXT}, "task": {_TEXT}, "unit": {_TEXT}, "value": {_VALUE}\}}\s*+')
+_TEXT = r'"([^"\\\x00-\x1f]*+)"'
+_TAIL = re.compile(rf', "subject": {_TEXT}, "task": {_TEXT}, "unit": {_TEXT}, "value": ({_VALUE})\}}\s*+')
 """What follows the series in a line of scores.jsonl: the fields are sorted, so this can stand nowhere deeper."""
 _RECORD: Mapping[str, Any] = {
     **dict.fromkeys(("key", "suite", "task", "fingerprint", "subject"), str),
     **dict.fromkeys(("sample", "group", "facts"), dict),
     "rollout": (str, NoneType),
 }
+
+
+class DamagedLineError(RunError):
+    """A line of scores that cannot be read.
+
+    Args:
+        text: The message.
+        told: Which line it is, and why.
+    """
+
+    def __init__(self, text: str, told: str) -> None:
+        super().__init__(text)
+        self.told = told
 
 
 class RunFolder:
@@ -165,28 +182,19 @@ class RunFolder:
         """Subject and score of every line of scores.jsonl.
 
         Raises:
-            RunError: A line is damaged.
+            DamagedLineError: A line is damaged.
         """
         if not self.scores_path.exists():
             return
         with open(self.scores_path, "rb") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    entry, series = _score_line(line.decode())
-                    yield str(entry.pop("subject")), score_from_json(entry, series)
-                except (
-                    ValueError,
-                    LookupError,
-                    TypeError,
-                    AttributeError,
-                    ArithmeticError,
-                    RecursionError,
-                    UsageError,
-                ) as error:
-                    why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-                    raise RunError(
-                        f"{self.scores_path}: line {number} is damaged ({why}); "
-                        f"write it again from the records: worldgauge score {self.directory}"
+                    yield read_score(line, number)
+                except DamagedLineError as error:
+                    raise DamagedLineError(
+                        f"{self.scores_path}: {error.told}; "
+                        f"write it again from the records: worldgauge score {self.directory}",
+                        error.told,
                     ) from None
 
 
@@ -254,8 +262,28 @@ def record_entry(folder: Path) -> dict[str, Any]:
         RunError: When it is missing or damaged.
     """
     try:
-        entry: dict[str, Any] = loads((folder / "record.json").read_text())
-    except (OSError, ValueError, RecursionError) as error:
+        data = (folder / "record.json").read_bytes()
+    except OSError as error:
+        raise RunError(f"{folder}: no readable record ({error}); run again to make it") from error
+    return read_record_entry(data, str(folder))
+
+
+def read_record_entry(data: bytes, folder: str) -> dict[str, Any]:
+    """Content of record.json, with its fields checked.
+
+    Args:
+        data: The bytes of the file.
+        folder: Where it lies, for messages.
+
+    Returns:
+        The content.
+
+    Raises:
+        RunError: When it is damaged.
+    """
+    try:
+        entry: dict[str, Any] = loads(data.decode())
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{folder}: no readable record ({error}); run again to make it") from error
     for name, kind in _RECORD.items():
         if not isinstance(entry, dict) or name not in entry or not isinstance(entry[name], kind):
@@ -285,16 +313,24 @@ def write_scores(scores: Iterable[Score], subject: str, folder: Path, *, key: st
     """
     lines = [dumps({**asdict(score), "subject": subject}) for score in sorted(scores, key=lambda s: s.metric)]
     head = f'{{"key": {dumps(key)}, "scores": ['
-    text = "\n".join([head, *(f"{line}," for line in lines[:-1]), *lines[-1:], _SCORES_END, ""])
+    text = "\n".join([head, *(f"{line}," for line in lines[:-1]), *lines[-1:], SCORES_END, ""])
     atomic_write(folder / "scores.json", text)
 
 
 def scores_key(folder: Path) -> str | None:
     """Identity of the scores in `folder`. None where there are none."""
     try:
-        with open(folder / "scores.json") as file:
-            key = loads(file.readline() + _SCORES_END)["key"]
-    except (OSError, ValueError, TypeError, KeyError):
+        with open(folder / "scores.json", "rb") as file:
+            return read_scores_key(file.readline())
+    except OSError:
+        return None
+
+
+def read_scores_key(head: bytes) -> str | None:
+    """Identity of scores, from the first line of their file. None where it holds none."""
+    try:
+        key = loads(head.decode() + SCORES_END)["key"]
+    except (ValueError, TypeError, KeyError):
         return None
     return key if isinstance(key, str) else None
 
@@ -371,15 +407,57 @@ class StoredSeries(Sequence[tuple[int, float | None]]):
         return tuple(zip(map(int, numbers[::2]), map(float, numbers[1::2]), strict=True))
 
 
+def read_score(line: bytes, number: int) -> tuple[str, Score]:
+    """Subject and score of a line of scores.jsonl.
+
+    Args:
+        line: The line.
+        number: Its number in the file, from 1.
+
+    Returns:
+        The subject's label and the score, whose series is read when it is looked at.
+
+    Raises:
+        DamagedLineError: The line is damaged.
+    """
+    try:
+        entry, series = _score_line(line.decode())
+        return str(entry.pop("subject")), score_from_json(entry, series)
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        UsageError,
+    ) as error:
+        why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        told = f"line {number} is damaged ({why})"
+        raise DamagedLineError(told, told) from None
+
+
 def _score_line(line: str) -> tuple[dict[str, Any], StoredSeries | None]:
     """The object of a line of scores.jsonl, and its series, unread, where the line is as `write_scores` writes it."""
     start = line.find(_SERIES)
     stop = line.find(_AFTER, start)
-    if start >= 0 and _TAIL.fullmatch(line, stop):
+    tail = _TAIL.fullmatch(line, stop) if line.startswith(", ", max(0, start - 2)) else None
+    if tail is not None:
         text = line[start + len(_SERIES) : stop]
         if _PAIRS.fullmatch(text):
-            return loads(line[:start] + line[stop + 2 :]), StoredSeries(text)
+            subject, task, unit, value = tail.groups()
+            head = line[: start - 2] + "}"
+            held = _read_head(head) if len(head) <= _SHORT else loads(head)
+            known = float(value) if "." in value else loads(value)
+            return {**held, "subject": subject, "task": task, "unit": unit, "value": known}, StoredSeries(text)
     return loads(line), None
+
+
+@lru_cache(maxsize=4096)
+def _read_head(text: str) -> dict[str, Any]:
+    """What a line of scores tells before its series: mostly the same for all subjects, so a board reads it once."""
+    found: dict[str, Any] = loads(text)
+    return found
 
 
 def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:

@@ -115,7 +115,7 @@ class Comparison:
         """Standing by label."""
         return {standing.label: standing for standing in self.standings}
 
-    @property
+    @cached_property
     def flags(self) -> Mapping[str, str]:
         """Flag by label, for flagged subjects."""
         return {standing.label: standing.flag for standing in self.standings if standing.flag}
@@ -179,7 +179,6 @@ def compare(
     placed = rank_ranges(ranked, [(a, b) for a, b in beaten if a in ranked and b in ranked])
     standings = []
     for label in labels:
-        rng = np.random.default_rng(SEED)
         tasks = _by_stratum(values[label], stratum)
         cell = _cell_of(table, label, means[label], len(values[label]))
         if cell is not None:
@@ -187,7 +186,7 @@ def compare(
         else:
             parts = [[values[label][task] for task in own] for own in tasks]
             clusters = [[evidence.clusters[task] for task in own] for own in tasks]
-            interval = balanced_interval(parts, clusters, rng=rng)
+            interval = balanced_interval(parts, clusters, rng=SEED)
             low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
         held = tuple(placed[label]) if label in ranked else ()
         standings.append(Standing(label, means[label], low, high, len(values[label]), held, flags.get(label, "")))

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from worldgauge.core.errors import RunError, UsageError
@@ -23,18 +24,21 @@ from worldgauge.engine.result import (
 )
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.contract import Score, Task
 from worldgauge.report.evidence import ComparedRun, Evidence, TaskEnding, unique_labels
 
 log = logging.getLogger(__name__)
 _LEFT_OUT = "A run is left out: {}."
 
 
-def load_evidence(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
+def load_evidence(
+    paths: Sequence[Path], known: Mapping[Path, Iterable[Score]] = MappingProxyType({})
+) -> tuple[Evidence, Suite]:
     """Read runs and their suite, with the settings of the first run.
 
     Args:
         paths: Run folders, or folders of run folders.
+        known: Scores that have been read already, by run folder.
 
     Returns:
         The evidence and the suite.
@@ -58,7 +62,7 @@ def load_evidence(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
     runs = []
     for (folder, fact), label in zip(readable, labels, strict=True):
         try:
-            runs.append(_read_run(suite, folder, fact, label))
+            runs.append(_read_run(suite, folder, fact, label, known.get(folder.directory)))
         except RunError as unreadable:
             damaged.append(unreadable)
     if not runs:
@@ -137,7 +141,9 @@ def read_tasks(evidence: Evidence, wanted: Iterable[str] | None = None) -> dict[
     return found
 
 
-def _read_run(suite: Suite, folder: RunFolder, facts: Mapping[str, Any], label: str) -> ComparedRun:
+def _read_run(
+    suite: Suite, folder: RunFolder, facts: Mapping[str, Any], label: str, known: Iterable[Score] | None
+) -> ComparedRun:
     subject = facts["subject"]
     outcomes = []
     lines = read_current_lines(folder)
@@ -154,7 +160,7 @@ def _read_run(suite: Suite, folder: RunFolder, facts: Mapping[str, Any], label: 
         _context(facts),
         facts,
         folder.directory,
-        tuple(read_scores(folder, suite)),
+        tuple(read_scores(folder, suite, known)),
         tuple(outcomes),
         rollouts,
         tuple(list_failures(folder, lines)),

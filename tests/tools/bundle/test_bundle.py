@@ -1,6 +1,7 @@
 """Bundles of real runs: what is in them, that changes are found, and which numbers stand."""
 
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.result import find_runs
 from worldgauge.tools.bundle.archive import MANIFEST, Archive, write_archive
 from worldgauge.tools.bundle.bundle import ABOUT, About, tasks_kept_whole, write_bundles
-from worldgauge.tools.bundle.verify import Verification, verify
+from worldgauge.tools.bundle.verify import Verification, look_over, verify
 
 Files = dict[str, bytes]
 
@@ -93,7 +94,8 @@ def test_films_are_small(glow_runs: Path, tmp_path: Path, monkeypatch: pytest.Mo
     path = write_bundles([glow_runs / "glowing"], tmp_path, whole=0)[0].path
     with Archive(path) as archive:
         name = next(name for name in archive.files if name.startswith("films/"))
-        clip = Clip.open(archive.extract(name, tmp_path))
+        archive.extract(name, tmp_path / "film.mp4")
+    clip = Clip.open(tmp_path / "film.mp4")
     assert (clip.width, clip.height, len(clip), clip.fps) == (8, 6, glow.HORIZON, 20.0)
 
 
@@ -160,6 +162,67 @@ def test_what_does_not_agree_is_found_under_a_new_manifest(how: str, bundle: Pat
     found = verify(forged(bundle, tmp_path / "f.zip", change))
     assert checks(found)[name] == "violated", found
     assert not found.ok
+
+
+def _first_scores(files: Files) -> str:
+    return min(name for name in files if name.endswith("/scores.json"))
+
+
+def _damage_table(files: Files) -> None:
+    lines = files["scores.jsonl"].split(b"\n")
+    files["scores.jsonl"] = b"\n".join([lines[0], lines[1][:30], *lines[2:]])
+
+
+def _damage_record(files: Files) -> None:
+    name = _first_scores(files)
+    lines = files[name].split(b"\n")
+    files[name] = b"\n".join([lines[0], b'{"metric": 3},', *lines[2:]])
+
+
+def _other_value(files: Files) -> None:
+    name = _first_scores(files)
+    files[name] = files[name].replace(b'"value": 3', b'"value": 4')
+
+
+DAMAGES: dict[str, tuple[Callable[[Files], object], str]] = {
+    "a line of all scores": (_damage_table, r"scores\.jsonl: line 2 is damaged \(.+\)$"),
+    "a line of a record": (_damage_record, r"records/\S+/scores\.json: line 2 is damaged \(.+\)$"),
+    "another value": (_other_value, r"records/\S+/scores\.json: line \d is not line \d of scores\.jsonl$"),
+    "the end of a record": (
+        lambda files: files.update({_first_scores(files): files[_first_scores(files)].replace(b"\n]}\n", b"\n]\n")}),
+        r"records/\S+/scores\.json: line \d is damaged",
+    ),
+    "a line more": (
+        lambda files: files.update({"scores.jsonl": files["scores.jsonl"] + files["scores.jsonl"].splitlines(True)[0]}),
+        r"scores\.jsonl: line \d+ is of no record$",
+    ),
+    "no scores of a record": (lambda files: files.pop(_first_scores(files)), "not those that the journal tells of"),
+    "no scores": (lambda files: files.pop("scores.jsonl"), r"is not line 1 of scores\.jsonl$"),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_damaged_scores_are_a_finding_that_names_file_and_line(
+    how: str, bundle: Path, glow_data: Path, tmp_path: Path
+) -> None:
+    change, said = DAMAGES[how]
+    path = forged(bundle, tmp_path / "f.zip", change)
+    for data in (None, glow_data):
+        found = next(check for check in verify(path, data=data).checks if check.name == "scores")
+        assert found.status == "violated"
+        assert re.search(said, found.told), found.told
+        assert str(tmp_path) not in found.told
+        assert "worldgauge-verify-" not in found.told
+    assert command(tmp_path, "verify", path).returncode == 1
+
+
+def test_each_file_is_read_once(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    chunks = Archive.chunks
+    monkeypatch.setattr(Archive, "chunks", lambda self, name: read.append(name) or chunks(self, name))
+    with Archive(bundle) as archive:
+        look_over(archive, tmp_path / "run")
+        assert sorted(read) == sorted([*archive.files, MANIFEST, ABOUT])  # what the author says, once more
 
 
 def test_another_digest_of_a_video_left_out_chooses_others(bundle: Path, tmp_path: Path) -> None:

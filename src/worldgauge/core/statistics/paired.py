@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.statistics.means import LEVEL, RESAMPLES, interval_of_sample, known_values
-from worldgauge.core.statistics.sample import FloatArray, Interval, Sample
+from worldgauge.core.statistics.sample import FloatArray, Interval, Sample, standard_errors
 from worldgauge.core.statistics.student import student_quantile
 
 _EXACT_UP_TO = 14
 """Most clusters for the exact test; 2^13 sign patterns, fewer than the draws of the random test."""
 _CHUNK = 1 << 20
 """Signs held at once."""
+_BLOCK = 1 << 16
+"""Differences of pairs held at once: they stay in cache."""
 
 
 class PairedDifference(NamedTuple):
@@ -40,6 +43,24 @@ class PairedDifference(NamedTuple):
     n: int
     excluded: int
     clusters: int = 0
+
+
+class PairedMeans(NamedTuple):
+    """Mean differences of all pairs of P = N (N - 1) / 2, in the order of `itertools.combinations`.
+
+    Attributes:
+        mean: Mean of a minus b, (P,) float64; NaN where they share no task.
+        error: Its standard error, (P,) float64; NaN where a stratum has a single cluster.
+        degrees: Degrees of freedom of Student's distribution that belongs to it, (P,) float64; NaN as the error.
+        n: Number of tasks that both have, (P,) int64.
+        clusters: Number of clusters that these are of, (P,) int64.
+    """
+
+    mean: FloatArray
+    error: FloatArray
+    degrees: FloatArray
+    n: NDArray[np.int64]
+    clusters: NDArray[np.int64]
 
 
 class RankRange(NamedTuple):
@@ -102,6 +123,48 @@ def paired_difference(
     interval = interval_of_sample(sample, rng=rng, n=n, level=level)
     p = _sign_flip_p(sample.shares, n, rng)
     return PairedDifference(sample.mean, interval, p, count, len(tasks) - count, len(sample.counts))
+
+
+def paired_means(
+    values: Iterable[Mapping[str, float]],
+    stratum: Mapping[str, str] = MappingProxyType({}),
+    cluster: Mapping[str, str] = MappingProxyType({}),
+) -> PairedMeans:
+    """Mean differences of all pairs of many subjects with their standard errors, worked out together.
+
+    Each is that of a `Sample` of the differences. Pairs that share the same tasks are one array.
+
+    Args:
+        values: Finite value of each task id, for each of N subjects.
+        stratum: Stratum of each task; strata count alike. By default all tasks are in one stratum.
+        cluster: Cluster of each task. A task that it lacks stands alone.
+
+    Returns:
+        The differences.
+    """
+    each = list(values)
+    tasks = sorted({task for own in each for task in own})
+    table = np.array([[own.get(task, math.nan) for task in tasks] for own in each])
+    # A task of its own must not meet a cluster of the same name.
+    rows = _numbered([(task in cluster, cluster.get(task, task)) for task in tasks])
+    columns = _numbered([stratum.get(task, "") for task in tasks])
+    first, second = np.triu_indices(len(each), 1)
+    mean, error, degrees = np.full((3, len(first)), math.nan)
+    n, clusters = np.zeros((2, len(first)), np.int64)
+    for chosen, pairs in _by_shared_tasks(~np.isnan(table), first, second) if tasks and len(first) else ():
+        counts, places = _grid(rows[chosen], columns[chosen])
+        n[pairs], clusters[pairs] = len(chosen), len(counts)
+        step = max(1, _BLOCK // max(len(chosen), counts.size))
+        for block in (pairs[start : start + step] for start in range(0, len(pairs), step)):
+            apart = table[first[block]][:, chosen] - table[second[block]][:, chosen]
+            totals = np.zeros((len(block), *counts.shape))
+            for row, column, at in places:
+                totals[:, row, column] += apart[:, at]
+            mean[block] = (totals.sum(1) / counts.sum(0)).mean(1)
+            found = standard_errors(totals, counts)
+            if found is not None:
+                error[block], degrees[block] = found
+    return PairedMeans(mean, error, degrees, n, clusters)
 
 
 def ranks(means: Sequence[float | None], *, higher: bool = True) -> list[int | None]:
@@ -198,7 +261,8 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     if len(known) and (known[0] < 0 or known[-1] > 1):
         raise ShapeError(f"p-values lie in [0, 1], got {known[0]} to {known[-1]}")
     adjusted = np.minimum(1, np.maximum.accumulate(known * np.arange(len(known), 0, -1)))
-    return [None if p is None else float(adjusted[np.searchsorted(known, p)]) for p in p_values]
+    found = iter(adjusted[np.searchsorted(known, [p for p in p_values if p is not None])].tolist())
+    return [None if p is None else next(found) for p in p_values]
 
 
 def smallest_resolvable_difference(
@@ -230,8 +294,76 @@ def smallest_resolvable_difference(
     error = sample.standard_error() if sample.is_finite else None
     if error is None:
         return None
-    quantiles = student_quantile((1 + level) / 2, error.degrees) + student_quantile(power, error.degrees)
-    return quantiles * error.value
+    value, degrees = np.array([error.value]), np.array([error.degrees])
+    return float(resolvable_differences(value, degrees, level=level, power=power)[0])
+
+
+def resolvable_differences(
+    errors: FloatArray, degrees: FloatArray, *, level: float = LEVEL, power: float = 0.8
+) -> FloatArray:
+    """`smallest_resolvable_difference` of many mean differences whose standard errors are known.
+
+    Args:
+        errors: The standard errors, (P,).
+        degrees: Degrees of freedom of each, (P,).
+        level: Confidence level of the test.
+        power: Probability of finding the difference.
+
+    Returns:
+        The differences, (P,).
+    """
+    occurring, which = np.unique(degrees, return_inverse=True)
+    quantiles = [student_quantile((1 + level) / 2, one) + student_quantile(power, one) for one in occurring.tolist()]
+    found: FloatArray = np.array(quantiles, np.float64)[which] * errors
+    return found
+
+
+def _by_shared_tasks(
+    known: NDArray[np.bool_], first: NDArray[np.int64], second: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Places of tasks, (T,), and of all pairs that share just these, (P,). Pairs without a task are left out.
+
+    known: whether a subject has a task, (N, tasks). first, second: the subjects of each pair.
+    """
+    kind = _numbered([one.tobytes() for one in known])
+    example = dict(zip(kind.tolist(), known, strict=True))
+    # Most subjects of a board have all tasks, so there are few kinds of pairs.
+    both = kind[first] * len(known) + kind[second]
+    order = np.argsort(both, kind="stable")
+    starts = np.flatnonzero(np.diff(both[order], prepend=-1))
+    shared: dict[bytes, list[NDArray[np.int64]]] = {}
+    for pairs in np.split(order, starts[1:]):
+        a, b = (example[int(kind[one[pairs[0]]])] for one in (first, second))
+        shared.setdefault((a & b).tobytes(), []).append(pairs)
+    for mask, groups in shared.items():
+        chosen = np.flatnonzero(np.frombuffer(mask, np.bool_))
+        if len(chosen):
+            yield chosen, np.concatenate(groups)
+
+
+def _numbered(names: Sequence[Any]) -> NDArray[np.int64]:
+    """Place of each name among all that occur, sorted."""
+    places = {name: place for place, name in enumerate(sorted(set(names)))}
+    return np.array([places[name] for name in names], np.int64)
+
+
+def _grid(
+    rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> tuple[FloatArray, list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]]:
+    """Number of tasks of each cluster in each stratum, (G, K), and how their values are added up there.
+
+    Each step adds one value to every cell that has one left: rows and columns of the cells, and places of the tasks.
+    """
+    rows, columns = (_numbered(one.tolist()) for one in (rows, columns))
+    counts = np.zeros((rows.max() + 1, columns.max() + 1))
+    np.add.at(counts, (rows, columns), 1.0)
+    seen = np.zeros(counts.shape, np.int64)
+    turn = np.zeros(len(rows), np.int64)
+    for place, cell in enumerate(zip(rows, columns, strict=True)):
+        turn[place] = seen[cell]
+        seen[cell] += 1
+    steps = [np.flatnonzero(turn == one) for one in range(turn.max() + 1)]
+    return counts, [(rows[at], columns[at], at) for at in steps]
 
 
 def _sign_flip_p(differences: FloatArray, n: int, rng: np.random.Generator) -> float:

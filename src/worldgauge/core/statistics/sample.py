@@ -146,6 +146,8 @@ class Sample:
     @property
     def patterns(self) -> list[NDArray[np.int64]]:
         """Rows of the clusters that lie in the same strata, as one array for each choice of strata."""
+        if self.counts.shape[1] == 1:
+            return [np.arange(len(self.counts))]
         _, kind = np.unique(self.counts > 0, axis=0, return_inverse=True)
         return [np.flatnonzero(kind == one) for one in range(kind.max(initial=-1) + 1)]
 
@@ -160,6 +162,11 @@ class Sample:
         weight = self.counts[rows] @ self.weights
         return effective_number(weight)
 
+    @cached_property
+    def fewest_clusters(self) -> float:
+        """Clusters that count, in the smallest group of those that lie in the same strata."""
+        return min((self.effective_clusters(rows) for rows in self.patterns), default=0.0)
+
     def standard_error(self) -> StandardError | None:
         """Standard error of the mean from the spread of the clusters.
 
@@ -172,16 +179,43 @@ class Sample:
         Returns:
             The error; None where a stratum has a single cluster, whose spread is unknown, or no value.
         """
-        if not self.counts.size or (np.count_nonzero(self.counts, axis=0) < 2).any():
-            return None
-        leverage = self.counts / self.counts.sum(0)
-        residuals = (self.totals - self.means * self.counts) * self.weights / np.sqrt(1 - leverage)
-        variance = float((residuals.sum(1) ** 2).sum())
-        own = (residuals**2).sum(0)
-        degrees = np.array([max(1.0, effective_number(column) - 1) for column in self.counts.T])
-        spread = float((own**2 / degrees).sum())
-        joined = variance**2 / spread if spread > 0 else float(degrees.sum())
-        return StandardError(math.sqrt(variance), min(max(1.0, joined), float(degrees.sum())))
+        found = standard_errors(self.totals, self.counts)
+        return None if found is None else StandardError(float(found.value), float(found.degrees))
+
+
+class StandardErrors(NamedTuple):
+    """Standard errors of means of clusters, one for each sample.
+
+    Attributes:
+        value: The standard errors, float64.
+        degrees: Degrees of freedom of Student's distribution that belongs to each.
+    """
+
+    value: FloatArray
+    degrees: FloatArray
+
+
+def standard_errors(totals: FloatArray, counts: FloatArray) -> StandardErrors | None:
+    """`Sample.standard_error` of many samples whose values lie in the same clusters and strata.
+
+    Args:
+        totals: Sum of the values of each cluster in each stratum, (..., G, K) float64.
+        counts: Their numbers, (G, K) float64.
+
+    Returns:
+        The errors, (...); None where a stratum has a single cluster, or no value.
+    """
+    if not counts.size or (np.count_nonzero(counts, axis=0) < 2).any():
+        return None
+    sizes = counts.sum(0)
+    means = totals.sum(-2, keepdims=True) / sizes
+    residuals = (totals - means * counts) * (1 / (sizes * len(sizes))) / np.sqrt(1 - counts / sizes)
+    variance = (residuals.sum(-1) ** 2).sum(-1)
+    degrees = np.array([max(1.0, effective_number(column) - 1) for column in counts.T])
+    most = degrees.sum()
+    spread = ((residuals**2).sum(-2) ** 2 / degrees).sum(-1)
+    joined = np.divide(variance**2, spread, out=np.full(spread.shape, most), where=spread > 0)
+    return StandardErrors(np.sqrt(variance), np.minimum(np.maximum(1.0, joined), most))
 
 
 def effective_number(weights: FloatArray) -> float:

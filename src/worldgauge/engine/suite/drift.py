@@ -184,8 +184,8 @@ def _by_stretch(series: Series, fps: float) -> dict[int, float | None]:
     for place, high in enumerate(EDGES_S[1:]):
         stop = bisect_right(ordered, high, lo=start, key=lambda pair: (pair[0] + 1) / fps - _EPS_S)
         if stop > start:
-            here = [value for _, value in ordered[start:stop]]
-            found[place] = mean_of_known(value for value in here if value is not None and math.isfinite(value))
+            here = [value for _, value in ordered[start:stop] if value is not None and math.isfinite(value)]
+            found[place] = mean_of_known(here)
         start = stop
     return found
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from worldgauge.core.statistics import bootstrap_interval, interval_method, mean_std, smallest_resolvable_difference
+from worldgauge.core.statistics import (
+    Sample,
+    interval_of_sample,
+    mean_std,
+    method_of_sample,
+    paired_means,
+    resolvable_differences,
+)
 from worldgauge.engine.suite.contract import Better, Cell, Score, Table, TableRow
 
 FEWEST_CLUSTERS = 8
@@ -62,11 +68,12 @@ def make_cell(
     known = [(value, name) for value, name in pairs if value is not None and math.isfinite(value)]
     numbers, own = [value for value, _ in known], [name for _, name in known]
     total = mean_std(numbers)
-    interval = bootstrap_interval(numbers, own, rng=np.random.default_rng(_BOOTSTRAP_SEED))
-    low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
+    sample = Sample.of([numbers], [own])
+    interval = interval_of_sample(sample, rng=_BOOTSTRAP_SEED)
+    low, high = (None, None) if interval is None else (min(bounds[1], max(bounds[0], float(x))) for x in interval)
     asked = len(values) if expected is None else expected
-    method = "" if interval is None else interval_method([numbers], [own])
-    return Cell(total.mean, total.std, total.n, low, high, expected=asked, clusters=len(set(own)), method=method)
+    method = "" if interval is None else method_of_sample(sample)
+    return Cell(total.mean, total.std, total.n, low, high, expected=asked, clusters=len(sample.counts), method=method)
 
 
 def cluster_of_score(score: Score) -> str:
@@ -148,19 +155,14 @@ def smallest_difference(
     Returns:
         The paired difference. None where no pair shares FEWEST_CLUSTERS clusters.
     """
-    known = {
-        subject: {task: value for task, value in own.items() if value is not None and np.isfinite(value)}
-        for subject, own in values.items()
-    }
-    found = []
-    for a, b in combinations(sorted(known), 2):
-        common = sorted(known[a].keys() & known[b].keys())
-        names = [clusters.get(task, task) for task in common]
-        if len(set(names)) >= FEWEST_CLUSTERS:
-            resolvable = smallest_resolvable_difference([known[a][t] - known[b][t] for t in common], names)
-            if resolvable is not None:
-                found.append(resolvable)
-    return float(np.median(found)) if found else None
+    known = [
+        {task: value for task, value in own.items() if value is not None and math.isfinite(value)}
+        for own in values.values()
+    ]
+    pairs = paired_means(known, cluster=clusters)
+    told = (pairs.clusters >= FEWEST_CLUSTERS) & np.isfinite(pairs.error)
+    found = resolvable_differences(pairs.error[told], pairs.degrees[told])
+    return float(np.median(found)) if len(found) else None
 
 
 def with_seen(tables: Sequence[Table], runs: Mapping[str, Mapping[str, Any]]) -> list[Table]:

@@ -124,7 +124,7 @@ def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, floa
 
 def coordinates(points: Iterable[tuple[float, float]]) -> str:
     """Points as SVG text, to a tenth of a pixel."""
-    return " ".join(f"{_short(x)},{_short(y)}" for x, y in points)
+    return " ".join(f"{short(x)},{short(y)}" for x, y in points)
 
 
 def label(
@@ -238,9 +238,10 @@ def _round_step(raw: float) -> float:
 
 
 def _value(value: object) -> str:
-    return _short(value) if isinstance(value, float) else str(value)
+    return short(value) if isinstance(value, float) else str(value)
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """Pixels as SVG text, to a tenth."""
     text = f"{value:.1f}"
     return text[:-2] if text.endswith(".0") else text

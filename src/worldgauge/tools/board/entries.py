@@ -14,6 +14,7 @@ from worldgauge.core.io import dumps, read_json_object
 from worldgauge.engine.result import find_runs
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Score
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING
 from worldgauge.tools.bundle.archive import Archive
 from worldgauge.tools.bundle.bundle import About, write_bundles
@@ -36,6 +37,7 @@ class Entry:
         folder: Its run folder, unpacked.
         facts: Content of run.json.
         about: What the author says of the model.
+        scores: All its scores.
         found: What was found when the board was made.
         again: What somebody else's look at it found, who had the data set. None where there is none.
     """
@@ -47,6 +49,7 @@ class Entry:
     folder: RunFolder
     facts: Mapping[str, Any]
     about: About
+    scores: Sequence[Score]
     found: Verification
     again: Mapping[str, Any] | None = None
 
@@ -147,8 +150,10 @@ def _read(path: Path, bundle: Path, folder: Path) -> Entry:
     # Their code is not here, and would not be run if it were.
     facts["settings"] = {n: v for n, v in opened.facts["settings"].items() if n not in (SETTING, DIGEST)}
     opened.folder.facts_path.write_text(dumps(facts))
+    opened.put_records()
     again = _looked_at(path, found.root)
-    return Entry(found.root[:16], path, bundle, path.is_dir(), opened.folder, facts, opened.about, found, again)
+    own = opened.folder, facts, opened.about, opened.scores
+    return Entry(found.root[:16], path, bundle, path.is_dir(), *own, found, again)
 
 
 def _looked_at(path: Path, root: str) -> dict[str, Any] | None:

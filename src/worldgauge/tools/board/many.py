@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from worldgauge.core.statistics import LEVEL, Sample, holm, rank_ranges
+from worldgauge.core.statistics import LEVEL, StandardError, holm, paired_means, rank_ranges
 from worldgauge.report.compare import Comparison, Difference, Standing, compare
 from worldgauge.report.evidence import Evidence
 
@@ -70,38 +70,24 @@ def _differences(
 ) -> list[Difference]:
     from scipy.special import stdtr
 
-    tasks = {name: sorted(theirs) for name, theirs in values.items()}
-    shaped: dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]] = {}
+    names = list(combinations(values, 2))
+    means = paired_means(values.values(), stratum, cluster)
+    p = 2 * stdtr(means.degrees, -np.abs(means.mean) / np.where(means.error > 0, means.error, math.nan))
+    # Equal differences have no spread: they are either none at all, or certain.
+    p = np.where(means.error == 0, means.mean == 0, p)
+    shared = np.flatnonzero(means.n)
+    columns = [column[shared].tolist() for column in (*means, p)]
+    corrected = holm([None if math.isnan(one) else one for one in columns[-1]])
     found = []
-    for a, b in combinations(values, 2):
-        shared = tasks[a] if tasks[a] == tasks[b] else sorted(values[a].keys() & values[b].keys())
-        if not shared:
-            continue
-        key = tuple(shared)
-        if key not in shaped:
-            shaped[key] = _places(shared, stratum, cluster)
-        rows, columns = shaped[key]
-        apart = np.array([values[a][task] - values[b][task] for task in shared])
-        totals, counts = np.zeros((2, rows.max() + 1, columns.max() + 1))
-        np.add.at(totals, (rows, columns), apart)
-        np.add.at(counts, (rows, columns), 1.0)
-        sample = Sample(totals, counts)
-        error, mean = sample.standard_error(), sample.mean
-        low = high = p = None
-        if error is not None:
-            low, high = error.interval(mean, LEVEL)
-            # Equal differences have no spread: they are either none at all, or certain.
-            p = float(2 * stdtr(error.degrees, -abs(mean) / error.value)) if error.value else float(mean == 0)
-        found.append(Difference(a, b, mean, low, high, p, len(shared), clusters=len(totals)))
-    corrected = holm([pair.p for pair in found])
-    return [replace(pair, p_holm=p) for pair, p in zip(found, corrected, strict=True)]
-
-
-def _places(tasks: list[str], stratum: Mapping[str, str], cluster: Mapping[str, str]) -> tuple[np.ndarray, np.ndarray]:
-    """Number of the cluster and of the stratum of each task."""
-    rows = np.unique([cluster.get(task, task) for task in tasks], return_inverse=True)[1]
-    columns = np.unique([stratum.get(task, "") for task in tasks], return_inverse=True)[1]
-    return rows, columns
+    for place, mean, error, degrees, n, clusters, alone, joint in zip(
+        shared.tolist(), *columns, corrected, strict=True
+    ):
+        low = high = None
+        if not math.isnan(error):
+            low, high = StandardError(error, degrees).interval(mean, LEVEL)
+        a, b = names[place]
+        found.append(Difference(a, b, mean, low, high, None if math.isnan(alone) else alone, n, joint, clusters))
+    return found
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float]:

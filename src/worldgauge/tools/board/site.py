@@ -6,11 +6,12 @@ site/  index.html  board.json  reports/<id>.html  films/<id>/<n>.mp4
 from __future__ import annotations
 
 import base64
+import gc
 import hashlib
-import json
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -85,15 +86,28 @@ def write_board(folder: Path, out: Path) -> Board:
     if out == folder.resolve():
         raise UsageError(f"{out}: the site would replace the bundles; choose another --out")
     with tempfile.TemporaryDirectory(prefix="worldgauge-board-") as scratch, atomic_folder(out) as site:
-        entries = read_entries(folder, Path(scratch))
         for name in ("reports", "films"):
             (site / name).mkdir()
+        with _uncollected():
+            entries = read_entries(folder, Path(scratch))
         sets = [_write_set(placed, site) for placed in _placed_sets(entries)]
         (site / INDEX).write_text(_index(sets, entries), encoding="utf-8")
         rows = [{**row["facts"], "set": one["ident"]} for one in sets for row in one["rows"]]
         told = {"results": rows, "left_out": [list(one) for one in entries.left_out], "worldgauge": __version__}
         (site / ABOUT).write_text(dumps(told, indent=1) + "\n", encoding="utf-8")
     return Board(out / INDEX, len(entries.shown), len(sets), tuple(entries.left_out))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for cycles: it would look through all scores again whenever some more were read."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -130,7 +144,8 @@ def _placed_sets(entries: Entries) -> Iterator[_PlacedSet]:
 
 
 def _place(entries: Sequence[Entry]) -> _PlacedSet:
-    evidence, _ = load_evidence([entry.folder.directory for entry in entries])
+    scores = {entry.folder.directory: entry.scores for entry in entries}
+    evidence, _ = load_evidence(list(scores), scores)
     suite = open_set(entries)
     kinds = {run.label: run.kind for run in evidence.runs}
     made = suite.all_tables(
@@ -155,10 +170,11 @@ def _write_set(placed_set: _PlacedSet, site: Path) -> dict[str, Any]:
     rates = {row.label: row.cells[1].mean for row in speed.rows} if speed is not None else {}
     headline = made[0] if made else None
     styles = assign_styles(evidence)
+    own = _rows_by_label([*made, *([speed] if speed is not None else [])])
     rows = []
     for run in evidence.runs:
         entry = by_folder[run.directory]
-        _write_report(run, entry, evidence, styles, [*made, *([speed] if speed is not None else [])], site)
+        _write_report(run, entry, evidence, styles, own.get(run.label, {}), site)
         rows.append(_row(run, entry, headline, compared, rates.get(run.label)))
     placed = {standing.label: at for at, standing in enumerate(compared.standings)} if compared else {}
     rows.sort(key=lambda row: (placed.get(row["label"], len(placed)), row["label"]))
@@ -247,8 +263,7 @@ def _pairs(compared: Comparison | None) -> str:
 
 def in_script(value: Any) -> str:
     """JSON that can stand in a script element: nothing in it ends the element."""
-    text = json.dumps(json.loads(dumps(value)), ensure_ascii=True)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+    return Markup(dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _row(
@@ -335,15 +350,15 @@ def _write_report(
     entry: Entry,
     evidence: Evidence,
     styles: Mapping[str, SeriesStyle],
-    made: Sequence[Table],
+    mine: Mapping[int, Table],
     site: Path,
 ) -> None:
     """The page of one result: its row of every table, what was verified, films, how it was made."""
-    views = []
-    for place, table in enumerate(made):
-        rows = tuple(row for row in table.rows if row.label == run.label)
-        if table.unit != COUNTS and any(cell.mean is not None for row in rows for cell in row.cells):
-            views.append(view_table(f"table-{place}", _only(table, rows), styles, {run.label: run.sees}))
+    views = [
+        view_table(f"table-{place}", table, styles, {run.label: run.sees})
+        for place, table in mine.items()
+        if table.unit != COUNTS and any(cell.mean is not None for row in table.rows for cell in row.cells)
+    ]
     alone = Evidence(evidence.suite, evidence.settings, (run,))
     shared, own = provenance(alone)
     films, more = _films(entry, site)
@@ -368,6 +383,18 @@ def _write_report(
     (site / "reports" / f"{entry.ident}.html").write_text(text, encoding="utf-8")
 
 
+def _rows_by_label(tables: Sequence[Table]) -> dict[str, dict[int, Table]]:
+    """For each label, the tables that it is in by their places, with its own rows alone."""
+    found: dict[str, dict[int, Table]] = {}
+    for place, table in enumerate(tables):
+        rows: dict[str, list[TableRow]] = {}
+        for row in table.rows:
+            rows.setdefault(row.label, []).append(row)
+        for label, theirs in rows.items():
+            found.setdefault(label, {})[place] = _only(table, tuple(theirs))
+    return found
+
+
 def _only(table: Table, rows: tuple[TableRow, ...]) -> Table:
     notes = () if len(table.rows) > 1 else table.notes  # notes of a shared table are about all its rows
     return Table(
@@ -383,12 +410,9 @@ def _films(entry: Entry, site: Path) -> tuple[list[dict[str, str]], int]:
         chosen = names[::step][:MOST_FILMS]
         made = []
         for place, name in enumerate(chosen):
-            target = site / "films" / entry.ident / f"{place}.mp4"
-            archive.extract(name, site / "films" / entry.ident).rename(target)
+            archive.extract(name, site / "films" / entry.ident / f"{place}.mp4")
             task = name.removeprefix("films/").removesuffix(".mp4").removesuffix("/rollout")
             made.append({"file": f"../films/{entry.ident}/{place}.mp4", "task": task.replace("__", "/")})
-        for left in sorted((site / "films" / entry.ident).glob("**/*/"), reverse=True):
-            left.rmdir()
     return made, len(names) - len(chosen)
 
 

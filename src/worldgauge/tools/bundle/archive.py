@@ -57,6 +57,10 @@ class Stored:
     sha256: str
 
 
+class ContentsError(DataError):
+    """A file of a bundle is damaged, or not what the manifest names."""
+
+
 def write_archive(path: Path, contents: Mapping[str, bytes | Path]) -> str:
     """Write a bundle whole or not at all. The same contents give the same bytes.
 
@@ -130,47 +134,43 @@ class Archive(AbstractContextManager["Archive"]):
             raise DataError(f"{self.path}: holds no '{name}'")
         if self.files[name].size > limit:
             raise DataError(f"{self.path}: '{name}' has {self.files[name].size} bytes, the limit is {limit}")
-        data = b"".join(self.chunks(name))
-        if hashlib.sha256(data).hexdigest() != self.files[name].sha256:
-            raise DataError(f"{self.path}: '{name}' is not what the manifest names; get the bundle again")
-        return data
+        return b"".join(self._checked(name))
 
-    def digest(self, name: str) -> str:
-        """SHA-256 of what a file holds now, in hexadecimal."""
-        digest = hashlib.sha256()
-        for chunk in self.chunks(name):
-            digest.update(chunk)
-        return digest.hexdigest()
-
-    def extract(self, name: str, folder: Path) -> Path:
-        """Write a file below a folder, under its path in the archive.
+    def check(self, name: str) -> None:
+        """Read a file, and keep nothing of it.
 
         Args:
             name: Path in the archive.
-            folder: The folder.
-
-        Returns:
-            Path of the file.
 
         Raises:
-            DataError: When the file is damaged, other than the manifest says, or cannot be written.
+            ContentsError: When the file is damaged, or other than the manifest says.
         """
-        target, digest = folder.joinpath(*name.split("/")), hashlib.sha256()
+        for _ in self._checked(name):
+            pass
+
+    def extract(self, name: str, target: Path) -> None:
+        """Write a file to a path, whose folder is made where it is missing.
+
+        Args:
+            name: Path in the archive.
+            target: The path.
+
+        Raises:
+            ContentsError: When the file is damaged, or other than the manifest says.
+            DataError: When it cannot be written.
+        """
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.parent.is_dir():
+                target.parent.mkdir(parents=True)
             # Not durable: it is looked at and thrown away.
             with open(target, "wb") as file:
-                for chunk in self.chunks(name):
-                    digest.update(chunk)
+                for chunk in self._checked(name):
                     file.write(chunk)
-            if digest.hexdigest() != self.files[name].sha256:
-                raise DataError(f"{self.path}: '{name}' is not what the manifest names; get the bundle again")
         except OSError as error:
             raise DataError(f"{target}: cannot be written ({error.strerror or error})") from error
-        except DataError:
+        except ContentsError:
             target.unlink(missing_ok=True)
             raise
-        return target
 
     def chunks(self, name: str) -> Iterator[bytes]:
         """Contents of a file in parts, never more than the manifest says.
@@ -182,7 +182,7 @@ class Archive(AbstractContextManager["Archive"]):
             Parts of about a megabyte.
 
         Raises:
-            DataError: When the archive is damaged there.
+            ContentsError: When the archive is damaged there.
         """
         left = self._entries[name].file_size
         try:
@@ -191,9 +191,9 @@ class Archive(AbstractContextManager["Archive"]):
                     left -= len(chunk)
                     yield chunk
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-            raise DataError(f"{self.path}: '{name}' is damaged ({error}); get the bundle again") from error
+            raise ContentsError(f"{self.path}: '{name}' is damaged ({error}); get the bundle again") from error
         if left:
-            raise DataError(f"{self.path}: '{name}' is cut; get the bundle again")
+            raise ContentsError(f"{self.path}: '{name}' is cut; get the bundle again")
 
     def close(self) -> None:
         """Close the file."""
@@ -206,6 +206,15 @@ class Archive(AbstractContextManager["Archive"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _checked(self, name: str) -> Iterator[bytes]:
+        """Parts of a file, which in the end are what the manifest names."""
+        digest = hashlib.sha256()
+        for chunk in self.chunks(name):
+            digest.update(chunk)
+            yield chunk
+        if digest.hexdigest() != self.files[name].sha256:
+            raise ContentsError(f"{self.path}: '{name}' is not what the manifest names; get the bundle again")
 
     def _read_manifest(self) -> tuple[str, dict[str, Stored]]:
         if MANIFEST not in self._entries:

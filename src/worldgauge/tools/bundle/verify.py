@@ -10,24 +10,33 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
 from worldgauge.core.errors import RunError, UsageError, WorldgaugeError
 from worldgauge.core.io import loads
 from worldgauge.engine.collection.findings import counted
-from worldgauge.engine.identity import metric_versions, score_key, task_key, task_seed
+from worldgauge.engine.identity import RunKeys, metric_versions, task_seed
 from worldgauge.engine.open_suite import list_tasks
 from worldgauge.engine.run_manifest import data_fingerprint
 from worldgauge.engine.sets import data_notes, digits_of, known_tasks, named_sets
-from worldgauge.engine.store import file_slug, record_entry, score_from_json, scores_key
+from worldgauge.engine.store import (
+    SCORES_END,
+    DamagedLineError,
+    file_slug,
+    read_score,
+    read_scores_key,
+    record_entry,
+    score_from_json,
+)
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Score, Task, mean_of_known
 from worldgauge.engine.suite.own_metrics import SETTING
 from worldgauge.engine.task import LocalTaskContext, perform_and_score
 from worldgauge.tools.bundle.archive import Archive
 from worldgauge.tools.bundle.bundle import tasks_kept_whole
-from worldgauge.tools.bundle.opened import OpenBundle, open_bundle, open_plain_suite
+from worldgauge.tools.bundle.opened import RECORDS, SCORES, OpenBundle, open_bundle, open_plain_suite, unpack
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-6
 """How far a score that is made again may lie from the first: other processors round in another way."""
@@ -158,7 +167,7 @@ def verify(
         if bundle is None or data is None:
             return replace(found, by=by)
         checks, pairs = _score_again(archive, bundle, data, rescore, progress)
-        numbers = _numbers([score for _, score in bundle.folder.scores()], pairs)
+        numbers = _numbers(bundle.scores, pairs)
         return replace(found, checks=(*found.checks, *checks), numbers=numbers, rescored=tuple(pairs), by=by)
 
 
@@ -183,7 +192,7 @@ def look_over(archive: Archive, folder: Path, *, root: str | None = None) -> tup
     """Check all that can be checked without the data set.
 
     Args:
-        archive: The bundle.
+        archive: The bundle. Each of its files is read once.
         folder: An empty folder, which gets its text.
         root: Root that the author has published.
 
@@ -193,12 +202,14 @@ def look_over(archive: Archive, folder: Path, *, root: str | None = None) -> tup
     Raises:
         DataError: For a bundle that cannot be unpacked, or says something that no bundle says.
     """
-    checks = [*_published(archive, root), *_digests(archive)]
-    if any(check.name == "contents" and check.status == "violated" for check in checks):
+    records, changed = unpack(archive, folder)
+    contents = _contents(archive, changed)
+    checks = [*_published(archive, root), contents]
+    if contents.status == "violated":
         return Verification(archive.path, archive.root, "", "", tuple(checks), ()), None
-    bundle = open_bundle(archive, folder)
+    bundle = open_bundle(archive, folder, records)
     checks += [_sample(archive, bundle), *_agreement(bundle)]
-    numbers = _numbers([score for _, score in bundle.folder.scores()], {})
+    numbers = _numbers(bundle.scores, {})
     name, suite = bundle.facts["subject"]["name"], bundle.facts["suite"]
     return Verification(archive.path, archive.root, name, suite, tuple(checks), numbers), bundle
 
@@ -212,19 +223,11 @@ def _published(archive: Archive, root: str | None) -> Iterator[Check]:
         yield Check("root", "violated", f"the root is {archive.root}, not the one that was published")
 
 
-def _digests(archive: Archive) -> Iterator[Check]:
-    changed = []
-    for name, stored in archive.files.items():
-        try:
-            if archive.digest(name) != stored.sha256:
-                changed.append(name)
-        except WorldgaugeError:
-            changed.append(name)
+def _contents(archive: Archive, changed: Sequence[str]) -> Check:
     if changed:
         told = f"{counted(len(changed), 'file')} changed or damaged (first: {changed[0]})"
-        yield Check("contents", "violated", told)
-    else:
-        yield Check("contents", "ok", f"{counted(len(archive.files), 'file')}, each as the root names it")
+        return Check("contents", "violated", told)
+    return Check("contents", "ok", f"{counted(len(archive.files), 'file')}, each as the root names it")
 
 
 def _sample(archive: Archive, bundle: OpenBundle) -> Check:
@@ -262,21 +265,37 @@ def _agreement(bundle: OpenBundle) -> Iterator[Check]:
 
 
 def _scores_of_records(bundle: OpenBundle) -> Check:
-    found: list[bytes] = []
+    told = bundle.damage or _first_difference(bundle)
+    if told:
+        return Check("scores", "violated", told)
+    return Check("scores", "ok", f"{counted(len(bundle.scores), 'score')}, those of the records")
+
+
+def _first_difference(bundle: OpenBundle) -> str:
+    """The first line of scores.jsonl that is not that of the records; empty where all are."""
+    table = bundle.folder.scores_path
+    whole = table.read_bytes().splitlines() if table.exists() else []
+    place = 0
     for task, line in sorted(bundle.lines.items()):
-        if line is not None and line["status"] == "done":
-            record = bundle.folder.record(task)
-            if scores_key(record) != line["scores"]:
-                return Check("scores", "violated", f"{task}: its scores are not those that the journal tells of")
-            found += [one.rstrip(b",") for one in (record / "scores.json").read_bytes().splitlines()[1:-1]]
-    whole = bundle.folder.scores_path.read_bytes().splitlines()
-    if whole != found:
-        return Check("scores", "violated", "scores.jsonl does not hold the scores of the records")
-    try:
-        count = sum(1 for _ in bundle.folder.scores())
-    except RunError as error:
-        return Check("scores", "violated", str(error).replace(f"{bundle.folder.directory}/", ""))
-    return Check("scores", "ok", f"{counted(count, 'score')}, those of the records")
+        if line is None or line["status"] != "done":
+            continue
+        name = f"{RECORDS}/{file_slug(task)}/{SCORES}"
+        lines = bundle.records.get(name, b"").splitlines() or [b""]
+        if line["scores"] is None or read_scores_key(lines[0]) != line["scores"]:
+            return f"{task}: its scores are not those that the journal tells of"
+        found = [one.rstrip(b",") for one in lines[1:-1]]
+        if found != whole[place : place + len(found)]:
+            pairs = zip_longest(found, whole[place : place + len(found)])
+            number = next(number for number, (one, other) in enumerate(pairs) if one != other)
+            try:
+                read_score(found[number], number + 2)
+            except DamagedLineError as error:
+                return f"{name}: {error.told}"
+            return f"{name}: line {number + 2} is not line {place + number + 1} of {table.name}"
+        if lines[-1] != SCORES_END.encode():
+            return f"{name}: line {len(lines)} is damaged (not the end of scores)"
+        place += len(found)
+    return f"{table.name}: line {place + 1} is of no record" if place < len(whole) else ""
 
 
 def _named_set(bundle: OpenBundle) -> Check:
@@ -290,9 +309,9 @@ def _named_set(bundle: OpenBundle) -> Check:
         return Check("set", "violated", f"{words}: the run has {len(bundle.lines)} tasks, the set {len(known)}")
     for task, line in bundle.lines.items():
         try:
-            found = None if line is None or line["status"] == "skipped" else record_entry(bundle.folder.record(task))
+            found = None if line is None or line["status"] == "skipped" else bundle.entry(task)
         except RunError as error:
-            return Check("set", "violated", str(error).replace(f"{bundle.folder.directory}/", ""))
+            return Check("set", "violated", str(error))
         if task not in known or (found is not None and digits_of(found["fingerprint"]) != known[task]):
             return Check("set", "violated", f"{words}: task {task} is not of it")
     return Check("set", "ok", words)
@@ -307,19 +326,18 @@ def _identity(bundle: OpenBundle, suite: Suite) -> Check:
         told = f"made with version {facts.get('suite_version')} of the suite, here is {suite.version}"
         return Check("identity", "not looked", told)
     scored = facts.get("metrics") == metric_versions(suite)
+    keys = RunKeys(suite, facts["subject"]["identity"], facts["seed"])
     for task, line in bundle.lines.items():
         if line is None or line["status"] == "skipped":
             continue
         try:
-            entry = record_entry(bundle.folder.record(task))
+            entry = bundle.entry(task)
         except RunError as error:
-            return Check("identity", "violated", str(error).replace(f"{bundle.folder.directory}/", ""))
-        key = task_key(
-            suite, Task(suite.name, task, {}, entry["fingerprint"]), facts["subject"]["identity"], facts["seed"]
-        )
+            return Check("identity", "violated", str(error))
+        key = keys.of_record(task, entry["fingerprint"])
         if not entry["key"] == line["key"] == key or entry["task"] != task:
             return Check("identity", "violated", f"{task}: not made with the settings, model and seed of run.json")
-        if scored and line["scores"] not in (None, score_key(suite, key)):
+        if scored and line["scores"] not in (None, keys.of_scores(key)):
             return Check("identity", "violated", f"{task}: not scored with the settings and metrics of run.json")
     told = "records follow from the settings, model, seed and data that run.json tells"
     return Check("identity", "ok", told if scored else f"{told}; metrics had other versions than here")
@@ -377,8 +395,8 @@ def _to_score(archive: Archive, bundle: OpenBundle, most: int | None) -> list[st
 def _scores_of(archive: Archive, bundle: OpenBundle, suite: Suite, task: Task) -> tuple[list[Score], list[Score]]:
     record = bundle.folder.record(task.id)
     for name in archive.files:
-        if name.startswith(f"records/{file_slug(task.id)}/"):
-            archive.extract(name, bundle.folder.directory)
+        if name.startswith(f"{RECORDS}/{file_slug(task.id)}/"):
+            archive.extract(name, bundle.folder.directory / name)
     told = _read_scores(record)
     entry = record_entry(record)
     context = LocalTaskContext(record, task_seed(bundle.facts["seed"], task.id), lambda done, total: None)
@@ -393,8 +411,11 @@ def _scores_of(archive: Archive, bundle: OpenBundle, suite: Suite, task: Task) -
 
 
 def _read_scores(record: Path) -> list[Score]:
-    entries = loads((record / "scores.json").read_text())["scores"]
-    return [score_from_json({name: value for name, value in one.items() if name != "subject"}) for one in entries]
+    try:
+        entries = loads((record / SCORES).read_text())["scores"]
+        return [score_from_json({name: value for name, value in one.items() if name != "subject"}) for one in entries]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RunError(f"{RECORDS}/{record.name}/{SCORES}: damaged ({error})") from error
 
 
 def _alike(told: Sequence[Score], again: Sequence[Score]) -> bool:
