@@ -19,7 +19,7 @@ from support.commands import command
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.report.compare import compare
 from worldgauge.report.loading import load_evidence
-from worldgauge.tools.board.site import in_script, write_board
+from worldgauge.tools.board.site import Board, in_script, write_board
 from worldgauge.tools.bundle.archive import Archive, write_archive
 from worldgauge.tools.bundle.bundle import About, write_bundles
 from worldgauge.tools.bundle.verify import verify
@@ -140,7 +140,47 @@ def test_scores_that_did_not_come_out_again_have_no_rank(bundles: Path, tmp_path
     ranks = {one["label"]: one["rank"] for one in json.loads((made.page.parent / "board.json").read_text())["results"]}
     assert ranks == {"better": "–", "faulty": "1"}
     (folder / "glow-better.verified.json").write_text(json.dumps({**told, "root": "00"}))
-    assert "another bundle" in dict(write_board(folder, tmp_path / "site").left_out)["glow-better.zip"]
+    made = write_board(folder, tmp_path / "site")
+    assert "is about no bundle here" in dict(made.left_out)["glow-better.verified.json"]
+    assert results_of(made)["better"]["verified"] == "whole"
+
+
+def results_of(made: Board) -> dict[str, dict[str, Any]]:
+    return {one["label"]: one for one in json.loads((made.page.parent / "board.json").read_text())["results"]}
+
+
+def test_a_copy_of_a_bundle_does_not_lose_what_was_found_of_it(bundles: Path, tmp_path: Path) -> None:
+    told = json.loads((bundles / "glow-better.verified.json").read_text())
+    for verdict, word in (("stands", "scored again"), ("differs", "differs")):
+        folder = tmp_path / verdict
+        folder.mkdir()
+        for name in ("a-copy.zip", "glow-better.zip"):  # the copy comes first
+            shutil.copy(bundles / "glow-better.zip", folder / name)
+        told["numbers"][0]["verdict"] = verdict
+        (folder / "glow-better.verified.json").write_text(json.dumps(told))
+        made = write_board(folder, folder / "site")
+        assert results_of(made)["better"]["verified"] == word
+
+
+def test_of_two_looks_at_a_bundle_the_one_that_found_a_difference_counts(bundles: Path, tmp_path: Path) -> None:
+    shutil.copy(bundles / "glow-better.zip", tmp_path)
+    told = json.loads((bundles / "glow-better.verified.json").read_text())
+    (tmp_path / "a.verified.json").write_text(json.dumps(told))
+    told["numbers"][0]["verdict"] = "differs"
+    (tmp_path / "b.verified.json").write_text(json.dumps(told))
+    assert results_of(write_board(tmp_path, tmp_path / "site"))["better"]["verified"] == "differs"
+
+
+def test_programs_are_told_what_pages_tell(bundles: Path, tmp_path: Path) -> None:
+    made = write_board(bundles, tmp_path / "site")
+    told = json.loads((made.page.parent / "board.json").read_text())
+    (table,) = told["tables"]
+    assert table["metric"]
+    assert {one["table"] for one in told["results"]} == {table["ident"]}
+    better = results_of(made)["better"]
+    assert (better["licence"], better["parameters"], better["verified"]) == ("MIT", 40_000_000, "scored again")
+    assert better["scored"] == better["expected"] == table["tasks"]
+    assert (better["set"], better["set_version"], better["set_part"]) == (None, None, None)
 
 
 def _without_version(facts: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@
 for (const table of document.querySelectorAll(".ranks")) {
   const heads = [...table.tHead.rows[0].cells];
   const body = table.tBodies[0];
+  const byMean = new Map([...body.rows].map((row, place) => [row, place])); // as written: where ranks tie, the mean decides
   heads.forEach((head, column) => {
     head.querySelector("button").addEventListener("click", () => {
       const now = head.getAttribute("aria-sort");
@@ -13,6 +14,7 @@ for (const table of document.querySelectorAll(".ranks")) {
       const value = (row) => row.cells[column].dataset.value;
       const rows = [...body.rows].sort((a, b) => {
         const x = value(a), y = value(b);
+        if (x === y) return byMean.get(a) - byMean.get(b);
         if (x === "" || y === "") return (x === "") - (y === "");
         const numbers = !Number.isNaN(Number(x)) && !Number.isNaN(Number(y));
         return sign * (numbers ? Number(x) - Number(y) : x.localeCompare(y));

@@ -22,7 +22,11 @@ from worldgauge.tools.bundle.opened import open_plain_suite
 from worldgauge.tools.bundle.verify import Verification, look_over
 
 VERIFIED = ".verified.json"
-"""Ends the name of a file beside a bundle: what `worldgauge verify --json` has printed of it."""
+"""Ends the name of a file among bundles: what `worldgauge verify --json` has printed of one of them."""
+
+
+Verdicts = dict[str, list[tuple[str, dict[str, Any]]]]
+"""Name of a file and what it tells, by the root of the bundle that it is about."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +105,11 @@ def read_entries(folder: Path, scratch: Path) -> Entries:
     except OSError as error:
         raise DataError(f"{folder}: cannot be listed ({error.strerror})") from error
     found = Entries()
+    verdicts = _verdicts(paths, found)
     seen: dict[str, str] = {}
     for number, (path, bundle) in enumerate(_bundles(folder, paths, scratch, found)):
         try:
-            entry = _read(path, bundle, scratch / str(number))
+            entry = _read(path, bundle, scratch / str(number), verdicts)
         except WorldgaugeError as error:
             found.left_out.append((path.name, str(error).replace(f"{bundle}: ", "")))
             continue
@@ -113,6 +118,10 @@ def read_entries(folder: Path, scratch: Path) -> Entries:
             continue
         seen[entry.found.root] = path.name
         found.shown.append(entry)
+    for root in verdicts.keys() - seen.keys():
+        for name, _ in verdicts[root]:
+            found.left_out.append((name, "is about no bundle here; make it again: worldgauge verify BUNDLE --json"))
+    found.left_out.sort()
     if not found.shown and not found.left_out:
         raise UsageError(f"{folder}: holds neither bundles (worldgauge bundle) nor runs")
     return found
@@ -138,7 +147,7 @@ def _holds_runs(path: Path) -> bool:
     return (path / "run.json").exists() or any(path.glob("*/run.json"))
 
 
-def _read(path: Path, bundle: Path, folder: Path) -> Entry:
+def _read(path: Path, bundle: Path, folder: Path, verdicts: Verdicts) -> Entry:
     with Archive(bundle) as archive:
         found, opened = look_over(archive, folder)
     if not found.ok or opened is None:
@@ -151,21 +160,28 @@ def _read(path: Path, bundle: Path, folder: Path) -> Entry:
     facts["settings"] = {n: v for n, v in opened.facts["settings"].items() if n not in (SETTING, DIGEST)}
     opened.folder.facts_path.write_text(dumps(facts))
     opened.put_records()
-    again = _looked_at(path, found.root)
+    again = None if path.is_dir() else _worst(verdicts.get(found.root, ()))
     own = opened.folder, facts, opened.about, opened.scores
     return Entry(found.root[:16], path, bundle, path.is_dir(), *own, found, again)
 
 
-def _looked_at(path: Path, root: str) -> dict[str, Any] | None:
-    beside = path.with_name(path.name.removesuffix(".zip") + VERIFIED)
-    if path.is_dir() or not beside.exists():
-        return None
-    told = read_json_object(beside)
-    if told.get("root") != root:
-        raise DataError(f"{beside.name} is about another bundle; make it again: worldgauge verify {path.name} --json")
+def _verdicts(paths: Sequence[Path], found: Entries) -> Verdicts:
+    """What was found of bundles, by their roots: a copy of a bundle under another name is the same bundle."""
+    held: Verdicts = {}
+    for path in paths:
+        if path.name.endswith(VERIFIED) and path.is_file():
+            try:
+                told = read_json_object(path)
+                held.setdefault(str(told.get("root")), []).append((path.name, _counts_of(told, path.name)))
+            except WorldgaugeError as error:
+                found.left_out.append((path.name, str(error)))
+    return held
+
+
+def _counts_of(told: Mapping[str, Any], name: str) -> dict[str, Any]:
     numbers, tasks = told.get("numbers"), told.get("rescored")
     if not isinstance(numbers, list) or not isinstance(tasks, list):
-        raise DataError(f"{beside.name} is not what worldgauge verify --json prints")
+        raise DataError(f"{name} is not what worldgauge verify --json prints")
     verdicts = [str(one.get("verdict")) for one in numbers if isinstance(one, dict)]
     return {
         "by": re.sub(r"\s+", " ", str(told.get("by", "")))[:100],
@@ -174,6 +190,11 @@ def _looked_at(path: Path, root: str) -> dict[str, Any] | None:
         "differs": verdicts.count("differs"),
         "metrics": len(verdicts) - verdicts.count("no value"),
     }
+
+
+def _worst(told: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any] | None:
+    """Of several looks at one bundle, one that found a difference; else the one with most tasks."""
+    return max((one for _, one in told), key=lambda one: (one["differs"], one["tasks"]), default=None)
 
 
 def _check_about(facts: Mapping[str, Any]) -> None:

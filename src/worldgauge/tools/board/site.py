@@ -25,7 +25,7 @@ from worldgauge import __version__
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import atomic_folder, dumps
 from worldgauge.engine.collection.findings import counted
-from worldgauge.engine.sets import data_notes
+from worldgauge.engine.sets import SET_COLUMNS, data_notes, set_cells
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.engine.suite.speed import speed_table
@@ -43,6 +43,8 @@ from worldgauge.tools.board.many import MOST_BY_SIGN_FLIPS, compare_many
 from worldgauge.tools.bundle.archive import Archive
 
 INDEX, ABOUT = "index.html", "board.json"
+_TABLE_FACTS = ("ident", "suite", "version", "data", "tasks", "limit", "settings", "metric", "direction", "columns")
+"""What `board.json` says of a table."""
 MOST_FILMS = 12
 """Films on the page of a result; all are in its bundle."""
 DIFFERS = "scores did not come out again"
@@ -70,7 +72,7 @@ def write_board(folder: Path, out: Path) -> Board:
 
     Args:
         folder: Bundles (`*.zip`), run folders, or both. What `worldgauge verify --json` printed of a bundle is read
-            from `<its name>.verified.json` beside it.
+            from any `*.verified.json` there; its root says which bundle it is about.
         out: Folder of the site. An older site there is replaced.
 
     Returns:
@@ -92,8 +94,12 @@ def write_board(folder: Path, out: Path) -> Board:
             entries = read_entries(folder, Path(scratch))
         sets = [_write_set(placed, site) for placed in _placed_sets(entries)]
         (site / INDEX).write_text(_index(sets, entries), encoding="utf-8")
-        rows = [{**row["facts"], "set": one["ident"]} for one in sets for row in one["rows"]]
-        told = {"results": rows, "left_out": [list(one) for one in entries.left_out], "worldgauge": __version__}
+        told = {
+            "tables": [{name: one[name] for name in _TABLE_FACTS} for one in sets],
+            "results": [{**row["facts"], "table": one["ident"]} for one in sets for row in one["rows"]],
+            "left_out": [list(one) for one in entries.left_out],
+            "worldgauge": __version__,
+        }
         (site / ABOUT).write_text(dumps(told, indent=1) + "\n", encoding="utf-8")
     return Board(out / INDEX, len(entries.shown), len(sets), tuple(entries.left_out))
 
@@ -171,15 +177,16 @@ def _write_set(placed_set: _PlacedSet, site: Path) -> dict[str, Any]:
     headline = made[0] if made else None
     styles = assign_styles(evidence)
     own = _rows_by_label([*made, *([speed] if speed is not None else [])])
+    names = [run.subject for run in evidence.runs]
     rows = []
     for run in evidence.runs:
         entry = by_folder[run.directory]
         _write_report(run, entry, evidence, styles, own.get(run.label, {}), site)
-        rows.append(_row(run, entry, headline, compared, rates.get(run.label)))
+        row = _row(run, entry, headline, compared, rates.get(run.label))
+        rows.append({**row, "root": entry.found.root[:8] if names.count(run.subject) > 1 else ""})
     placed = {standing.label: at for at, standing in enumerate(compared.standings)} if compared else {}
     rows.sort(key=lambda row: (placed.get(row["label"], len(placed)), row["label"]))
     facts = entries[0].facts
-    names = [run.subject for run in evidence.runs]
     twins = sorted({name for name in names if names.count(name) > 1})
     notes = [f"{names.count(name)} results are named {name}; their roots tell them apart." for name in twins]
     if len(rows) > MOST_BY_SIGN_FLIPS:
@@ -191,9 +198,11 @@ def _write_set(placed_set: _PlacedSet, site: Path) -> dict[str, Any]:
     notes += data_notes({run.label: run.facts for run in evidence.runs})
     defaults = type(suite)().settings
     changed = {k: v for k, v in facts["settings"].items() if v != defaults.get(k)}
+    sets = {set_cells(entry.facts) for entry in entries}
     return {
         "ident": entries[0].set_key[:12],
         "suite": suite.name,
+        "named": dict(zip(SET_COLUMNS, sets.pop(), strict=True)) if len(sets) == 1 else None,
         "question": suites.entry(suite.name).summary,
         "version": facts.get("suite_version"),
         "data": facts["data_fingerprint"][:12],
@@ -296,6 +305,14 @@ def _row(
             "label": run.label,
             "root": entry.found.root,
             "suite": entry.facts["suite"],
+            **dict(zip(SET_COLUMNS, set_cells(entry.facts), strict=True)),
+            "reference": run.kind == "reference",
+            "control": str(entry.facts["subject"].get("control", "")),
+            "licence": entry.about.licence,
+            "parameters": entry.about.parameters,
+            "verified": _verified(entry)["word"],
+            "scored": run.counts.scored,
+            "expected": run.counts.expected,
             "rank": standing.rank if standing else None,
             "mean": standing.mean if standing else None,
             "low": standing.low if standing else None,
