@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from report.toybench import write_run
+from worldgauge.report import write_report
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [
@@ -210,6 +213,19 @@ def test_nothing_sticks_out(
     background = visit.tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, background[4:-1].split(","))) > 382) == (scheme == "light")
     assert visit.trouble == []
+    visit.context.close()
+
+
+def test_names_of_lines_end_within_a_phone(browser: playwright.Browser, tmp_path: Path) -> None:
+    for subject in ("memory-plane", "keeper"):
+        write_run(tmp_path / "runs" / subject, subject, each=1)
+    visit = Visit(browser, write_report([tmp_path / "runs"], tmp_path), viewport={"width": 390, "height": 800})
+    ends = visit.tab.evaluate(
+        """[...document.querySelectorAll(".panels .end")].map((one) => [one.textContent,
+            one.ownerSVGElement.getBoundingClientRect().right - one.getBoundingClientRect().right])"""
+    )
+    assert {name for name, _ in ends} == {"memory-plane", "keeper"}
+    assert min(left for _, left in ends) >= 0
     visit.context.close()
 
 

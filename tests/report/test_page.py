@@ -11,6 +11,7 @@ import pytest
 from report.outline import Outline
 from report.toybench import METRICS, ToyLoop, write_run
 from worldgauge.core.errors import RunError, UsageError
+from worldgauge.engine.sets import named_sets
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.suite.contract import Table, Task, TaskView
 from worldgauge.report import write_report
@@ -65,6 +66,28 @@ def test_the_verdict_and_the_references_are_first(text: str, outline: Outline) -
     assert text.count("saw the truth") >= 1
     assert text.count("saw the world") >= 1
     assert text.index("Models under test") < text.index("References</span>")
+
+
+def test_what_stands_behind_a_mean_is_told_at_each_table(text: str) -> None:
+    parts = re.findall(r"<table class=.grid.*?</table>(?:(?!<table).)*", text, re.DOTALL)
+    spread = [part.split("</table>") for part in parts if 'class="std">± ' in part]
+    assert len(spread) > 2
+    for table, below in spread:
+        told = "± as it was printed" if "Published" in table else "± population standard deviation"
+        assert told in below
+
+
+def test_data_of_a_named_set_are_made_before_they_are_used(runs: Path, tmp_path: Path) -> None:
+    named = named_sets()["worldgauge-mini"]
+    for version, is_told in ((named.version, True), (named.version + 1, False)):
+        root = tmp_path / str(version)
+        shutil.copytree(runs / "keeper", root)
+        facts = json.loads((root / "run.json").read_text())
+        facts["set"] = {"name": named.name, "version": version, "tasks": 4, "of": 4}
+        (root / "run.json").write_text(json.dumps(facts))
+        page = write_report([root], tmp_path).read_text(encoding="utf-8")
+        assert ("worldgauge data make mini --only toyloop\n" in page) == is_told
+        assert ("--data sets/mini/toyloop\n" in page) == is_told
 
 
 def test_counts_add_up(text: str) -> None:

@@ -111,6 +111,7 @@ class ToyLoop(Suite):
             poses,
             self.frames,
             marks={"A": (radius, 0.0), "B": (-radius, 0.0)},
+            shown=Clip.from_array(scene(f"{task.id}, before", self.frames), FPS),
         )
 
 

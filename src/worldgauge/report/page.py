@@ -32,7 +32,7 @@ from worldgauge.report import wording as words
 from worldgauge.report.charts import charts, svg
 from worldgauge.report.charts.appearance import METRIC as SHARPNESS
 from worldgauge.report.charts.appearance import appearance
-from worldgauge.report.charts.curves import SeriesStyle
+from worldgauge.report.charts.curves import SeriesStyle, look
 from worldgauge.report.compare import Comparison, Difference, Standing, compare
 from worldgauge.report.evidence import Evidence, cell_of, columns_by, keys_of
 from worldgauge.report.film_selection import find_extremes, select_tasks
@@ -42,7 +42,6 @@ from worldgauge.report.provenance import ENDS, commands, provenance, tallies, tr
 from worldgauge.report.verdict import NOTHING, Verdict, verdict
 from worldgauge.report.wording import Vocabulary
 
-COLOURS = 10
 LISTED = 400
 """Trajectories up to which the page lists every one when some have no film; beyond, they are in scores.jsonl."""
 
@@ -143,14 +142,14 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
 
 
 def assign_styles(evidence: Evidence) -> dict[str, SeriesStyle]:
-    """One colour per subject for the whole page. The truth is ink, and colours repeat after the tenth."""
+    """One look per subject for the whole page. The truth is ink."""
     styles: dict[str, SeriesStyle] = {}
     others = 0
     for place, run in enumerate(evidence.runs):
         if run.is_truth:
             colour = "k0"
         else:
-            colour, others = f"k{1 + others % COLOURS}", others + 1
+            colour, others = look(others), others + 1
         styles[run.label] = SeriesStyle(f"s{place}", colour, run.label, run.kind == "reference")
     return styles
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from worldgauge.engine.result import TaskCounts
+from worldgauge.engine.sets import named_sets, set_cells
 from worldgauge.report.evidence import Evidence
 from worldgauge.report.wording import listed
 
@@ -75,7 +76,8 @@ def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[st
 def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model") -> list[str]:
     """Command lines that repeat these runs and this page.
 
-    A subject that was a Python object is named in a comment, since no command line can make it.
+    A subject that was a Python object is named in a comment, since no command line can make it. Data of a named set are
+    made first.
 
     Args:
         evidence: The compared runs.
@@ -106,7 +108,14 @@ def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model
         asked = [word for model in models for word in (f"--{asks}", model)]
         lines.append(shlex.join(["worldgauge", "run", evidence.suite, *asked, *rest]))
     folders = dict.fromkeys(str(run.directory.parent) for run in evidence.runs)
-    return [*objects, *lines, shlex.join(["worldgauge", "report", *folders])]
+    data = []
+    held = {set_cells(run.facts)[:2] for run in evidence.runs}
+    for one in named_sets().values():
+        if (one.name, str(one.version)) in held:
+            place = f"sets/{one.short}/{evidence.suite}"
+            data.append(f"# where the data, {one.name}, are not there, make them; then: --data {place}")
+            data.append(shlex.join(["worldgauge", "data", "make", one.short, "--only", evidence.suite]))
+    return [*objects, *data, *lines, shlex.join(["worldgauge", "report", *folders])]
 
 
 def _live(subject: Mapping[str, Any]) -> bool:

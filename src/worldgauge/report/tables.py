@@ -87,6 +87,11 @@ class TableView:
     bars: Bars | None = None
 
     @property
+    def spread(self) -> bool:
+        """Whether any cell has a standard deviation."""
+        return any(cell.std for _, rows in self.groups for row in rows for cell in row.cells)
+
+    @property
     def flagged(self) -> bool:
         """Whether any row has a flag."""
         return any(row.flag for _, rows in self.groups for row in rows)

@@ -79,6 +79,13 @@ def test_line_chart_is_whole_and_escaped() -> None:
     assert any(text.text == "a <b>" for text in root.iter("text"))
 
 
+def test_thirty_subjects_have_looks_of_their_own() -> None:
+    looks = [curves.look(place) for place in range(30)]
+    assert len(set(looks)) == 30
+    assert looks[:10] == [f"k{k}" for k in range(1, 11)]
+    assert looks[10] == "k1 d1"
+
+
 def test_a_higher_score_is_drawn_higher() -> None:
     lines = [Curve(A, ((0.0, 0.2, None, None), (1.0, 0.2, None, None))), Curve(B, ((0.0, 0.9, None, None),) * 2)]
     root = parse(curves.line_chart("c", "t", "d", lines, x_label="x", y_label="y", unit=True))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from report.toybench import write_run
+from report.toybench import SIZE, write_run
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.tools.viewer import Viewer, server
 from worldgauge.tools.viewer.votes import FILE, read_votes
@@ -328,6 +328,80 @@ def test_the_worst_come_first_and_flags_stay(browser: Any, viewer: Viewer) -> No
     tab.context.close()
 
 
+@pytest.mark.parametrize(
+    ("width", "name"),
+    [
+        (1280, "data-1_1st_interior_many_rooms_0007_mem_{n:05d}_a_long_name_that_goes_on_and_on_and_ends_alike"),
+        (390, "3rd_data/action_space_test/data-1{n:02d}-0.4x-100"),
+    ],
+)
+def test_long_names_of_one_family_can_be_told_apart(
+    browser: Any, runs: Path, tmp_path: Path, width: int, name: str
+) -> None:
+    root = tmp_path / "runs"
+    write_long_run(root / "alpha", "alpha", runs / "keeper", count=40, name=name)
+    for n in range(11):
+        shutil.copytree(root / "alpha", root / f"other-{n}")
+        facts = json.loads((root / f"other-{n}/run.json").read_text())
+        facts["subject"]["name"] = f"other-{n}"
+        (root / f"other-{n}/run.json").write_text(json.dumps(facts))
+    viewer = Viewer(root)
+    viewer.start()
+    try:
+        tab = Tab(browser, link(viewer), viewport={"width": width, "height": 800})
+        tab.until("document.querySelectorAll('.row').length > 8")
+        cells = tab.page.evaluate("""[...document.querySelectorAll('.row .name')].map((one) => {
+            const text = one.firstElementChild;
+            return [text.textContent, one.matches('.whole'), text.scrollHeight <= text.clientHeight + 1];
+        })""")
+        of_task = [one for one in cells if one[1]]
+        assert len({text for text, _, _ in of_task}) == len(of_task) > 8
+        assert all(is_whole for _, _, is_whole in cells)
+        # The last subjects are scrolled to; the name stays.
+        tab.page.evaluate("document.getElementById('grid').scrollLeft = 9999")
+        left, right = tab.page.evaluate("""['.name', '.num:last-child'].map((one, k) => {
+            const box = document.querySelector(`.row ${one}`).getBoundingClientRect();
+            return k ? box.right : box.left;
+        })""")
+        assert left >= 0
+        assert right <= width
+        tab.context.close()
+    finally:
+        viewer.close()
+
+
+def test_eighteen_subjects_are_drawn_in_eighteen_ways(browser: Any, viewer: Viewer) -> None:
+    have = len(viewer.runs()["groups"][0]["runs"])
+    for n in range(18 - have):
+        write_run(viewer.library.root / f"more-{n:02d}", f"more-{n:02d}", each=1)
+    tab = Tab(browser, link(viewer, t=TASK, i=0))
+    tab.until("document.querySelectorAll('#curves polyline').length > 17")
+    script = """[...document.querySelector('#curves svg').querySelectorAll('polyline')].map((one) => {
+        const style = getComputedStyle(one);
+        return `${style.stroke} ${style.strokeDasharray}`;
+    })"""
+    ways = tab.page.evaluate(script)
+    assert len(ways) == len(set(ways)) == 18
+    swatches = tab.page.evaluate("""[...document.querySelectorAll('#scores .swatch')].map((one) => {
+        const style = getComputedStyle(one);
+        return `${style.backgroundColor} ${style.backgroundImage} ${style.width}`;
+    })""")
+    assert len(swatches) == len(set(swatches)) == 18
+    tab.context.close()
+
+
+def test_differences_are_scrolled_into_view(browser: Any, viewer: Viewer) -> None:
+    tab = Tab(browser, link(viewer, t=TASK, i=0), viewport={"width": 600, "height": 500})
+    tab.until(frame_shown(0))
+    tab.page.keyboard.press("d")
+    top, bottom = tab.page.evaluate("""(() => {
+        const box = document.querySelector('#tiles canvas[data-apart="1"]').getBoundingClientRect();
+        return [box.top, box.bottom];
+    })()""")
+    assert 0 <= top < bottom <= 500
+    tab.context.close()
+
+
 def test_a_new_run_appears_by_itself(browser: Any, viewer: Viewer) -> None:
     tab = Tab(browser, link(viewer))
     tab.until("document.querySelectorAll('.row').length > 0")
@@ -346,10 +420,14 @@ def test_blind_votes_by_keys(browser: Any, viewer: Viewer) -> None:
         tab.until(f"({ready} || '') !== {json.dumps(shown)}")  # keys count once the next pair is drawn
         shown = tab.page.evaluate(ready)
         assert tab.page.locator(".ballot canvas").count() == 2
+        assert tab.page.locator("#about").inner_text() == "Loops that are made up."
+        assert tab.page.locator("#shown").is_visible()
+        assert tab.page.evaluate("document.querySelector('#shown img').naturalWidth") == SIZE[0]
         page = tab.page.content()
         assert not any(name in page for name in ("keeper", "freeze", "forgetful"))  # blind
         tab.page.keyboard.press(key)
-        tab.until(f"document.getElementById('count').textContent.includes('{number + 1} votes of yours')")
+        mine = ("1 vote", "2 votes", "3 votes")[number]
+        tab.until(f"document.getElementById('count').textContent.includes(': {mine} of yours')")
     votes = list(read_votes(viewer.library.root / FILE))
     assert [one.choice for one in votes] == ["first", "second", "tie"]
     assert len({one.item for one in votes}) == 3
@@ -362,10 +440,12 @@ def test_blind_votes_by_keys(browser: Any, viewer: Viewer) -> None:
 TASKS = 10_000
 
 
-def write_long_run(folder: Path, subject: str, template: Path) -> None:
+def write_long_run(
+    folder: Path, subject: str, template: Path, count: int = TASKS, name: str = "ABA/plains_{p}/5/{n:05d}"
+) -> None:
     """A run of many tasks: its scores, without records."""
     facts = json.loads((template / "run.json").read_text())
-    names = [f"ABA/plains_{n % 7}/5/{n:05d}" for n in range(TASKS)]
+    names = [name.format(n=n, p=n % 7) for n in range(count)]
     facts["task_keys"] = dict.fromkeys(names, "k")
     facts["subject"]["name"] = subject
     folder.mkdir(parents=True)
@@ -428,7 +508,7 @@ def test_ten_thousand_tasks_stay_responsive(browser: Any, long_runs: Path) -> No
         tab.page.get_by_role("button", name="alpha").click()
         sorting = page_seconds(session) - opening
         script = """async () => {
-            const body = document.getElementById('body'), gaps = [];
+            const body = document.getElementById('grid'), gaps = [];
             let last = performance.now();
             for (let k = 1; k <= 40; k += 1) {
                 body.scrollTop = k * body.scrollHeight / 40;

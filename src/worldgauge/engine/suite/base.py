@@ -445,7 +445,8 @@ class Suite:
         if type(self).episode is Suite.episode:
             raise DataError(f"{task.id}: suite '{self.name}' shows no recording")
         episode, start = self.episode(task)
-        return TaskView(episode.clip[start:], episode.poses, start, episode.world, camera=episode.camera)
+        shown = episode.clip[:start]
+        return TaskView(episode.clip[start:], episode.poses, start, episode.world, camera=episode.camera, shown=shown)
 
     def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails | None:
         """Further details of a task for a report, in addition to its films.

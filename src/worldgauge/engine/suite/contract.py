@@ -203,6 +203,8 @@ class TaskView:
         world: The world. None when it is not known.
         marks: Named places, such as "A", at (x, y) in metres of the world frame.
         camera: Camera that took `truth` at those poses. None where it is not told.
+        shown: What every subject is shown before it answers; the last frame is where the answer begins. None where that
+            is not told.
     """
 
     truth: Clip
@@ -211,6 +213,7 @@ class TaskView:
     world: WorldFacts | None = None
     marks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     camera: Camera | None = None
+    shown: Clip | None = None
 
 
 @dataclass(frozen=True)

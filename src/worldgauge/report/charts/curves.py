@@ -18,6 +18,10 @@ LEFT, RIGHT, TOP, BOTTOM = 38.0, 76.0, 12.0, 36.0
 LABEL_GAP = 12.5
 TITLE_PX, DIGIT_PX = 22.0, 6.8
 """Room of the y axis's own name, which is turned, and of a letter next to a tick."""
+NAME_GAP, NAME_PX, NAME_LETTERS = 13.0, 7.2, 13
+"""A name at the end of a line: how far behind the axis it begins, the room of a letter, and the most letters."""
+COLOURS, DASHES = 10, 3
+"""Colours of the page, and dashes that each of them is drawn with before both come again."""
 STRETCHES = 14
 RESAMPLES, SEED = 2_000, 20250522
 """Of the bands: enough for what can be seen of them, and the same page from the same runs."""
@@ -29,7 +33,7 @@ class SeriesStyle:
 
     Attributes:
         key: Its own CSS class.
-        colour: CSS class of its colour.
+        colour: CSS classes of its colour, and of its dash beyond the first ten (`look`).
         label: Its label.
         reference: Whether it is a reference.
     """
@@ -43,6 +47,16 @@ class SeriesStyle:
     def css(self) -> str:
         """Class attribute of its marks."""
         return f"{self.colour} ref" if self.reference else self.colour
+
+
+def look(place: int) -> str:
+    """CSS classes of the colour and dash of the subject at a place, so that no two of the first 30 are drawn alike.
+
+    Args:
+        place: 0 for the first subject.
+    """
+    turn, colour = divmod(place, COLOURS)
+    return f"k{colour + 1}" + (f" d{turn % DASHES}" if turn % DASHES else "")
 
 
 @dataclass(frozen=True)
@@ -174,7 +188,9 @@ def line_chart(
         ys += [end for c in drawn for p in c.points for end in p[2:] if end is not None]
     low, high = (0.0, 1.0) if unit else svg.spread(ys, zero=True)
     y = svg.Scale(low, high, HEIGHT - BOTTOM, TOP)
-    x = svg.Scale(min(0.0, *xs), max(xs), max(LEFT, _room(y)), WIDTH - RIGHT)
+    longest = max((len(_shortened(c.style.label, NAME_LETTERS)) for c in drawn), default=0)
+    right = max(RIGHT, NAME_GAP + NAME_PX * longest)
+    x = svg.Scale(min(0.0, *xs), max(xs), max(LEFT, _room(y)), WIDTH - right)
     ends = svg.apart([y(c.points[-1][1]) for c in drawn], LABEL_GAP, TOP + 2, HEIGHT - BOTTOM)
     return svg.picture(
         ident,
@@ -333,8 +349,8 @@ def _curve(curve: Curve, x: svg.Scale, y: svg.Scale, end: float) -> Markup:
     points = [(x(px), _clip(y, mean)) for px, mean, _, _ in curve.points]
     parts += [
         svg.polyline(points, class_="line"),
-        svg.polyline([(x(last[0]) + 2, _clip(y, last[1])), (WIDTH - RIGHT + 10, end)], class_="leader"),
-        svg.label(_shortened(curve.style.label, 13), WIDTH - RIGHT + 13, end + 3.5, class_="end"),
+        svg.polyline([(x(last[0]) + 2, _clip(y, last[1])), (x.stop + NAME_GAP - 3, end)], class_="leader"),
+        svg.label(_shortened(curve.style.label, NAME_LETTERS), x.stop + NAME_GAP, end + 3.5, class_="end"),
     ]
     return svg.tag("g", *parts, class_=f"curve {curve.style.css}", data_subject=curve.style.key)
 

@@ -111,7 +111,8 @@ def picture(task: Task) -> TaskView:
     if turn == "C":
         corner = _second_corner(episode, start)
         marks["B"] = (float(xy[corner, 0]), float(xy[corner, 1]))
-    return TaskView(episode.clip[start:], episode.poses, start, episode.world, marks, episode.camera)
+    shown = episode.clip[:start]
+    return TaskView(episode.clip[start:], episode.poses, start, episode.world, marks, episode.camera, shown)
 
 
 def _second_corner(episode: Episode, start: int) -> int:

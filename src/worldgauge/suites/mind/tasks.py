@@ -170,9 +170,10 @@ def task_view(task: Task) -> TaskView:
     x, y = episode.poses[clip.mark_time if len(episode) > clip.mark_time else 0, :2, 3]
     marks = {"start": (float(x), float(y))}
     if clip.part == "mirror_test":
-        return TaskView(episode.clip, episode.poses, 0, episode.world, marks, episode.camera)
+        return TaskView(episode.clip, episode.poses, 0, episode.world, marks, episode.camera, episode.clip)
     seen = episode.clip[clip.mark_time :]
-    return TaskView(seen, episode.poses, clip.mark_time, episode.world, marks, episode.camera)
+    shown = episode.clip[: clip.mark_time]
+    return TaskView(seen, episode.poses, clip.mark_time, episode.world, marks, episode.camera, shown)
 
 
 def forget() -> None:

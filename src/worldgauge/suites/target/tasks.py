@@ -81,7 +81,8 @@ def task_view(task: Task, settings: Settings) -> TaskView:
         x, y = scenario.target.centre[:2]
         marks[scenario.target.category] = (float(x), float(y))
     poses = path_poses(scenario)
-    return TaskView(target.truth_clip(scenario), poses, scenario.history_rows, scenario.world, marks, scenario.camera)
+    truth = target.truth_clip(scenario)
+    return TaskView(truth, poses, scenario.history_rows, scenario.world, marks, scenario.camera, truth[:1])
 
 
 def scene_of(task: str) -> str:

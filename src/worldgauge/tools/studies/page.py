@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from worldgauge.engine.suite.contract import Cell
 from worldgauge.report.charts import curves
-from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle
-from worldgauge.report.page import COLOURS
+from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle, look
 from worldgauge.report.study_page import Figure, StudyPage, write_page
 from worldgauge.report.wording import number, times
 from worldgauge.tools.studies.findings import SPEED, Finding, Point
@@ -44,7 +43,7 @@ def page_of(finding: Finding, command: str = "") -> StudyPage:
     study = finding.study
     styles = {
         point.arm.label: SeriesStyle(
-            f"s{place}", f"k{1 + place % COLOURS}", point.arm.label, point.arm.at is None or point.arm.base is None
+            f"s{place}", look(place), point.arm.label, point.arm.at is None or point.arm.base is None
         )
         for place, point in enumerate(finding.points)
     }
@@ -105,7 +104,7 @@ def _lines(
     for number_of, family in enumerate(families):
         own = [(point, cell) for point, cell in known if point.arm.family == family]
         is_level = own[0][0].arm.at is None
-        style = SeriesStyle(f"f{number_of}", f"k{1 + number_of % COLOURS}", family, reference=is_level)
+        style = SeriesStyle(f"f{number_of}", look(number_of), family, reference=is_level)
         if is_level:
             cell = own[0][1]
             ends = [0.0, max(place_of.values(), default=left + 1) - left]

@@ -43,6 +43,7 @@ class Footage:
         lead: Name of the clip that gives length and rate.
         notes: What is not shown, and why.
         card: The answers, for a suite whose tasks are answered in words or builds.
+        shown: What every subject was shown before it answered. None where that is not known.
         exact: Names of clips that the truth's world was drawn anew for: depth and labels of every pixel.
         films: All clips as one video, without and with the exact ones, once they were asked for.
         lock: Held by who reads frames: a decoder has one place at a time.
@@ -52,6 +53,7 @@ class Footage:
     lead: str = ""
     notes: tuple[str, ...] = ()
     card: AnswerCard | None = None
+    shown: Clip | None = None
     exact: tuple[str, ...] = ()
     films: dict[bool, Film] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -89,6 +91,18 @@ class Footage:
                 far = np.abs(shown.astype(np.int16) - truth.astype(np.int16)) * GAIN
                 shown = np.clip(far, 0, 255).astype(np.uint8)
         return png(shown)
+
+    def last_shown(self) -> bytes:
+        """The last frame that every subject was shown, as PNG.
+
+        Raises:
+            UnknownNameError: It is not known.
+            WorldgaugeError: It cannot be read.
+        """
+        if not self.shown:
+            raise UnknownNameError("frame that was shown", "last", [])
+        with self.lock:
+            return png(self.shown[len(self.shown) - 1])
 
     def make_film(self, *, exact: bool = False) -> Film:
         """All clips as one video.
@@ -230,18 +244,20 @@ def _gather(group: Group, task: str) -> Footage:
         return Footage(notes=tuple(notes), card=card)
     clips: dict[str, Clip] = {}
     exact: dict[str, Clip] = {}
+    shown = None
     if not suite.shows_films:
         view = _told(notes, TRUTH, lambda: suite.task_view(asked))
         if view is not None and len(view.truth):
             clips[TRUTH if len(view.truth) > 1 else "start image"] = view.truth
             exact = _told(notes, DEPTH, lambda: exact_clips(view)) or {}
+            shown = view.shown or None
     for label, (_, record) in records.items():
         clip = _told(notes, label, lambda record=record: _clip_of(group, record))  # type: ignore[misc]
         if clip is not None and len(clip):
             clips[label] = clip
     moving = {name: clip for name, clip in clips.items() if name != "start image"}
     lead = TRUTH if TRUTH in clips else max(moving, key=lambda name: len(moving[name]), default=next(iter(clips), ""))
-    return Footage({**clips, **exact}, lead, tuple(notes), exact=tuple(exact))
+    return Footage({**clips, **exact}, lead, tuple(notes), shown=shown, exact=tuple(exact))
 
 
 def exact_clips(view: TaskView) -> dict[str, Clip]:

@@ -12,6 +12,8 @@ from typing import Any
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.io import dumps, read_json_object, write_file
+from worldgauge.engine.suite.base import suites
+from worldgauge.report.charts.curves import look
 from worldgauge.report.films.film import STRIP_PX
 from worldgauge.report.page import asset
 from worldgauge.report.page_server import PageServer, Sent, as_json
@@ -37,7 +39,7 @@ ASSETS = {
 }
 OF_GROUPS = (
     *("/api/tasks", "/api/task", "/api/film", "/film.mp4", "/frame"),
-    *("/plate", "/api/pair", "/side", "/api/tally"),
+    *("/plate", "/api/pair", "/side", "/shown", "/api/tally"),
 )
 """Paths that are about one group of runs."""
 
@@ -139,7 +141,10 @@ class Viewer(PageServer):
                 "cells": [["" if name not in cell else str(cell[name]) for cell in cells] for name in names],
                 "metrics": [{"name": m.name, "unit": m.unit, "better": m.better} for m in metrics],
                 "metric": None if chosen is None else chosen.name,
-                "subjects": [{"label": label, "kind": run.kind} for label, run in group.runs.items()],
+                "subjects": [
+                    {"label": label, "kind": run.kind, "look": look(place)}
+                    for place, (label, run) in enumerate(group.runs.items())
+                ],
                 "ends": [
                     "".join(str(ENDS.index(run.ends.get(t, "left"))) for t in tasks) for run in group.runs.values()
                 ],
@@ -221,7 +226,9 @@ class Viewer(PageServer):
             "task": task,
             "fps": footage.fps,
             "frames": footage.frames,
+            "about": suites.entry(group.suite.name).summary,
             "asked": facts["asked"],
+            "shown": footage.shown is not None,
             "sides": sides,
         }
 
@@ -231,6 +238,11 @@ class Viewer(PageServer):
         label = (first, second)[side]
         footage = self.footages.open(group, task)
         return self.plate(group, task, label) if footage.card is not None else footage.picture(label, frame)
+
+    def shown(self, group: Group, sealed: str) -> bytes:
+        """The last frame that both sides of a pair were shown."""
+        task, _, _ = self._unseal(group, sealed)
+        return self.footages.open(group, task).last_shown()
 
     def plate(self, group: Group, task: str, label: str) -> bytes:
         """The picture of an answer."""
@@ -281,6 +293,8 @@ class Viewer(PageServer):
         if path == "/side":
             data = self.side(group, query["p"], int(query["s"]) % 2, int(query.get("i", 0)))
             return Sent(data, "image/png", keep=True)
+        if path == "/shown":
+            return Sent(self.shown(group, query["p"]), "image/png", keep=True)
         return as_json(self.tally(group))
 
     def _seal(self, group: Group, task: str, first: str, second: str) -> str:

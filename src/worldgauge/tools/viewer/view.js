@@ -2,11 +2,13 @@
 (() => {
   "use strict";
   const $ = (id) => document.getElementById(id);
-  const ROW = 34;
+  const ROW = 38;
+  const NARROW_ROW = 50; // with the group below the name
+  const LETTER = 7.6;
   const ENDS = ["left", "scored", "skipped", "failed", "not scored"];
   const FLAG = "⚑";
   const CURVES = 6; // drawn until the reader chooses
-  const state = { groups: [], group: null, tasks: null, order: [], sort: null, task: null, frame: 0, curves: {} };
+  const state = { row: ROW, groups: [], group: null, tasks: null, order: [], sort: null, task: null, frame: 0, curves: {} };
 
   const make = (tag, text, kind) => {
     const made = document.createElement(tag);
@@ -27,7 +29,6 @@
     try { await act(...given); } catch (error) { tell(error); }
   };
   const number = (value) => (value === null || value === undefined ? "–" : String(Number(value.toPrecision(4))).replace("-", "−"));
-  const colour = (k) => `k${(k % 9) + 1}`;
   const swatch = (kind) => make("span", "", `swatch ${kind}`);
 
   // the address: which group, task, frame and metric
@@ -88,13 +89,13 @@
 
   // the list of tasks: only the rows in view are in the document
   const loadTasks = async (metric) => {
-    const top = $("body").scrollTop;
+    const top = $("grid").scrollTop;
     state.tasks = await (await ask("/api/tasks", { g: state.group, m: metric || "" })).json();
     state.flags = new Set(state.tasks.flags);
     state.names = state.tasks.tasks.map((one) => one.toLowerCase());
     fillTools();
     arrange();
-    $("body").scrollTop = top;
+    $("grid").scrollTop = top;
   };
 
   const fill = (select, values, chosen, first) => {
@@ -136,14 +137,27 @@
     return x.map((value, n) => (value === null || y[n] === null ? null : value - y[n]));
   };
 
+  // The middle of what does not fit two lines is left out: names of one family differ at their ends.
+  const fit = (text, px) => {
+    const most = 2 * Math.floor(px / LETTER) - 4;
+    return text.length <= most ? text : `${text.slice(0, Math.ceil(most / 2))}…${text.slice(-Math.floor(most / 2) + 1)}`;
+  };
+  const roomFor = (texts, least, most) => Math.round(Math.min(most, Math.max(least, 0.65 * LETTER * texts.reduce((length, one) => Math.max(length, one.length), 0))));
+
   const columnsShown = () => {
     const { subjects, columns, metrics, metric, values, ends } = state.tasks;
     const better = (metrics.find((one) => one.name === metric) || {}).better;
-    const shown = [{ name: "task", key: state.tasks.tasks, width: "minmax(150px, 2fr)", px: 150 }];
+    const room = roomFor(state.tasks.tasks, 150, 420);
+    const shown = [{ name: "task", key: state.tasks.tasks, width: `minmax(${room}px, 2fr)`, px: room }];
     const narrow = $("grid").clientWidth < 560; // there, the group is told below the name
     const told = (n) => state.tasks.cells.map((c) => c[n]).filter(Boolean).join(", ");
-    if (narrow) Object.assign(shown[0], { width: "minmax(110px, 2fr)", px: 110, under: columns.length ? told : null });
-    else if (columns.length) shown.push({ name: columns.join(", "), key: state.tasks.tasks.map((_, n) => told(n)), width: "minmax(110px, 1fr)", px: 110 });
+    if (narrow) Object.assign(shown[0], { width: "minmax(160px, 2fr)", px: 160, under: columns.length ? told : null });
+    else if (columns.length) {
+      const key = state.tasks.tasks.map((_, n) => told(n));
+      const px = roomFor(key, 110, 240);
+      shown.push({ name: columns.join(", "), key, width: `minmax(${px}px, 1fr)`, px });
+    }
+    state.row = narrow && columns.length ? NARROW_ROW : ROW;
     subjects.forEach((one, k) => shown.push({ name: one.label, key: values[k], ends: ends[k], better, width: "minmax(84px, 150px)", px: 84 }));
     const apart = difference();
     if (apart) shown.push({ name: `${$("a").value} − ${$("b").value}`, key: apart, better, width: "minmax(110px, 170px)", px: 110 });
@@ -186,8 +200,8 @@
     state.order = order;
     $("shown").textContent = order.length === tasks.length ? `${tasks.length} tasks` : `${order.length} of ${tasks.length} tasks`;
     drawHead();
-    $("grid").style.setProperty("--rows", `${order.length * ROW}px`);
-    $("space").style.height = `${order.length * ROW}px`;
+    $("grid").style.setProperty("--row", `${state.row}px`);
+    $("space").style.height = `${order.length * state.row}px`;
     drawRows();
   };
 
@@ -206,7 +220,7 @@
     star.addEventListener("click", () => {
       state.sort = { name: FLAG, down: Boolean(state.sort && state.sort.name === FLAG && !state.sort.down) };
       arrange();
-      $("body").scrollTop = 0;
+      $("grid").scrollTop = 0;
     });
     $("head").replaceChildren(star, ...state.shown.map((column) => {
       const cell = make("span", null, column.better !== undefined ? "num" : "");
@@ -220,7 +234,7 @@
         const worst = column.better === "lower"; // the worst first
         state.sort = state.sort && state.sort.name === column.name ? { name: column.name, down: !state.sort.down } : { name: column.name, down: worst };
         arrange();
-        $("body").scrollTop = 0;
+        $("grid").scrollTop = 0;
       });
       cell.append(button);
       return cell;
@@ -228,16 +242,16 @@
   };
 
   const drawRows = () => {
-    const body = $("body");
-    const first = Math.max(0, Math.floor(body.scrollTop / ROW) - 6);
-    const last = Math.min(state.order.length, Math.ceil((body.scrollTop + body.clientHeight) / ROW) + 6);
+    const grid = $("grid");
+    const first = Math.max(0, Math.floor(grid.scrollTop / state.row) - 6);
+    const last = Math.min(state.order.length, Math.ceil((grid.scrollTop + grid.clientHeight) / state.row) + 6);
     const rows = [];
     for (let at = first; at < last; at += 1) {
       const n = state.order[at];
       const name = state.tasks.tasks[n];
       const row = make("div", null, "row");
       row.setAttribute("role", "row");
-      row.style.top = `${at * ROW}px`;
+      row.style.top = `${at * state.row}px`;
       row.style.gridTemplateColumns = $("grid").dataset.template;
       row.dataset.task = name;
       if (state.task && state.task.task === name) row.setAttribute("aria-selected", "true");
@@ -251,8 +265,9 @@
         const value = column.key[n];
         if (column.better === undefined) {
           const under = column.under ? column.under(n) : "";
-          const cell = under ? make("span", null, "two") : make("span", value);
-          if (under) cell.append(make("span", value), make("small", under));
+          const cell = make("span", null, column === state.shown[0] ? "name whole" : "name");
+          cell.append(make("span", fit(value, column.px)));
+          if (under) cell.append(make("small", under));
           cell.title = under ? `${value} (${under})` : value;
           row.append(cell);
           continue;
@@ -332,7 +347,7 @@
 
   const colourOf = (name) => {
     const at = state.tasks.subjects.findIndex((one) => one.label === name);
-    return at < 0 ? "k0" : colour(at);
+    return at < 0 ? "k0" : state.tasks.subjects[at].look;
   };
 
   const drawTiles = () => {
@@ -580,15 +595,20 @@
     else if (to.i !== undefined && Number(to.i) !== state.frame) await seek(Number(to.i));
   });
 
-  $("body").addEventListener("scroll", () => requestAnimationFrame(drawRows));
+  $("grid").addEventListener("scroll", () => requestAnimationFrame(drawRows));
   $("metric").addEventListener("change", guarded(async () => { await loadTasks($("metric").value); keep(); }));
-  for (const id of ["find", "a", "b", "flagged", "of", "from", "to"]) $(id).addEventListener("input", () => { arrange(); $("body").scrollTop = 0; });
+  for (const id of ["find", "a", "b", "flagged", "of", "from", "to"]) $(id).addEventListener("input", () => { arrange(); $("grid").scrollTop = 0; });
   $("scrub").addEventListener("input", () => { stop(); seek(Number($("scrub").value)); });
   $("play").addEventListener("click", play);
   $("back").addEventListener("click", () => { stop(); seek(state.frame - 1); });
   $("step").addEventListener("click", () => { stop(); seek(state.frame + 1); });
   $("speed").addEventListener("change", () => { if (state.film) state.film.video.playbackRate = Number($("speed").value); });
-  $("diff").addEventListener("change", () => { drawTiles(); if (!state.playing) seek(state.frame); });
+  $("diff").addEventListener("change", () => {
+    drawTiles();
+    const apart = [...document.querySelectorAll('#tiles canvas[data-apart="1"]')];
+    for (const one of [apart.at(-1), apart[0]]) if (one) one.parentElement.scrollIntoView({ block: "nearest", behavior: "instant" });
+    if (!state.playing) seek(state.frame);
+  });
   $("exact").addEventListener("change", () => { stop(); state.film = null; drawTiles(); seek(state.frame); });
   $("flag").addEventListener("click", () => flag(state.task.task));
   $("close").addEventListener("click", () => { location.hash = address({ g: state.group, m: state.tasks.metric }); });

@@ -69,11 +69,14 @@
 
   const next = async () => {
     const pair = await ask("/api/pair", { g: group, voter: state.voter });
-    $("count").textContent = `${pair.suite}: ${pair.mine} votes of yours, ${pair.all} in all`;
+    $("count").textContent = `${pair.suite}: ${pair.mine} ${pair.mine === 1 ? "vote" : "votes"} of yours, ${pair.all} in all`;
     state.pair = pair.done ? null : pair;
     $("vote").hidden = pair.done;
     $("done").hidden = !pair.done;
     if (pair.done) return;
+    $("about").textContent = pair.about;
+    $("shown").hidden = !pair.shown;
+    if (pair.shown) $("shown").firstElementChild.src = `/shown?${new URLSearchParams({ g: group, p: pair.pair })}`;
     $("asked").textContent = pair.asked;
     $("asked").hidden = !pair.asked;
     await show();

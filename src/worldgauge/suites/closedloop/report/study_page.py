@@ -9,8 +9,7 @@ from markupsafe import Markup
 
 from worldgauge.engine.suite.contract import Cell
 from worldgauge.report.charts import curves
-from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle
-from worldgauge.report.page import COLOURS
+from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle, look
 from worldgauge.report.study_page import Figure, StudyPage, svg_file, write_page
 from worldgauge.report.wording import number, times
 from worldgauge.suites.closedloop.studies.definitions import MEASURES, ArmResult, StudyResult
@@ -55,7 +54,7 @@ def _page(finding: StudyResult, command: str) -> StudyPage:
 
 def _styles(finding: StudyResult) -> dict[str, SeriesStyle]:
     return {
-        arm.label: SeriesStyle(f"s{place}", f"k{1 + place % COLOURS}", arm.label, arm.base is None)
+        arm.label: SeriesStyle(f"s{place}", look(place), arm.label, arm.base is None)
         for place, arm in enumerate(point.arm for point in finding.points)
     }
 
@@ -89,7 +88,7 @@ def draw(finding: StudyResult, styles: Mapping[str, SeriesStyle]) -> Markup:
     for point in finding.points:
         families.setdefault(point.arm.family, []).append(point)
     lines = [
-        Curve(SeriesStyle(f"f{place}", f"k{1 + place % COLOURS}", family), _line(own))
+        Curve(SeriesStyle(f"f{place}", look(place), family), _line(own))
         for place, (family, own) in enumerate(families.items())
     ]
     return curves.line_chart("study", title, told, lines, x_label=name, y_label=SUCCESS, unit=False, whole=True)
@@ -103,11 +102,11 @@ def _levels(finding: StudyResult) -> Iterator[Curve]:
     for place, task in enumerate(finding.points[0].by_task):
         known = [(point.arm.noise or 0.0, point.by_task[task]) for point in swept]
         line = tuple((at, cell.mean, cell.low, cell.high) for at, cell in known if cell.mean is not None)
-        yield Curve(SeriesStyle(f"t{place}", f"k{1 + place}", task), line)
+        yield Curve(SeriesStyle(f"t{place}", look(place), task), line)
         for other, point in enumerate(level):
             cell = point.by_task[task]
-            colour = 1 + place if point.arm.base is None else 1 + (len(finding.points[0].by_task) + other) % COLOURS
-            style = SeriesStyle(f"l{place}-{other}", f"k{colour}", point.arm.label, reference=True)
+            colour = look(place if point.arm.base is None else len(finding.points[0].by_task) + other)
+            style = SeriesStyle(f"l{place}-{other}", colour, point.arm.label, reference=True)
             flat = tuple((at, cell.mean, cell.low, cell.high) for at in (0.0, end) if cell.mean is not None)
             yield Curve(style, flat)
 
