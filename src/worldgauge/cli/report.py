@@ -95,9 +95,16 @@ def bundle(
             progress=lambda task, done, total: bar.show("films", done, total, task),
         )
     if json:
-        print_json(bundles=[{"path": str(one.path), "root": one.root, "whole": list(one.whole)} for one in made])
+        print_json(
+            bundles=[
+                {"path": str(one.path), "root": one.root, "whole": list(one.whole), "kept": one.kept} for one in made
+            ]
+        )
         return
     for one in made:
+        if one.kept:
+            print_text(f"{one.path}: kept; this run gives other content: give another --out, or remove the file first")
+            continue
         print_text(f"{one.path}: {one.tasks} tasks, {len(one.whole)} of them with whole videos")
         print_text(f"root {one.root}", indent="  ")
     print_text("Publish the root with your numbers: worldgauge verify --root tells whether a copy is yours.")

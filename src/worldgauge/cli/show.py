@@ -315,7 +315,8 @@ def verification(found: Verification) -> None:
         print_text(
             f"{counted(len(told), 'task')} scored again: {', '.join(told[:SHOWN])}{' ...' if len(told) > SHOWN else ''}"
             if told
-            else "No score was made again: give the folder of the data set with --data."
+            else "No score was made again: give the folder of the data set with --data, or a number of tasks with "
+            "--rescore, which finds a named set in sets/SET/SUITE by itself."
         )
 
 

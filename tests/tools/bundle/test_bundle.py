@@ -1,6 +1,7 @@
 """Bundles of real runs: what is in them, that changes are found, and which numbers stand."""
 
 import json
+import math
 import re
 import shutil
 import zipfile
@@ -17,9 +18,10 @@ from support.commands import command
 from worldgauge.core.errors import DataError, RunError, UsageError, WorldgaugeError
 from worldgauge.core.video import Clip
 from worldgauge.engine.result import find_runs
+from worldgauge.engine.suite.contract import Score
 from worldgauge.tools.bundle.archive import MANIFEST, Archive, write_archive
 from worldgauge.tools.bundle.bundle import ABOUT, About, tasks_kept_whole, write_bundles
-from worldgauge.tools.bundle.verify import Verification, look_over, verify
+from worldgauge.tools.bundle.verify import Verification, _numbers, look_over, verify
 
 Files = dict[str, bytes]
 
@@ -79,6 +81,24 @@ def test_the_same_run_gives_the_same_bytes(bundle: Path, glow_runs: Path, tmp_pa
     assert verify(bundle, root=again.root).ok
 
 
+def test_a_bundle_that_is_there_is_not_replaced(glow_runs: Path, tmp_path: Path) -> None:
+    (first,) = write_bundles([glow_runs / "glowing"], tmp_path, whole=2, about=About("MIT"))
+    before = first.path.read_bytes()
+    with pytest.raises(UsageError, match=r"glow-glowing.zip: there already, with other content; give another --out"):
+        write_bundles([glow_runs / "glowing"], tmp_path, whole=2)
+    made = {one.path.name: one for one in write_bundles([glow_runs], tmp_path, whole=2)}
+    assert [name for name, one in made.items() if one.kept] == ["glow-glowing.zip"]
+    assert made["glow-glowing.zip"].root == first.root
+    assert first.path.read_bytes() == before
+    assert verify(made["glow-faulty.zip"].path).ok
+    assert not any(one.kept for one in write_bundles([glow_runs / "faulty"], tmp_path, whole=2))
+    told = command(tmp_path, "bundle", glow_runs, "--whole", "2", "--out", ".")
+    assert (told.returncode, "glow-glowing.zip: kept; this run gives other content" in told.stdout) == (0, True)
+    first.path.write_bytes(b"something else")
+    with pytest.raises(UsageError, match="there already"):
+        write_bundles([glow_runs / "glowing"], tmp_path)
+
+
 @pytest.mark.parametrize("suite", ["../../x", "/tmp/x", ""])
 def test_the_name_of_a_suite_leads_nowhere(suite: str, glow_runs: Path, tmp_path: Path) -> None:
     run = shutil.copytree(glow_runs / "glowing", tmp_path / "run")
@@ -117,6 +137,18 @@ def test_without_data_nothing_is_said_to_stand(bundle: Path) -> None:
     assert {number.verdict for number in found.numbers} == {"not scored again"}
     with pytest.raises(UsageError, match="--data"):
         verify(bundle, rescore=1)
+
+
+def test_a_metric_without_a_value_among_the_tasks_scored_again_does_not_stand() -> None:
+    def scores(*values: float | None) -> list[Score]:
+        return [Score(str(at), "m", one, reason="none" if one is None else None) for at, one in enumerate(values)]
+
+    told = scores(0.5, None, math.inf)
+    for again, verdict in (([1], "no value"), ([2], "stands"), ([0, 1], "stands"), ([], "not scored again")):
+        (number,) = _numbers(told, {str(at): ([told[at]], [told[at]]) for at in again})
+        assert (number.tasks, number.verdict) == (3, verdict)
+    (number,) = _numbers(told, {"1": ([told[1]], [Score("1", "m", 0.5)])})
+    assert number.verdict == "differs"
 
 
 def test_tasks_that_failed_or_are_skipped_are_told(glow_runs: Path, glow_data: Path, tmp_path: Path) -> None:
@@ -359,6 +391,7 @@ def test_commands(glow_runs: Path, glow_data: Path, tmp_path: Path) -> None:
     found = command(tmp_path, "verify", told["path"], "--data", glow_data, "--root", told["root"])
     assert found.returncode == 0, found.stderr
     assert "stands" in found.stdout
+    assert "--rescore, which finds a named set" in " ".join(command(tmp_path, "verify", told["path"]).stdout.split())
     wrong = command(tmp_path, "verify", told["path"], "--root", "00", "--json")
     assert (wrong.returncode, json.loads(wrong.stdout)["ok"]) == (1, False)
     (tmp_path / "no.zip").write_bytes(b"PK")

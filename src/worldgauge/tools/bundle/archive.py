@@ -85,6 +85,18 @@ def write_archive(path: Path, contents: Mapping[str, bytes | Path]) -> str:
     return root
 
 
+def root_of_contents(contents: Mapping[str, bytes | Path]) -> str:
+    """Root that an archive of these contents would have.
+
+    Args:
+        contents: Bytes, or the file that holds them, by path in the archive.
+
+    Raises:
+        DataError: When a file cannot be read.
+    """
+    return root_of({name: _measure(held).sha256 for name, held in contents.items()})
+
+
 class Archive(AbstractContextManager["Archive"]):
     """A bundle that is open for reading. Its form is checked on opening, its contents where they are read.
 

@@ -23,7 +23,7 @@ from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.result import find_runs, read_current_lines, task_ending
 from worldgauge.engine.store import RunFolder, file_slug
 from worldgauge.serving.isolation import check_no_secret
-from worldgauge.tools.bundle.archive import write_archive
+from worldgauge.tools.bundle.archive import Archive, root_of_contents, write_archive
 from worldgauge.tools.bundle.hash_tree import root_of
 
 WHOLE = 8
@@ -71,19 +71,22 @@ class About:
 
 @dataclass(frozen=True)
 class Bundled:
-    """A bundle that was written.
+    """A bundle that was written, or kept.
 
     Attributes:
         path: The archive.
         root: Root of its hash tree: publish it, and anybody can tell that a copy is yours.
         tasks: Number of tasks.
         whole: Tasks whose videos are in it as they were made.
+        kept: Whether another bundle was there already, and was left as it is: `root` is that one's, empty where it is
+            no bundle that can be read.
     """
 
     path: Path
     root: str
     tasks: int
     whole: tuple[str, ...]
+    kept: bool = False
 
 
 def write_bundles(
@@ -96,6 +99,8 @@ def write_bundles(
 ) -> list[Bundled]:
     """Write one archive for each run, `<suite>-<label>.zip`. The same run gives the same bytes.
 
+    What lies at the place of an archive with other content is never replaced: its root may be published.
+
     Args:
         runs: Run folders, or folders of run folders.
         out: Folder of the archives.
@@ -104,10 +109,11 @@ def write_bundles(
         progress: Called with what is done, and how many videos of how many are.
 
     Returns:
-        The bundles.
+        The bundles. Of several runs, those whose place is taken are `kept`.
 
     Raises:
-        UsageError: When `about` is given for several runs, or two would have one name.
+        UsageError: When `about` is given for several runs, two would have one name, or the place of a single one is
+            taken.
         RunError: For a folder without a run, and a run that is not finished.
         DataError: When something cannot be read or written.
     """
@@ -121,7 +127,7 @@ def write_bundles(
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"two runs would be {twice[0]}; bundle them one by one, each with its own --out")
     return [
-        _write(folder, out / name, whole, about or About(), progress)
+        _write(folder, out / name, whole, about or About(), progress, alone=len(folders) == 1)
         for folder, name in zip(folders, names, strict=True)
     ]
 
@@ -142,7 +148,7 @@ def tasks_kept_whole(answers: Mapping[str, str], tasks: Mapping[str, Sequence[st
     return sorted(sorted(videos, key=lambda task: hashlib.sha256(f"{root}/{task}".encode()).hexdigest())[:count])
 
 
-def _write(folder: RunFolder, path: Path, whole: int, about: About, progress: Progress) -> Bundled:
+def _write(folder: RunFolder, path: Path, whole: int, about: About, progress: Progress, *, alone: bool) -> Bundled:
     facts = folder.facts()
     lines = read_current_lines(folder)
     ends = [task_ending(line) for line in lines.values()]
@@ -181,8 +187,21 @@ def _write(folder: RunFolder, path: Path, whole: int, about: About, progress: Pr
             "left_out": {name: answers[name] for name in sorted(left_out)},
         }
         contents |= {ABOUT: (dumps(told, indent=1) + "\n").encode(), **made}
+        if path.exists() and (there := _root_of_file(path)) != root_of_contents(contents):
+            if alone:
+                raise UsageError(f"{path}: there already, with other content; give another --out, or remove it first")
+            return Bundled(path, there, len(lines), (), kept=True)
         root = write_archive(path, contents)
     return Bundled(path, root, len(lines), tuple(kept))
+
+
+def _root_of_file(path: Path) -> str:
+    """Root of a bundle; empty for a file that is none."""
+    try:
+        with Archive(path) as archive:
+            return archive.root
+    except DataError:
+        return ""
 
 
 def _films(

@@ -71,7 +71,7 @@ class Number:
         again: Number of tasks that were scored again.
         same: Number of them whose score came out the same.
         largest: Largest difference among finite values; None where nothing was compared.
-        valued: Number of tasks whose score has a value.
+        valued: Number of the tasks that were scored again whose score had a value at first.
     """
 
     metric: str
@@ -440,7 +440,7 @@ def _numbers(scores: Sequence[Score], pairs: Mapping[str, tuple[list[Score], lis
         apart = [abs(a - b) for a, b in both if a is not None and b is not None and math.isfinite(a - b)]
         finite = [value for value in values if value is not None and math.isfinite(value)]
         same = sum(_same(a, b) for a, b in both)
-        valued = sum(value is not None for value in values)
+        valued = sum(a is not None for a, _ in both)
         found.append(
             Number(metric, len(values), mean_of_known(finite), len(both), same, max(apart, default=None), valued)
         )
