@@ -729,7 +729,7 @@ class TestExport:
 
     def test_suites_without_a_format_say_so(self, tmp_path: Path, walks: Path) -> None:
         run("loopnav", model=models.get("freeze")(), data=walks, out=tmp_path, limit=1)
-        with pytest.raises(UsageError, match="no result format of its own"):
+        with pytest.raises(UsageError, match=r"no result format of its own; export its scores with --to csv"):
             export([tmp_path], tmp_path / "results")
 
 

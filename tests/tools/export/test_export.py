@@ -18,6 +18,7 @@ from support.commands import command
 from support.glow import Glowing, make_data, make_run
 from support.places import ROOT
 from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge.engine.run import run
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.suite.contract import Score
 from worldgauge.engine.suite.tables import score_cell
@@ -155,6 +156,41 @@ def test_refusals(glow_runs: Path, tmp_path: Path) -> None:
     for wrong in ({"model_id": "../x"}, {"dataset": "a/b/c"}, {"model_id": "x"}, {"by": "a\nb"}):
         with pytest.raises(UsageError):
             ExportNames(**wrong)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "hf"])
+def test_rows_of_other_runs_are_not_lost(form: str, glow_runs: Path, tmp_path: Path) -> None:
+    names = ExportNames(dataset="lab/glow-set")
+    both = [glow_runs / "better", glow_runs / "glowing"]
+    files = export(both, tmp_path, form, names)
+    before = {path: path.read_bytes() for path in files}
+    assert export(both, tmp_path, form, names) == files
+    if form == "hf":  # a file a model, and one of the tasks, which are the same
+        assert export(both[:1], tmp_path, form, names) == [files[0], files[-1]]
+        with pytest.raises(UsageError, match=r"worldgauge-glow.yaml: also holds lab/glow-set, which would be lost"):
+            export(both, tmp_path, form, ExportNames(dataset="lab/other"))
+        (tmp_path / "eval.yaml").write_text(files[-1].read_text().replace('id: "glow"', 'id: "mind_first"'))
+        before[files[-1]] = files[-1].read_bytes()
+        lost = "mind_first"
+    else:
+        lost = f"glow {RunFolder(both[1]).facts()['subject']['name']}"
+    with pytest.raises(UsageError, match=rf"also holds {lost}, which would be lost; name all runs in one command"):
+        export(both[:1], tmp_path, form, names)
+    assert {path: path.read_bytes() for path in files} == before
+
+
+def test_a_file_of_somebody_else_is_not_replaced(glow_runs: Path, tmp_path: Path) -> None:
+    for name, form in (("scores.csv", "csv"), ("scores.parquet", "parquet")):
+        (tmp_path / name).write_text("a,b\n1,2\n")
+        with pytest.raises(UsageError, match="give another --out"):
+            export([glow_runs], tmp_path, form)
+
+
+def test_a_model_id_is_not_that_of_a_reference(glow_data: Path, glow_suite: None, tmp_path: Path) -> None:
+    found = run("glow", model="freeze", data=glow_data, out=tmp_path / "runs", limit=1)
+    for form in ("eee", "hf", "inspect"):
+        with pytest.raises(UsageError, match=r"runs are of references \(freeze\); leave it out"):
+            export([found.folders[0].directory], tmp_path, form, NAMES)
 
 
 def test_command(glow_runs: Path, tmp_path: Path) -> None:

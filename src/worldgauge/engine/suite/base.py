@@ -584,7 +584,10 @@ class Suite:
         Raises:
             UsageError: Where the suite has no result format.
         """
-        raise UsageError(f"suite '{self.name}' has no result format of its own; its scores are in scores.jsonl")
+        raise UsageError(
+            f"suite '{self.name}' has no result format of its own; export its scores with --to csv, parquet, "
+            "eee, hf or inspect"
+        )
 
 
 suites: Registry[type[Suite]] = Registry("suite", group="worldgauge.suites", in_suites="suite")

@@ -16,7 +16,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.io import write_file
 from worldgauge.engine.sets import data_notes
 from worldgauge.engine.suite.base import suites
-from worldgauge.tools.export.published_run import ExportNames, PublishedRun, check_one_model
+from worldgauge.tools.export.published_run import ExportNames, PublishedRun, check_one_model, demand_no_loss
 
 FRAMEWORK = "worldgauge"
 NOTE = (
@@ -38,7 +38,8 @@ def write_hub(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> li
         The files.
 
     Raises:
-        UsageError: Without a data set, and where two runs would be one file.
+        UsageError: Without a data set, where two runs would be one file, and where a file that is there holds results
+            of other runs or data sets.
     """
     if not names.dataset:
         raise UsageError("--to hf needs the name of the data set on the Hub: --dataset ORGANISATION/NAME")
@@ -63,6 +64,9 @@ def write_hub(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> li
             *(_yaml_item({"id": task, **facts}, "  ") for task, facts in sorted(tasks.items())),
         ]
     )
+    for path, text in written.items():
+        if path.exists():
+            demand_no_loss(path, _named_in(path.read_text(errors="replace")) - _named_in(text))
     for path, text in written.items():
         write_file(path, text)
     return list(written)
@@ -90,6 +94,11 @@ def _entries(run: PublishedRun, names: ExportNames) -> Iterator[dict[str, Any]]:
         if names.by:
             notes += f", run by {names.by}"
         yield {**entry, "notes": notes}
+
+
+def _named_in(text: str) -> set[str]:
+    """Tasks that an eval.yaml declares, or data sets and tasks that a file of results is of."""
+    return set(re.findall(r'^(?:  - id|    (?:id|task_id)): "(.*)"$', text, re.MULTILINE))
 
 
 def _word(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -116,16 +116,36 @@ def open_runs(runs: Sequence[Path]) -> list[PublishedRun]:
     return [PublishedRun(folder) for folder in folders]
 
 
+def demand_no_loss(path: Path, lost: Iterable[str]) -> None:
+    """Check that a file which is to be replaced holds no results but those that are written now.
+
+    Args:
+        path: The file that is there.
+        lost: What it holds beside them, in words.
+
+    Raises:
+        UsageError: When something would be lost.
+    """
+    if names := sorted(set(lost)):
+        raise UsageError(
+            f"{path}: also holds {', '.join(names)}, which would be lost; name all runs in one command, or another "
+            "--out"
+        )
+
+
 def check_one_model(runs: Sequence[PublishedRun], names: ExportNames) -> None:
-    """Check that a given model id is that of one model.
+    """Check that a given model id is that of one model, and not only of references, which have ids of their own.
 
     Args:
         runs: The runs.
         names: The names.
 
     Raises:
-        UsageError: When several models would get it.
+        UsageError: When several models would get it, or none.
     """
     models = sorted({run.label for run in runs if run.facts["subject"]["kind"] != "reference"})
     if names.model_id and len(models) > 1:
         raise UsageError(f"--model-id names one model, but these runs are of {', '.join(models)}; export one by one")
+    if names.model_id and runs and not models:
+        labels = ", ".join(sorted({run.label for run in runs}))
+        raise UsageError(f"--model-id names a model, but these runs are of references ({labels}); leave it out")

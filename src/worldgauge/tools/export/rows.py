@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from worldgauge.core.errors import MissingExtraError
+from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.io import atomic_file, write_file
 from worldgauge.terminal.output import SCORE_COLUMNS, plain_cell, score_rows
-from worldgauge.tools.export.published_run import ExportNames, PublishedRun
+from worldgauge.tools.export.published_run import ExportNames, PublishedRun, demand_no_loss
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_RUN = ["suite", "subject", "set"]
 
 
 def write_csv(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
@@ -27,14 +30,19 @@ def write_csv(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> li
 
     Returns:
         The files.
+
+    Raises:
+        UsageError: The file that is there holds rows of other runs.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(SCORE_COLUMNS)
     for run in runs:
         writer.writerows(map(plain_cell, row) for row in score_rows(run.suite.name, run.tables, run.result.sets))
+    frame = _frame(runs).map(plain_cell)
+    _demand_no_loss(out / "scores.csv", frame)
     write_file(out / "tables.csv", text.getvalue())
-    write_file(out / "scores.csv", _frame(runs).map(plain_cell).to_csv(index=False))
+    write_file(out / "scores.csv", frame.to_csv(index=False))
     return [out / "scores.csv", out / "tables.csv"]
 
 
@@ -51,14 +59,38 @@ def write_parquet(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -
 
     Raises:
         MissingExtraError: Without pyarrow.
+        UsageError: The file that is there holds rows of other runs.
     """
     try:
         import pyarrow  # noqa: F401
     except ImportError:
         raise MissingExtraError("Parquet", "analysis") from None
+    frame = _frame(runs)
+    _demand_no_loss(out / "scores.parquet", frame)
     with atomic_file(out / "scores.parquet") as file:
-        _frame(runs).to_parquet(file, index=False)
+        frame.to_parquet(file, index=False)
     return [out / "scores.parquet"]
+
+
+def _demand_no_loss(path: Path, frame: pd.DataFrame) -> None:
+    """Refuse to replace rows of other runs. A run is known by its suite, its subject and the set of its data."""
+    import pandas as pd
+
+    if not path.exists():
+        return
+    try:
+        held = pd.read_parquet(path, columns=_RUN) if path.suffix == ".parquet" else pd.read_csv(path, usecols=_RUN)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: there already, and no such file of worldgauge; give another --out") from error
+    written = set(_runs_of(frame))
+    demand_no_loss(path, (" ".join(filter(None, one)) for one in _runs_of(held) if one not in written))
+
+
+def _runs_of(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+    import pandas as pd
+
+    distinct = frame[_RUN].drop_duplicates().itertuples(index=False)
+    return [tuple("" if pd.isna(word) else str(word) for word in one) for one in distinct]
 
 
 def _frame(runs: Sequence[PublishedRun]) -> pd.DataFrame:
