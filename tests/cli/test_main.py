@@ -14,6 +14,7 @@ import worldgauge
 from support.commands import Done, command
 from support.places import TESTS
 from worldgauge.cli.main import _tell
+from worldgauge.engine.collection.manifest import MANIFEST
 
 DOUBLES = TESTS / "engine" / "doubles"
 SEARCHED = os.pathsep.join(filter(None, [str(DOUBLES), os.environ.get("PYTHONPATH")]))
@@ -243,6 +244,22 @@ def test_data_of_another_collection_are_named(cli: Callable[..., Done], walks: P
     assert done.stderr.startswith(f"error: {walks}: no clips in ")
     assert done.stderr.endswith(" (this folder was made by: worldgauge collect loopnav)\n")
     assert done.stderr.count("\n") == 1, "no notes in front of it"
+
+
+def test_the_folder_of_a_whole_set_names_that_of_the_suite(
+    cli: Callable[..., Done], walks: Path, tmp_path: Path
+) -> None:
+    mini = tmp_path / "mini"
+    (mini / "mind").mkdir(parents=True)
+    (mini / "loopnav").symlink_to(walks)
+    (mini / "mind" / MANIFEST).write_text(json.dumps({"format": "mind"}))
+    told = f"holds no data of suite 'loopnav'; did you mean {mini / 'loopnav'}?"
+    sibling = told.replace(";", " (this folder was made by: worldgauge collect mind);")
+    for data, error in ((mini, told), (mini / "mind", sibling)):
+        done = cli("run", "loopnav", "--data", data, "--model", "freeze")
+        assert (done.returncode, done.stderr) == (2, f"error: {data}: {error}\n")
+    done = cli("run", "loopnav", "--data", tmp_path, "--model", "freeze")
+    assert "some with: worldgauge collect loopnav" in done.stderr
 
 
 def test_commands_without_data_have_their_errors_too(cli: Callable[..., Done], tmp_path: Path) -> None:

@@ -96,14 +96,30 @@ def list_tasks(suite: Suite, data: Path, limit: int | None) -> list[Task]:
     try:
         tasks = list(suite.tasks(data))
     except DataError as error:
+        if meant := _meant(suite, data):
+            raise DataError(meant) from error
         raise DataError(f"{error}{_other_maker(suite, data)}") from error
     if not tasks:
+        if meant := _meant(suite, data):
+            raise DataError(meant)
         raise UsageError(f"{data}: holds no task for suite '{suite.name}'{_other_maker(suite, data)}")
     try:
         check_file_slugs(task.id for task in tasks)
     except UsageError as error:
         raise UsageError(f"suite '{suite.name}', task ids of {data}: {error}") from None
     return tasks[:limit]
+
+
+def _meant(suite: Suite, data: Path) -> str:
+    """The error about a folder that holds a folder of the suite's data, or lies beside it; empty for all others."""
+    maker = collection_of(data)
+    if maker == suite.name:
+        return ""
+    places = [data / suite.name] if maker is None else [data / suite.name, data.parent / suite.name]
+    for place in places:
+        if collection_of(place) == suite.name:
+            return f"{data}: holds no data of suite '{suite.name}'{_other_maker(suite, data)}; did you mean {place}?"
+    return ""
 
 
 def _other_maker(suite: Suite, data: Path) -> str:

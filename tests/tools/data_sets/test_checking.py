@@ -60,6 +60,7 @@ def test_another_folder_gets_the_same_digests(frozen: NamedSet, tmp_path: Path) 
     found = make_set(frozen, tmp_path / "set")
     assert found.check.ok
     assert found.check.whole == ("build",)
+    assert found.check.compared == len(frozen.parts[0].files)
     assert planned(frozen, tmp_path / "set")[0] == {
         "suite": "build",
         "items": 2,
@@ -79,6 +80,10 @@ def test_a_changed_file_is_named_with_what_to_do(frozen: NamedSet, made: Path) -
     older = replace(frozen, made_with={**frozen.made_with, "numpy": "1.0"})
     assert f"numpy 1.0 (here {versions_here()['numpy']})" in check_set(older, made).advice
     assert "data pull" in found.advice
+    assert "too many" not in found.advice
+    (made / "build" / "more.png").write_bytes(b"")
+    assert "remove the files that differ and those that are too many" in check_set(frozen, made).advice
+    (made / "build" / "more.png").unlink()
     packed = replace(frozen, made_with={**frozen.made_with, "zlib": "1.3.1.zlib-ng"})
     assert f"zlib 1.3.1.zlib-ng (here {zlib.ZLIB_RUNTIME_VERSION})" in check_set(packed, made).advice
 
@@ -100,6 +105,7 @@ def test_missing_and_further_files_are_told(frozen: NamedSet, made: Path) -> Non
     found = check_set(frozen, made)
     assert found.missing == (name,)
     assert [Path(one).name for one in found.extra] == ["more.png"]
+    assert "remove what is too many, and make what is missing" in found.advice
     picture.with_name("more.png").unlink()
     assert "make what is missing: worldgauge data make toy" in check_set(frozen, made).advice
     assert make_set(frozen, made).check.ok

@@ -143,7 +143,7 @@ def test_a_push_that_was_interrupted_goes_on(
     monkeypatch.setattr(remote.Remote, "send", failing)
     with pytest.raises(DataError, match="the network is gone"):
         push(data, address)
-    with pytest.raises(DataError, match=r"index.json: not there"):
+    with pytest.raises(DataError, match=r"index.json: not there; the address is wrong, or the push is not finished"):
         pull(address, tmp_path / "back")
     monkeypatch.setattr(remote.Remote, "send", send)
     assert push(data, address).sent == 2

@@ -88,6 +88,19 @@ def test_the_tables_are_as_the_layout_says(written: Path) -> None:
     assert list(rows["task_index"]) == [0] * 12 + [1] * 7 + [0] * 9
 
 
+def test_walks_keep_their_split(written: Path, tmp_path: Path) -> None:
+    def splits(folder: Path) -> dict[str, str]:
+        return json.loads((folder / "meta/info.json").read_text())["splits"]
+
+    assert splits(written) == {"train": "0:3"}
+    write_lerobot([replace(one, split="test") for one in WALKS], tmp_path / "set")
+    assert splits(tmp_path / "set") == {"test": "0:3"}
+    with pytest.raises(DataError, match="its split is test"):
+        write_lerobot([WALKS[0], replace(WALKS[1], split="test")], tmp_path / "mixed")
+    assert not (tmp_path / "mixed").exists()
+    assert len(list(read_lerobot(tmp_path / "set"))) == 3
+
+
 def test_statistics_are_those_of_the_rows(written: Path) -> None:
     told = json.loads((written / "meta/stats.json").read_text())
     rows = pd.read_parquet(written / "data/chunk-000/file-000.parquet")

@@ -206,6 +206,7 @@ def _suites(only: str) -> list[str]:
 
 
 def _show(found: SetCheck, json: bool) -> None:
+    from worldgauge.engine.collection.findings import counted
     from worldgauge.terminal.output import print_json
     from worldgauge.terminal.tables import print_text
 
@@ -221,6 +222,11 @@ def _show(found: SetCheck, json: bool) -> None:
             print_text(f"not there: {', '.join(found.absent)}")
         for suite, done, of in found.unfinished:
             print_text(f"not finished: {suite}, {done} of {of} things are made")
+        if found.compared:
+            print_text(
+                f"{counted(found.compared, 'file')} compared: {len(found.differing)} differ, {len(found.missing)} "
+                f"missing, {len(found.extra)} too many"
+            )
         for word, names in (("differs", found.differing), ("missing", found.missing), ("too many", found.extra)):
             for path in names[:MOST_SHOWN]:
                 print_text(f"{word}: {path}", indent="  ")

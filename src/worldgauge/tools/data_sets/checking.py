@@ -40,6 +40,7 @@ class SetCheck:
         differing: Files with other content, below the folder.
         missing: Files that are not there, of suites of which some are.
         extra: Files that the set does not have.
+        compared: Number of files whose content was compared with their digests.
     """
 
     set: NamedSet
@@ -51,6 +52,7 @@ class SetCheck:
     differing: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
+    compared: int = 0
 
     @property
     def ok(self) -> bool:
@@ -68,12 +70,13 @@ class SetCheck:
             else:
                 known = ", ".join(self.set.made_with)
                 first = f"what it was frozen with is what is here ({known}), so it is the file or the processor"
+            remove = "the files that differ and those that are too many" if self.extra else "the files that differ"
             return (
-                f"{first}; remove the files that differ and make them again ({again}), or fetch the frozen ones "
-                "(worldgauge data pull ADDRESS). A run on other files is told to be of no named set."
+                f"{first}; remove {remove} and make the set again ({again}), or fetch the frozen files (worldgauge "
+                "data pull ADDRESS). A run on other files is told to be of no named set."
             )
         if self.missing:
-            return f"make what is missing: {again}"
+            return f"{'remove what is too many, and ' if self.extra else ''}make what is missing: {again}"
         return "remove the files that are too many, or check the folder that holds only the set" if self.extra else ""
 
     def to_dict(self) -> dict[str, object]:
@@ -87,6 +90,7 @@ class SetCheck:
                 name: list(getattr(self, name)) for name in ("whole", "absent", "open", "differing", "missing", "extra")
             },
             "unfinished": [{"suite": suite, "made": made, "of": of} for suite, made, of in self.unfinished],
+            "compared": self.compared,
             "advice": self.advice,
         }
 
@@ -115,6 +119,7 @@ def check_set(
     differing: list[str] = []
     missing: list[str] = []
     extra: list[str] = []
+    compared = 0
     for part in named.parts:
         if only and part.suite not in only:
             continue
@@ -131,6 +136,7 @@ def check_set(
                 unfinished.append(stopped)
                 held.pop(MANIFEST, None)
             other = _differing(part, held, progress)
+            compared += len(part.files.keys() & held.keys())
             if not (other or lacking or more):
                 whole.append(part.suite)
             differing += [f"{part.suite}/{name}" for name in other]
@@ -146,7 +152,10 @@ def check_set(
         tuple(absent),
         tuple(unfrozen),
         tuple(unfinished),
-        *map(tuple, (differing, missing, extra)),
+        tuple(differing),
+        tuple(missing),
+        tuple(extra),
+        compared,
     )
 
 

@@ -378,7 +378,7 @@ def _info(first: TrainingClip, fps: int, episodes: int, frames: int, words: int)
         "data_files_size_in_mb": 100,
         "video_files_size_in_mb": 200,
         "fps": fps,
-        "splits": {"train": f"0:{episodes}"},
+        "splits": {first.split: f"0:{episodes}"},  # walks of one data set are of one split
         "data_path": DATA_PATH,
         "video_path": VIDEO_PATH,
         "features": {

@@ -40,7 +40,16 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
     demand_pyarrow()
     remote = Remote(address)
     where = f"{remote.address}/{INDEX}"
-    index = read_index(remote.read(INDEX, MAX_INDEX_BYTES), where)
+    try:
+        content = remote.read(INDEX, MAX_INDEX_BYTES)
+    except DataError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise DataError(
+                f"{where}: not there; the address is wrong, or the push is not finished (the index is sent last): push "
+                "the data set again, which goes on from where it stopped"
+            ) from error
+        raise
+    index = read_index(content, where)
     for one in index.files:
         check_inside(out / one.path, out)
     lacking = [one for one in index.files if not _is_here(out / one.path, one)]
