@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from support.commands import command
+from worldgauge.engine.sets import open_set
 
 
 def test_sets_are_listed(tmp_path: Path) -> None:
@@ -23,6 +24,16 @@ def test_a_folder_without_a_set_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_check_says_how_many_files_it_compared(tmp_path: Path) -> None:
+    known = min(open_set("mini").part("loopnav").files)
+    for name in (known, "more.txt"):
+        (tmp_path / "loopnav" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "loopnav" / name).write_text("")
+    done = command(tmp_path, "data", "check", "mini", "--data", ".", "--only", "loopnav")
+    assert done.returncode == 1
+    assert "1 file compared: 1 differ, 32 missing, 1 too many" in done.stdout
+
+
 def test_an_unknown_part_is_one_line(tmp_path: Path) -> None:
     done = command(tmp_path, "data", "make", "mini", "--out", str(tmp_path / "x"), "--only", "loopnv", "--dry-run")
     assert done.returncode == 2
@@ -37,10 +48,10 @@ def test_a_set_has_a_folder_of_its_own_unless_one_is_named(tmp_path: Path) -> No
     assert "sets/mini/build/worldgauge.json" in done.stderr
 
 
-def test_what_is_not_frozen_says_so_before_it_is_made(tmp_path: Path) -> None:
+def test_a_plan_tells_what_is_frozen_and_how_long_it_takes(tmp_path: Path) -> None:
     done = command(tmp_path, "data", "make", "1", "--only", "build,loopnav", "--dry-run", "--json")
     rows = {row["suite"]: row for row in json.loads(done.stdout)["suites"]}
     assert rows["build"]["frozen"]
-    assert not rows["loopnav"]["frozen"]
+    assert rows["loopnav"]["frozen"]
     assert rows["loopnav"]["minutes"] > 10 * rows["build"]["minutes"]
     assert not list(tmp_path.iterdir())
