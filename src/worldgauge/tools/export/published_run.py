@@ -19,6 +19,7 @@ from worldgauge.engine.suite.contract import Score, Table
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
 _ID = re.compile(f"{_NAME}/{_NAME}")
+_SHOWN = 3
 COUNTS = "tasks"
 """Unit of tables that count tasks: their cells are no means."""
 
@@ -127,9 +128,10 @@ def demand_no_loss(path: Path, lost: Iterable[str]) -> None:
         UsageError: When something would be lost.
     """
     if names := sorted(set(lost)):
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         raise UsageError(
-            f"{path}: also holds {', '.join(names)}, which would be lost; name all runs in one command, or another "
-            "--out"
+            f"{path}: also holds {', '.join(names[:_SHOWN])}{more}, which would be lost; name all runs in one command, "
+            "or another --out"
         )
 
 
