@@ -195,6 +195,20 @@ def test_a_series_is_read_when_it_is_looked_at(
     assert (stored.facts, stored.series) == (facts, plain.series)
 
 
+def test_scores_that_are_told_alike_share_nothing_that_can_be_changed(tmp_path: Path) -> None:
+    found = []
+    for name in ("one", "other"):
+        folder = RunFolder(tmp_path / name)
+        folder.record("a/b").mkdir(parents=True)
+        told = Score("a/b", "m", 1.0, series=((0, 1.0),), facts={"n": 3}, group={"kind": "odd"})
+        write_scores([told], name, folder.record("a/b"), key="s")
+        folder.assemble(["a/b"])
+        found += [score for _, score in folder.scores()]
+    one, other = found
+    one.facts["n"] = one.group["kind"] = "changed"  # type: ignore[index]
+    assert (other.facts, other.group) == ({"n": 3}, {"kind": "odd"})
+
+
 def test_records_and_scores_come_back(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.create()

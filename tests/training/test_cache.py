@@ -1,5 +1,6 @@
 """The cache: the same bytes by any number of workers and after any kill; clips that cannot be decoded are told."""
 
+import errno
 import os
 import random
 import signal
@@ -80,6 +81,30 @@ def test_trainings_that_begin_together_share_what_one_of_them_decodes(tmp_path: 
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
     cached_clips(clips, SIZE, tmp_path / "alone")
     assert files(tmp_path / "shared") == files(tmp_path / "alone")
+
+
+def test_what_is_decoded_whole_is_read_from_a_folder_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips = [clip(0), clip(1)]
+    cached_clips(clips, SIZE, tmp_path)
+
+    def refused(folder: Path) -> None:
+        raise DataError(f"{folder}: cannot be written")
+
+    monkeypatch.setattr("worldgauge.training.cache.one_writer", refused)
+    assert len(cached_clips(clips, SIZE, tmp_path).clips) == 2
+    with pytest.raises(DataError, match="cannot be written"):
+        cached_clips([clip(2)], SIZE, tmp_path)
+
+
+def test_a_disk_without_locks_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_here(file: object, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", none_here)
+    with pytest.raises(DataError, match=r"cannot be locked \(No locks available\); name another --cache"):
+        cached_clips([clip(0)], SIZE, tmp_path)
 
 
 def test_a_clip_that_cannot_be_decoded_is_left_out_also_the_next_time(

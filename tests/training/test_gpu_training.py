@@ -27,7 +27,6 @@ def test_it_measures_on_the_processor_too_and_says_that_it_did(tmp_path: Path) -
     assert found["met"] is False
     assert found["recipes"].keys() == {recipe}
     for each in (*found["recipes"][recipe].values(), found["processor"]):
-        assert each["windows_per_s"] == pytest.approx(2e3 / each["step_ms"], rel=0.05)
-        assert min(each["frames_per_s"], each["tflops"] + 1e-9, each["memory_gb"]) > 0
+        assert min(each["step_ms"], each["windows_per_s"], each["frames_per_s"], each["memory_gb"]) > 0
         assert "of_peak" not in each, "nobody says how fast this processor is"
     assert "cuda:99" in benchmark.run(device="cuda:99")["not_run"]

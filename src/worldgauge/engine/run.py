@@ -24,6 +24,7 @@ from worldgauge.engine.store import RunFolder
 from worldgauge.engine.subject_run import PROCESSOR, RunWatcher, SubjectRun
 from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.suite.matched_references import matched_references as texts_of_matched
 from worldgauge.engine.task import EXECUTE_TASK, outcome_of_job
 from worldgauge.engine.workers.groups import SubjectLike, WorkerGroup, checked_needs, entries_here, worker_groups
@@ -116,13 +117,12 @@ def run(
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
     _check_acted(asked, workers, on)
-    matched_references = matched_references and not _is_acted(asked)  # each would be acted with, too
     tasks = list_tasks(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)], device=device))
         entries, groups = _entries(asked, _as_list(model), site, workers, gpus_per_worker, stack)
         stack.callback(asked.close)
-        if matched_references and (beside := texts_of_matched(asked, tasks, [entry.identity for entry in entries])):
+        if beside := _texts_beside(asked, matched_references, tasks, entries):
             more, pools = worker_groups(beside, site, workers, None, stack)
             groups += [WorkerGroup(one.pool, tuple(len(entries) + at for at in one.members)) for one in pools]
             entries += more
@@ -182,12 +182,11 @@ def dry_run(
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
     _check_acted(asked, 1, on)
-    matched_references = matched_references and not _is_acted(asked)  # each would be acted with, too
     tasks = list_tasks(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, data=[Path(data)]))
         entries, _ = _entries(asked, _as_list(model), site, 1, gpus_per_worker, stack)
-        if matched_references and (beside := texts_of_matched(asked, tasks, [entry.identity for entry in entries])):
+        if beside := _texts_beside(asked, matched_references, tasks, entries):
             entries += worker_groups(beside, site, 1, None, stack)[0]
     plans = []
     for entry in [_relabel(asked, entry, labels or {}) for entry in entries]:
@@ -315,6 +314,13 @@ def _entries(
 def _is_acted(suite: Suite) -> bool:
     """Whether a person acts."""
     return suite.acted_by("") is not None
+
+
+def _texts_beside(suite: Suite, wanted: bool, tasks: Sequence[Task], entries: Sequence[SubjectEntry]) -> list[str]:
+    """Matched references that join; none where a person acts, who would have to act with each of them, too."""
+    if not wanted or _is_acted(suite):
+        return []
+    return list(texts_of_matched(suite, tasks, [entry.identity for entry in entries]))
 
 
 def _check_acted(suite: Suite, workers: int, on: str | None) -> None:

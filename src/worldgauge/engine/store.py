@@ -447,7 +447,10 @@ def _score_line(line: str) -> tuple[dict[str, Any], StoredSeries | None]:
         if _PAIRS.fullmatch(text):
             subject, task, unit, value = tail.groups()
             head = line[: start - 2] + "}"
-            held = _read_head(head) if len(head) <= _SHORT else loads(head)
+            held = {
+                name: dict(one) if isinstance(one, dict) else one  # each score has its own
+                for name, one in (_read_head(head) if len(head) <= _SHORT else loads(head)).items()
+            }
             known = float(value) if "." in value else loads(value)
             return {**held, "subject": subject, "task": task, "unit": unit, "value": known}, StoredSeries(text)
     return loads(line), None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import socket
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -20,7 +21,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, WorldgaugeError
 
-COOKIE = "worldgauge"
 MOST_BODY = 64 << 10
 PATIENCE_S = 60.0
 """Seconds that a connection may be silent; each holds a thread."""
@@ -70,8 +70,9 @@ class PageServer(ABC):
         self.token = "" if host in LOCAL else secrets.token_urlsafe(24)
         self._running = False
         handler = type("Handler", (_Handler,), {"pages": self})
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._server = _Server((host, port), handler)
+            self._server = type("Server", (_Server,), {"address_family": family})((host, port), handler)
         except (OSError, OverflowError) as error:
             raise UsageError(f"{host}:{port}: cannot be listened on ({error}); {self.how}") from error
         self.host, self.port = host, self._server.server_address[1]
@@ -81,6 +82,11 @@ class PageServer(ABC):
         """Address of the first page, with the token where there is one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+
+    @property
+    def cookie(self) -> str:
+        """Name of the cookie that holds the token: browsers send those of one host to all of its ports."""
+        return f"worldgauge-{self.port}"
 
     def serve(self) -> None:
         """Answer until the server is closed."""
@@ -157,6 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
             parts = urlsplit(self.path)
             query = dict(parse_qsl(parts.query, max_num_fields=20))
             if not self._is_welcome(query):
+                self.close_connection = True  # a body that is not read would be taken for the next request
                 self._send(HTTPStatus.FORBIDDEN, f"this {self.pages.what} needs the link that was printed\n".encode())
                 return
             act(parts.path, query)
@@ -175,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
             host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
             return host in LOCAL
         try:
-            cookie = SimpleCookie(self.headers.get("Cookie", "")).get(COOKIE)
+            cookie = SimpleCookie(self.headers.get("Cookie", "")).get(self.pages.cookie)
         except CookieError:
             cookie = None
         given = query.get("token") or ("" if cookie is None else cookie.value)
@@ -189,11 +196,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, *sent)
 
     def _post(self, path: str, query: Mapping[str, str]) -> None:
-        length = int(self.headers.get("Content-Length", "-1"))
-        if not 0 <= length <= MOST_BODY:
+        told = self.headers.get("Content-Length", "")
+        if not (told.isascii() and told.isdecimal()) or int(told) > MOST_BODY:
             self.close_connection = True
-            raise DataError(f"a request of {length} bytes; {MOST_BODY} are the most")
-        body = self.rfile.read(length)
+            raise DataError(f"a request of {told[:20] or 'unknown'} bytes; {MOST_BODY} are the most")
+        body = self.rfile.read(int(told))
         origin = self.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != self.headers.get("Host"):
             self._send(HTTPStatus.FORBIDDEN, f"only pages of this {self.pages.what} may change something\n".encode())
@@ -215,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in _HEADERS.items():
             self.send_header(name, "private, max-age=600" if keep and name == "Cache-Control" else value)
         if self.pages.token and status == HTTPStatus.OK:
-            self.send_header("Set-Cookie", f"{COOKIE}={self.pages.token}; HttpOnly; SameSite=Strict; Path=/")
+            self.send_header("Set-Cookie", f"{self.pages.cookie}={self.pages.token}; HttpOnly; SameSite=Strict; Path=/")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

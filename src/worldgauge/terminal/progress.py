@@ -131,9 +131,8 @@ class RunProgress(ProgressBar):
         if step.status is not None:
             self._begun.pop((step.subject, step.task), None)
         elif step.frames is not None:
-            done, total = (
-                step.frames
-            )  # a total of 0 is not known: in a loop nobody knows how many decisions there will be
+            # A total of 0 is not known: in a loop nobody knows how many decisions there will be.
+            done, total = step.frames
             self._begun[step.subject, step.task] = done / total if total else 0.0
         for error in step.lost:
             self.warn(f"{place} lost and asked again: {error}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -111,7 +112,9 @@ def cached_clips(
     found = Cached([], [], place)
     shards = list(_shards(clips))
     paths = [place / f"frames-{number:05d}.npy" for number in range(len(shards))]
-    with one_writer(place), ThreadPoolExecutor(max(1, workers)) as pool:
+    # What is whole is read without a lock: the folder may be one that is only to be read.
+    alone = nullcontext() if all(map(_is_decoded, paths)) else one_writer(place)
+    with alone, ThreadPoolExecutor(max(1, workers)) as pool:
         lacking = sum(sum(map(len, shard)) for shard, path in zip(shards, paths, strict=True) if not _is_decoded(path))
         check_disk(place, {"decoded frames": 3 * size[0] * size[1] * lacking})
         made = pool.map(lambda shard, path: _decoded(shard, size, path), shards, paths)

@@ -32,11 +32,13 @@ def check_disk(folder: Path, needed: Mapping[str, int]) -> None:
 def one_writer(folder: Path) -> Iterator[None]:
     """Let one process at a time make what a folder of a cache lacks; others wait, and then find it made.
 
+    Within it, it cannot be entered again for the same folder.
+
     Args:
         folder: The folder, there or to be made.
 
     Raises:
-        DataError: The file of the lock, beside the folder, cannot be written.
+        DataError: The file of the lock, beside the folder, cannot be written, or its disk has no locks.
     """
     path = folder.with_name(f".{folder.name}.lock")
     try:
@@ -45,5 +47,8 @@ def one_writer(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
     with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be locked ({error.strerror or error}); name another --cache") from error
         yield

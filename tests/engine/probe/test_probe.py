@@ -192,6 +192,12 @@ def test_suites_that_ask_agents_are_refused() -> None:
         worldgauge.Probe("build")
 
 
+def test_tasks_in_which_a_person_acts_are_refused() -> None:
+    settings = {"task": "navigation", "proposer": "person"}
+    with pytest.raises(UsageError, match="a person would act in these tasks of closedloop"):
+        worldgauge.Probe("closedloop", settings=settings)
+
+
 def test_data_without_a_task_that_can_be_asked_are_refused(doubles: ModuleType, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no task can be asked: marked as unusable"):
         worldgauge.Probe("echo", data=doubles.make_data(tmp_path / "none", n=1, skip=[0]))

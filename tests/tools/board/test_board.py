@@ -141,7 +141,7 @@ def test_scores_that_did_not_come_out_again_have_no_rank(bundles: Path, tmp_path
     assert ranks == {"better": "–", "faulty": "1"}
     (folder / "glow-better.verified.json").write_text(json.dumps({**told, "root": "00"}))
     made = write_board(folder, tmp_path / "site")
-    assert "is about no bundle here" in dict(made.left_out)["glow-better.verified.json"]
+    assert "is about no bundle that is shown here" in dict(made.left_out)["glow-better.verified.json"]
     assert results_of(made)["better"]["verified"] == "whole"
 
 

@@ -211,7 +211,7 @@ def test_another_address_needs_the_token(runs: Path) -> None:
         assert ask(viewer, "/api/runs")[0] == 403
         assert ask(viewer, "/api/runs", token="x" * 32)[0] == 403
         assert ask(viewer, "/api/runs", token=token)[0] == 200
-        assert ask(viewer, "/api/runs", headers={"Cookie": f"worldgauge={token}"})[0] == 200
+        assert ask(viewer, "/api/runs", headers={"Cookie": f"worldgauge-{viewer.port}={token}"})[0] == 200
     finally:
         viewer.close()
 

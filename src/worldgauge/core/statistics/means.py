@@ -258,7 +258,7 @@ def _draws(
 def _kept_draws(
     groups: tuple[int, ...], n: int, seed: int
 ) -> list[tuple[int, slice, NDArray[np.unsignedinteger | np.int64]]]:
-    """`_draws` of a new generator, which all cells of a table share; 8 MB at most, as indices that need no cast."""
+    """`_draws` of a new generator, which all cells of a table share; 8 MB at most each, as indices."""
     return [
         (which, drawn, picks.astype(np.intp)) for which, drawn, picks in _draws(groups, n, np.random.default_rng(seed))
     ]

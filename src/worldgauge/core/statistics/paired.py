@@ -156,7 +156,7 @@ def paired_means(
         n[pairs], clusters[pairs] = len(chosen), len(counts)
         step = max(1, _BLOCK // max(len(chosen), counts.size))
         for block in (pairs[start : start + step] for start in range(0, len(pairs), step)):
-            apart = table[first[block]][:, chosen] - table[second[block]][:, chosen]
+            apart = table[np.ix_(first[block], chosen)] - table[np.ix_(second[block], chosen)]
             totals = np.zeros((len(block), *counts.shape))
             for row, column, at in places:
                 totals[:, row, column] += apart[:, at]

@@ -79,6 +79,8 @@ class Probe:
             raise UsageError(f"seconds of a probe must be more than 0, got {seconds:g}")
         self.suite = open_suite(suite, settings or {})
         _check_kind(self.suite)
+        if self.suite.acted_by("") is not None:
+            raise UsageError(f"a person would act in these tasks of {suite}, and a probe waits for nobody")
         self.seconds = seconds
         self.data = small_data_set(self.suite, tasks) if data is None else Path(data)
         self.tasks = _choose_tasks(list_tasks(self.suite, self.data, None), tasks, self.data)

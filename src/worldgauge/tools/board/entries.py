@@ -24,8 +24,7 @@ from worldgauge.tools.bundle.verify import Verification, look_over
 VERIFIED = ".verified.json"
 """Ends the name of a file among bundles: what `worldgauge verify --json` has printed of one of them."""
 
-
-Verdicts = dict[str, list[tuple[str, dict[str, Any]]]]
+_Verdicts = dict[str, list[tuple[str, dict[str, Any]]]]
 """Name of a file and what it tells, by the root of the bundle that it is about."""
 
 
@@ -118,9 +117,9 @@ def read_entries(folder: Path, scratch: Path) -> Entries:
             continue
         seen[entry.found.root] = path.name
         found.shown.append(entry)
-    for root in verdicts.keys() - seen.keys():
+    for root in verdicts.keys() - {entry.found.root for entry in found.shown if not entry.is_run}:
         for name, _ in verdicts[root]:
-            found.left_out.append((name, "is about no bundle here; make it again: worldgauge verify BUNDLE --json"))
+            found.left_out.append((name, "is about no bundle that is shown here; its root says which it was made of"))
     found.left_out.sort()
     if not found.shown and not found.left_out:
         raise UsageError(f"{folder}: holds neither bundles (worldgauge bundle) nor runs")
@@ -147,7 +146,7 @@ def _holds_runs(path: Path) -> bool:
     return (path / "run.json").exists() or any(path.glob("*/run.json"))
 
 
-def _read(path: Path, bundle: Path, folder: Path, verdicts: Verdicts) -> Entry:
+def _read(path: Path, bundle: Path, folder: Path, verdicts: _Verdicts) -> Entry:
     with Archive(bundle) as archive:
         found, opened = look_over(archive, folder)
     if not found.ok or opened is None:
@@ -165,9 +164,9 @@ def _read(path: Path, bundle: Path, folder: Path, verdicts: Verdicts) -> Entry:
     return Entry(found.root[:16], path, bundle, path.is_dir(), *own, found, again)
 
 
-def _verdicts(paths: Sequence[Path], found: Entries) -> Verdicts:
+def _verdicts(paths: Sequence[Path], found: Entries) -> _Verdicts:
     """What was found of bundles, by their roots: a copy of a bundle under another name is the same bundle."""
-    held: Verdicts = {}
+    held: _Verdicts = {}
     for path in paths:
         if path.name.endswith(VERIFIED) and path.is_file():
             try:

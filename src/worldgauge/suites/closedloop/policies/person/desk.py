@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -156,9 +157,9 @@ class Desk:
         return laid.act
 
     def end(self) -> None:
-        """Tell the page that the run is over, or was stopped."""
+        """Tell the page that the run is over, or was stopped, where an error is on its way."""
         with self._changed:
-            self._over = "stopped" if self._broken_off or self.number < self.episodes else "done"
+            self._over = "stopped" if self._broken_off or sys.exception() is not None else "done"
             ended = time.monotonic()
             if ended - self._seen < LINGER_S:  # a page is open
                 self._changed.wait_for(lambda: self._seen > ended, LINGER_S)

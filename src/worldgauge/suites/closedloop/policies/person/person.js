@@ -145,17 +145,19 @@
     state.plan = "";
     draw();
   };
+  // What was typed, or the one label that it is a part of.
+  const answered = () => {
+    const typed = $("answer").value.trim();
+    const found = typed && state.asked.choices.length ? matches() : [];
+    return found.length === 1 ? found[0] : typed;
+  };
   const go = () => {
     const plans = state.plan ? [...state.plans, state.plan] : state.plans;
     if (!plans.length) return;
-    const guess = state.asked.guesses ? $("answer").value.trim() : "";
+    const guess = state.asked.guesses ? answered() : "";
     send(guess ? { plans, answer: guess } : { plans });
   };
-  const say = () => {
-    const found = state.asked.choices.length ? matches() : [];
-    const typed = $("answer").value.trim();
-    send({ answer: found.length === 1 && typed ? found[0] : typed });
-  };
+  const say = () => send({ answer: answered() });
 
   for (const button of document.querySelectorAll("[data-step]")) button.addEventListener("click", () => step(button.dataset.step));
   $("undo").addEventListener("click", undo);
