@@ -369,5 +369,6 @@ def _refuse_constant(constant: str) -> Any:
 
 
 _DECODER = json.JSONDecoder(object_hook=_special_value, parse_constant=_refuse_constant)
-_PLAIN_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 """One for all: making one costs as much as decoding a short line."""
+_PLAIN_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+"""For texts without infinities."""
