@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.statistics import Sample, rate_interval, wilson
-from worldgauge.core.statistics.student import student_quantile
+from worldgauge.core.statistics.sample import student_quantile
 
 Z = 1.959963984540054
 trials = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=24)

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.statistics.sample import FloatArray, Interval, Sample
-from worldgauge.core.statistics.student import student_quantile
+from worldgauge.core.statistics.sample import FloatArray, Interval, Sample, student_quantile
 
 RESAMPLES = 10_000
 LEVEL = 0.95

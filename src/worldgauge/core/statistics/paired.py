@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.statistics.means import LEVEL, RESAMPLES, interval_of_sample, known_values
-from worldgauge.core.statistics.sample import FloatArray, Interval, Sample, standard_errors
-from worldgauge.core.statistics.student import student_quantile
+from worldgauge.core.statistics.sample import FloatArray, Interval, Sample, standard_errors, student_quantile
 
 _EXACT_UP_TO = 14
 """Most clusters for the exact test; 2^13 sign patterns, fewer than the draws of the random test."""

@@ -8,8 +8,7 @@ from statistics import NormalDist
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.statistics.means import LEVEL
-from worldgauge.core.statistics.sample import Interval, Sample
-from worldgauge.core.statistics.student import student_quantile
+from worldgauge.core.statistics.sample import Interval, Sample, student_quantile
 
 
 def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.statistics.student import student_quantile
 
 FloatArray = NDArray[np.float64]
 
@@ -223,6 +222,15 @@ def effective_number(weights: FloatArray) -> float:
     squares = float((weights**2).sum())
     # Rounding must not make 8 equal weights less than 8.
     return round(float(weights.sum()) ** 2 / squares, 9) if squares else 0.0
+
+
+def student_quantile(p: float, degrees: float) -> float:
+    """The t with P(T <= t) = p of Student's distribution; degrees of freedom need not be whole."""
+    from scipy.special import stdtrit  # 0.4 s
+
+    if not degrees > 0:
+        raise ShapeError(f"Student's distribution has more than 0 degrees of freedom, not {degrees}")
+    return float(stdtrit(degrees, p))
 
 
 def _total(numbers: Sequence[float]) -> float:
