@@ -90,7 +90,7 @@ def test_it_is_told_everything_and_only_what_it_asks_for() -> None:
 def test_a_policy_server_of_openpi_is_asked_through_its_adapter() -> None:
     moves = np.tile(np.array([[0.2, 0, 0, 0, 0, 0, -1]], np.float32), (10, 1))
     with policy_server(moves) as server:
-        text = f"cmd:{PYTHON} -m worldgauge_serve '{openpi.__file__}:OpenPi?url={server.url}'"
+        text = f"cmd:{PYTHON} -m worldgauge_serve '{openpi.__file__}:OpenPi?url={server.url}&reach=nominal'"
         plans = plans_of(text, n=2)
         assert [len(plan.poses) for plan in plans] == [5, 5]
         assert plans[0].poses[-1] == pytest.approx((0.2, *HAND[1:7], 1.0)), "ten moves of a centimetre, an open hand"

@@ -36,15 +36,36 @@ def scene(**fields: Any) -> Scene:
     return replace(plain, **fields)
 
 
-def test_actions_by_hand() -> None:
-    poses = carried_out(DOWN, ONE_STEP.astype(float))
-    np.testing.assert_allclose(poses[:, :3], [[0.25, -0.1, 1.075]] * 2)
+@pytest.mark.parametrize(("step_m", "step_rad"), [(0.0131, 0.14), (0.05, 0.5)])
+def test_actions_by_hand(step_m: float, step_rad: float) -> None:
+    poses = carried_out(DOWN, ONE_STEP.astype(float), step_m, step_rad)
+    np.testing.assert_allclose(poses[:, :3], [[0.2 + step_m, -0.1, 1.1 - step_m / 2]] * 2)
     np.testing.assert_allclose(poses[0, 3:], [1, 0, 0, 0, 1])
-    # A quarter turn about the world's z: half an action 1 is 0.5 rad.
-    half = np.array([np.cos(0.25), np.sin(0.25)])
-    np.testing.assert_allclose(poses[1, 3:], [half[0], half[1], 0, 0, 0], atol=1e-12)
-    far = carried_out(DOWN, np.array([[9.0, 0, 0, 0, 0, 0, 0]]))
-    np.testing.assert_allclose(far[0, :3], [0.25, -0.1, 1.1], err_msg="the controller clips at 1")
+    # A turn about the world's z, by the half angle.
+    np.testing.assert_allclose(poses[1, 3:], [np.cos(step_rad / 2), np.sin(step_rad / 2), 0, 0, 0], atol=1e-12)
+    far = carried_out(DOWN, np.array([[9.0, 0, 0, 0, 0, 0, 0]]), step_m, step_rad)
+    np.testing.assert_allclose(far[0, :3], [0.2 + step_m, -0.1, 1.1], err_msg="the controller clips at 1")
+
+
+@pytest.mark.parametrize(
+    ("settings", "move_m", "turn_rad"),
+    [
+        ({}, 0.0131, 0.14),
+        ({"reach": "nominal"}, 0.05, 0.5),
+        ({"step_m": 0.02}, 0.02, 0.14),
+        ({"step_rad": 1}, 0.0131, 1.0),
+    ],
+)
+def test_a_plan_reaches_as_far_as_the_settings_say(settings: dict[str, Any], move_m: float, turn_rad: float) -> None:
+    chunk = np.zeros((10, 7), np.float32)
+    chunk[:, 1], chunk[0, 3] = -1, 1
+    with policy_server(chunk) as server:
+        policy = OpenPi(server.url, **settings)
+        plan = policy.propose(scene(length=10))[0]
+    assert (policy.spec.settings["step_m"], policy.spec.settings["step_rad"]) == (move_m, turn_rad)
+    np.testing.assert_allclose(plan[-1, :3] - DOWN[:3], [0, -10 * move_m, 0], atol=1e-12)
+    turned = axis_angle(times(plan[-1, 3:7], DOWN[3:7] * [-1, -1, -1, 1]))
+    np.testing.assert_allclose(turned, [turn_rad, 0, 0], atol=1e-9)
 
 
 def test_turns_come_back() -> None:
@@ -138,6 +159,10 @@ def test_needs_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"foot": [1, 2]}, "give three numbers"),
         ({"actions": -1}, "actions is not below 0"),
         ({"key_env": "NOT_SET_HERE"}, "holds no key"),
+        ({"reach": "far"}, "measured or nominal"),
+        ({"reach": "nominal", "step_m": 0.02}, "not both"),
+        ({"step_m": 0}, "are above 0"),
+        ({"step_rad": float("nan")}, "are above 0"),
     ],
 )
 def test_settings_that_cannot_be_meant(settings: dict[str, Any], because: str) -> None:

@@ -26,8 +26,10 @@ SIDE = 224
 """Side of the pictures in pixels."""
 FOOT_M = (-0.31, 0.0, 0.75)
 """Where the arm stands in the world of a scene."""
-STEP_M, STEP_RAD = 0.05, 0.5
-"""What the action 1 moves and turns, of the controller that the policies were trained with."""
+STEP_M, STEP_RAD = 0.0131, 0.14
+"""How far an action of 1 moves and turns the hand, measured in robosuite's Lift at 20 Hz."""
+NOMINAL_M, NOMINAL_RAD = 0.05, 0.5
+"""The goal that the controller sets for an action of 1. The next action comes before the hand is there."""
 FINGER_M = 0.04
 """How far each finger of an open hand is from the middle."""
 MOST_ACTIONS, MOST_BYTES = 1000, 1 << 24
@@ -45,6 +47,9 @@ class OpenPi:
         foot: Where the arm of its training stood, metres; LIBERO's by default.
         mirrored: Mirror the picture, as the pictures that it was trained on are; not verified.
         actions: Most actions of a chunk that make a plan; 0 for all.
+        step_m: How far an action of 1 moves the hand, metres.
+        step_rad: How far an action of 1 turns the hand, radians.
+        reach: "measured" uses `step_m` and `step_rad`; "nominal" uses the controller's goals, 0.05 m and 0.5 rad.
         answer_s: Longest wait for an answer; the first one compiles.
         key_env: Environment variable that holds a key, sent as "Api-Key".
     """
@@ -55,6 +60,9 @@ class OpenPi:
         foot: Any = (-0.66, 0.0, 0.912),
         mirrored: bool = True,
         actions: int = 0,
+        step_m: float = STEP_M,
+        step_rad: float = STEP_RAD,
+        reach: str = "measured",
         answer_s: float = 600.0,
         key_env: str = "",
     ) -> None:
@@ -65,6 +73,14 @@ class OpenPi:
             raise ValueError(f"openpi: foot is {foot!r}; give three numbers, in metres")
         if actions < 0 or answer_s <= 0:
             raise ValueError("openpi: actions is not below 0, answer_s above")
+        if reach not in ("measured", "nominal"):
+            raise ValueError(f"openpi: reach is measured or nominal, not {reach!r}")
+        if reach == "nominal":
+            if (step_m, step_rad) != (STEP_M, STEP_RAD):
+                raise ValueError("openpi: give reach=nominal, or step_m and step_rad, not both")
+            step_m, step_rad = NOMINAL_M, NOMINAL_RAD
+        if not all(0 < step < float("inf") for step in (step_m, step_rad)):
+            raise ValueError("openpi: step_m and step_rad are above 0")
         if key_env and not os.environ.get(key_env):
             raise ValueError(f"openpi: the environment variable {key_env} holds no key")
         self._connect, self._msgpack = _need("websockets.sync.client").connect, _need("msgpack")
@@ -73,7 +89,9 @@ class OpenPi:
         self._url, self._here = url, parts.hostname in ("127.0.0.1", "localhost", "::1")
         self._moved = np.asarray(foot, float) - FOOT_M
         self._mirrored, self._actions, self._answer_s = mirrored, actions, answer_s
+        self._step = (float(step_m), float(step_rad))
         settings = {"url": url, "foot": list(map(float, foot)), "mirrored": mirrored, "actions": actions}
+        settings.update(step_m=self._step[0], step_rad=self._step[1])
         self.spec = EstimatorSpec("openpi", kind="policy", settings=settings)
 
     def propose(self, scene: Scene) -> NDArray[np.float64]:
@@ -96,7 +114,7 @@ class OpenPi:
                 for _ in range(scene.n):
                     session.send(self._msgpack.packb(asked, default=pack_array))
                     chunk = chunk_of(self._received(session))
-                    poses = carried_out(scene.hand, chunk[: self._actions or len(chunk)])
+                    poses = carried_out(scene.hand, chunk[: self._actions or len(chunk)], *self._step)
                     plans.append(poses[thinned(len(poses), scene.length)])
         except self._failures as error:
             raise PolicyError(f"the policy server at {self._url} was lost: {_plain(error)}") from error
@@ -153,18 +171,22 @@ def chunk_of(answer: Mapping[Any, Any]) -> NDArray[np.float64]:
     return actions.astype(np.float64)
 
 
-def carried_out(hand: NDArray[Any], actions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Poses of the hand after each action, (t, 8), as if each were carried out at once.
+def carried_out(
+    hand: NDArray[Any], actions: NDArray[np.float64], step_m: float = STEP_M, step_rad: float = STEP_RAD
+) -> NDArray[np.float64]:
+    """Poses of the hand after each action, (t, 8).
 
     Args:
         hand: (8,) where it is: place, quaternion qx, qy, qz, qw, gripper.
         actions: (t, 7): shares of a step along x, y, z; of a turn about them, fixed in the world; above 0 to close.
+        step_m: Metres that an action of 1 moves the hand.
+        step_rad: Radians that an action of 1 turns the hand.
     """
     place, turn = np.array(hand[:3], np.float64), np.array(hand[3:7], np.float64)
     made = []
     for action in actions:
-        place = place + STEP_M * np.clip(action[:3], -1, 1)
-        turn = times(from_axis_angle(STEP_RAD * np.clip(action[3:6], -1, 1)), turn)
+        place = place + step_m * np.clip(action[:3], -1, 1)
+        turn = times(from_axis_angle(step_rad * np.clip(action[3:6], -1, 1)), turn)
         turn = turn / np.linalg.norm(turn)
         made.append(np.concatenate([place, turn, [float(action[6] <= 0)]]))
     return np.stack(made)
