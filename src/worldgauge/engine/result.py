@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +22,10 @@ from worldgauge.engine.suite.tables import told_scenes, with_seen
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_STARTS, _ENDS = ("subject", "task", "cluster"), ("metric", "value", "unit", "better", "n", "reason", *SET_COLUMNS)
+"""Columns of `RunResult.frame` before and after those of the groups."""
 
 
 @dataclass(frozen=True)
@@ -187,18 +191,20 @@ class RunResult:
 
         Returns:
             Columns subject, task, cluster, the keys of the groups, metric, value, unit, better, n, reason, and which
-            named set the task was asked of: set, set_version and set_part, None where of none.
+            named set the task was asked of: set, set_version and set_part, None where of none. A group key that is
+            also the name of another column, or "suite", has the prefix "group_".
         """
         import pandas as pd
 
         sets = self.sets
-        groups = dict.fromkeys(name for scores in self.scores.values() for score in scores for name in score.group)
+        keys = dict.fromkeys(key for scores in self.scores.values() for score in scores for key in score.group)
+        groups = group_columns(keys, {"suite", *_STARTS, *_ENDS})
         rows = [
             {
                 "subject": name,
                 "task": score.task,
                 "cluster": score.cluster,
-                **score.group,
+                **{groups[key]: value for key, value in score.group.items()},
                 "metric": score.metric,
                 "value": score.value,
                 "unit": score.unit,
@@ -210,9 +216,7 @@ class RunResult:
             for name, scores in self.scores.items()
             for score in scores
         ]
-        ends = ["metric", "value", "unit", "better", "n", "reason"]
-        columns = ["subject", "task", "cluster", *groups, *ends, *SET_COLUMNS]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=[*_STARTS, *groups.values(), *_ENDS])
 
     @cached_property
     def _lines(self) -> dict[str, dict[str, dict[str, Any] | None]]:
@@ -225,6 +229,17 @@ class RunResult:
             for task, line in lines.items()
             if line is not None and line["status"] == status
         ]
+
+
+def group_columns(keys: Iterable[str], taken: Collection[str]) -> dict[str, str]:
+    """Column of each group key: the key, with "group_" before a key that is the name of another column in `taken`."""
+    keys, columns = list(keys), {}
+    for key in keys:
+        column = key
+        while column in taken or (column != key and column in keys):
+            column = f"group_{column}"
+        columns[key] = column
+    return columns
 
 
 def with_motion(tables: Sequence[Table], subjects: Mapping[str, Mapping[str, Any]]) -> list[Table]:

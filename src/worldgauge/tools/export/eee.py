@@ -17,6 +17,7 @@ from worldgauge import __version__
 from worldgauge.core.errors import RunError
 from worldgauge.core.io import dumps, write_file
 from worldgauge.core.statistics import FEWEST_RESAMPLED, LEVEL, RESAMPLES
+from worldgauge.engine.result import group_columns
 from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import record_entry
 from worldgauge.engine.suite.contract import Cell, Score
@@ -220,6 +221,12 @@ def _samples(run: PublishedRun, key: str, model: str, told: Mapping[str, str]) -
         record = records.setdefault(score.task, _record(run, score.task))
         asked = f"worldgauge {run.suite.name}, task {score.task}, data {record.get('fingerprint', 'unknown')}"
         video = record.get("rollout")
+        metadata = {
+            "cluster": score.cluster or score.task,
+            "frames": str(score.n),
+            "is_correct": "whether it is the best value that the metric can have",
+        }
+        columns = group_columns(score.group, metadata)
         yield {
             "schema_version": SCHEMA_VERSION,
             "evaluation_id": key,
@@ -233,12 +240,7 @@ def _samples(run: PublishedRun, key: str, model: str, told: Mapping[str, str]) -
             "output": {"raw": [f"video {video}" if video else "answer in the record"]},
             "answer_attribution": [],
             "evaluation": {"score": score.value, "is_correct": _is_best(score)},
-            "metadata": {
-                "cluster": score.cluster or score.task,
-                "frames": str(score.n),
-                "is_correct": "whether it is the best value that the metric can have",
-                **{str(name): str(value) for name, value in score.group.items()},
-            },
+            "metadata": metadata | {columns[key]: str(value) for key, value in score.group.items()},
         }
 
 
