@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from worldgauge.core.errors import DataError
-from worldgauge.core.io import atomic_file, check_inside, write_file
+from worldgauge.core.io import atomic_file, check_inside, read_text, write_file
 
 
 def test_a_file_is_put_in_place_with_its_folders(tmp_path: Path) -> None:
@@ -87,3 +87,12 @@ def test_a_path_is_inside_where_following_every_link_says_so(tmp_path: Path, mon
     assert min(found.values()) > 1000
     with pytest.raises(ValueError, match="null byte"):
         check_inside(root / "a\0b", root)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfea\0", b"\xfe\xff\0a", "ab".encode("utf-16-le"), "ab".encode("utf-16-be"), "a".encode("utf-32")]
+)
+def test_text_of_another_encoding_is_named(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.txt").write_bytes(data)
+    with pytest.raises(DataError, match=r"UTF-16.*save it as UTF-8"):
+        read_text(tmp_path / "a.txt")

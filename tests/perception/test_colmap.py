@@ -115,3 +115,41 @@ def test_bad_lists(text: str, says: str) -> None:
 def test_no_such_list(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"images\.txt"):
         read_images_txt(tmp_path / "images.txt")
+
+
+ORDERS = {
+    "unpadded": [f"frame_{n}.jpg" for n in range(24)],
+    "several numbers": [f"scene_{a}_frame_{b}.png" for a in (2, 10) for b in (9, 10, 100)],
+    "mixed digits": ["a8.jpg", "a09.jpg", "a10.jpg", "a0011.jpg"],
+    "folders": [f"cam{a}/{b}.png" for a in (0, 9, 10) for b in (1, 2, 10)],
+    "a folder before its longer name": ["cam/10.png", "cam-2/1.png"],
+    "clock": ["1700000000.25.png", "1700000000.3.png", "1700000000.3333.png", "1700000001.png"],
+}
+
+
+@pytest.mark.parametrize("names", ORDERS.values(), ids=ORDERS)
+def test_images_are_in_natural_order(names: list[str], tmp_path: Path) -> None:
+    order = np.random.default_rng(0).permutation(len(names))
+    rows = [f"{n + 1} 1 0 0 0 0 0 {-0.1 * n} 1 {names[n]}  \n" for n in order]
+    path = tmp_path / "images.txt"
+    path.write_bytes("\ufeff# Image list\r\n".encode() + "\r\n".join(rows).encode())
+    found, poses = read_images_txt(path)
+    assert list(found) == names
+    np.testing.assert_allclose(poses[:, 2, 3], 0.1 * np.arange(len(names)), atol=1e-12)
+
+
+def test_an_image_has_one_pose() -> None:
+    with pytest.raises(DataError, match=r"'a\.jpg' is listed twice"):
+        read_images_txt("1 1 0 0 0 0 0 0 1 a.jpg\n\n2 1 0 0 0 0 0 1 1 a.jpg\n\n")
+
+
+def test_rotations_are_those_of_scipy() -> None:
+    from scipy.spatial.transform import Rotation
+
+    rng = np.random.default_rng(4)
+    turns, moves = Rotation.random(9, random_state=5), rng.normal(size=(9, 3))
+    rows = np.c_[turns.as_quat(scalar_first=True) * rng.uniform(-3, 3, (9, 1)), moves]
+    text = "".join(f"{n} {' '.join(map(repr, row.tolist()))} 1 {n}.png\n\n" for n, row in enumerate(rows))
+    _, poses = read_images_txt(text)
+    np.testing.assert_allclose(poses[:, :3, :3], turns.inv().as_matrix(), atol=1e-12)
+    np.testing.assert_allclose(poses[:, :3, 3], -turns.inv().apply(moves), atol=1e-12)

@@ -14,9 +14,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from worldgauge.chat.client import Message
-from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.image import Image
-from worldgauge.core.io import digest_of
+from worldgauge.core.io import digest_of, read_text
 
 MAX_CHARACTERS = 50_000
 Part = str | Image
@@ -172,10 +172,9 @@ def _read(name: str, text: str, *, own: bool = False) -> Template:
 
 def _content(path: Path) -> str:
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(MAX_CHARACTERS + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"prompts: {path} cannot be read ({error}); give a text file") from error
+        text = read_text(path)
+    except DataError as error:
+        raise UsageError(f"prompts: a file cannot be read ({error})") from error
     if len(text) > MAX_CHARACTERS or not text.strip():
         raise UsageError(f"prompts: {path} must hold 1 to {MAX_CHARACTERS} characters")
     return text

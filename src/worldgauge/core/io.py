@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -236,10 +237,44 @@ def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
     Raises:
         DataError: The file is too large, cannot be read, or is not UTF-8.
     """
+    return decode_text(read_bytes(path, limit), str(path))
+
+
+def decode_text(data: bytes, where: str) -> str:
+    """Decode UTF-8 text; a byte order mark is left out.
+
+    Args:
+        data: The bytes.
+        where: Name of the source, for messages.
+
+    Returns:
+        The text.
+
+    Raises:
+        DataError: The bytes are not UTF-8, or are UTF-16 or UTF-32.
+    """
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data[:4]:
+        raise DataError(f"{where}: not UTF-8 text, but UTF-16, UTF-32 or no text; save it as UTF-8")
     try:
-        return read_bytes(path, limit).decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text (byte {error.start})") from error
+        raise DataError(f"{where}: not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+
+
+def read_csv(path: Path, limit: int = MAX_TEXT_BYTES) -> io.StringIO:
+    """Read a CSV file for the `csv` module; blanks at ends of lines, and how lines end, change nothing.
+
+    Args:
+        path: The file.
+        limit: Largest size in bytes.
+
+    Returns:
+        Its text.
+
+    Raises:
+        DataError: As `read_text`.
+    """
+    return io.StringIO(re.sub(r"[ \t]*(\r\n?|\n|$)", "\n", read_text(path, limit)))
 
 
 def read_caption(path: Path) -> str:

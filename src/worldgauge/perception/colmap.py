@@ -7,25 +7,29 @@ lists are estimates with their own scale, lists written here are in our world fr
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray, invert, quaternion_of_pose
-from worldgauge.core.io import read_text, write_file
+from worldgauge.core.io import natural_key, read_text, write_file
 
 MAX_BYTES = 64 * 2**20
 _FIELDS = 10
+_STAMP = re.compile(r"[0-9]{9,15}(?:\.[0-9]{1,15})?")
 
 
 class ImageList(NamedTuple):
     """Names and poses of n images.
 
     Attributes:
-        names: Names, sorted.
+        names: Names, in natural order: frame_2 comes before frame_10.
         poses: (n, 4, 4) camera-to-world poses.
     """
 
@@ -40,20 +44,23 @@ def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] =
         source: A file, or a text with at least one line break.
         reader: "released" skips the line after each pose, so that every other pose of a file without lines of 2-D
             points is lost (specification mind, B14); it cuts names at the first blank, and takes a quaternion of zeros
-            for no rotation. "ours" skips the lines that are no poses.
+            for no rotation; it sorts names as text. "ours" skips the lines that are no poses.
 
     Returns:
-        The list, sorted by image name.
+        The list in natural order of the image names.
 
     Raises:
-        DataError: The file cannot be read, is too large, holds no pose, or a pose that is not finite.
+        DataError: The file cannot be read, is too large, holds no pose, a pose that is not finite, or a name twice.
     """
     is_text = isinstance(source, str) and "\n" in source
     text = str(source) if is_text else read_text(Path(source), MAX_BYTES)
     where = "the list" if is_text else str(source)
-    rows = sorted(_rows(text.splitlines(), where, skip=reader == "released"), key=lambda row: row[0])
+    rows = list(_rows(text.splitlines(), where, skip=reader == "released"))
+    rows.sort(key=lambda row: row[0] if reader == "released" else image_order(row[0]))
     if not rows:
         raise DataError(f"{where}: holds no pose; expected lines 'id qw qx qy qz tx ty tz camera name'")
+    if twice := [a[0] for a, b in pairwise(rows) if a[0] == b[0] and reader == "ours"]:
+        raise DataError(f"{where}: image '{twice[0]}' is listed twice; keep one pose of each image")
     values = np.array([numbers for _, numbers in rows], np.float64)
     world_to_camera = np.zeros((len(rows), 4, 4))
     world_to_camera[:, :3, :3] = _rotations(values[:, :4])
@@ -84,6 +91,18 @@ def write_images_txt(path: Path, poses: FloatArray, names: Sequence[str] | None 
         lines += [f"{number} {' '.join(map(repr, row))} 1 {name}", ""]
     write_file(path, "\n".join(lines) + "\n")
     return path
+
+
+def image_order(name: str) -> tuple[Any, ...]:
+    """Sort key of image names: by folder, then by numbers as numbers; names that are time stamps by time.
+
+    Args:
+        name: Name of an image; / separates folders.
+    """
+    *folders, last = name.split("/")
+    stamp = _STAMP.match(last)  # 1700000000.3 comes after 1700000000.25
+    own = (1, Decimal(stamp[0]), natural_key(last)) if stamp else (0, Decimal(0), natural_key(last))
+    return tuple(map(natural_key, folders)), own, name
 
 
 def _rows(lines: Iterable[str], where: str, skip: bool) -> Iterator[tuple[str, list[float]]]:

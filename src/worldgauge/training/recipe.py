@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, did_you_mean
+from worldgauge.core.io import read_text
 from worldgauge.nets.action_rows import Told
 
 if TYPE_CHECKING:
@@ -206,12 +207,7 @@ def read_recipe(name: str, usual: R, package: str, stage: str = "") -> R:
         UsageError: A value is out of range.
     """
     if name.endswith(".toml"):
-        path = Path(name)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise DataError(f"{path}: {error.strerror}") from None
-        return recipe_of_text(text, str(path), stage, usual)
+        return recipe_of_text(read_text(Path(name)), name, stage, usual)
     own = {one.name.removesuffix(".toml"): one for one in resources.files(package).iterdir()}
     own = {key: one for key, one in own.items() if one.name.endswith(".toml")}
     if name not in own:

@@ -1,5 +1,6 @@
 """Decoders that are given the poses: from a file, or from the world."""
 
+import dataclasses
 import json
 import os
 import zipfile
@@ -13,9 +14,10 @@ from support.vectors import cases
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
 from worldgauge.core.video import Clip
-from worldgauge.perception.decoders import DecodeRequest, decode_cached, open_decoder
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decode_cached, open_decoder
 
 FRAMES = 25
+CASES = Path(__file__).parents[2] / "cases"
 
 
 def poses_of_walk(pitch: float = 0.0) -> FloatArray:
@@ -330,3 +332,92 @@ def test_poses_that_are_replaced_are_read_again(tmp_path: Path, monkeypatch: pyt
     npz(tmp_path, poses=poses_of_walk()[::-1])
     after = decode_cached(decoder, request_of(), "abc")
     assert not np.allclose(before.xy, after.xy)
+
+
+def straight(n: int = 24) -> DecodeRequest:
+    return DecodeRequest(Clip.from_array(np.zeros((n, 4, 6, 3), np.uint8), 12.0), None, None, n_points=n)
+
+
+def decode_text(folder: Path, text: str | bytes, n: int = 24) -> DecodedPath:
+    (folder / "path.txt").write_bytes(text.encode() if isinstance(text, str) else text)
+    return open_decoder("precomputed", folder=folder).decode(dataclasses.replace(straight(n), name="path"))
+
+
+def tum(seconds: Any, blank: str = " ", end: str = "\n") -> str:
+    rows = [[repr(float(t)), "0", "0", f"{0.1 * n:.1f}", "0", "0", "0", "1"] for n, t in enumerate(seconds)]
+    return "# timestamp tx ty tz qx qy qz qw" + end + end.join(blank.join(row) for row in rows) + end
+
+
+STAMPS = np.arange(24) / 12
+TUM = {
+    "mark": (CASES / "tum_bom.txt").read_bytes(),
+    "epoch": (CASES / "tum_epoch.txt").read_bytes(),
+    "carriage returns": tum(STAMPS, end=" \r\n"),
+    "old carriage returns": tum(STAMPS, end="\r"),
+    "tabs, blanks and blank lines": tum(STAMPS, blank=" \t ", end="\t\n\n"),
+    "clock with noise": tum(1403636579.7635 + STAMPS + np.random.default_rng(0).normal(0, 0.004, 24)),
+    "clock before zero": tum(STAMPS - 40.0),
+    "one frame late": tum(STAMPS + 1 / 12),
+    "rounding": tum(STAMPS + 1e-9),
+}
+
+
+@pytest.mark.parametrize("text", TUM.values(), ids=TUM)
+def test_tum_files(tmp_path: Path, text: str | bytes) -> None:
+    path = decode_text(tmp_path, text)
+    assert (path.status, path.reason) == ("ok", "")
+    np.testing.assert_allclose(path.xy[:, 1], 0.1 * np.arange(24), atol=1e-9)
+
+
+def test_gaps_of_stamps_are_kept(tmp_path: Path) -> None:
+    path = decode_text(tmp_path, tum(1.7e9 + np.delete(STAMPS, [5, 6, 7])))
+    np.testing.assert_allclose(path.xy[[4, 8, 23], 1], [0.4, 0.5, 2.0], atol=1e-9)
+    assert path.diagnostics["interpolated"] == [5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (tum(STAMPS, blank=","), "blanks between"),
+        (tum(STAMPS)[:-6], "eight numbers"),
+        (tum(STAMPS[6:]), "the time of frame 6"),
+        (tum(STAMPS / 2), "at most one pose per frame"),
+        (tum(STAMPS[::-1]), "times must ascend"),
+        (tum(1e18 + STAMPS), "below 1e"),
+        (tum(STAMPS).encode("utf-16"), "UTF-16"),
+        (tum(STAMPS).encode("utf-16-be"), "UTF-16"),
+    ],
+)
+def test_what_no_tum_file_holds(tmp_path: Path, text: str | bytes, said: str) -> None:
+    path = decode_text(tmp_path, text)
+    assert path.status == "failed"
+    assert said in path.reason
+
+
+LISTS = {
+    "frame_{}.jpg": True,
+    "cam0/{}.png": True,
+    "frame_{:04d}.jp2": True,
+    "frame.{:04d}": True,
+    "{}_left.png": True,
+    "frame_{}_of_24.jpg": False,
+    "cam{}/view.png": False,
+    "17000000{:02d}.25.png": False,
+    "17000000000{:02d}.png": False,
+}
+
+
+@pytest.mark.parametrize(("form", "is_numbered"), LISTS.items())
+def test_image_lists_by_the_numbers_of_their_frames(tmp_path: Path, form: str, is_numbered: bool) -> None:
+    rows = [f"{n + 1} 1 0 0 0 0 0 {-0.1 * n} 1 {form.format(n)}\n" for n in range(24)]
+    path = decode_text(tmp_path, "\n".join(reversed(rows)))
+    assert path.status == ("ok" if is_numbered else "failed"), path.reason
+    if is_numbered:
+        np.testing.assert_allclose(path.xy[:, 1], 0.1 * np.arange(24), atol=1e-9)
+    else:
+        assert "number" in path.reason
+
+
+def test_two_cameras_are_not_one_path(tmp_path: Path) -> None:
+    rows = [f"{n + 1} 1 0 0 0 0 0 0 1 cam{n % 2}/{n // 2}.png\n" for n in range(24)]
+    assert "the images of one camera" in decode_text(tmp_path, "\n".join(rows)).reason

@@ -34,7 +34,7 @@ def read_manifest(out: Path, format: str) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        content = loads(path.read_text(encoding="utf-8"))
+        content = loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); remove or repair the manifest") from error
     if not isinstance(content, dict) or content.get("format") != format:
@@ -69,7 +69,7 @@ def told_split(out: Path) -> str | None:
 def manifest_format(out: Path) -> str | None:
     """Name of the format in the manifest of a folder. None where it has no readable one."""
     try:
-        content = loads((out / MANIFEST).read_text(encoding="utf-8"))
+        content = loads((out / MANIFEST).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError):
         return None
     format = content.get("format") if isinstance(content, dict) else None

@@ -486,7 +486,7 @@ def _folder(pipeline: str, download: bool) -> Path:
 
 def _refuse_code(folder: Path, known: Any) -> None:
     """Every part must be a class of diffusers or transformers, whatever that version of diffusers would load."""
-    index = json.loads((folder / "model_index.json").read_text("utf-8"))
+    index = json.loads((folder / "model_index.json").read_text("utf-8-sig"))
     parts = {name: entry for name, entry in index.items() if not name.startswith("_") and isinstance(entry, list)}
     own = [] if isinstance(index.get("_class_name"), str) else ["_class_name"]
     for name, (library, _) in parts.items():

@@ -144,7 +144,7 @@ class Rollouts:
         try:
             if path.stat().st_size > MAX_BYTES:
                 raise ValueError("it is too large")
-            content = json.loads(path.read_text("utf-8"))
+            content = json.loads(path.read_text("utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise UsageError(f"{path}: cannot be read ({why}); 'recording?of=MODEL&folder=...' makes it") from None

@@ -7,10 +7,12 @@ Looked for are `<folder>/<content>` and then `<folder>/<name>`, of the request, 
 
 npz   poses (n, 4, 4); frames (n,) whole numbers; anchor (4, 4); metric, one truth value. All but poses may be left out.
 json  {"format": "worldgauge-poses", "version": 1, "poses": [...], "frames": [...], "anchor": [...], "metric": true}
-txt   TUM: a line `seconds tx ty tz qx qy qz qw` a frame, `#` before remarks; metres
+txt   TUM: a line `seconds tx ty tz qx qy qz qw` per frame, `#` before remarks; metres. Seconds are those of the video,
+      or of any clock: stamps that lie beyond the video count from the first one, which is frame 0
 
 So are what other tools write: ViPE's pose/*.npz (`data`, `inds`), and COLMAP's lists of images, also as
-`<folder>/<name>/images.txt`, frames numbered by the ends of the image names. They may go on beyond the video.
+`<folder>/<name>/images.txt`, in natural order of the image names. The first image is frame 0; the last numbers of the
+names say how many frames later the others are. They may go on beyond the video.
 
 Poses are camera-to-world, camera frame x right, y down, z ahead, of any world frame. frames: which frames of the video
 they belong to, ascending; by default all of them, or n evenly spaced ones. anchor: pose of the camera at the anchor;
@@ -34,7 +36,7 @@ from numpy.typing import NDArray
 from worldgauge.core import polyline
 from worldgauge.core.errors import DataError, ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.core.io import digest_of
+from worldgauge.core.io import digest_of, read_text
 from worldgauge.core.npz import read_npz
 from worldgauge.perception.colmap import read_images_txt
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
@@ -59,6 +61,8 @@ MAX_BYTES = 64 * 2**20
 MAX_POSES = 100_000
 _MAX_SECONDS = 1e12
 _IMAGE_FIELDS = 10
+_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]*$")
+_STAMP = re.compile(r"[0-9]{9}\.[0-9]")
 
 FileLayout = Literal["poses", "vggt", "spatracker", "vipe"]
 
@@ -133,6 +137,10 @@ class Precomputed:
         frames = recorded.frames if recorded.frames is not None else evenly_spaced(count, len(recorded.poses))
         if len(frames) != len(recorded.poses):
             raise DataError(f"{len(recorded.poses)} poses for a video of {count} frames; give 'frames'")
+        if 0.5 <= recorded.starts_at < count - frames[-1] - 0.5:
+            raise DataError(
+                f"the first pose has the time of frame {round(recorded.starts_at)}; the path needs one of frame 0"
+            )
         if recorded.of_longer:
             inside = frames < count
             recorded, frames = replace(recorded, poses=recorded.poses[inside]), frames[inside]
@@ -209,6 +217,7 @@ class Recorded:
     """Poses of a file: (n, 4, 4), their frames where it says so, the anchor's, whether they are metres; as it came.
 
     of_longer: whether they may be of a longer video, of which the one at hand is the beginning.
+    starts_at: time of the first pose by the clock of the file, in frames.
     """
 
     poses: FloatArray
@@ -217,6 +226,7 @@ class Recorded:
     metric: bool
     raw: FloatArray
     of_longer: bool = False
+    starts_at: float = 0.0
 
 
 def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> Recorded:
@@ -289,24 +299,32 @@ def _read_npz(file: Path) -> dict[str, Any]:
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    content = strict_json(file.read_text(encoding="utf-8"))
+    content = strict_json(read_text(file, MAX_BYTES))
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != FORMAT_VERSION:
         raise ValueError(f"needs format '{FORMAT}' and version {FORMAT_VERSION}")
     return content
 
 
 def _read_tum(file: Path, fps: float) -> Recorded:
-    lines = file.read_text(encoding="utf-8").splitlines()
-    if any(len(line.split()) >= _IMAGE_FIELDS for line in lines if not line.lstrip().startswith("#")):
+    lines = [line for line in read_text(file, MAX_BYTES).splitlines() if not line.lstrip().startswith("#")]
+    rows = [line.split() for line in lines if line.strip()]
+    if any(len(row) >= _IMAGE_FIELDS for row in rows):
         return _read_image_list(file)
-    rows = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not rows or any(len(row) != 8 for row in rows) or len(rows) > MAX_POSES:
-        raise ValueError("needs lines of eight numbers: seconds tx ty tz qx qy qz qw")
+        raise ValueError("needs lines of eight numbers with blanks between them: seconds tx ty tz qx qy qz qw")
     table: NDArray[np.float64] = np.array(rows, np.float64)
-    if not 0 < fps < np.inf or not (np.abs(table[:, 0]) < _MAX_SECONDS).all():
+    seconds = table[:, 0]
+    if not 0 < fps < np.inf or not (np.abs(seconds) < _MAX_SECONDS).all():
         raise ValueError(f"seconds need a video with a frame rate, and numbers below {_MAX_SECONDS:.0e}")
+    frames = np.rint((seconds - seconds[0]) * fps).astype(np.int64)
+    if (np.diff(frames) <= 0).any():
+        at = int(np.argmax(np.diff(frames) <= 0))
+        raise ValueError(
+            f"poses {at} and {at + 1} have the times {rows[at][0]} and {rows[at + 1][0]}; times must ascend, with at "
+            f"most one pose per frame (the video has {fps:g} frames/s)"
+        )
     poses = poses_of_quaternions(table[:, 1:])
-    return Recorded(poses, np.rint(table[:, 0] * fps).astype(np.int64), None, True, table[:, 1:])
+    return Recorded(poses, frames, None, True, table[:, 1:], starts_at=float(seconds[0] * fps))
 
 
 def _read_image_list(file: Path) -> Recorded:
@@ -314,8 +332,14 @@ def _read_image_list(file: Path) -> Recorded:
     names, poses = read_images_txt(file)
     if len(poses) > MAX_POSES:
         raise ValueError(f"more than {MAX_POSES} poses")
-    numbers = [re.search(r"([0-9]{1,9})[^0-9]*$", name) for name in names]
-    if any(number is None for number in numbers):
-        raise ValueError("names of images must end with the number of their frame")
+    numbers = [re.search(r"(?<![0-9])([0-9]{1,9})[^0-9/]*$", _ENDING.sub("", name)) for name in names]
+    if any(number is None for number in numbers) or any(map(_STAMP.search, names)):
+        raise ValueError("names of images must end with the number of their frame, of at most nine digits")
     frames = np.array([int(number[1]) for number in numbers if number is not None], np.int64)
+    if (np.diff(frames) <= 0).any():
+        at = int(np.argmax(np.diff(frames) <= 0))
+        raise ValueError(
+            f"images '{names[at]}' and '{names[at + 1]}' do not end with ascending numbers; list the images of one "
+            "camera, each named by the number of its frame"
+        )
     return Recorded(poses, frames - frames[0], None, True, poses, of_longer=True)

@@ -103,7 +103,7 @@ def load_tokenizer(folder: Path, *, what: str, words: int) -> Any:
 def _config(model_class: Any, folder: Path, types: tuple[str, ...]) -> Any:
     path = _file(folder / CONFIG)
     try:
-        written = json.loads(path.read_text(encoding="utf-8"))
+        written = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON ({_line(error)})") from error
     found = written.get("model_type") if isinstance(written, dict) else None

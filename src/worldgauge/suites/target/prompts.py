@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.core.io import digest_of
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError
+from worldgauge.core.io import digest_of, read_caption
 
 DEFAULT = "robot-v1"
 MAX_CHARACTERS = 20_000
@@ -60,10 +60,9 @@ def template_of(name: str) -> Template:
     if path.suffix != ".txt" and not path.is_file():
         raise UnknownNameError("prompt", name, known)
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(MAX_CHARACTERS + 1).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"target setting 'prompt': {path} cannot be read ({error}); give a text file") from error
+        text = "\n".join(read_caption(path).splitlines())
+    except DataError as error:
+        raise UsageError(f"target setting 'prompt': the file cannot be read ({error})") from error
     if len(text) > MAX_CHARACTERS:
         raise UsageError(f"target setting 'prompt': {path} has more than {MAX_CHARACTERS} characters")
     if text.count("{target}") != 1:

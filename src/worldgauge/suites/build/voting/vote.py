@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import DataError, RunError, UsageError
-from worldgauge.core.io import dumps, loads
+from worldgauge.core.io import dumps, loads, read_text
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import RunResult, find_runs
@@ -91,7 +91,7 @@ def voted(votes: Path, runs: Sequence[Path]) -> Table:
         DataError: If the file holds no votes, or votes on agents that are not among the runs.
     """
     try:
-        header, *lines = (loads(line) for line in Path(votes).read_text("utf-8").splitlines())
+        header, *lines = map(loads, read_text(Path(votes)).splitlines())
         if header.get("format") != FORMAT or header.get("version") != VERSION:
             raise ValueError(f"its first line is not of the format {FORMAT}, version {VERSION}")
         ballots = [Ballot(**line) for line in lines]

@@ -6,7 +6,6 @@ What is wrong with one scenario is stored in it; every error names its file and 
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 import re
@@ -22,7 +21,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.fields import MAX_COORDINATE_M, camera_of, number_of, poses_of, short, whole_of, world_of
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.core.io import check_inside, digest_of, read_caption, read_json_object, read_text
+from worldgauge.core.io import check_inside, digest_of, read_caption, read_csv, read_json_object
 from worldgauge.suites.target.format.coordinates import TANGENT_M, cut_history, cut_released, heading_at, path_of_poses
 from worldgauge.suites.target.format.scenario import DT_S, HORIZONS_S, Compat, Label, Scenario
 from worldgauge.worlds.walking.floor import Landmark
@@ -436,9 +435,6 @@ def _dt_of(content: Mapping[str, Any], rows: int) -> float:
     return DT_S
 
 
-MAX_TEXT_BYTES = 16 * 2**20
-"""Of a path, a metadata file or a side-car; published ones have some 10 kB, side-cars 70 kB."""
-
 SECONDS_A_ROW = (1 / 240, 1.0)
 GAPS = ("", "nan", "na", "n/a", "null", "none")
 """What stands for no value in a csv, in any case."""
@@ -497,7 +493,7 @@ def read_path(path: Path) -> Path2D:
     Raises:
         DataError: For missing columns, and for values that are no numbers, infinite or beyond a million metres.
     """
-    rows = csv.reader(io.StringIO(read_text(path, MAX_TEXT_BYTES)))
+    rows = csv.reader(read_csv(path))
     values: list[tuple[float, float]] = []
     kept: list[int] = []
     number = -1
@@ -536,7 +532,7 @@ def read_labels(path: Path) -> dict[str, Label]:
         DataError: For missing columns, other values, and a name with two labels.
     """
     with _whole_csv(path):
-        return _labels_of(csv.DictReader(io.StringIO(read_text(path, MAX_TEXT_BYTES))), path)
+        return _labels_of(csv.DictReader(read_csv(path)), path)
 
 
 def _labels_of(rows: csv.DictReader[str], path: Path) -> dict[str, Label]:

@@ -11,7 +11,6 @@ several annotators: a row for each verdict with `pair`, `video_a`, `video_b` (be
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import json
 from collections import Counter, defaultdict
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from worldgauge.core.errors import DataError
-from worldgauge.core.io import check_inside, read_text
+from worldgauge.core.io import check_inside, read_csv, read_text
 
 BENCH = "bench.jsonl"
 PAIRS = "pairs.csv"
@@ -76,7 +75,7 @@ def read_worldreward(folder: Path) -> list[JudgedPair]:
     """
     path = folder / BENCH
     pairs = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -111,7 +110,7 @@ def read_pairs(folder: Path) -> list[JudgedPair]:
             videos, or an annotator judges a pair twice on one axis.
     """
     path = folder / PAIRS
-    rows = csv.DictReader(io.StringIO(read_text(path)))
+    rows = csv.DictReader(read_csv(path))
     if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
         raise DataError(f"{path}: no column '{missing[0]}'; it needs {', '.join(COLUMNS)}")
     said: dict[str, dict[str, dict[str, Side]]] = defaultdict(lambda: defaultdict(dict))

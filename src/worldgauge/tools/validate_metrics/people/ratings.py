@@ -8,7 +8,6 @@ wanted, `source`, the picture that the video began with. Two videos are compared
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import math
 from collections import defaultdict
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from worldgauge.core.errors import DataError
-from worldgauge.core.io import check_inside, read_text
+from worldgauge.core.io import check_inside, read_csv
 
 VERDICTS = "verdicts.csv"
 COLUMNS = ("question", "video", "axis", "annotator", "score")
@@ -58,7 +57,7 @@ def read_ratings(folder: Path) -> list[RatedVideo]:
         DataError: A column is missing, a row is damaged, or a path leads out of the folder.
     """
     path = folder / VERDICTS
-    rows = csv.DictReader(io.StringIO(read_text(path)))
+    rows = csv.DictReader(read_csv(path))
     if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
         raise DataError(f"{path}: no column '{missing[0]}'; it needs {', '.join(COLUMNS)}")
     said: dict[tuple[str, Path], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))

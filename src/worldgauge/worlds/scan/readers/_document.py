@@ -51,7 +51,7 @@ class Document:
         self._binary: memoryview | None = None
         if data[:4] == b"glTF":
             text, self._binary = _parts_of(data)
-        elif data[:1] == b"{" or data[:4] == b"\xef\xbb\xbf{" or data.lstrip()[:1] == b"{":
+        elif data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
             if len(data) > _MOST_JSON:
                 raise Damaged(f"{len(data)} bytes of JSON pass the limit of {_MOST_JSON}")
             text = data

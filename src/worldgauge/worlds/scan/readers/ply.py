@@ -1,7 +1,12 @@
-"""PLY files: triangles and larger faces, colours of vertices, and `object_id` of faces or vertices."""
+"""PLY files: triangles and larger faces, colours of vertices or faces, and `object_id` of faces or vertices.
+
+A colour is read by its declared type: `uchar` to 255, `ushort` to 65535, `float` and `double` to 1. Other whole numbers
+must be 0 to 255.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +27,10 @@ _TYPES = {
 _FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 _MOST_HEADER = 65536
 _MOST_CORNERS = 255
+_END = re.compile(rb"[\r\n]end_header[ \t]*(?:\r\n|\n|\r)")
+_COLOURS = ("red", "green", "blue"), ("r", "g", "b"), ("diffuse_red", "diffuse_green", "diffuse_blue")
+_SLACK = 0.002
+"""By how much a float may pass 1 by rounding."""
 
 
 @dataclass
@@ -53,7 +62,8 @@ def read_ply(path: Path, *, up: Up = "z") -> Mesh:
 
 
 def _mesh(data: bytes, up: Up) -> Mesh:
-    order, elements, at = _header(data)
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    order, elements, at, notes = _header(data)
     rows: dict[str, dict[str, Any]] = {}
     words = _Words(data[at:].split()) if order == "" else None
     for element in elements:
@@ -73,17 +83,34 @@ def _mesh(data: bytes, up: Up) -> Mesh:
         raise Damaged("it holds no triangles")
     triangles = np.where((triangles < 0) | (triangles >= len(places)), -1, triangles)
     instance = _instances(face, vertex, triangles, own)
+    types = {element.name: {name: kind for name, kind, _ in element.fields} for element in elements}
+    colours, of_faces = (_colours(one, types[name], name, notes) for one, name in ((vertex, "vertex"), (face, "face")))
+    if colours is not None and of_faces is not None:
+        notes.append("colours of faces are left out: its vertices have colours")
+    elif of_faces is not None:
+        chosen, triangles = _split(triangles, of_faces[own])
+        places, colours = places[chosen >> 32], chosen.astype("<u4").view(np.uint8).reshape(-1, 4)
     return Mesh(
         ours(places, up),
         triangles.astype(np.int32),
         np.zeros((len(places), 2)),
-        _colours(vertex),
+        colours,
         np.zeros(len(triangles), np.int32),
         instance,
         np.zeros(len(triangles), np.uint16),
         (Material(),),
         (),
+        notes=tuple(notes),
     )
+
+
+def _split(triangles: NDArray[np.int64], colours: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Vertices, each an old one << 32 with its colour, and triangles of them: a vertex for each colour around it."""
+    packed = np.ascontiguousarray(colours).view("<u4").astype(np.int64)
+    keys = np.where(triangles < 0, -1, triangles << 32 | packed)
+    chosen, triangles = np.unique(keys, return_inverse=True)
+    missing = int(chosen[0] < 0)
+    return chosen[missing:], triangles.reshape(-1, 3) - missing
 
 
 class _Lists:
@@ -94,8 +121,9 @@ class _Lists:
         values: All numbers, row by row.
     """
 
-    def __init__(self, length: NDArray[np.int64], values: NDArray[np.int64]) -> None:
-        self.length, self.values = length, values
+    def __init__(self, length: NDArray[np.int64], values: NDArray[Any]) -> None:
+        self.length = length
+        self.values = np.clip(np.nan_to_num(values.astype(np.float64), nan=-1.0), -1, 2**31).astype(np.int64)
 
 
 class _Words:
@@ -112,18 +140,19 @@ class _Words:
         return self._words[self._at - count : self._at]
 
 
-def _header(data: bytes) -> tuple[str, list[_Element], int]:
-    """Byte order, elements, and where the rows begin."""
-    head = data[:_MOST_HEADER]
-    end = head.find(b"end_header")
-    stop = head.find(b"\n", end)
-    if not head.startswith(b"ply") or end < 0 or stop < 0:
+def _header(data: bytes) -> tuple[str, list[_Element], int, list[str]]:
+    """Byte order, elements, where the rows begin, and notes."""
+    end = _END.search(data, 0, _MOST_HEADER)
+    if not data.startswith(b"ply") or end is None:
         raise Damaged("this is no PLY file, or its header is cut off")
+    notes: list[str] = []
     order: str | None = None
     elements: list[_Element] = []
-    for line in head[:end].decode("latin-1").splitlines()[1:]:
+    for line in re.split(r"[\r\n]+", data[: end.start()].decode("latin-1"))[1:]:
         words = line.split()
         if not words or words[0] in ("comment", "obj_info"):
+            if words[1:2] == ["TextureFile"]:
+                notes.append("textures of PLY files are left out: export the mesh as GLB to keep them")
             continue
         if words[0] == "format" and len(words) > 1 and words[1] in _FORMATS:
             order = _FORMATS[words[1]]
@@ -139,49 +168,51 @@ def _header(data: bytes) -> tuple[str, list[_Element], int]:
             raise Damaged(f"header: the line '{line[:60]}' is not understood")
     if order is None:
         raise Damaged("header: it names no format")
-    return order, elements, stop + 1
+    return order, elements, end.end(), notes
 
 
 def _binary_rows(data: bytes, at: int, element: _Element, order: str) -> tuple[dict[str, Any], int]:
-    where, lists = f"element '{element.name[:20]}'", [one for one in element.fields if one[2] is not None]
+    where = f"element '{element.name[:20]}'"
     if not element.fields or not element.count:
         return {}, at
-    if not lists:
+    if not any(length for _, _, length in element.fields):
         kind = np.dtype([(f"f{n}", order + one[1]) for n, one in enumerate(element.fields)])
         if element.count * kind.itemsize > len(data) - at:
             raise Damaged(f"{where}: {element.count} rows pass the end of the file")
         table = np.frombuffer(data, kind, element.count, at)
         return {one[0]: table[f"f{n}"] for n, one in enumerate(element.fields)}, at + element.count * kind.itemsize
-    if len(lists) > 1:
-        raise Damaged(f"{where}: rows with several lists are not read")
     # Nearly always all rows have equally long lists; then they are one table.
-    kind_of_length = np.dtype(order + str(lists[0][2]))
-    before = sum(np.dtype(one[1]).itemsize for one in element.fields[: element.fields.index(lists[0])])
-    if at + before + kind_of_length.itemsize > len(data):
-        raise Damaged(f"{where}: its rows pass the end of the file")
-    size = int(np.frombuffer(data, kind_of_length, 1, at + before)[0])
-    if 0 < size <= _MOST_CORNERS:
-        spread: list[Any] = []
-        for n, (_, value, length) in enumerate(element.fields):
-            if length is not None:
-                spread.append(("length", order + length))
-            spread.append((f"f{n}", order + value, (size,)) if length is not None else (f"f{n}", order + value))
-        kind = np.dtype(spread)
-        if element.count * kind.itemsize <= len(data) - at:
-            table = np.frombuffer(data, kind, element.count, at)
-            if (table["length"] == size).all():
-                found: dict[str, Any] = {one[0]: table[f"f{n}"] for n, one in enumerate(element.fields)}
-                held = found[lists[0][0]].astype(np.int64)
-                found[lists[0][0]] = _Lists(np.full(element.count, size), held.reshape(-1))
-                return found, at + element.count * kind.itemsize
+    spread: list[Any] = []
+    start = at
+    for n, (_, value, length) in enumerate(element.fields):
+        if length is None:
+            spread.append((f"f{n}", order + value))
+        else:
+            counted = np.dtype(order + length)
+            if start + counted.itemsize > len(data):
+                raise Damaged(f"{where}: its rows pass the end of the file")
+            size = int(np.frombuffer(data, counted, 1, start)[0])
+            if not 0 <= size <= _MOST_CORNERS:
+                raise Damaged(f"{where}: a list of {size} numbers")
+            spread += [(f"n{n}", counted), (f"f{n}", order + value, (size,))]
+        start = at + np.dtype(spread).itemsize
+    kind = np.dtype(spread)
+    if element.count * kind.itemsize <= len(data) - at:
+        table = np.frombuffer(data, kind, element.count, at)
+        sizes = {name: kind[f"f{n}"].shape[0] for n, (name, _, length) in enumerate(element.fields) if length}
+        if all((table[f"n{n}"] == sizes[one[0]]).all() for n, one in enumerate(element.fields) if one[2]):
+            found: dict[str, Any] = {one[0]: table[f"f{n}"] for n, one in enumerate(element.fields)}
+            for name, size in sizes.items():
+                found[name] = _Lists(np.full(element.count, size), found[name].reshape(-1))
+            return found, at + element.count * kind.itemsize
     return _uneven_rows(data, at, element, order)
 
 
 def _uneven_rows(data: bytes, at: int, element: _Element, order: str) -> tuple[dict[str, Any], int]:
     """Rows whose lists differ in length, one by one."""
     where = f"element '{element.name[:20]}'"
-    plain: dict[str, list[Any]] = {name: [] for name, _, length in element.fields if length is None}
-    lengths, parts, listed = [], [], ""
+    held: dict[str, list[Any]] = {name: [] for name, _, _ in element.fields}
+    lengths: dict[str, list[int]] = {name: [] for name, _, length in element.fields if length is not None}
     kinds = [
         (name, np.dtype(order + value), None if length is None else np.dtype(order + length))
         for name, value, length in element.fields
@@ -199,19 +230,14 @@ def _uneven_rows(data: bytes, at: int, element: _Element, order: str) -> tuple[d
                 at += length.itemsize
                 if not 0 <= count <= _MOST_CORNERS:
                     raise Damaged(f"{where}: a list of {count} numbers")
-                lengths.append(count)
-                listed = name
+                lengths[name].append(count)
             if at + count * kind.itemsize > len(data):
                 raise Damaged(f"{where}: its rows pass the end of the file")
-            held = np.frombuffer(data, kind, count, at)
+            held[name].append(np.frombuffer(data, kind, count, at))
             at += count * kind.itemsize
-            if length is None:
-                plain[name].append(held[0])
-            else:
-                parts.append(held)
-    found: dict[str, Any] = {name: np.array(values) for name, values in plain.items()}
-    numbers = np.concatenate(parts) if parts else np.zeros(0)
-    found[listed] = _Lists(np.array(lengths, np.int64), np.nan_to_num(numbers.astype(np.float64)).astype(np.int64))
+    found: dict[str, Any] = {name: np.concatenate(parts) for name, parts in held.items()}
+    for name, counts in lengths.items():
+        found[name] = _Lists(np.array(counts, np.int64), found[name])
     return found, at
 
 
@@ -220,8 +246,7 @@ def _text_rows(words: _Words, element: _Element) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {name: [] for name, _, _ in element.fields}
     if not element.count:
         return {}
-    lengths: list[int] = []
-    listed = ""
+    lengths: dict[str, list[int]] = {name: [] for name, _, length in element.fields if length is not None}
     try:
         if not any(length for _, _, length in element.fields):
             width = len(element.fields)
@@ -237,16 +262,13 @@ def _text_rows(words: _Words, element: _Element) -> dict[str, Any]:
                 count = int(words.take(1, where)[0])
                 if not 0 <= count <= _MOST_CORNERS:
                     raise Damaged(f"{where}: a list of {count} numbers")
-                lengths.append(count)
-                listed = name
-                columns[name] += [int(word) for word in words.take(count, where)]
+                lengths[name].append(count)
+                columns[name] += [float(word) for word in words.take(count, where)]
     except (ValueError, OverflowError) as error:
         raise Damaged(f"{where}: a word that is no number") from error
-    found: dict[str, Any] = {name: np.array(values) for name, values in columns.items() if name != listed}
-    if sum(lengths) != len(columns.get(listed, [])):
-        raise Damaged(f"{where}: rows with several lists are not read")
-    numbers = np.array([min(max(one, -1), 2**31 - 1) for one in columns[listed]], np.int64)
-    found[listed] = _Lists(np.array(lengths, np.int64), numbers)
+    found: dict[str, Any] = {name: np.array(values, np.float64) for name, values in columns.items()}
+    for name, counts in lengths.items():
+        found[name] = _Lists(np.array(counts, np.int64), found[name])
     return found
 
 
@@ -280,13 +302,30 @@ def _instances(
     return numbers.astype(np.uint16)
 
 
-def _colours(vertex: dict[str, Any]) -> NDArray[np.uint8] | None:
-    names = next((some for some in (("red", "green", "blue"), ("r", "g", "b")) if {*some} <= vertex.keys()), None)
+def _colours(rows: dict[str, Any], types: dict[str, str], name: str, notes: list[str]) -> NDArray[np.uint8] | None:
+    """RGBA (N, 4) of the rows of an element by the types in the header; None where they have no colours."""
+    names = next((some for some in _COLOURS if {*some} <= rows.keys()), None)
     if names is None:
         return None
-    values = [np.asarray(vertex[name]) for name in names]
-    scale = 255.0 if values[0].dtype.kind == "f" and np.nanmax(values[0], initial=0.0) <= 1.0 else 1.0
-    held = np.nan_to_num(np.stack([one.astype(np.float64) for one in values], -1)) * scale
-    colours = np.full((len(held), 4), 255, np.uint8)
-    colours[:, :3] = np.clip(held + 0.5 * (scale != 1.0), 0, 255).astype(np.uint8)
+    colours = np.full((len(rows[names[0]]), 4), 255, np.uint8)
+    for column, one in enumerate(names):
+        most, values = _white(types[one]), np.asarray(rows[one], np.float64)
+        slack = _SLACK if most == 1 else 0.0
+        if not ((values >= -slack) & (values <= most + slack)).all():
+            worst = values[np.argmax(np.where(np.isfinite(values), np.abs(values), np.inf))]
+            raise Damaged(
+                f"{name}: '{one}' is {worst:g}; colours of its type {np.dtype(types[one]).name} are 0 to {most}; write "
+                "them as uchar, 0 to 255"
+            )
+        colours[:, column] = np.clip(values * (255 / most) + 0.5, 0, 255).astype(np.uint8)
+    if types[names[0]] == "u2" and 0 < max(np.max(rows[one]) for one in names) <= 255:
+        notes.append("colours of type ushort are 0 to 65535, and none here passes 255: all are nearly black")
+    opacity = next((one for one in ("alpha", "a", "diffuse_alpha") if one in rows), None)
+    if opacity is not None and np.min(rows[opacity]) < _white(types[opacity]):
+        notes.append("opacity of colours is left out: all triangles are opaque")
     return colours
+
+
+def _white(kind: str) -> int:
+    """Largest value of a colour of a declared type."""
+    return 1 if kind[0] == "f" else 65535 if kind == "u2" else 255

@@ -240,7 +240,7 @@ _GET = "give weights=FILE, such as diffuser_actor_gnfactor.pth of the repository
 
 def bounds(path: str, buffer_m: float) -> NDArray[np.float64]:
     """Return the workspace (2, 3), metres, that normalises positions: the union over a file's tasks, plus a buffer."""
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8-sig") as file:
         known = np.array(list(json.load(file).values()), np.float64)
     return np.stack([known[:, 0].min(0) - buffer_m, known[:, 1].max(0) + buffer_m])
 
