@@ -59,7 +59,7 @@ def test_converted_rooms_look_the_same(
         if part in name:
             pytest.importorskip(package)
     path = FOLDER / f"{name}.glb"
-    assert extension in Document(path).required
+    assert extension in Document(path).extensions("extensionsRequired")
     for expected, view in zip(truth, views_of(path), strict=True):
         near = np.abs(expected.depth - view.depth) <= depth_m + 1e-6
         assert near.mean() >= 0.995

@@ -6,7 +6,6 @@ import base64
 import binascii
 import struct
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -27,7 +26,9 @@ _COMPONENTS: dict[int, np.dtype[Any]] = {
     5120: np.dtype("<i1"), 5121: np.dtype("<u1"), 5122: np.dtype("<i2"),
     5123: np.dtype("<u2"), 5125: np.dtype("<u4"), 5126: np.dtype("<f4"),
 }  # fmt: skip
-_WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
+_WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
+_MOST_ZEROS = 10_000_000
+"""Elements of an accessor without stored values, of which a small file can claim any number."""
 
 
 class Damaged(Exception):
@@ -78,12 +79,15 @@ class Document:
             raise Damaged(f"{user}: there is no {kind}[{short(index)}]")
         return checked_object(listed[index], f"{kind}[{index}]")
 
-    @cached_property
-    def required(self) -> tuple[str, ...]:
-        """Names of extensions without which the file cannot be read."""
-        names = self.content.get("extensionsRequired", [])
+    def extensions(self, kind: str) -> tuple[str, ...]:
+        """Names of extensions, of the list extensionsUsed or extensionsRequired.
+
+        Raises:
+            Damaged: It is no list of names.
+        """
+        names = self.content.get(kind, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise Damaged("extensionsRequired is no list of names")
+            raise Damaged(f"{kind} is no list of names")
         return tuple(names)
 
     def bytes_of(self, index: Any, user: str) -> memoryview:
@@ -121,10 +125,10 @@ class Document:
         count = whole(accessor, "count", where, 1, MOST_ELEMENTS)
         if "bufferView" in accessor:
             values = self._strided(accessor, dtype, width, count, where)
-        elif "sparse" in accessor:
-            values = np.zeros((count, width), dtype)
+        elif count > _MOST_ZEROS:
+            raise Damaged(f"{where}: {count} elements without a bufferView pass the limit of {_MOST_ZEROS}")
         else:
-            raise Damaged(f"{where}: it has no data")
+            values = np.zeros((count, width), dtype)
         if "sparse" in accessor:
             values = self._sparse(checked_object(accessor["sparse"], f"{where}.sparse"), values, where)
         if exact or dtype.kind == "f" or accessor.get("normalized") is not True:

@@ -37,6 +37,8 @@ def meshopt_bytes(extension: Mapping[str, Any], packed: memoryview, where: str) 
         raise Damaged(f"{where}: {len(packed)} compressed bytes claim to hold {stride * count}")
     if mode not in ("ATTRIBUTES", "TRIANGLES", "INDICES"):
         raise Damaged(f"{where}: mode {short(mode)} of EXT_meshopt_compression is unknown")
+    if kept not in ("NONE", "OCTAHEDRAL", "QUATERNION", "EXPONENTIAL") or (kept == "QUATERNION" and stride != 8):
+        raise Damaged(f"{where}: filter {short(kept)} with byteStride {stride} is unknown")
     if (mode == "ATTRIBUTES" and stride % 4) or (mode != "ATTRIBUTES" and stride not in (2, 4)):
         raise Damaged(f"{where}: byteStride {stride} does not suit mode {mode}")
     try:
@@ -49,12 +51,14 @@ def meshopt_bytes(extension: Mapping[str, Any], packed: memoryview, where: str) 
             decoded = np.frombuffer(raw.tobytes(), np.uint8)
             if kept == "EXPONENTIAL":
                 decoded = _exponential(decoded)
+            elif kept == "QUATERNION":
+                decoded = _quaternions(decoded)
         else:
             decode = meshoptimizer.decode_index_buffer if mode == "TRIANGLES" else meshoptimizer.decode_index_sequence
             decoded = np.asarray(decode(count, 4, bytes(packed))).astype("<u2" if stride == 2 else "<u4")
     except (ValueError, RuntimeError, MemoryError) as error:
         raise Damaged(f"{where}: the bytes of EXT_meshopt_compression are damaged ({error})") from error
-    # Filters of normals and rotations are left: neither is read.
+    # The filter of normals is left: they are not read.
     return memoryview(decoded.tobytes())
 
 
@@ -86,6 +90,18 @@ def draco_arrays(packed: bytes, ids: Mapping[str, int], where: str) -> tuple[NDA
     if lost := [name for name, number in ids.items() if number not in found]:
         raise Damaged(f"{where}: its Draco data hold no {lost[0]}")
     return faces, {name: found[number].reshape(len(found[number]), -1) for name, number in ids.items()}
+
+
+def _quaternions(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Undo the filter QUATERNION: three components, and which of four is left out, being the largest."""
+    rows = data.view("<i2").reshape(-1, 4).astype(np.int64)
+    small = rows[:, :3] / (rows[:, 3:] | 3) / np.sqrt(2.0)
+    large = np.sqrt(np.maximum(1.0 - (small * small).sum(1), 0.0))
+    place = (rows[:, 3:] & 3) + np.arange(1, 5)
+    values = np.empty((len(rows), 4))
+    np.put_along_axis(values, place % 4, np.column_stack([small, large]), 1)
+    packed: NDArray[np.uint8] = np.rint(values * 32767).astype("<i2").reshape(-1).view(np.uint8)
+    return packed
 
 
 def _exponential(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -1,9 +1,12 @@
-"""glTF 2.0 and GLB files: geometry, base colours and names, with the extensions that scans use."""
+"""glTF 2.0 and GLB files: geometry, base colours and names, with the extensions of `READ`.
+
+Skins, morph targets and instances are drawn in the pose that the file states; animations are left out.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,11 +34,13 @@ READ = frozenset(
     {
         "KHR_materials_unlit", "KHR_mesh_quantization", "KHR_texture_transform", "KHR_texture_basisu",
         "EXT_texture_webp", "GOOGLE_texture_basis", "KHR_draco_mesh_compression", "EXT_meshopt_compression",
+        "EXT_mesh_gpu_instancing", "KHR_materials_pbrSpecularGlossiness",
     }
 )  # fmt: skip
-"""Extensions that a file may require."""
+"""Extensions that are supported."""
 _LOOKS = re.compile(r"KHR_materials_.*|KHR_lights_punctual|KHR_xmp.*|MSFT_.*")
-"""Extensions that say how light falls, which we do not draw."""
+"""Extensions that a file may require all the same: shapes and base colours do not depend on them."""
+_DIFFUSE = "Factor", "Texture"
 _BASIS = "KHR_texture_basisu", "GOOGLE_texture_basis", "EXT_texture_webp"
 _WRAPS = {10497: REPEAT, 33071: CLAMP, 33648: MIRROR}
 _MOST_TEXELS = 2**30
@@ -46,7 +51,7 @@ _MOST_DRAWN = 100_000
 
 
 def read_gltf(path: Path, *, up: Up = "y") -> Mesh:
-    """Read a glTF or GLB file in its first pose.
+    """Read a glTF or GLB file in the pose that it states.
 
     Args:
         path: The file.
@@ -85,23 +90,29 @@ def linked_files(path: Path) -> tuple[Path, ...]:
 
 
 class _Drawn(NamedTuple):
-    """A mesh at a node: where it stands and what it is."""
+    """A mesh at a node: where it stands and what it is, its skin, and weights of its morph targets."""
 
     mesh: int
     matrix: NDArray[np.float64]
     name: str
     instance: int | None
     category: str | None
+    skin: int | None
+    weights: tuple[float, ...]
 
 
 class _Part(NamedTuple):
-    """Arrays of a primitive: places (V, 3), uv (V, 2), colours (V, 4) or none, triangles (T, 3), a material."""
+    """Arrays of a primitive: places (V, 3), uv (V, 2), colours (V, 4) or none, triangles (T, 3), a material.
+
+    bones: (V, K) joints and their weights, of a mesh that can be skinned.
+    """
 
     places: NDArray[np.float64]
     uv: NDArray[np.float64]
     colours: NDArray[np.uint8] | None
     triangles: NDArray[np.int64]
     material: int
+    bones: tuple[NDArray[np.int64], NDArray[np.float64]] | None
 
 
 class _Reader:
@@ -116,18 +127,24 @@ class _Reader:
         self._materials: list[Material] = []
         self._known: dict[tuple[int, int], int] = {}
         self._texture_uv: dict[int, tuple[int, NDArray[np.float64] | None]] = {}
-        self._parts: dict[int, list[_Part]] = {}
+        self._parts: dict[tuple[int, tuple[float, ...]], list[_Part]] = {}
+        self._worlds: dict[int, NDArray[np.float64]] = {}
+        self._skins: dict[int, NDArray[np.float64]] = {}
 
     def mesh(self, up: Up) -> Mesh:
         document = self.document
-        for name in document.required:
+        for name in document.extensions("extensionsRequired"):
             if name not in READ and not _LOOKS.fullmatch(name):
-                raise Damaged(f"it requires the extension {short(name)}, which is not known here")
-        for kind, what in (("animations", "animations"), ("skins", "skins")):
-            if document.content.get(kind):
-                self.notes.append(f"{what} are left out: the first pose is drawn")
+                raise Damaged(
+                    f"it requires the extension {short(name)}, which is not supported; export it without, or with "
+                    f"{', '.join(sorted(READ))}"
+                )
+        if unknown := sorted({*document.extensions("extensionsUsed")} - READ):
+            self.notes.append(f"extensions that are not supported are left out: {', '.join(unknown)[:1000]}")
+        if document.content.get("animations"):
+            self.notes.append("animations are left out: the pose that the file states is drawn")
         drawn = self._drawn()
-        placed = [(one, part) for one in drawn for part in self._parts_of(one.mesh)]
+        placed = [(one, part) for one in drawn for part in self._parts_of(one.mesh, one.weights)]
         if not placed:
             raise Damaged("it holds no triangles")
         if sum(part.triangles.size for _, part in placed) > MOST_ELEMENTS:
@@ -139,15 +156,14 @@ class _Reader:
         number = {id(one): n for n, one in enumerate(drawn)}
         for one, part in placed:
             n = number[id(one)]
-            with np.errstate(invalid="ignore", over="ignore"):
-                places.append(part.places @ one.matrix[:3, :3].T + one.matrix[:3, 3])
+            points, turned = self._points(one, part)
+            places.append(points)
             uv.append(part.uv)
             if coloured:
                 white = np.full((len(part.places), 4), 255, np.uint8)
                 colours.append(white if part.colours is None else part.colours)
-            # A mirrored node turns its triangles round.
-            turned = np.linalg.det(one.matrix[:3, :3]) < 0
-            triangles.append((part.triangles[:, ::-1] if turned else part.triangles) + first)
+            faces = np.where(turned[:, None], part.triangles[:, ::-1], part.triangles)
+            triangles.append(np.where(faces < 0, -1, faces + first))
             material.append(np.full(len(part.triangles), part.material, np.int32))
             instance.append(np.full(len(part.triangles), instances[n], np.uint16))
             category.append(np.full(len(part.triangles), categories[n], np.uint16))
@@ -172,6 +188,8 @@ class _Reader:
         document = self.document
         if "scenes" in document.content:
             scene = document.item("scenes", document.content.get("scene", 0), "scene")
+            if len(document.content["scenes"]) > 1:
+                self.notes.append(f"one of its {len(document.content['scenes'])} scenes is drawn, the default one")
             roots = checked_list(scene.get("nodes", []), "scenes.nodes")
         else:
             held = checked_list(document.content.get("nodes", []), "nodes")
@@ -198,32 +216,110 @@ class _Reader:
             if len(line) >= _DEEPEST or visits > 10 * _MOST_DRAWN:
                 raise Damaged(f"{where}: the tree of nodes is too deep or too large")
             matrix = above @ _matrix(node, where)
+            self._worlds[index] = matrix
             if "mesh" in node:
-                found.append(_placed(node, where, matrix))
+                one = self._placed(node, where, matrix)
+                found += [one._replace(matrix=matrix @ own) for own in self._instances(node, where, len(found))]
                 if len(found) > _MOST_DRAWN:
                     raise Damaged(f"its nodes draw more than {_MOST_DRAWN} meshes")
             below = checked_list(node.get("children", []), f"{where}.children")
             stack += [(child, matrix, (*line, index)) for child in reversed(below)]
         return found
 
-    def _parts_of(self, index: int) -> list[_Part]:
-        if index not in self._parts:
+    def _placed(self, node: Mapping[str, Any], where: str, matrix: NDArray[np.float64]) -> _Drawn:
+        name, extras = node.get("name", ""), node.get("extras")
+        mesh = self.document.item("meshes", node["mesh"], where)
+        weights = checked_list(node.get("weights", mesh.get("weights", [])), f"{where}.weights")
+        instance = category = None
+        if isinstance(extras, dict):
+            if "instance" in extras:
+                instance = whole(extras, "instance", f"{where}.extras", 0, 65535)
+            category = extras["category"] if isinstance(extras.get("category"), str) else None
+        return _Drawn(
+            node["mesh"],
+            matrix,
+            name if isinstance(name, str) else "",
+            instance,
+            category,
+            whole(node, "skin", where, 0, MOST_ELEMENTS) if "skin" in node else None,
+            numbers({"weights": weights}, "weights", where, (0.0,) * len(weights)),
+        )
+
+    def _instances(self, node: Mapping[str, Any], where: str, drawn: int) -> Iterable[NDArray[np.float64]]:
+        """Matrices (N, 4, 4) of the instances of a node's mesh; of one that is not instanced, the identity."""
+        held = extension(node, "EXT_mesh_gpu_instancing", where)
+        if held is None:
+            return np.eye(4)[None]
+        where = f"{where}.EXT_mesh_gpu_instancing"
+        attributes = checked_object(held.get("attributes"), f"{where}.attributes")
+        if "skin" in node:
+            raise Damaged(f"{where}: a skinned mesh cannot be instanced")
+        usual = {"TRANSLATION": (0.0, 0.0, 0.0), "ROTATION": (0.0, 0.0, 0.0, 1.0), "SCALE": (1.0, 1.0, 1.0)}
+        found: dict[str, NDArray[np.float64]] = {}
+        for name, index in attributes.items():
+            if drawn + whole(self.document.item("accessors", index, where), "count", where, 1, 2**32) > _MOST_DRAWN:
+                raise Damaged(f"{where}: its nodes draw more than {_MOST_DRAWN} meshes")
+            if name in usual:
+                found[name] = _doubles(self.document.array(index, (len(usual[name]),), f"{where}.{name}"))
+        counts = {len(values) for values in found.values()}
+        if len(counts) != 1:
+            raise Damaged(f"{where}: its attributes have {sorted(counts) or 'no'} elements")
+        (count,) = counts
+        values = {name: found.get(name, np.tile(one, (count, 1))) for name, one in usual.items()}
+        matrices = np.tile(np.eye(4), (count, 1, 1))
+        matrices[:, :3, :3] = _rotations(values["ROTATION"], where) * values["SCALE"][:, None]
+        matrices[:, :3, 3] = values["TRANSLATION"]
+        return matrices
+
+    def _points(self, one: _Drawn, part: _Part) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Places (V, 3) of a part in the scene, and which of its triangles (T,) are mirrored."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            if one.skin is None or part.bones is None:
+                mirrored = np.full(len(part.triangles), np.linalg.det(one.matrix[:3, :3]) < 0)
+                return part.places @ one.matrix[:3, :3].T + one.matrix[:3, 3], mirrored
+            # Where the node stands is of no account: its joints place a skinned mesh.
+            turns, (joints, weights) = self._skin(one.skin), part.bones
+            if joints.max() >= len(turns):
+                raise Damaged(f"skins[{one.skin}]: joint {int(joints.max())} of {len(turns)}")
+            blend = np.zeros((len(part.places), 4, 4))
+            for k in range(joints.shape[1]):
+                blend += weights[:, k, None, None] * turns[joints[:, k]]
+            points = (blend[:, :3, :3] @ part.places[..., None])[..., 0] + blend[:, :3, 3]
+            return points, (np.linalg.det(blend[:, :3, :3]) < 0)[part.triangles[:, 0]]
+
+    def _skin(self, index: int) -> NDArray[np.float64]:
+        """Matrices (J, 4, 4) by which the joints of a skin move places, in the pose of the nodes."""
+        if index not in self._skins:
+            skin, where = self.document.item("skins", index, "nodes"), f"skins[{index}]"
+            joints = checked_list(skin.get("joints"), f"{where}.joints")
+            if not joints or any(type(joint) is not int or joint not in self._worlds for joint in joints):
+                raise Damaged(f"{where}: a joint is no node of the scene")
+            turns = np.stack([self._worlds[joint] for joint in joints])
+            if "inverseBindMatrices" in skin:
+                inverse = _doubles(self.document.array(skin["inverseBindMatrices"], (16,), where))
+                if len(inverse) < len(joints):
+                    raise Damaged(f"{where}: {len(inverse)} inverseBindMatrices of {len(joints)} joints")
+                turns = turns @ inverse[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)
+            self._skins[index] = turns
+        return self._skins[index]
+
+    def _parts_of(self, index: int, weights: tuple[float, ...]) -> list[_Part]:
+        if (index, weights) not in self._parts:
             mesh = self.document.item("meshes", index, "nodes")
             where = f"meshes[{index}]"
             primitives = checked_list(mesh.get("primitives"), f"{where}.primitives")
             parts = [
-                self._part(checked_object(one, where), f"{where}.primitives[{n}]") for n, one in enumerate(primitives)
+                self._part(checked_object(one, where), weights, f"{where}.primitives[{n}]")
+                for n, one in enumerate(primitives)
             ]
-            self._parts[index] = [part for part in parts if part is not None]
-        return self._parts[index]
+            self._parts[index, weights] = [part for part in parts if part is not None]
+        return self._parts[index, weights]
 
-    def _part(self, primitive: Mapping[str, Any], where: str) -> _Part | None:
+    def _part(self, primitive: Mapping[str, Any], weights: tuple[float, ...], where: str) -> _Part | None:
         mode = whole(primitive, "mode", where, 0, 6, 4)
         if mode < 4:
             self.notes.append("points and lines are left out")
             return None
-        if primitive.get("targets"):
-            self.notes.append("morph targets are left out: the first pose is drawn")
         attributes = checked_object(primitive.get("attributes"), f"{where}.attributes")
         draco = extension(primitive, "KHR_draco_mesh_compression", where)
         get, faces = self._plain(attributes, where), None
@@ -240,10 +336,29 @@ class _Reader:
         if transform is not None:
             uv = uv @ transform[:2, :2].T + transform[:2, 2]
         colours = get("COLOR_0", (3, 4))
-        lengths = {len(one) for one in (places, uv, colours) if one is not None}
+        bones = _bones(get, where)
+        lengths = {len(one) for one in (places, uv, colours, *(bones or ())) if one is not None}
         if len(lengths) > 1:
             raise Damaged(f"{where}: its attributes have {sorted(lengths)} elements")
-        return _Part(_doubles(places), uv, _bytes_of(colours), faces, material)
+        faces = np.where((faces < 0) | (faces >= len(places)), -1, faces)
+        places = self._morphed(_doubles(places), primitive, weights, where)
+        return _Part(places, uv, _bytes_of(colours), faces, material, bones)
+
+    def _morphed(
+        self, places: NDArray[np.float64], primitive: Mapping[str, Any], weights: tuple[float, ...], where: str
+    ) -> NDArray[np.float64]:
+        """Places (V, 3) moved to the morph targets by their weights."""
+        targets = checked_list(primitive.get("targets", []), f"{where}.targets")
+        for weight, target in zip(weights, targets, strict=False):
+            moved = checked_object(target, f"{where}.targets")
+            if weight and "POSITION" in moved:
+                way = _doubles(self.document.array(moved["POSITION"], (3,), f"{where}.targets"))
+                if len(way) != len(places):
+                    raise Damaged(f"{where}: a morph target has {len(way)} elements of {len(places)}")
+                places = places + weight * way
+            if weight and any(not name.startswith(("POSITION", "NORMAL", "TANGENT")) for name in moved):
+                self.notes.append("morph targets move places only: their colours and textures are left out")
+        return places
 
     def _plain(self, attributes: Mapping[str, Any], where: str) -> Any:
         def get(name: str, widths: tuple[int, ...]) -> NDArray[Any] | None:
@@ -316,6 +431,11 @@ class _Reader:
         self, content: Mapping[str, Any], where: str
     ) -> tuple[Material, tuple[int, NDArray[np.float64] | None]]:
         pbr = checked_object(content.get("pbrMetallicRoughness", {}), f"{where}.pbrMetallicRoughness")
+        other = extension(content, "KHR_materials_pbrSpecularGlossiness", where)
+        if other is not None:
+            pbr = {f"baseColor{name}": other[f"diffuse{name}"] for name in _DIFFUSE if f"diffuse{name}" in other}
+        if any(numbers(content, "emissiveFactor", where, (0.0, 0.0, 0.0))):
+            self.notes.append("light that materials give off is left out: their base colours are drawn")
         factor = numbers(pbr, "baseColorFactor", where, (1.0, 1.0, 1.0, 1.0))
         mode = content.get("alphaMode", "OPAQUE")
         if mode not in ("OPAQUE", "MASK", "BLEND"):
@@ -358,10 +478,10 @@ class _Reader:
             if other is not None:
                 source = other.get("source")
                 break
-        image = self.document.item("images", source, where)
-        assert isinstance(source, int)
+        image = {} if source is None else self.document.item("images", source, where)
+        source = -1 if source is None else source
         if source not in self._pages:
-            texels, missing = self._image(image, f"images[{source}]")
+            texels, missing = self._image(image, where if source < 0 else f"images[{source}]")
             self._pages[source] = len(self._images), missing
             self._images.append(texels)
             self._missing.append(missing)
@@ -375,6 +495,8 @@ class _Reader:
     def _image(self, image: Mapping[str, Any], where: str) -> tuple[NDArray[np.uint8], bool]:
         """Texels, and whether they only stand in for what cannot be read."""
         try:
+            if not image:
+                raise Damaged(f"{where}: it has no image of a supported kind")
             if "uri" in image:
                 data = self.document.linked(image["uri"], where)
             else:
@@ -391,17 +513,23 @@ def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
         return values.astype(np.float64)
 
 
-def _placed(node: Mapping[str, Any], where: str, matrix: NDArray[np.float64]) -> _Drawn:
-    name, extras = node.get("name", ""), node.get("extras")
-    index = node["mesh"]
-    if isinstance(index, bool) or not isinstance(index, int):
-        raise Damaged(f"{where}: mesh {short(index)} is no number")
-    instance = category = None
-    if isinstance(extras, dict):
-        if "instance" in extras:
-            instance = whole(extras, "instance", f"{where}.extras", 0, 65535)
-        category = extras["category"] if isinstance(extras.get("category"), str) else None
-    return _Drawn(index, matrix, name if isinstance(name, str) else "", instance, category)
+def _bones(get: Any, where: str) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+    """Joints (V, K) of a primitive, and their weights, which become 1 in sum; None without."""
+    joints, weights = [], []
+    while (own := get(f"JOINTS_{len(joints)}", (4,))) is not None:
+        weight = get(f"WEIGHTS_{len(joints)}", (4,))
+        if own.dtype.kind not in "iu" or own.min() < 0 or weight is None or len(weight) != len(own):
+            raise Damaged(f"{where}: JOINTS_{len(joints)} are no whole numbers, or have no weights")
+        joints.append(own.astype(np.int64))
+        weights.append(np.maximum(np.nan_to_num(_doubles(weight)), 0.0))
+    if not joints:
+        return None
+    if len({len(own) for own in joints}) > 1:
+        raise Damaged(f"{where}: its sets of joints differ in length")
+    weight = np.concatenate(weights, 1)
+    total = weight.sum(1, keepdims=True)
+    weight = np.where(total > 0, weight / np.where(total > 0, total, 1.0), np.eye(1, weight.shape[1]))
+    return np.where(weight > 0, np.concatenate(joints, 1), 0), weight
 
 
 def _named(drawn: list[_Drawn]) -> tuple[list[int], list[int], tuple[str, ...]]:
@@ -432,20 +560,25 @@ def _matrix(node: Mapping[str, Any], where: str) -> NDArray[np.float64]:
     if "matrix" in node:
         eye = tuple(float(v) for v in np.eye(4).ravel())
         return np.array(numbers(node, "matrix", where, eye)).reshape(4, 4).T
-    x, y, z, w = numbers(node, "rotation", where, (0.0, 0.0, 0.0, 1.0))
-    length = float(np.sqrt(x * x + y * y + z * z + w * w))
-    if length < 1e-6:
-        raise Damaged(f"{where}: its rotation is zero")
-    x, y, z, w = x / length, y / length, z / length, w / length
     matrix = np.eye(4)
-    matrix[:3, :3] = [
+    matrix[:3, :3] = _rotations(np.array([numbers(node, "rotation", where, (0.0, 0.0, 0.0, 1.0))]), where)[0]
+    matrix[:3, :3] *= np.array(numbers(node, "scale", where, (1.0, 1.0, 1.0)))
+    matrix[:3, 3] = numbers(node, "translation", where, (0.0, 0.0, 0.0))
+    return matrix
+
+
+def _rotations(quaternions: NDArray[np.float64], where: str) -> NDArray[np.float64]:
+    """Rotations (N, 3, 3) of quaternions (N, 4) in the order x, y, z, w, of any length but zero."""
+    length = np.sqrt((quaternions * quaternions).sum(1, keepdims=True))
+    if not (length >= 1e-6).all():
+        raise Damaged(f"{where}: its rotation is zero")
+    x, y, z, w = (quaternions / length).T
+    rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
         [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
         [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
     ]
-    matrix[:3, :3] *= np.array(numbers(node, "scale", where, (1.0, 1.0, 1.0)))
-    matrix[:3, 3] = numbers(node, "translation", where, (0.0, 0.0, 0.0))
-    return matrix
+    return np.moveaxis(np.array(rows), -1, 0)
 
 
 def _transform(moved: Mapping[str, Any], where: str) -> NDArray[np.float64]:
