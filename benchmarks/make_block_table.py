@@ -1,4 +1,4 @@
-"""Make worlds/build/block_table.json.gz from minecraft-data: `python -m benchmarks.make_block_table PACKAGE.tgz`.
+"""Make the block table and the tests' block lists: `python -m benchmarks.make_block_table PACKAGE.tgz`.
 
 PACKAGE.tgz: what `npm pack minecraft-data@3.117.0` fetches. The same archive gives the same bytes.
 """
@@ -6,13 +6,23 @@ PACKAGE.tgz: what `npm pack minecraft-data@3.117.0` fetches. The same archive gi
 import argparse
 import gzip
 import json
+import lzma
 import tarfile
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 VERSION = "1.20.4"
-TABLE = Path(__file__).parents[1] / "src/worldgauge/worlds/build/block_table.json.gz"
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "src/worldgauge/worlds/blocks/block_table.json.gz"
+LISTS = ROOT / "tests/worlds/minecraft/block_lists.json.xz"
+LISTED = {
+    "1.13": 1519, "1.13.2": 1631, "1.14.4": 1976, "1.15.2": 2230, "1.16.1": 2567, "1.16.5": 2586, "1.17.1": 2730,
+    "1.18.2": 2975, "1.19.2": 3120, "1.19.4": 3337, "1.20.2": 3578, "1.20.4": 3700, "1.20.6": 3839, "1.21.4": 4189,
+    "1.21.5": 4325, "1.21.9": 4554, "1.21.11": 4671, "26.1": 4786,
+}  # fmt: skip
+"""Versions of the lists, with their DataVersions."""
 NOTICE = """Names, states and boxes are from minecraft-data 3.117.0 (https://github.com/PrismarineJS/minecraft-data),
 MIT: Copyright (c) the PrismarineJS contributors. Permission is hereby granted, free of charge, to any
 person obtaining a copy of this software and associated documentation files (the "Software"), to deal in the
@@ -30,9 +40,49 @@ THE SOFTWARE."""
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("package", type=Path, help="minecraft-data-3.117.0.tgz")
-    data = json.dumps(table(parser.parse_args().package), separators=(",", ":"), sort_keys=True)
-    TABLE.write_bytes(gzip.compress(data.encode(), 9, mtime=0))
-    print(f"{TABLE}: {len(data)} bytes, {TABLE.stat().st_size} compressed")
+    package = parser.parse_args().package
+    for path, content, pack in ((TABLE, table(package), _gzipped), (LISTS, lists(package), lzma.compress)):
+        data = json.dumps(content, separators=(",", ":"), sort_keys=True)
+        path.write_bytes(pack(data.encode()))
+        print(f"{path}: {len(data)} bytes, {path.stat().st_size} compressed")
+
+
+def lists(package: Path) -> dict[str, Any]:
+    """Of each version in `LISTED`: its DataVersion, and {name: {state: [default, other values ...]}} of its blocks."""
+    found = {}
+    with tarfile.open(package) as archive:
+        read = _reader(archive)
+        paths = read("dataPaths")["pc"]
+        for version, number in LISTED.items():
+            known = {}
+            for block in read(f"{paths[version]['blocks']}/blocks"):
+                states, rest = {}, block["defaultState"] - block["minStateId"]
+                for state in reversed(block.get("states", [])):
+                    values = _values(state)
+                    rest, index = divmod(rest, len(values))
+                    states[state["name"]] = [values[index], *values[:index], *values[index + 1 :]]
+                known[block["name"]] = states
+            found[version] = {"data_version": number, "blocks": known}
+    return {"notice": NOTICE, "versions": found}
+
+
+def _values(state: Any) -> list[str]:
+    if state["type"] == "bool":
+        return ["true", "false"]
+    return state.get("values") or [str(number) for number in range(state["num_values"])]
+
+
+def _gzipped(data: bytes) -> bytes:
+    return gzip.compress(data, 9, mtime=0)
+
+
+def _reader(archive: tarfile.TarFile) -> Callable[[str], Any]:
+    def read(path: str) -> Any:
+        file = archive.extractfile(f"package/minecraft-data/data/{path}.json")
+        assert file is not None
+        return json.load(file)
+
+    return read
 
 
 def table(package: Path) -> dict[str, Any]:
@@ -42,12 +92,7 @@ def table(package: Path) -> dict[str, Any]:
     in their order, the last state's name turning fastest.
     """
     with tarfile.open(package) as archive:
-
-        def read(path: str) -> Any:
-            file = archive.extractfile(f"package/minecraft-data/data/{path}.json")
-            assert file is not None
-            return json.load(file)
-
+        read = _reader(archive)
         paths = read("dataPaths")["pc"][VERSION]
         blocks = read(f"{paths['blocks']}/blocks")
         shapes = read(f"{paths['blockCollisionShapes']}/blockCollisionShapes")

@@ -1,20 +1,31 @@
-"""Names and states of blocks in both versions, against the tables that the game's own packages hold."""
+"""Names and states of blocks by version, against the lists of the package minecraft-data."""
 
 import json
+import lzma
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nbtlib
 import numpy as np
 import pytest
 
-from worldgauge.core.errors import WorldError
+from worldgauge.core.errors import UsageError, WorldError
+from worldgauge.worlds.blocks.blueprint import Blueprint, base_name, material
+from worldgauge.worlds.blocks.structure_files import Limits, read_structure, write_nbt, write_schem
+from worldgauge.worlds.blocks.structure_files.palette import in_current_names
+from worldgauge.worlds.blocks.views import flags_of
 from worldgauge.worlds.minecraft import names
 from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
-from worldgauge.worlds.minecraft.versions import full_states, spelled
+from worldgauge.worlds.minecraft.versions import current, full_states, spelled, version_of_save
 from worldgauge.worlds.voxel.blocks import SETTLED_STATES, SHAPE_OF, SHAPES, STATES, block
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 VERSIONS = ("1.16.5", "1.20.4")
+LISTS: dict[str, Any] = json.loads(lzma.decompress(Path(__file__).with_name("block_lists.json.xz").read_bytes()))[
+    "versions"
+]
+"""Of each version {name: {state: [default, other values ...]}}."""
 
 
 def blocks_of(packages: Path, version: str) -> dict[str, dict[str, Any]]:
@@ -171,3 +182,109 @@ def test_words_of_both_versions_are_taken_and_the_rest_is_refused() -> None:
 )
 def test_names_are_read_word_by_word(foreign: str, ours: str) -> None:
     assert STATES[names.nearest(name_of(foreign))[0]].name == ours
+
+
+def every_value(states: dict[str, list[str]]) -> Iterator[dict[str, str]]:
+    """The default states of a block, then each other value in them."""
+    default = {key: values[0] for key, values in states.items()}
+    yield default
+    for key, values in states.items():
+        for value in values[1:]:
+            yield default | {key: value}
+
+
+def is_one_of(text: str, version: str) -> bool:
+    """Whether a complete state is one of a version's list."""
+    name, said = split_state(text)
+    states = LISTS[version]["blocks"].get(name)
+    return states is not None and set(said) == set(states) and all(said[key] in states[key] for key in said)
+
+
+@pytest.mark.parametrize("version", LISTS)
+def test_states_of_every_version_are_read_in_the_names_of_1_20_4(version: str) -> None:
+    """All of them until 1.20.4; later ones except for blocks and states that came later, which are flagged."""
+    number, here = LISTS[version]["data_version"], LISTS["1.20.4"]["blocks"]
+    for name, states in LISTS[version]["blocks"].items():
+        for said in every_value(states):
+            new, found = split_state(current(state_text(name, said), number))
+            fits = new in here and all(value in here[new].get(key, ()) for key, value in found.items())
+            if number <= 3700:
+                assert fits, (name, said)
+            elif not fits:
+                assert flags_of(Blueprint.of([[[1]]], [material(new, found)])), (name, said)
+            # Where both have a value, it stays.
+            if new == name and new in here and not name.endswith(("_wall", "redstone_wire")):
+                assert all(found[key] == value for key, value in said.items() if value in here[new].get(key, ()))
+
+
+@pytest.mark.parametrize("version", ["1.16.1", "1.16.5", "1.20.4", "1.20.6", "1.21.4", "1.21.9", "26.1"])
+def test_what_is_put_into_a_save_is_a_state_of_its_version(version: str) -> None:
+    target = version_of_save(LISTS[version]["data_version"])
+    assert target is not None
+    for name, states in LISTS["1.20.4"]["blocks"].items():
+        for said in [{}, *every_value(states)]:
+            try:
+                (found,) = full_states([state_text(name, said)], target)
+            except WorldError:
+                assert version.startswith("1.16."), (name, said)
+                assert not is_one_of(state_text(name, said), version)
+            else:
+                assert is_one_of(found, version) or "note_block" in found, found
+
+
+def test_saves_of_unknown_names_are_not_written() -> None:
+    found = {number: version_of_save(number) for number in (2528, 2529, 2586, 2587, 3697, 3698, 4540, 4541, 4903, 4904)}
+    assert list(found.values()) == [None, "1.16.1", "1.16.5", None, None, "1.20.4", "1.20.5", "1.21.9", "1.21.9", None]
+
+
+@pytest.mark.parametrize("version", LISTS)
+def test_files_hold_only_blocks_and_states_of_the_version_they_state(version: str, tmp_path: Path) -> None:
+    """Every block of each version, read and written, or refused by name."""
+    number, here = LISTS[version]["data_version"], LISTS["1.20.4"]["blocks"]
+    every = [material(name, said) for name, states in LISTS[version]["blocks"].items() for said in every_value(states)]
+    build = in_current_names(Blueprint.of([[list(range(1, len(every) + 1))]], every), number)
+    later = [one for one in build.materials if base_name(one) not in here]
+    if later:
+        assert number > 3700
+        with pytest.raises(UsageError, match=rf"1\.20\.4, which has no block {base_name(later[0])}[, ;].*replace it"):
+            write_schem(tmp_path / "a.schem", build)
+        build = Blueprint(build.cells, tuple("stone" if one in later else one for one in build.materials))
+    write_schem(tmp_path / "a.schem", build)
+    write_nbt(tmp_path / "a.nbt", build)
+    schem, file = (nbtlib.load(tmp_path / name).unpack() for name in ("a.schem", "a.nbt"))
+    assert schem["DataVersion"] == file["DataVersion"] == 3700
+    entries = [state_text(one["Name"], one.get("Properties")) for one in file["palette"]]
+    assert set(entries) == set(schem["Palette"])
+    assert not [one for one in entries if not is_one_of(one, "1.20.4")]
+    limits = Limits(most_side=1 << 16)
+    found = [read_structure(tmp_path / name, limits=limits).blueprint for name in ("a.nbt", "a.schem")]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "data_version", "expected"),
+    [
+        ("stone_slab[type=top]", 1631, "smooth_stone_slab[type=top]"),
+        ("stone_slab[type=top]", 1952, "stone_slab[type=top]"),
+        ("stone_slab", None, "stone_slab"),
+        ("sign[rotation=4]", 1631, "oak_sign[rotation=4]"),
+        ("wall_sign[facing=east]", None, "oak_wall_sign[facing=east]"),
+        ("cobblestone_wall[east=true,north=false,up=true]", 2230, "cobblestone_wall[east=low,north=none,up=true]"),
+        ("cobblestone_wall[east=tall]", 3700, "cobblestone_wall[east=tall]"),
+        ("mod:odd_wall[east=true]", 2230, "mod:odd_wall[east=true]"),
+        ("redstone_wire[east=side]", 2230, "redstone_wire[east=side,north=none,south=none,west=side]"),
+        ("redstone_wire[east=side]", 3700, "redstone_wire[east=side]"),
+        ("jigsaw[facing=up]", 1976, "jigsaw[orientation=up_north]"),
+        ("jigsaw[facing=east]", 1976, "jigsaw[orientation=east_up]"),
+        ("iron_chain[axis=x]", 4786, "chain[axis=x]"),
+        ("oak_sign", 4786, "oak_sign[rotation=8]"),
+        ("oak_wall_sign", 4786, "oak_wall_sign"),
+        ("cauldron[level=3]", 2586, "water_cauldron[level=3]"),
+        ("structure_block", 2586, "structure_block[mode=save]"),
+        ("torchflower_crop[age=2]", 3337, "torchflower"),
+        ("trial_spawner[ominous=false]", 3839, "trial_spawner"),
+    ],
+)
+def test_changes_of_names_and_states(text: str, data_version: int | None, expected: str) -> None:
+    full = text if ":" in text else f"minecraft:{text}"
+    assert current(full, data_version) == (expected if ":" in expected else f"minecraft:{expected}")

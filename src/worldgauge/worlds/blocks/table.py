@@ -19,8 +19,9 @@ ALIASES = {
     "grass_path": "dirt_path",
     "sign": "oak_sign",
     "wall_sign": "oak_wall_sign",
+    "iron_chain": "chain",
 }
-"""Names of other versions."""
+"""Names of other versions: before 1.20.3, 1.17, 1.14 and 1.14, and since 1.21.9."""
 
 Box = tuple[int, int, int, int, int, int]
 """x0, y0, z0, x1, y1, z1 in sixteenths of a block; x east, y up, z south."""

@@ -160,9 +160,9 @@ def pose_around(blueprint: Blueprint, azimuth_deg: float, elevation_deg: float) 
 def flags_of(blueprint: Blueprint) -> dict[str, list[str]]:
     """Materials in use that pictures cannot show correctly, by reason.
 
-    "unknown_names" are not blocks; they are drawn as full cubes in a colour derived from the name. For "states_missing"
-    the direction of the material is not given; it is drawn as its neighbours suggest (doors, things on walls) or by
-    default.
+    "unknown_names" are not blocks; they are drawn as full cubes in a colour derived from the name. "states_unknown"
+    have a state or a value that the block does not have; the default is drawn and written. For "states_missing" the
+    direction is not given; they are drawn as their neighbours suggest (doors, things on walls) or by default.
 
     Args:
         blueprint: The build.
@@ -173,6 +173,7 @@ def flags_of(blueprint: Blueprint) -> dict[str, list[str]]:
     used = sorted(blueprint.counts())
     flags = {
         "unknown_names": [name for name in used if not known(name)],
+        "states_unknown": [name for name in used if _has_other_states(name)],
         "states_missing": [name for name in used if _lacks_facing(name)],
     }
     return {reason: names for reason, names in flags.items() if names}
@@ -188,9 +189,16 @@ def flag_lines(blueprint: Blueprint) -> tuple[str, ...]:
 
 
 _SAID = {
-    "unknown_names": "names of no blocks, drawn as plain cubes",
+    "unknown_names": "not blocks of 1.20.4, drawn as plain cubes",
+    "states_unknown": "states that 1.20.4 does not have, replaced by defaults",
     "states_missing": "materials that do not say which way they face",
 }
+
+
+def _has_other_states(text: str) -> bool:
+    name, said = states_of(text)
+    values = properties(name)
+    return known(name) and any(value not in values.get(key, ()) for key, value in said.items())
 
 
 def _lacks_facing(text: str) -> bool:

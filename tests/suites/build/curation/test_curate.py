@@ -54,7 +54,8 @@ def source(tmp_path: Path) -> Path:
     write_schem(root / "long hut.schem", hut(9))
     write_schem(root / "turned-hut.schem", turned(hut()), version=3)
     write_nbt(root / "dot.nbt", Blueprint.of([[[1]]], ["stone"]))
-    write_nbt(root / "odd.nbt", Blueprint(hut().cells, ("oak_planks", "glass", "no_such_block")))
+    odd = Blueprint(hut().cells, ("oak_planks", "glass", "no_such_block"))
+    nbt.put(root / "odd.nbt", nbt.root(nbt.structure(odd)))
     (root / "broken.litematic").write_bytes(b"\x1f\x8b nothing")
     (root / "notes.txt").write_text("not a structure")
     return root

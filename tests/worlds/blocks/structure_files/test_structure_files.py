@@ -16,7 +16,7 @@ import pytest
 from support import nbt_bytes as nbt
 from support.vectors import cases
 from worldgauge.core.errors import DataError, MissingExtraError, UsageError
-from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge.worlds.blocks.blueprint import Blueprint, material
 from worldgauge.worlds.blocks.structure_files import Limits, read_region_box, read_structure, write_nbt, write_schem
 
 STAIRS = "oak_stairs[facing=east,half=top,shape=straight,waterlogged=false]"
@@ -85,7 +85,7 @@ def test_what_a_plain_writer_writes_is_read(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 16, 17, 127, 128, 129, 300])
 def test_palettes_of_every_width(count: int, tmp_path: Path) -> None:
     """Numbers that change their bits: groups of seven in schematics, bits across words in Litematica's."""
-    names = tuple(f"block_{number}" for number in range(count))
+    names = tuple(f"mod:block_{number}" for number in range(count))
     order = np.random.default_rng(count).permutation(np.resize(np.arange(1, count + 1), 5 * 7 * 11))
     build = Blueprint.of(order.reshape(5, 7, 11).tolist(), names)
     path = nbt.put(tmp_path / "a.schem", nbt.root(nbt.schematic(build)))
@@ -201,10 +201,10 @@ def test_facts_are_cut_and_printable(tmp_path: Path) -> None:
 
 def test_the_game_finds_full_names_air_and_every_cell(tmp_path: Path) -> None:
     build = Blueprint.of([[[1, -1], [2, 1]]], [STAIRS, "create:gear"])
-    write_nbt(tmp_path / "a.nbt", build, data_version=2975)
+    write_nbt(tmp_path / "a.nbt", build)
     data = gzip.decompress((tmp_path / "a.nbt").read_bytes())
     file = nbtlib.File.parse(io.BytesIO(data)).unpack(json=True)
-    assert (file["DataVersion"], file["size"], file["entities"]) == (2975, [2, 1, 2], [])
+    assert (file["DataVersion"], file["size"], file["entities"]) == (3700, [2, 1, 2], [])
     names = [one["Name"] for one in file["palette"]]
     assert names == ["minecraft:air", "minecraft:oak_stairs", "create:gear"]
     states = {"facing": "east", "half": "top", "shape": "straight", "waterlogged": "false"}
@@ -324,8 +324,7 @@ def test_wide_schematics_pass_the_sign_of_their_sizes(tmp_path: Path) -> None:
 def test_without_nbtlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = nbt.put(tmp_path / "a.nbt", nbt.root(nbt.structure(random_build(1))))
     monkeypatch.setitem(sys.modules, "nbtlib", None)
-    with pytest.raises(MissingExtraError, match=r"worldgauge\[structures\]"):
-        read_structure(path)
+    assert read_structure(path).blueprint == random_build(1), "only writing needs it"
     with pytest.raises(MissingExtraError, match=r"worldgauge\[structures\]"):
         write_schem(path, random_build(1))
 
@@ -333,3 +332,33 @@ def test_without_nbtlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
 def test_importing_the_readers_does_not_import_nbtlib() -> None:
     code = "import sys, worldgauge.worlds.blocks.structure_files; sys.exit('nbtlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (
+            "old_names",
+            {
+                "minecraft:air",
+                "minecraft:short_grass",
+                "minecraft:dirt_path",
+                "minecraft:oak_sign[rotation=4,waterlogged=false]",
+                "minecraft:oak_wall_sign[facing=north,waterlogged=false]",
+            },
+        ),
+        ("old_cauldron", {"minecraft:water_cauldron[level=2]"}),
+    ],
+)
+def test_names_of_older_versions_are_read_and_written_in_those_of_1_20_4(
+    case: str, expected: set[str], tmp_path: Path
+) -> None:
+    build = read_structure(Path(__file__).parents[3] / "cases" / f"{case}.schem").blueprint
+    assert {f"minecraft:{name}" for name in build.materials} == expected - {"minecraft:air"}
+    for write, name in ((write_nbt, "a.nbt"), (write_schem, "a.schem")):
+        write(tmp_path / name, build)
+        assert read_structure(tmp_path / name).blueprint == build
+    schem, file = (nbtlib.load(tmp_path / name).unpack() for name in ("a.schem", "a.nbt"))
+    assert expected <= set(schem["Palette"]) <= expected | {"minecraft:air"}
+    entries = [material(one["Name"], one.get("Properties")) for one in file["palette"]]
+    assert {f"minecraft:{name}" for name in entries} == expected | {"minecraft:air"}

@@ -157,7 +157,7 @@ def plain(text: str) -> str:
 def _said(value: Any) -> str:
     # Never the repr of a list or an array: it may have millions of numbers.
     if isinstance(value, (int, float)):
-        return str(int(value) if isinstance(value, int) else float(value))  # nbtlib's own text has the kind around it
+        return str(value)
     if isinstance(value, str):
         return f"'{plain(value[:40])}'"
     kind = "an array" if isinstance(value, np.ndarray) else "a list" if isinstance(value, list) else "a compound"

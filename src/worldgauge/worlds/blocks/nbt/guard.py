@@ -1,4 +1,4 @@
-"""Checks of untrusted NBT files before nbtlib reads them, since nbtlib trusts every length in a file.
+"""Checks of untrusted NBT files before they are read, since the reader trusts every length in a file.
 
 A file is unpacked only up to a limit, then its bytes are walked once: kinds of tags, lengths, depth and number are
 checked before anything is made of them.
@@ -6,7 +6,6 @@ checked before anything is made of them.
 
 from __future__ import annotations
 
-import io
 import os
 import struct
 import zlib
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.worlds.blocks.nbt.fields import MOST_NAME, Fields, plain
+from worldgauge.worlds.blocks.nbt.tags import compound_at, root_value, text_of
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,13 @@ def fields_of_file(path: Path, limits: Limits) -> Fields:
     return fields_of(unpacked(data, str(path), limits) if packed else data, str(path), limits)
 
 
-def fields_of(data: bytes, what: str, limits: Limits, *, keep_held: bool = False) -> Fields:
-    """The root of unpacked NBT bytes.
+def fields_of(data: bytes, what: str, limits: Limits) -> Fields:
+    """The root of unpacked NBT bytes, without what blocks and creatures hold, except final states of jigsaws.
 
     Args:
         data: The bytes.
         what: File, and chunk, for messages.
         limits: Limits on the size.
-        keep_held: Whether what blocks and creatures hold is kept, as where the file is written again; it then counts as
-            other tags do.
 
     Returns:
         The root.
@@ -93,14 +91,10 @@ def fields_of(data: bytes, what: str, limits: Limits, *, keep_held: bool = False
     Raises:
         DataError: For bytes that are damaged or exceed the limits.
     """
-    library = nbt_library()
     if len(data) > limits.most_nbt_bytes:
         raise DataError(f"{what}: larger than the limit of {limits.most_nbt_bytes} bytes; split it")
-    data = _Walk(data, what, limits, keep_held).check()
-    try:
-        return Fields(library.File.parse(io.BytesIO(data)), what)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:  # the walk should leave none
-        raise DataError(f"{what}: no NBT that nbtlib reads ({error}); export it again") from error
+    data = _Walk(data, what, limits).check()
+    return Fields(compound_at(data, root_value(data)), what)
 
 
 def unpacked(data: bytes, what: str, limits: Limits) -> bytes:
@@ -161,8 +155,8 @@ class _Holder(NamedTuple):
 class _Walk:
     """One pass over NBT bytes without making anything of them."""
 
-    def __init__(self, data: bytes, what: str, limits: Limits, keep_held: bool) -> None:
-        self._data, self._what, self._limits, self._keep_held = data, what, limits, keep_held
+    def __init__(self, data: bytes, what: str, limits: Limits) -> None:
+        self._data, self._what, self._limits = data, what, limits
         self._open: list[list[int]] = []
         """Kind of the elements (0 in a compound), elements left, and start of the name, of each open tag."""
         self._name = 1
@@ -267,7 +261,7 @@ class _Walk:
     def _is_holder(self) -> bool:
         """Whether the tag that is being read is a list to be left out."""
         key = self._data[self._name + 2 : self._name + 2 + _U16(self._data, self._name)[0]]
-        return key in _HOLDERS and not self._keep_held
+        return key in _HOLDERS
 
     def _error(self, why: str, mend: str = "export the file again") -> DataError:
         starts = [start for _, _, start in self._open[1:]]
@@ -277,4 +271,4 @@ class _Walk:
 
     def _text(self, start: int) -> str:
         size = int.from_bytes(self._data[start : start + 2], "big")
-        return plain(self._data[start + 2 : start + 2 + min(size, 40)].decode("utf-8", "replace"))
+        return plain(text_of(self._data[start + 2 : start + 2 + min(size, 40)]))

@@ -1,7 +1,8 @@
 """Region files (`.mca`): 32 x 32 chunks in sectors of 4,096 bytes, found by a table at the start.
 
 A table entry is a big-endian word of first sector and number of sectors, at 4 * (x + 32 * z) of the chunk within the
-file; a record is a length, a packing and the packed NBT.
+file; a record is a length, a packing and the packed NBT. A chunk of more than 255 sectors is in a file of its own,
+`c.X.Z.mcc`; the highest bit of its packing says so.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,43 +29,70 @@ SECTOR = 4096
 CHUNK_NBT_BYTES, CHUNK_TAGS = 16 << 20, 1 << 18
 """What one chunk may ask for: far more than the game writes, and little enough for a thousand of them."""
 
+REGION_FOLDERS = ("region", "dimensions/minecraft/overworld/region")
+"""Of a world's overworld: until 1.21.11, and since 26.1."""
+
 _NAME = re.compile(r"r\.(-?\d{1,7})\.(-?\d{1,7})\.mca")
-_ZLIB = 2
+_ZLIB, _EXTERNAL = 2, 0x80
 _MOST_SECTORS = 255
 
 
-def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> Fields:
-    """Read the root of a chunk.
+class SavedChunk(NamedTuple):
+    """A chunk: its fields without what blocks and creatures hold, and the NBT bytes of all of it."""
+
+    fields: Fields
+    body: bytes
+
+
+def region_folder(world: Path) -> Path:
+    """Find the folder of the region files of a world's overworld, or of the dimension that the folder is.
+
+    Raises:
+        DataError: It has none, or two.
+    """
+    found = [world / part for part in REGION_FOLDERS if any((world / part).glob("r.*.mca"))]
+    if not found:
+        raise DataError(f"{world}: is no saved world: it has no region files in {' or '.join(REGION_FOLDERS)}")
+    if len(found) > 1:
+        both = " and in ".join(REGION_FOLDERS)
+        raise DataError(f"{world}: has region files in {both}; move those that the game does not use out of the world")
+    return found[0]
+
+
+def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> SavedChunk:
+    """Read a chunk.
 
     Args:
-        source: A world, its folder of region files, or one file named r.X.Z.mca.
+        source: A world, a dimension of it, a folder of region files, or one file named r.X.Z.mca.
         cx: Chunk along x.
         cz: Chunk along z.
         limits: Limits on the size.
 
     Returns:
-        The root.
+        The chunk.
 
     Raises:
         DataError: Where the chunk is missing or damaged; the message names file and chunk.
-        MissingExtraError: When nbtlib is not installed.
     """
     limits = limits or Limits()
     path = _file(source, cx // CHUNKS, cz // CHUNKS, f"chunk ({cx}, {cz})")
     what = f"{path}: chunk ({cx}, {cz})"
-    try:
-        data = _record(path, cx % CHUNKS + CHUNKS * (cz % CHUNKS), what)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     small = replace(
         limits,
         most_nbt_bytes=min(limits.most_nbt_bytes, CHUNK_NBT_BYTES),
         most_tags=min(limits.most_tags, CHUNK_TAGS),
     )
-    packing, body = data[0], data[1:]
+    try:
+        data = _record(path, cx % CHUNKS + CHUNKS * (cz % CHUNKS), what)
+        packing, body = data[0], data[1:]
+        if packing & _EXTERNAL:
+            packing, body, small = packing - _EXTERNAL, _external(path, cx, cz, what, limits), limits
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     if packing not in (1, 2, 3):
         raise DataError(f"{what} is packed in way {packing}; only gzip, zlib and plain (1 to 3) are read: save it so")
-    return fields_of(body if packing == 3 else unpacked(body, what, small), what, small, keep_held=True)
+    body = body if packing == 3 else unpacked(body, what, small)
+    return SavedChunk(fields_of(body, what, small), body)
 
 
 def region_name(cx: int, cz: int) -> str:
@@ -75,6 +103,29 @@ def region_name(cx: int, cz: int) -> str:
         cz: Chunk along z.
     """
     return f"r.{cx // CHUNKS}.{cz // CHUNKS}.mca"
+
+
+def replaced(data: bytes, chunks: Iterable[tuple[int, int, bytes]]) -> tuple[bytes, dict[str, bytes | None]]:
+    """A region file with chunks replaced. They go to its end; all others, and the times, stay where they are.
+
+    Args:
+        data: The bytes of the file.
+        chunks: cx, cz and unpacked NBT of each chunk, all of this file.
+
+    Returns:
+        The new bytes, and the content of each replaced chunk's own file by its name; None for a file that goes.
+    """
+    table, records, external = bytearray(data[:SECTOR]), [], dict[str, bytes | None]()
+    sector = sectors = -(-len(data) // SECTOR)
+    for cx, cz, body in chunks:
+        packed, name = zlib.compress(body), _external_name(cx, cz)
+        external[name] = packed if _sectors(packed) > _MOST_SECTORS else None
+        record = _record_of(packed) if external[name] is None else _record_of(b"", _ZLIB | _EXTERNAL)
+        at, count = 4 * (cx % CHUNKS + CHUNKS * (cz % CHUNKS)), len(record) // SECTOR
+        table[at : at + 4] = (sector << 8 | count).to_bytes(4, "big")
+        records.append(record)
+        sector += count
+    return bytes(table) + data[SECTOR:].ljust(SECTOR * (sectors - 1), b"\0") + b"".join(records), external
 
 
 def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
@@ -92,12 +143,10 @@ def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
     table, records, sector = np.zeros((2, CHUNKS, CHUNKS), ">u4"), [], 2
     for cx, cz, body in chunks:
         data = zlib.compress(body)
-        record = (len(data) + 1).to_bytes(4, "big") + bytes([_ZLIB]) + data
-        count = -(-len(record) // SECTOR)
-        if count > _MOST_SECTORS:
+        if (count := _sectors(data)) > _MOST_SECTORS:
             raise UsageError(f"chunk ({cx}, {cz}) takes {count} sectors, not {_MOST_SECTORS} at most; use fewer states")
         table[0, cz % CHUNKS, cx % CHUNKS] = sector << 8 | count
-        records.append(record.ljust(SECTOR * count, b"\0"))
+        records.append(_record_of(data))
         sector += count
     return table.tobytes() + b"".join(records)
 
@@ -148,8 +197,9 @@ def _file(source: Path, rx: int, rz: int, chunk: str) -> Path:
     """The region file that holds a chunk. Raises DataError where there is none."""
     name = f"r.{rx}.{rz}.mca"
     if source.is_dir():
-        found = next((place for place in (source / name, source / "region" / name) if place.is_file()), None)
-        if found is None:
+        own = any(source.glob("r.*.mca")) or not any(any((source / part).glob("r.*.mca")) for part in REGION_FOLDERS)
+        found = (source if own else region_folder(source)) / name
+        if not found.is_file():
             raise DataError(f"{source}: has no {name}, which {chunk} of the box lies in; is the box in this world?")
         if not found.resolve().is_relative_to(source.resolve()):
             raise DataError(f"{found}: a link that leads out of {source}; put the file itself there")
@@ -160,6 +210,30 @@ def _file(source: Path, rx: int, rz: int, chunk: str) -> Path:
     if (int(match[1]), int(match[2])) != (rx, rz):
         raise DataError(f"{source}: does not hold {chunk} of the box, {name} does; give the folder of both")
     return source
+
+
+def _external_name(cx: int, cz: int) -> str:
+    return f"c.{cx}.{cz}.mcc"
+
+
+def _external(path: Path, cx: int, cz: int, what: str, limits: Limits) -> bytes:
+    """The packed bytes of a chunk that has a file of its own. Raises DataError where that is missing or too large."""
+    own = path.with_name(_external_name(cx, cz))
+    if not own.is_file() or own.is_symlink():
+        raise DataError(f"{what} is in a file of its own, {own.name}, which is missing; copy it beside {path.name}")
+    if own.stat().st_size > limits.most_file_bytes:
+        raise DataError(f"{own}: larger than the limit of {limits.most_file_bytes} bytes; mark another box")
+    return own.read_bytes()
+
+
+def _sectors(packed: bytes) -> int:
+    """Sectors that a record of these packed bytes takes."""
+    return -(-(len(packed) + 5) // SECTOR)
+
+
+def _record_of(packed: bytes, packing: int = _ZLIB) -> bytes:
+    record = (len(packed) + 1).to_bytes(4, "big") + bytes([packing]) + packed
+    return record.ljust(SECTOR * _sectors(packed), b"\0")
 
 
 def _record(path: Path, index: int, what: str) -> bytes:
@@ -177,7 +251,8 @@ def _record(path: Path, index: int, what: str) -> bytes:
         file.seek(SECTOR * first)
         head = file.read(5)
         size = int.from_bytes(head[:4], "big")
-        if len(head) < 5 or not 1 < size <= SECTOR * sectors - 4:
+        external = len(head) == 5 and size == 1 and head[4] & _EXTERNAL
+        if len(head) < 5 or not (external or 1 < size <= SECTOR * sectors - 4):
             raise DataError(f"{what} is said to have {size} bytes in {sectors} sectors, which cannot be; get it again")
         data = head[4:] + file.read(size - 1)
     if len(data) < size:

@@ -20,6 +20,7 @@ from worldgauge.worlds.blocks.nbt import Fields, Limits, fields_of_file
 from worldgauge.worlds.blocks.structure_files import nbt, schem
 from worldgauge.worlds.blocks.structure_files.litematic import read_litematic
 from worldgauge.worlds.blocks.structure_files.nbt import read_nbt, write_nbt
+from worldgauge.worlds.blocks.structure_files.palette import in_current_names
 from worldgauge.worlds.blocks.structure_files.region import read_region_box
 from worldgauge.worlds.blocks.structure_files.schem import read_schem, write_schem
 
@@ -50,10 +51,10 @@ class Structure:
 
 
 def read_structure(path: Path, *, limits: Limits | None = None) -> Structure:
-    """Read a structure file of the game, a Sponge schematic (2 or 3) or one of Litematica.
+    """Read a structure file of the game, a Sponge schematic (1 to 3) or one of Litematica.
 
-    The content decides the format. Jigsaws become their final block, all kinds of air become air, and the box is that
-    of the file.
+    The content decides the format. Names and states of other versions of the game become those of 1.20.4. Jigsaws
+    become their final block, all kinds of air become air, and the box is that of the file.
 
     Args:
         path: The file.
@@ -73,6 +74,8 @@ def read_structure(path: Path, *, limits: Limits | None = None) -> Structure:
     kind = _kind(root)
     read = {"nbt": read_nbt, "schem": read_schem, "litematic": read_litematic}[kind]
     blueprint, facts, warnings = read(root, limits)
+    version = facts.get("DataVersion")
+    blueprint = in_current_names(blueprint, version if isinstance(version, int) else None)
     return Structure(path.stem, blueprint, kind, facts, warnings)
 
 

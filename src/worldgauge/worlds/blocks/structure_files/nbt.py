@@ -11,16 +11,16 @@ from worldgauge.core.io import write_file
 from worldgauge.worlds.blocks.blueprint import Blueprint, first_seen
 from worldgauge.worlds.blocks.nbt import Fields, Limits, material_of
 from worldgauge.worlds.blocks.structure_files.palette import (
-    DATA_VERSION,
     Build,
     Final,
     check_box,
     check_size,
     final_of,
-    game_name,
+    game_states,
     packed,
     settled,
 )
+from worldgauge.worlds.minecraft.versions import DATA_VERSION
 
 KEYS = frozenset({"size", "blocks"})
 """Fields of the root that only this format has."""
@@ -63,23 +63,22 @@ def read_nbt(root: Fields, limits: Limits) -> Build:
     return Build(first_seen(cells, names), root.facts("DataVersion", "author"), (*warnings, *more))
 
 
-def write_nbt(path: Path, blueprint: Blueprint, data_version: int = DATA_VERSION) -> None:
-    """Write a structure file that the game opens. The same blueprint gives the same bytes.
+def write_nbt(path: Path, blueprint: Blueprint) -> None:
+    """Write a structure file for game version 1.20.4. The same blueprint gives the same bytes.
 
     Air is written too, so it clears what is there. A structure block accepts at most 48 blocks per side.
 
     Args:
         path: The file.
         blueprint: The build.
-        data_version: Data version of the game; 3700 is 1.20.4.
 
     Raises:
-        UsageError: For materials that are not names of the game.
+        UsageError: For materials that are not blocks of 1.20.4.
         MissingExtraError: When nbtlib is not installed.
         DataError: When the file cannot be written.
     """
     check_size(blueprint)
-    palette = [game_name(name) for name in ("air", *blueprint.materials)]
+    palette = game_states(("air", *blueprint.materials))
     height, depth, width = blueprint.cells.shape
     numbers = np.maximum(blueprint.cells, 0).tolist()
 
@@ -92,7 +91,7 @@ def write_nbt(path: Path, blueprint: Blueprint, data_version: int = DATA_VERSION
             for z in range(depth)
         )
         return {
-            "DataVersion": tags.Int(data_version),
+            "DataVersion": tags.Int(DATA_VERSION),
             "size": ints([tags.Int(width), tags.Int(height), tags.Int(depth)]),
             "palette": tags.List[tags.Compound](_entry(tags, *one) for one in palette),
             "blocks": tags.List[tags.Compound](blocks),

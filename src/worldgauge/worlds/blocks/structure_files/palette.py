@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from worldgauge.core.errors import UsageError
-from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, base_name, states_of
+from worldgauge.worlds.blocks import table
+from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, base_name, first_seen, material, states_of
 from worldgauge.worlds.blocks.nbt import Fields, Limits, material_of_text, nbt_library, plain
+from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
+from worldgauge.worlds.minecraft.versions import NAMES, current
 
 
 class Final(NamedTuple):
@@ -115,24 +118,52 @@ def settled(cells: Cells, names: Sequence[str], finals: Iterable[Final]) -> tupl
     return cells, found, (f"{left} jigsaw blocks have no final state and are air",) if left else ()
 
 
-DATA_VERSION = 3700
-"""Of the game's version 1.20.4."""
 MOST_SIDE = 0xFFFF
+MOST_NAMED = 8
+"""Materials in a message."""
 
 
-def game_name(text: str) -> tuple[str, dict[str, str]]:
-    """Split a material's name, with namespace, from its states.
+def current_material(text: str, data_version: int | None) -> str:
+    """The material of a block state of any version, in the names of 1.20.4; see `versions.current`."""
+    return material(*split_state(current(state_text(*states_of(text)), data_version)))
+
+
+def in_current_names(blueprint: Blueprint, data_version: int | None) -> Blueprint:
+    """The build with its materials in the names of 1.20.4; materials that become one are one."""
+    names = [current_material(name, data_version) for name in blueprint.materials]
+    return first_seen(np.maximum(blueprint.cells, 0), ["air", *names])
+
+
+def game_states(materials: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+    """Names, with namespace, and all states of materials, as 1.20.4 has them.
+
+    States that 1.20.4 does not have, and missing ones, get their defaults. Names of another namespace stay.
 
     Raises:
-        UsageError: It is not a name of the game.
+        UsageError: A material is not a name of the game, or 1.20.4 does not have the block.
     """
-    try:
-        name, states = states_of(material_of_text(text))
-    except ValueError as error:
+    found, missing = [], []
+    for text in materials:
+        try:
+            said = material_of_text(text)
+        except ValueError as error:
+            raise UsageError(
+                f"material '{plain(text[:80])}' cannot be written: {error}; give the game's own name"
+            ) from None
+        name, states = states_of(current_material(said, None))
+        if ":" not in name:
+            if not table.known(name):
+                missing.append(name)
+            name, states = table.stated(material(name, states))
+        found.append((name if ":" in name else f"minecraft:{name}", states))
+    if missing:
+        names = list(dict.fromkeys(missing))
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         raise UsageError(
-            f"material '{plain(text[:80])}' cannot be written: {error}; give the game's own name"
-        ) from None
-    return name if ":" in name else f"minecraft:{name}", states
+            f"structure files are written for {NAMES}, which has no block {', '.join(names[:MOST_NAMED])}{more}; "
+            "replace it in the build"
+        )
+    return found
 
 
 def check_size(blueprint: Blueprint) -> None:

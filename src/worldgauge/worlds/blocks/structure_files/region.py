@@ -9,16 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from worldgauge.core.errors import UsageError
-from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, first_seen, material, states_of
+from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, first_seen
 from worldgauge.worlds.blocks.nbt import Fields, Limits
 from worldgauge.worlds.blocks.nbt.region import SIDE, read_chunk
-from worldgauge.worlds.blocks.structure_files.palette import Final, final_of, settled
-from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
-from worldgauge.worlds.minecraft.cells.chunks import overlap, section_numbers, sections_of
-from worldgauge.worlds.minecraft.versions import spelled
+from worldgauge.worlds.blocks.structure_files.palette import Final, current_material, final_of, settled
+from worldgauge.worlds.minecraft.cells.chunks import data_version, overlap, section_numbers, sections_of
 
-NAMES = "1.20.4"
-"""Whose names the blocks of older worlds get: the version that structure files are written for."""
 MOST_COORDINATE = 30_000_000
 
 
@@ -56,7 +52,7 @@ def read_region_box(
     box = _Box(low, np.zeros((sides[1], sides[2], sides[0]), np.int32), {"air": 0}, [])
     for cx in range(low[0] // SIDE, high[0] // SIDE + 1):
         for cz in range(low[2] // SIDE, high[2] // SIDE + 1):
-            _take(read_chunk(source, cx, cz, limits), (cx, cz), box)
+            _take(read_chunk(source, cx, cz, limits).fields, (cx, cz), box)
     cells, names, _ = settled(box.cells, list(box.names), box.finals)
     return first_seen(cells, names)
 
@@ -77,13 +73,15 @@ def _corner(place: Sequence[int], what: str) -> tuple[int, int, int]:
 
 def _take(chunk: Fields, at: tuple[int, int], box: _Box) -> None:
     """Put the part of a chunk that lies in the box into its cells."""
-    cells = box.cells.transpose(2, 0, 1)
+    cells, version = box.cells.transpose(2, 0, 1), data_version(chunk)
     for section in sections_of(chunk, at):
         corner = (SIDE * at[0], SIDE * section.level, SIDE * at[1])
         if not -SIDE < corner[1] - box.low[1] < cells.shape[1]:
             continue
         numbers, names = section_numbers(section)
-        table = np.array([box.names.setdefault(_named(name), len(box.names)) for name in names], np.int32)
+        table = np.array(
+            [box.names.setdefault(current_material(name, version), len(box.names)) for name in names], np.int32
+        )
         inner, outer = overlap(corner, box.low, cells.shape)
         cells[outer] = table[numbers.transpose(2, 0, 1)[inner]]
     old = "Level" in chunk
@@ -91,9 +89,4 @@ def _take(chunk: Fields, at: tuple[int, int], box: _Box) -> None:
     for one in holders.compounds("TileEntities" if old else "block_entities", needed=False):
         if (final := final_of(one)) is not None:
             x, y, z = (one.whole(axis, -(2**31), 2**31 - 1) - low for axis, low in zip("xyz", box.low, strict=True))
-            box.finals.append(Final((x, y, z), _named(final)))
-
-
-def _named(text: str) -> str:
-    """The material of a state, with or without the game's namespace."""
-    return material(*split_state(spelled(state_text(*states_of(text)), NAMES)))
+            box.finals.append(Final((x, y, z), current_material(final, version)))

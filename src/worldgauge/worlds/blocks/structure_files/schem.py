@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import write_file
-from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, first_seen, material
+from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, first_seen
 from worldgauge.worlds.blocks.nbt import Fields, Limits, check_numbers, material_of_text
 from worldgauge.worlds.blocks.structure_files.palette import (
-    DATA_VERSION,
     Build,
     Final,
     check_box,
     check_size,
     final_of,
-    game_name,
+    game_states,
     packed,
     settled,
 )
-from worldgauge.worlds.blocks.table import complete
+from worldgauge.worlds.minecraft.cells.cells import state_text
+from worldgauge.worlds.minecraft.versions import DATA_VERSION
 
 WRAP = "Schematic"
 """Field of the root that version 3 puts all others into."""
@@ -86,7 +86,7 @@ def write_schem(path: Path, blueprint: Blueprint, version: Literal[2, 3] = 2) ->
         version: Version of the format.
 
     Raises:
-        UsageError: Another version, materials that the game does not have, or a size that no schematic has.
+        UsageError: Another version, materials that are not blocks of 1.20.4, or a size that no schematic has.
         MissingExtraError: nbtlib is not installed.
         DataError: It cannot be written.
     """
@@ -95,7 +95,8 @@ def write_schem(path: Path, blueprint: Blueprint, version: Literal[2, 3] = 2) ->
     check_size(blueprint)
     height, depth, width = blueprint.cells.shape
     names: dict[str, int] = {}
-    table = [names.setdefault(_text(name), len(names)) for name in ("air", *blueprint.materials)]
+    states = game_states(("air", *blueprint.materials))
+    table = [names.setdefault(state_text(*one), len(names)) for one in states]
     data = _packed(np.array(table, np.int32)[np.maximum(blueprint.cells, 0)].ravel())
 
     def content(tags: Any) -> dict[str, Any]:
@@ -164,10 +165,3 @@ def _packed(numbers: NDArray[np.int32]) -> NDArray[np.uint8]:
         used = (rest > 0) | (shifts == 0)
         slabs.append(((rest & 0x7F) | np.where(rest > 0x7F, 0x80, 0)).astype(np.uint8)[used])
     return np.concatenate(slabs)
-
-
-def _text(name: str) -> str:
-    plain, states = game_name(name)
-    head, _, tail = plain.partition(":")
-    text = material(tail, states)
-    return f"{head}:{complete(text) if head == 'minecraft' else text}"

@@ -24,7 +24,7 @@ from worldgauge.worlds.minecraft.cells.chunks import demand_inside
 from worldgauge.worlds.minecraft.cells.edits import put_cells, version_of
 from worldgauge.worlds.minecraft.cells.regions import Box, Corner, check_box, read_cells
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError
-from worldgauge.worlds.minecraft.versions import full_states, spelled
+from worldgauge.worlds.minecraft.versions import current, full_states, spelled
 
 MOST_FILLED = 32_768
 """Cells of one fill (the game's own limit)."""
@@ -192,7 +192,7 @@ def blueprint_of(cells: Cells) -> Blueprint:
     Args:
         cells: From a running world (`survey.read_box`) or a saved one (`regions.read_cells`).
     """
-    names = [material(*split_state(spelled(text, "1.20.4"))) for text in cells.palette]
+    names = [material(*split_state(current(text))) for text in cells.palette]
     return first_seen(cells.index.transpose(1, 2, 0).astype(np.int32), names)
 
 

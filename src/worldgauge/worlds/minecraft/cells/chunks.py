@@ -19,6 +19,7 @@ from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
 from worldgauge.worlds.blocks.nbt import Fields, check_numbers, material_of, nbt_library, plain
 from worldgauge.worlds.blocks.nbt.region import SIDE, numbers_of, words_of
 from worldgauge.worlds.minecraft.cells.cells import Cells, split_state
+from worldgauge.worlds.minecraft.versions import DATA_VERSION, VERSIONS
 
 LEAST_BITS = 4
 OLDEST = 2529
@@ -37,7 +38,7 @@ class Layout(NamedTuple):
     height: int
 
 
-LAYOUTS = {"1.16.5": Layout(2586, 0, 256), "1.20.4": Layout(3700, -64, 384)}
+LAYOUTS = {"1.16.5": Layout(2586, 0, 256), "1.20.4": Layout(DATA_VERSION, -64, 384)}
 
 
 def demand_inside(low_y: int, high_y: int, version: str) -> None:
@@ -46,13 +47,14 @@ def demand_inside(low_y: int, high_y: int, version: str) -> None:
     Args:
         low_y: Lowest y.
         high_y: Highest y, included.
-        version: Version of the game; one that is not in LAYOUTS is not checked.
+        version: Version of the game; one that is not in `versions.VERSIONS` is not checked.
 
     Raises:
         UsageError: They do not.
     """
-    if (layout := LAYOUTS.get(version)) is None:
+    if version not in VERSIONS:
         return
+    layout = LAYOUTS["1.16.5" if version.startswith("1.16.") else "1.20.4"]
     bottom, top = layout.bottom, layout.bottom + layout.height - 1
     if low_y < bottom or high_y > top:
         raise UsageError(f"y {low_y} to {high_y} is not within {bottom} to {top}, as a world of {version} is")
@@ -157,8 +159,7 @@ def sections_of(chunk: Fields, at: tuple[int, int]) -> Iterator[Section]:
         DataError: The chunk is too old, unfinished, or of another place.
     """
     old = "Level" in chunk
-    if chunk.whole("DataVersion", 0, 2**31 - 1) < OLDEST:
-        raise DataError(f"{chunk.what} was saved before version 1.16 of the game; open and save it in a newer one")
+    data_version(chunk)
     root = chunk.compound("Level") if old else chunk
     if (status := root.text("Status").removeprefix("minecraft:")) != "full":
         raise DataError(f"{chunk.what} is unfinished (status '{plain(status[:40])}'); walk there in the game and save")
@@ -177,6 +178,20 @@ def sections_of(chunk: Fields, at: tuple[int, int]) -> Iterator[Section]:
             yield Section(level, section, "Palette", "BlockStates")
         else:
             yield Section(level, section.compound("block_states"), "palette", "data")
+
+
+def data_version(chunk: Fields) -> int:
+    """The DataVersion of a chunk.
+
+    Raises:
+        DataError: The chunk is too old, or it does not say.
+    """
+    # Before 1.9 a chunk had none.
+    if ("Level" in chunk and "DataVersion" not in chunk) or (
+        (number := chunk.whole("DataVersion", 0, 2**31 - 1)) < OLDEST
+    ):
+        raise DataError(f"{chunk.what} was saved before version 1.16 of the game; open and save it in a newer one")
+    return number
 
 
 def section_numbers(section: Section) -> tuple[NDArray[np.int64], list[str]]:

@@ -9,6 +9,7 @@ known. Needs the extra 'structures'.
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,21 +20,31 @@ import numpy as np
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import write_file
 from worldgauge.worlds.blocks.nbt import Fields, nbt_library
-from worldgauge.worlds.blocks.nbt.region import SECTOR, SIDE, read_chunk, region_bytes, region_name
+from worldgauge.worlds.blocks.nbt.region import SIDE, SavedChunk, read_chunk, region_folder, region_name, replaced
+from worldgauge.worlds.blocks.nbt.tags import (
+    COMPOUND,
+    compound_at,
+    edited,
+    elements,
+    list_of_compounds,
+    parts,
+    root_value,
+    tag,
+)
 from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
 from worldgauge.worlds.minecraft.cells.chunks import (
     bare_section,
     blocks_of,
-    bytes_of,
+    data_version,
     demand_inside,
     overlap,
     section_numbers,
     sections_of,
 )
 from worldgauge.worlds.minecraft.cells.regions import Box, atomic_folder, box_of
+from worldgauge.worlds.minecraft.versions import DATA_VERSION, version_of_save
 
-_LAST_1_16, _FIRST_1_20_3 = 2586, 3698
-"""DataVersions: between them blocks were renamed and added, one by one."""
+_LIST = 9
 
 
 def version_of(world: Path, box: Box) -> str:
@@ -44,7 +55,7 @@ def version_of(world: Path, box: Box) -> str:
         box: The box.
 
     Returns:
-        "1.16.5" (for 1.16 to 1.16.5) or "1.20.4" (for 1.20.3 and later).
+        One of `versions.VERSIONS`.
 
     Raises:
         UsageError: The box is above or below the world.
@@ -53,17 +64,18 @@ def version_of(world: Path, box: Box) -> str:
     """
     if not world.is_dir():
         raise DataError(f"{world}: no such folder")
-    if not (world / "region").is_dir():
-        raise DataError(f"{world}: is no saved world: it has no folder 'region'")
     found = ""
-    for chunk, _ in _chunks(world, box):
-        number = chunk.whole("DataVersion", 0, 2**31 - 1)
-        if _LAST_1_16 < number < _FIRST_1_20_3:
-            why = f"was saved by a version between 1.16.5 and 1.20.3 (DataVersion {number})"
-            raise DataError(f"{chunk.what} {why}; open and save it in a newer one")
-        own = "1.16.5" if number <= _LAST_1_16 else "1.20.4"
+    for chunk, _ in _chunks(region_folder(world), box):
+        number = data_version(chunk.fields)
+        if (own := version_of_save(number)) is None:
+            why = "a version between 1.16.5 and 1.20.3", "open and save it in a newer one"
+            if number > DATA_VERSION:
+                why = "a version later than 26.2", "its block names are not known; take a save of an earlier one"
+            raise DataError(f"{chunk.fields.what} was saved by {why[0]} (DataVersion {number}); {why[1]}")
         if found not in ("", own):
-            raise DataError(f"{chunk.what} was saved by another version than those beside it; save them all in one")
+            raise DataError(
+                f"{chunk.fields.what} was saved by another version than those beside it; save them all in one"
+            )
         found = own
     demand_inside(box[0][1], box[1][1], found)
     return found
@@ -85,37 +97,59 @@ def put_cells(world: Path, out: Path, cells: Cells) -> None:
         DataError: The world has links, cannot be read as `version_of`, or cannot be written.
     """
     box = box_of(cells)
-    old = version_of(world, box) == "1.16.5"
+    version_of(world, box)
     if out.resolve().is_relative_to(world.resolve()):
         raise UsageError(f"{out}: lies in the world itself; name a folder beside it")
     if link := next((path for path in world.rglob("*") if path.is_symlink()), None):
         raise DataError(f"{link}: is a link; put the file itself there")
+    regions = region_folder(world)
     changed: dict[str, list[tuple[int, int, bytes]]] = {}
-    for chunk, (cx, cz) in _chunks(world, box):
-        changed.setdefault(region_name(cx, cz), []).append((cx, cz, _edited(chunk, (cx, cz), cells, old=old)))
+    for chunk, (cx, cz) in _chunks(regions, box):
+        changed.setdefault(region_name(cx, cz), []).append((cx, cz, _edited(chunk, (cx, cz), cells)))
     with atomic_folder(out) as part:
         shutil.copytree(world, part)
         for name, chunks in changed.items():
-            path = part / "region" / name
-            write_file(path, _patched(path.read_bytes(), chunks))
+            path = part / regions.relative_to(world) / name
+            data, external = replaced(path.read_bytes(), chunks)
+            write_file(path, data)
+            for own, content in external.items():
+                if content is None:
+                    path.with_name(own).unlink(missing_ok=True)
+                else:
+                    write_file(path.with_name(own), content)
 
 
-def _chunks(world: Path, box: Box) -> Iterator[tuple[Fields, tuple[int, int]]]:
+def _chunks(regions: Path, box: Box) -> Iterator[tuple[SavedChunk, tuple[int, int]]]:
     """The chunks of a box, each with its place."""
     low, high = box
     for cx in range(low[0] // SIDE, high[0] // SIDE + 1):
         for cz in range(low[2] // SIDE, high[2] // SIDE + 1):
-            yield read_chunk(world / "region", cx, cz), (cx, cz)
+            yield read_chunk(regions, cx, cz), (cx, cz)
 
 
-def _edited(chunk: Fields, at: tuple[int, int], cells: Cells, *, old: bool) -> bytes:
-    """Unpacked NBT of a chunk with those cells in it that lie there."""
+def _edited(chunk: SavedChunk, at: tuple[int, int], cells: Cells) -> bytes:
+    """Unpacked NBT of a chunk with those cells in it that lie there; what they do not touch keeps its bytes."""
+    fields, body = chunk
+    old = "Level" in fields
+    root = root_value(body)
+    if not old:
+        return body[:root] + _with_cells(body, root, fields, fields, at, cells, old=False)
+    level = next(part.value for part in parts(body, root) if part.name == "Level")
+    inner = _with_cells(body, level, fields, fields.compound("Level"), at, cells, old=True)
+    return body[:root] + edited(body, root, {"Level": tag(COMPOUND, "Level", inner)})
+
+
+def _with_cells(
+    body: bytes, start: int, chunk: Fields, fields: Fields, at: tuple[int, int], cells: Cells, *, old: bool
+) -> bytes:
+    """The value of the compound that holds a chunk's sections, with cells in it."""
     tags = nbt_library()
     known = {section.level: section for section in sections_of(chunk, at)}
-    fields = chunk.compound("Level") if old else chunk
-    root: Any = fields.tags
-    listed = "Sections" if old else "sections"
-    own = {section.whole("Y", -128, 127): dict(section.tags) for section in fields.compounds(listed)}
+    listed, holders = ("Sections", "TileEntities") if old else ("sections", "block_entities")
+    places = {part.name: part.value for part in parts(body, start)}
+    raw = [body[first:last] for first, last in elements(body, places[listed])]
+    sections = list(fields.compounds(listed))
+    levels = [section.whole("Y", -128, 127) for section in sections]
     low, height = cells.origin[1], cells.size[1]
     for level in range(low // SIDE, (low + height - 1) // SIDE + 1):
         numbers, names = np.zeros((SIDE, SIDE, SIDE), np.int64), [AIR]
@@ -127,28 +161,39 @@ def _edited(chunk: Fields, at: tuple[int, int], cells: Cells, *, old: bool) -> b
         inner, outer = overlap((SIDE * at[0], SIDE * level, SIDE * at[1]), cells.origin, cells.size)
         table = np.array([palette.index(name) for name in cells.palette])
         numbers.transpose(2, 0, 1)[inner] = table[cells.index[outer]]
-        section = own.get(level, bare_section(tags, level, old=old))
-        own[level] = section | blocks_of(tags, numbers.ravel(), palette, old=old)
-    root[listed] = tags.List[tags.Compound](tags.Compound(own[level]) for level in sorted(own))
-    holders = "TileEntities" if old else "block_entities"
-    kept = [one.tags for one in fields.compounds(holders, needed=False) if not _inside(one, cells)]
-    root[holders] = tags.List[tags.Compound](kept)
-    root["Heightmaps"] = tags.Compound()
-    root["isLightOn"] = tags.Byte(0)
-    return bytes_of(tags, chunk.tags)
+        blocks = blocks_of(tags, numbers.ravel(), palette, old=old)
+        own = [place for place, found_level in enumerate(levels) if found_level == level]
+        if own:
+            place = max(own, key=lambda place: set(blocks) <= set(sections[place].tags))
+            raw[place] = edited(raw[place], 0, _tags(blocks))
+        else:
+            raw.append(edited(b"\0", 0, _tags(bare_section(tags, level, old=old) | blocks)))
+    new = {listed: tag(_LIST, listed, list_of_compounds(raw))} | _tags(
+        {"Heightmaps": tags.Compound(), "isLightOn": tags.Byte(0)}
+    )
+    if holders in places:
+        every = [(first, last) for first, last in elements(body, places[holders])]
+        kept = [
+            body[first:last]
+            for first, last in every
+            if not _inside(Fields(compound_at(body, first), chunk.what), cells)
+        ]
+        if len(kept) < len(every):
+            new[holders] = tag(_LIST, holders, list_of_compounds(kept))
+    return edited(body, start, new)
+
+
+def _tags(content: dict[str, Any]) -> dict[str, bytes]:
+    """The whole tags of nbtlib's values, by name."""
+    found = {}
+    for name, value in content.items():
+        file = io.BytesIO()
+        value.write(file)
+        found[name] = tag(value.tag_id, name, file.getvalue())
+    return found
 
 
 def _inside(holder: Fields, cells: Cells) -> bool:
     """Whether what a block holds belongs to a block that is replaced."""
     place = [holder.whole(axis, -(2**31), 2**31 - 1) - low for axis, low in zip("xyz", cells.origin, strict=True)]
     return all(0 <= at < side for at, side in zip(place, cells.size, strict=True))
-
-
-def _patched(data: bytes, chunks: list[tuple[int, int, bytes]]) -> bytes:
-    """A region file with chunks replaced: they go to its end, and all others stay where they are."""
-    sectors = -(-len(data) // SECTOR)
-    new = region_bytes(chunks)
-    theirs, ours = (np.frombuffer(table[:SECTOR], ">u4") for table in (data, new))
-    moved = ours + ((sectors - 2) << 8)  # a new file's chunks begin after two sectors of tables
-    table = np.where(ours > 0, moved, theirs).astype(">u4")
-    return table.tobytes() + data[SECTOR:].ljust(SECTOR * (sectors - 1), b"\0") + new[2 * SECTOR :]

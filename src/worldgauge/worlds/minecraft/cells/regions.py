@@ -60,7 +60,7 @@ def read_cells(world: Path, box: Box) -> Cells:
     names: dict[str, int] = {AIR: 0}
     for cx in range(low[0] // SIDE, high[0] // SIDE + 1):
         for cz in range(low[2] // SIDE, high[2] // SIDE + 1):
-            _take(read_chunk(world, cx, cz), (cx, cz), low, index, names)
+            _take(read_chunk(world, cx, cz).fields, (cx, cz), low, index, names)
     return _used(low, list(names), index)
 
 
