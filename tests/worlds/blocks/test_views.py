@@ -124,6 +124,25 @@ def test_the_standard_rig_is_the_published_one_and_four_diagonals():
     assert "top" not in standard_views(marked(), size_px=16)
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [(60, 1, 1), (1, 60, 1), (1, 1, 60), (28, 20, 21), (12, 12, 12), (7, 11, 11), (2, 40, 3), (1, 1, 1), (130, 9, 9)],
+)
+def test_every_standard_view_shows_the_whole_build(shape):
+    """All corners are inside, and no pixel at the border is of the build."""
+    build = Blueprint(np.ones(shape, int), ("red_wool",))
+    corners = in_world(mesh_of(build).quads).reshape(-1, 3)
+    for name, (pose, fov_deg) in standard_poses(build, top=True).items():
+        camera = Camera.from_vertical_fov(64, 64, fov_deg)
+        pixels, depth = camera.project((corners - pose[:3, 3]) @ pose[:3, :3])
+        assert depth.min() > 0, name
+        assert 0 < pixels.min() <= pixels.max() < 64, name
+    for name, view in standard_views(build, size_px=96, top=True).items():
+        border = np.concatenate([view[0], view[-1], view[:, 0], view[:, -1]])
+        assert (border == BACKGROUND).all(), name
+        assert (view != BACKGROUND).any(), name
+
+
 def test_the_contact_sheet_has_eight_labelled_tiles():
     sheet = contact_sheet(marked(), tile_px=96)
     assert (sheet.shape, sheet.dtype) == ((2 * (96 + 20), 4 * 96, 3), np.uint8)

@@ -24,10 +24,14 @@ RENDERER: dict[str, Any] = {"renderer": "worldgauge-build", "version": 1, "palet
 
 AROUND_FOV_DEG = 30.0
 """Of pictures framed by the bounding sphere."""
+VIEW_FOV_DEG = 31.0
+"""Of standard views that are framed so: corners that lie on the sphere stay off the border."""
 
 STOP_FOV_DEG = 70.0
 STOP_M, STOP_UP_M = 8.0, 2.0
 """The evaluation's four stops: this far from the box, this far over its centre (section 3.4; its code)."""
+STOP_FILLED = 0.95
+"""Share of a picture's half that a build fills at most; for larger builds a stop is farther away."""
 
 STOPS_DEG = {"south": 0.0, "north": 180.0, "east": 90.0, "west": 270.0}
 DIAGONALS_DEG = {"south-east": 45.0, "north-east": 135.0, "north-west": 225.0, "south-west": 315.0}
@@ -70,8 +74,8 @@ def standard_views(
 ) -> dict[str, Image]:
     """The pictures of an evaluation: four published viewpoints, four raised diagonals, and the top if requested.
 
-    A published viewpoint is 2 m above the centre and 8 m outside the box, and looks level, so tall builds are cut off.
-    The diagonals and the top show everything.
+    A published viewpoint is 2 m above the centre and 8 m outside the box, and looks level. For a build that does not
+    fit into that picture it is farther outside: every view shows the whole build.
 
     Args:
         blueprint: The build.
@@ -124,17 +128,19 @@ def standard_poses(blueprint: Blueprint, *, top: bool = False) -> dict[str, tupl
     Returns:
         Camera-to-world pose (4, 4) and field of view in degrees, by name.
     """
-    width, _, depth = blueprint.size
+    width, height, depth = blueprint.size
     poses = {}
     for name, azimuth_deg in STOPS_DEG.items():
-        out = STOP_M + (depth if name in ("south", "north") else width) / 2
+        across, along = (width, depth) if name in ("south", "north") else (depth, width)
+        half = max(across / 2, height / 2 + STOP_UP_M)
+        out = along / 2 + max(STOP_M, half / (STOP_FILLED * math.tan(math.radians(STOP_FOV_DEG / 2))))
         toward = _toward(azimuth_deg, 0.0)
         place = _centre(blueprint) + out * toward + np.array([0.0, 0.0, STOP_UP_M])
         poses[name] = pose_from_yaw_pitch(place, math.atan2(-toward[1], -toward[0])), STOP_FOV_DEG
     for name, azimuth_deg in DIAGONALS_DEG.items():
-        poses[name] = pose_around(blueprint, azimuth_deg, RAISED_DEG), AROUND_FOV_DEG
+        poses[name] = pose_around(blueprint, azimuth_deg, RAISED_DEG), VIEW_FOV_DEG
     if top:
-        poses["top"] = pose_around(blueprint, 0.0, 90.0), AROUND_FOV_DEG
+        poses["top"] = pose_around(blueprint, 0.0, 90.0), VIEW_FOV_DEG
     return poses
 
 

@@ -51,7 +51,7 @@ class Structure:
 
 
 def read_structure(path: Path, *, limits: Limits | None = None) -> Structure:
-    """Read a structure file of the game, a Sponge schematic (1 to 3) or one of Litematica.
+    """Read a structure file of the game, a Sponge schematic (2 or 3) or one of Litematica.
 
     The content decides the format. Names and states of other versions of the game become those of 1.20.4. Jigsaws
     become their final block, all kinds of air become air, and the box is that of the file.
