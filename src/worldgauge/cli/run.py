@@ -20,6 +20,7 @@ from worldgauge.terminal.options import (
     Data,
     Deadline,
     DryRun,
+    Fresh,
     Gpus,
     Json,
     Limit,
@@ -90,6 +91,7 @@ def run(
     limit: Limit = None,
     deadline: Deadline = 1800.0,
     retry_failed: Retry = True,
+    fresh: Fresh = False,
     sandbox: Sandbox = False,
     dry_run: DryRun = False,
     verbose: Verbose = False,
@@ -120,6 +122,7 @@ def run(
         "settings": with_metrics(settings_of(settings), metric),
         "limit": limit,
         "retry_failed": retry_failed,
+        "fresh": fresh,
         "scoring": context.info_name == "run",
         "labels": {text: name for name, text in _reference_texts(suite).items()},
         "matched_references": references is not False,
@@ -148,7 +151,10 @@ def score(
     ] = None,
     video_fps: Annotated[
         float | None,
-        typer.Option(help="With --videos: frames a second of the videos, where it is not that of the recordings."),
+        typer.Option(
+            help="With --videos: frames per second of the videos. Default: that of the recordings. Folders of images "
+            "need it."
+        ),
     ] = None,
     video_longer: Annotated[
         Literal["error", "cut"] | None,
@@ -166,6 +172,7 @@ def score(
     gpus_per_worker: Gpus = None,
     score_device: ScoreDevice = None,
     deadline: Deadline = 1800.0,
+    fresh: Fresh = False,
     verbose: Verbose = False,
     json: Json = False,
     csv: Csv = False,
@@ -186,10 +193,10 @@ def score(
     shared: dict[str, Any] = {"settings": given, "workers": workers, "on": on, "deadline_s": deadline}
     shared |= {"gpus_per_worker": gpus_per_worker, "score_device": score_device}
     if videos is None:
-        if any(each is not None for each in (out, references, video_fps, video_longer)):
+        if fresh or any(each is not None for each in (out, references, video_fps, video_longer)):
             raise UsageError(
-                "score --out, --references, --video-fps and --video-longer go with --videos; scores of runs stay in "
-                "their run folders"
+                "score --out, --references, --video-fps, --video-longer and --fresh go with --videos; scores of runs "
+                "stay in their run folders"
             )
         with resumable(), RunProgress(verbose=verbose) as progress:
             result = engine.score(runs, data=data, progress=progress, **shared)
@@ -209,6 +216,7 @@ def score(
             longer=video_longer or "error",
             references=beside,
             matched_references=references is not False,
+            fresh=fresh,
             progress=progress,
             **shared,
         )

@@ -131,8 +131,10 @@ def _endings_and_next(run: RunResult) -> None:
 
 def unused_videos(found: VideoFolder) -> None:
     """Report on stderr the videos that no task asks for, and sub-folders without any video."""
+    from worldgauge.core.video import KINDS_READ
+
     for name in found.empty:
-        print(f"{name}: holds no video", file=sys.stderr)
+        print(f"{name}: holds no video; {KINDS_READ}", file=sys.stderr)
     for name, places in found.elsewhere.items():
         where = f"{counted(sum(places.values()), 'video')} of tests that are not in the run ({_some(list(places))})"
         print(f"{name}: {where}", file=sys.stderr)
@@ -223,6 +225,8 @@ def collected(collection: Collection, found: Collected, json: bool) -> None:
         out.print(f"  {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
     for reason, count in found.discarded.items():
         print(f"  discarded {counted(count, 'try')}: {reason}")
+    for note in found.notes:
+        out.print(f"  {note}", markup=False, soft_wrap=True)
     endings("failed", [("", failure) for failure in found.failures])
     if collection.first_subject:
         print(f"next: {first_run(collection, found.root)}")

@@ -6,14 +6,17 @@ import bisect
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from worldgauge.core.errors import DataError
+from worldgauge.core.footage.timing import constant_rate, nearest_frames, rate_range
+from worldgauge.core.footage.turn import Turn
 from worldgauge.core.image import MAX_PIXELS, Image
 
 if TYPE_CHECKING:
@@ -22,54 +25,155 @@ if TYPE_CHECKING:
 MAX_FRAMES = 1_000_000
 _MOST_TOLD = 10
 """Packets that cannot be decoded, of which each has a line of its own."""
-CONTAINERS = "avi,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm"
+CONTAINERS = "avi,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,gif"
 """Formats that are read. All of them hold their own frames; play lists, which name other files, are not allowed."""
+KINDS_READ = "readable are MP4, M4V, MOV, MKV, WebM, AVI and GIF files, and folders of PNG, JPEG or WebP images"
 
 
 class FileSource:
-    """Frame times and key frames of a file, read once without decoding.
+    """Frame times and key frames of a file, read once; only the first picture is decoded where packets tell the order.
+
+    Attributes:
+        path: The video file.
+        size: (width, height) of the frames as they are shown.
+        turn: How stored pictures are turned to be shown.
+        angle: Angle of the display matrix, as PyAV rounds it.
+        count: Number of frames that are shown.
+        packets: Number of packets with content, hidden ones included; of AVI the number of units of time.
+        times: Presentation time of each frame in ticks, ascending.
+        keys: Times of key frames, also of hidden ones; None where frames are found by counting from the first.
+        fps: Frames per second; None if the frames are not evenly spaced, or of a single frame without a stated rate.
 
     Args:
         path: The video file.
+        formats: Names of the formats that are read.
 
     Raises:
         DataError: The file is missing, is not a video, is empty or passes the limits.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, formats: str = CONTAINERS) -> None:
         import av
 
-        self.path = path
+        self.path, self.formats = path, formats
         try:
             if not path.is_file():
                 raise DataError(f"{path}: no such video")
-            with _open(path) as (container, stream):
-                self.size = (stream.width, stream.height)
-                rate = stream.average_rate or stream.guessed_rate
-                times: list[int] = []
-                keys: list[int] = []
-                for packet in container.demux(stream):
-                    if packet.size == 0 or packet.pts is None or packet.is_discard:
-                        continue
-                    if packet.is_corrupt:
-                        raise DataError(f"{path}: frame {len(times)} is cut off; write or download the file again")
-                    times.append(packet.pts)
-                    if packet.is_keyframe:
-                        keys.append(packet.pts)
-                    if len(times) > MAX_FRAMES:
-                        raise DataError(f"{path}: more than {MAX_FRAMES} frames")
+            with _open(path, formats) as (container, stream):
+                self._read_index(container, stream)
+            if self.keys is None:
+                self.times = self._count_frames()
         except (av.error.FFmpegError, OSError, ValueError) as error:
             what = getattr(error, "strerror", None) or error
-            raise DataError(f"{path}: not a readable video ({what}); write or download it again") from error
-        if not times:
-            raise DataError(f"{path}: holds no frame")
-        if not rate:
-            raise DataError(f"{path}: states no frame rate; write or download it again")
-        self.fps = float(rate)
-        self.times = sorted(times)
-        self.keys = sorted(keys) or self.times[:1]
+            raise DataError(f"{path}: not a readable video ({what}); {KINDS_READ}") from error
         self.count = len(self.times)
+        if not self.count:
+            raise DataError(f"{path}: holds no frame")
+        self._seconds = (np.array(self.times, np.float64) - self.times[0]) * self._tick_s
+        self.fps = constant_rate(self._seconds, self._tick_s, self._stated)
         self._reader: _Reader | None = None
+
+    def _read_index(self, container: av.container.InputContainer, stream: Any) -> None:
+        codec, is_avi = stream.codec_context, container.format.name == "avi"
+        turn: tuple[Turn, int] | None = None
+        times: list[int] = []
+        keys: list[int] = []
+        hidden: list[int] = []
+        lacks_times, is_in_order, last = False, True, 0
+        self.packets, self._last_s = 0, 0.0
+        for packet in container.demux(stream):
+            if packet.size == 0:
+                continue
+            if packet.is_corrupt:
+                raise DataError(f"{self.path}: frame {len(times)} is cut off; write or download the file again")
+            # AVI counts a frame for each unit of time, also where a frame was dropped.
+            self.packets = max(self.packets + 1, packet.dts + 1 if is_avi and packet.dts is not None else 0)
+            if self.packets > MAX_FRAMES:
+                raise DataError(f"{self.path}: more than {MAX_FRAMES} frames")
+            if turn is None:
+                turn = self._turn_in(codec, packet)
+            if packet.pts is None:
+                lacks_times = True
+                continue
+            if packet.is_keyframe:
+                keys.append(packet.pts)
+            if packet.is_discard:
+                hidden.append(packet.pts)
+                continue
+            is_in_order = is_in_order and (not times or packet.pts > times[-1])
+            times.append(packet.pts)
+            if packet.pts >= times[last]:
+                last, self._last_s = len(times) - 1, float((packet.duration or 0) * stream.time_base)
+        self.turn, self.angle = turn or (Turn(), 0)
+        self.size = self.turn.size(stream.width, stream.height)
+        self.times = sorted(times)
+        self._tick_s = float(stream.time_base)
+        self._stated = [float(rate) for rate in (stream.average_rate, stream.guessed_rate) if rate]
+        # AVI has no presentation times, and others may have been written without.
+        is_guessed = codec.codec.reorder if is_avi else is_in_order and codec.has_b_frames
+        is_cut_within = any(self.times[0] < time < self.times[-1] for time in hidden) if times else False
+        is_counted = lacks_times or is_guessed or is_cut_within or len(set(times)) < len(times)
+        self.keys = None if is_counted else sorted(keys) or self.times[:1]
+
+    def _turn_in(self, codec: Any, packet: Any) -> tuple[Turn, int] | None:
+        """How the picture of a packet is turned to be shown, and by which angle; None without a picture of its own."""
+        import av
+
+        try:
+            # A copy is not hidden by an edit list. Drained, the decoder gives the picture at once.
+            pictures = [*codec.decode(av.Packet(bytes(packet))), *codec.decode(None)]
+        except (av.error.FFmpegError, ValueError):
+            return None
+        finally:
+            codec.flush_buffers()
+        return (Turn.of(pictures[0], str(self.path)), pictures[0].rotation) if pictures else None
+
+    def _count_frames(self) -> list[int]:
+        """Times of the frames as they leave the decoder, which alone knows their order."""
+        import av
+
+        shown: list[int | None] = []
+        decoded: list[int | None] = []
+        try:
+            with _open(self.path, self.formats) as (container, stream):
+                is_avi = container.format.name == "avi"
+                for picture in container.decode(stream):
+                    shown.append(picture.pts)
+                    decoded.append(picture.dts)
+                    if len(shown) > MAX_FRAMES:
+                        raise DataError(f"{self.path}: more than {MAX_FRAMES} frames")
+        except av.error.FFmpegError as error:
+            raise DataError(f"{self.path}: frame {len(shown)} cannot be decoded ({error})") from error
+        if not is_avi and None not in shown and shown == sorted(shown, key=int):  # type: ignore[arg-type]
+            return [time for time in shown if time is not None]
+        # A frame leaves the decoder with the packet that is due when it is shown; the last have none.
+        known = [time for time in decoded if time is not None]
+        steps = [later - time for time, later in pairwise(known)]
+        if known != decoded[: len(known)] or min(steps, default=1) <= 0:
+            raise DataError(f"{self.path}: its frames have no times; convert it to MP4 with a constant frame rate")
+        step, first = min(steps, default=1), known[-1] if known else 0
+        return [*known, *(first + step * n for n in range(1, len(decoded) - len(known) + 1))]
+
+    def frames_at(self, fps: float) -> Sequence[int]:
+        """The frames nearest to the times 0, 1 / fps, 2 / fps ... for as long as the video lasts.
+
+        Raises:
+            DataError: There are more than the limit.
+        """
+        lasts_s = float(self._seconds[-1]) + (self._last_s or 1 / fps)
+        if lasts_s * fps > MAX_FRAMES:
+            raise DataError(f"{self.path}: {lasts_s:g} s at {fps:g} frames/s are more than {MAX_FRAMES} frames")
+        return nearest_frames(self._seconds, lasts_s, self._tick_s, fps)
+
+    def why_no_rate(self) -> str:
+        """Message that refuses the video, for a reader without a rate to resample to."""
+        if self.count == 1:
+            return f"{self.path}: holds one frame and states no frame rate; write it with a rate"
+        low, high, usual = rate_range(self._seconds)
+        return (
+            f"{self.path}: its frames come at {low:.4g} to {high:.4g} frames/s; "
+            f"give it a constant rate: ffmpeg -i {self.path.name} -vf fps={usual} OUT.mp4"
+        )
 
     def frame(self, index: int) -> Image:
         # One decoder stays open, so that reading neighbouring indices does not seek.
@@ -108,11 +212,11 @@ def header_frames(path: Path | str) -> int:
             return int(stream.frames)
     except (av.error.FFmpegError, OSError, ValueError) as error:
         what = getattr(error, "strerror", None) or error
-        raise DataError(f"{path}: not a readable video ({what}); write or download it again") from error
+        raise DataError(f"{path}: not a readable video ({what}); {KINDS_READ}") from error
 
 
 def problems(path: Path | str) -> list[str]:
-    """Find what is wrong with a video file.
+    """Find what is wrong with a video file or a folder of images.
 
     Decodes the whole file. Damaged H.264 raises no error and returns every frame. So the log of the decoder is captured
     (single thread: other threads would log elsewhere), and the frame counts are compared. Damage that still decodes is
@@ -145,52 +249,85 @@ class _Reader:
     """One open decoder; steps forward where it can, seeks to a key frame where it must."""
 
     def __init__(self, source: FileSource) -> None:
-        import av
-
         self._source = source
         self._stack = ExitStack()
+        self._last: tuple[int, Any] | None = None
+        self._start()
+
+    def _start(self) -> None:
+        import av
+
+        self.close()
+        path = self._source.path
         try:
-            self._container, self._stream = self._stack.enter_context(_open(source.path))
+            self._container, self._stream = self._stack.enter_context(_open(path, self._source.formats))
         except (av.error.FFmpegError, OSError, ValueError) as error:
             what = getattr(error, "strerror", None) or error
-            raise DataError(f"{source.path}: cannot be opened again ({what}); was it moved or changed?") from error
+            raise DataError(f"{path}: cannot be opened again ({what}); was it moved or changed?") from error
         self._pictures: Iterator[Any] = self._container.decode(self._stream)
-        self._time = source.times[0] - 1
-        self._last: tuple[int, Any] | None = None
+        self._time: float = -np.inf
+        self._number = -1
+        self._is_lost = False
 
     def frame(self, index: int) -> Image:
         import av
 
-        where = f"{self._source.path}: frame {index}"
+        source = self._source
+        where = f"{source.path}: frame {index}"
         try:
             if self._last is None or self._last[0] != index:
                 self._last = (index, self._decode(index))
             picture = self._last[1]
             if picture is None:
                 raise DataError(f"{where} is listed in the file but does not decode")
-            if (picture.width, picture.height) != self._source.size:
-                raise DataError(f"{where} is {picture.width}x{picture.height}, the file says {self._source.size}")
+            width, height = source.turn.size(picture.width, picture.height)
+            if (width, height) != source.size:
+                raise DataError(f"{where} is {width}x{height}, the file says {source.size}")
+            # Not the whole matrix: PyAV would keep each picture in a cycle of references.
+            if picture.rotation != source.angle:
+                raise DataError(f"{where} is turned by {picture.rotation} degrees, the first by {source.angle}")
             image: Image = picture.to_ndarray(format="rgb24")
             # The caller owns what it gets: a picture that needs no conversion would be shared.
-            return image.copy() if picture.format.name == "rgb24" else image
+            return source.turn.apply(image.copy() if picture.format.name == "rgb24" else image)
         except (av.error.FFmpegError, ValueError) as error:
-            self._time = self._source.times[-1]  # whatever comes next must seek
+            self._is_lost = True
             raise DataError(f"{where} cannot be decoded ({error})") from error
 
     def _decode(self, index: int) -> Any:
         """The picture at `index`; None when the decoder skips it."""
         times, keys = self._source.times, self._source.keys
-        target = times[index]
-        key = keys[max(bisect.bisect_right(keys, target) - 1, 0)]
-        at_start = self._time < times[0] and key <= times[0]
-        if not at_start and not key <= self._time < target:
+        if keys is None:
+            return self._count_to(index)
+        key = keys[max(bisect.bisect_right(keys, times[index]) - 1, 0)]
+        may_step = not self._is_lost and self._time < times[index] and (key <= self._time or key <= times[0])
+        if not may_step:
+            self._is_lost = False
             self._container.seek(key, stream=self._stream)
             self._pictures = self._container.decode(self._stream)
+            self._time = -np.inf
+        picture = self._step_to(times[index])
+        if picture is None and not may_step:
+            # The decoder needed more than this key frame, as where pictures are refreshed bit by bit.
+            self._start()
+            picture = self._step_to(times[index])
+        return picture
+
+    def _step_to(self, target: int) -> Any:
         for picture in self._pictures:
-            self._time = times[-1] if picture.pts is None else picture.pts
+            self._time = np.inf if picture.pts is None else picture.pts
             if self._time >= target:
                 return picture if self._time == target else None
-        self._time = times[-1]
+        self._time = np.inf
+        return None
+
+    def _count_to(self, index: int) -> Any:
+        if self._is_lost or index <= self._number:
+            self._start()
+        for picture in self._pictures:
+            self._number += 1
+            if self._number == index:
+                return picture
+        self._is_lost = True
         return None
 
     def close(self) -> None:
@@ -300,7 +437,9 @@ def _first_inside(file: IO[bytes], kind: bytes, first: int, stop: int) -> int | 
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, Any]]:
+def _open(
+    path: Path, formats: str = CONTAINERS, *, edits: bool = True
+) -> Iterator[tuple[av.container.InputContainer, Any]]:
     """Container and first video stream, one decoding thread, refused before anything large is allocated."""
     import av
 
@@ -308,7 +447,7 @@ def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, Any]]:
     # Both bounds are needed: the first holds while the file is probed, the second while it is decoded,
     # where a frame may be larger than its header says.
     bound = {"max_pixels": str(MAX_PIXELS)}
-    options = {**bound, "format_whitelist": CONTAINERS}
+    options = {**bound, "format_whitelist": formats} | ({} if edits else {"ignore_editlist": "1"})
     # Titles and comments may be no UTF-8. PyAV 19 escapes what is none by itself, and knows the argument no more.
     lenient: dict[str, Any] = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "replace"}
     with av.open(str(path), options=options, **lenient) as container:
@@ -326,29 +465,57 @@ def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, Any]]:
 
 
 def _count_problems(path: Path) -> list[str]:
-    """Frames that do not decode, and numbers of frames that differ between header, packets and decoder."""
+    """Frames that do not decode, or not as listed, and a header that states more frames than the file holds."""
     import av
 
-    found = []
+    found: list[str] = []
+    if path.is_dir():
+        return _image_problems(path)
     try:
-        listed = FileSource(path).count
+        source = FileSource(path)
         with _open(path) as (container, stream):
-            stated, decoded, failed = stream.frames, 0, 0
+            stated, decoded, times, failed = stream.frames, 0, [], 0
             for number, packet in enumerate(container.demux(stream)):
                 try:
-                    decoded += len(packet.decode())
+                    times += [picture.pts for picture in packet.decode()]
                 except (av.error.FFmpegError, ValueError) as error:
                     failed += 1
                     if failed <= _MOST_TOLD:
                         found.append(f"packet {number} cannot be decoded ({error})")
                 if number == MAX_FRAMES:
                     return [*found, f"more than {MAX_FRAMES} frames"]
+        if stated > source.packets and stated > _packets_of_all_edits(path):
+            found.append(f"its header states {stated} frames, it holds {source.count}")
     except (DataError, av.error.FFmpegError, ValueError) as error:
         return [str(error).removeprefix(f"{path}: ")]
+    decoded = len(times)
     if failed > _MOST_TOLD:
         found.append(f"{failed - _MOST_TOLD} more packets cannot be decoded")
-    if stated not in (0, listed):
-        found.append(f"its header states {stated} frames, it holds {listed}")
-    if decoded != listed:
-        found.append(f"it holds {listed} frames, {decoded} decode")
+    if decoded != source.count:
+        found.append(f"it holds {source.count} frames, {decoded} decode")
+    elif source.keys is not None and times != source.times:
+        found.append("its frames decode in another order than their times say")
     return found
+
+
+def _image_problems(folder: Path) -> list[str]:
+    """Images of a folder that do not decode or have another size."""
+    from worldgauge.core.footage.image_folder import ImageFolder
+
+    found = []
+    try:
+        images = ImageFolder(folder)
+    except DataError as error:
+        return [str(error).removeprefix(f"{folder}: ")]
+    for index in range(images.count):
+        try:
+            images.frame(index)
+        except DataError as error:
+            found.append(str(error).removeprefix(f"{folder}{os.sep}"))
+    return found
+
+
+def _packets_of_all_edits(path: Path) -> int:
+    """Packets of an MP4, also those that its edit list leaves out: the header counts them."""
+    with _open(path, edits=False) as (container, stream):
+        return sum(1 for packet in container.demux(stream) if packet.dts is not None)

@@ -19,14 +19,18 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
-from worldgauge.core._decoding import FileSource, header_frames, problems
+from worldgauge.core._decoding import KINDS_READ, FileSource, header_frames, problems
 from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.core.footage.image_folder import ImageFolder, digest_of_video
 from worldgauge.core.image import Image, locked, png
 
 if TYPE_CHECKING:
     import av.container
 
-__all__ = ["Clip", "Image", "Kind", "Writer", "ahead", "header_frames", "png", "problems", "resize", "side_by_side"]
+__all__ = [
+    "KINDS_READ", "Clip", "Image", "Kind", "Writer", "ahead", "digest_of_video", "header_frames", "png", "problems",
+    "resize", "side_by_side",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -42,7 +46,10 @@ class Clip:
         fps: Frames per second.
         width: Frame width in pixels.
         height: Frame height in pixels.
+        states_rate: Whether the opened file has a constant frame rate of its own. False for a resampled one.
     """
+
+    states_rate = True
 
     def __init__(self, source: _Source, frames: range, fps: float, size: tuple[int, int]) -> None:
         self._source = source
@@ -52,20 +59,31 @@ class Clip:
         self._part_shown = (1.0, 1.0)
 
     @classmethod
-    def open(cls, path: Path | str) -> Clip:
-        """Open the first video stream of a file.
+    def open(cls, path: Path | str, fps: float | None = None, *, by_time: bool = True) -> Clip:
+        """Open the first video stream of a file, or a folder of images.
 
         Args:
-            path: The file.
+            path: The file or folder.
+            fps: Frames per second of a folder of images, and of a video without a constant frame rate. Such a video is
+                resampled: each frame is the one nearest in time. A video with a constant rate keeps its own.
+            by_time: False takes each frame once, at `fps`, whatever the times of the frames are.
 
         Returns:
             The clip.
 
         Raises:
-            DataError: The file is missing, is not a video, is empty or passes the limits.
+            DataError: The file is missing, is not a video, is empty, passes the limits, or needs `fps`.
         """
-        source = FileSource(Path(path))
-        return cls(source, range(source.count), source.fps, source.size)
+        path = Path(path)
+        source = ImageFolder(path) if path.is_dir() else FileSource(path)
+        if source.fps is not None:
+            return cls(source, range(source.count), source.fps, source.size)
+        if fps is None:
+            raise DataError(source.why_no_rate())
+        clip = cls(source, range(source.count), fps, source.size)
+        clip = clip.picked(source.frames_at(fps), fps) if by_time else clip
+        clip.states_rate = False
+        return clip
 
     @classmethod
     def from_array(cls, frames: Image, fps: float) -> Clip:

@@ -16,9 +16,8 @@ from worldgauge.core.episode import Context, WorldFacts
 from worldgauge.core.errors import DataError, SubjectError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Frames
-from worldgauge.core.io import digest_of_file
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel
-from worldgauge.core.video import Clip, Writer
+from worldgauge.core.video import Clip, Writer, digest_of_video
 from worldgauge.engine.suite.contract import Record, TaskContext
 from worldgauge.engine.suite.rate_bridge import Drawn, RateBridge, at_rate, takes_rate
 from worldgauge.worlds import open_world
@@ -206,13 +205,19 @@ def _camera_path(subject: WorldModel, request: RolloutRequest) -> FloatArray | N
     return poses
 
 
-def copy_video(subject: HoldsVideos, task: str, task_context: TaskContext, *, fewest: int = 1) -> KeptRollout:
+def copy_video(
+    subject: HoldsVideos, spec: ModelSpec, task: str, task_context: TaskContext, fps: float, *, fewest: int = 1
+) -> KeptRollout:
     """Copy a finished video of a task unchanged, whatever its length, rate and size.
+
+    A video without a constant frame rate is resampled by time and written without loss; so is a folder of images.
 
     Args:
         subject: A model that holds finished videos.
+        spec: What it declares.
         task: Id of the task.
         task_context: Folder, seed and progress of the task.
+        fps: Frames per second to which a video is resampled, unless the model declares a rate.
         fewest: Smallest number of frames.
 
     Returns:
@@ -222,17 +227,22 @@ def copy_video(subject: HoldsVideos, task: str, task_context: TaskContext, *, fe
         SubjectError: Where there is no video, it is damaged, or it holds fewer than `fewest` frames.
     """
     source = subject.video_of(task)
-    clip = Clip.open(source)
+    clip = Clip.open(source, spec.fps or (fps if source.is_file() else None))
     if len(clip) < fewest:
         raise SubjectError(f"{source}: holds {len(clip)} frame; a path needs a video of at least {fewest}")
-    name = f"rollout{source.suffix.lower()}"
-    shutil.copyfile(source, task_context.directory / name)
+    name = f"rollout{source.suffix.lower()}" if clip.states_rate else ROLLOUT
+    if clip.states_rate:
+        shutil.copyfile(source, task_context.directory / name)
+    else:
+        with Writer(task_context.directory / name, fps=clip.fps, kind="lossless") as out:
+            for frame in clip:
+                out.write(frame)
     task_context.progress(len(clip), len(clip))
     facts = {
         "frames_generated": len(clip),
         "fps": clip.fps,
         "resolution": [clip.width, clip.height],
-        "finished_video": {"name": source.name, "sha256": digest_of_file(source)},
+        "finished_video": {"name": source.name, "sha256": digest_of_video(source)},
         "poses": None,
     }
     return KeptRollout(name, clip, facts)

@@ -178,7 +178,7 @@ class VideoApi:
     def _checked(self, file: Path, request: RolloutRequest) -> tuple[Clip, list[int]]:
         """The clip in a download, and the indices of its frames that were asked for."""
         try:
-            clip = Clip.open(file)
+            clip = Clip.open(file, request.context.clip.fps)
             if len(clip) > MAX_FRAMES:
                 raise DataError(f"holds {len(clip)} frames, the limit is {MAX_FRAMES}")
             # Damaged streams decode to wrong frames without an error, so the file is decoded once for its faults.

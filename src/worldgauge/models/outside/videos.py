@@ -11,10 +11,10 @@ from typing import Literal, NoReturn, get_args
 
 from worldgauge.core.actions import Control
 from worldgauge.core.errors import NotApplicableError, SubjectError, UsageError
+from worldgauge.core.footage.image_folder import IMAGE_SUFFIXES, images_in
 from worldgauge.core.image import Frames
-from worldgauge.core.io import digest_of_file
 from worldgauge.core.model import ModelSpec, RolloutRequest
-from worldgauge.core.video import Clip, problems
+from worldgauge.core.video import Clip, digest_of_video, problems
 from worldgauge.models import models
 
 Longer = Literal["error", "cut"]
@@ -22,7 +22,7 @@ Rate = Literal["same", "ignore"]
 
 NO_VIDEO = "no video of this task"
 """Beginning of the error of a task without a video."""
-SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov")
+SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v", ".gif")
 
 
 @models.register("videos")
@@ -30,8 +30,9 @@ class Videos:
     """Finished videos of a folder, played back as if a model had just made them.
 
     The video of a task is <root>/<id of the task>.mp4 or <root>/<id of the task>/video.mp4, or has one of the other
-    SUFFIXES. Ids may hold slashes. Frame 0 follows the last context frame. Frames of another size are resized, whatever
-    their aspect ratio.
+    SUFFIXES. Or it is a folder of numbered images, <root>/<id of the task> or <root>/<id of the task>/video, which
+    needs `fps` as a number. Ids may hold slashes. Frame 0 follows the last context frame. Frames of another size are
+    resized, whatever their aspect ratio. A video of a variable frame rate is resampled by time.
 
     A task without a video fails; it is not skipped, because a model that leaves out the hard tasks must not look
     better. Every video is read once to compute the digest that represents all of them in a task's identity. Links that
@@ -46,7 +47,7 @@ class Videos:
         longer: "cut" drops the end of a video with too many frames; "error" refuses it.
         fps: Rate of all videos in frames a second, where it is not that of the recordings: the model was asked for the
             same seconds at its own rate. "same": rates that differ by half a frame over the rollout are an error.
-            "ignore" takes frames one by one whatever the rate.
+            "ignore" takes frames one by one, whatever the rate and the times of the frames.
 
     Raises:
         UsageError: The folder cannot be read, or an argument is not allowed.
@@ -88,7 +89,8 @@ class Videos:
             NotApplicableError: The request has no task.
         """
         path = self._video_of(request.task)
-        clip = Clip.open(path)
+        is_timed = path.is_file() or self.spec.fps is not None or not self._compares_rates
+        clip = Clip.open(path, request.context.clip.fps if is_timed else None, by_time=self._compares_rates)
         self._check(clip, path, request)
         self._refuse_damage(path)
         return (frame[None] for frame in clip[: request.horizon].resized(*request.frame_size))
@@ -107,7 +109,6 @@ class Videos:
             DataError: The video cannot be opened.
         """
         path = self._video_of(task)
-        Clip.open(path)
         self._refuse_damage(path)
         return path
 
@@ -122,7 +123,9 @@ class Videos:
         found = self._videos.get(task, [])
         if not found:
             place, first, others = f"{self._root}/{task}", SUFFIXES[0], ", ".join(SUFFIXES[1:])
-            raise SubjectError(f"{NO_VIDEO}: expected {place}{first} or {place}/video{first} (or {others})")
+            raise SubjectError(
+                f"{NO_VIDEO}: expected {place}{first} or {place}/video{first} (or {others}), or images in {place}"
+            )
         if len(found) > 1:
             names = " and ".join(str(video.path) for video in found)
             raise SubjectError(f"two videos of one task: {names}; leave one")
@@ -160,13 +163,15 @@ class _Video:
 
 
 def videos_in(root: Path | str) -> dict[str, list[Path]]:
-    """Find the video files below a folder; none is opened.
+    """Find the video files and folders of images below a folder; none is opened.
+
+    A folder of images holds neither videos nor folders.
 
     Args:
         root: The folder.
 
     Returns:
-        Files by the id of the task that each would answer.
+        Files and folders of images by the id of the task that each would answer.
 
     Raises:
         UsageError: It is no folder, cannot be read, or holds a link that leads out of it.
@@ -176,20 +181,25 @@ def videos_in(root: Path | str) -> dict[str, list[Path]]:
         raise UsageError(f"videos: {root} is no folder; give root=FOLDER that holds <id of the task>{SUFFIXES[0]}")
     found: dict[str, list[Path]] = {}
     try:
-        for folder, _, files in os.walk(root, onerror=_refuse):
-            for path in sorted(Path(folder, file) for file in files):
-                if path.suffix.lower() in SUFFIXES and path.is_file():
-                    _check_inside(path, root)
-                    found.setdefault(_task_of(path.relative_to(root)), []).append(path)
+        for folder, below, files in os.walk(root, onerror=_refuse):
+            paths = [path for path in sorted(Path(folder, file) for file in files) if path.is_file()]
+            videos = [path for path in paths if path.suffix.lower() in SUFFIXES]
+            images = [path for path in paths if path.suffix.lower() in IMAGE_SUFFIXES]
+            for path in videos or images:
+                _check_inside(path, root)
+            if images and not videos and not below and Path(folder) != root:
+                videos = [Path(folder)]
+            for path in videos:
+                found.setdefault(_task_of(path.relative_to(root), is_folder=path not in paths), []).append(path)
     except OSError as error:
         raise UsageError(f"videos: {error.filename}: cannot be read ({error.strerror})") from error
     return found
 
 
-def _task_of(path: Path) -> str:
+def _task_of(path: Path, *, is_folder: bool) -> str:
     """Id of the task that a video answers, by its place below the root."""
-    alone = path.stem == "video" and path.parent != Path()
-    return (path.parent if alone else path.with_suffix("")).as_posix()
+    plain = path if is_folder else path.with_suffix("")
+    return (path.parent if plain.name == "video" and path.parent != Path() else plain).as_posix()
 
 
 def _find(root: Path) -> dict[str, list[_Video]]:
@@ -199,7 +209,10 @@ def _find(root: Path) -> dict[str, list[_Video]]:
     except OSError as error:
         raise UsageError(f"videos: {error.filename}: cannot be read ({error.strerror})") from error
     if not found:
-        raise UsageError(f"videos: {root} holds no video; expected <id of the task>{SUFFIXES[0]}")
+        others = ", ".join(SUFFIXES[1:])
+        raise UsageError(
+            f"videos: {root} holds no video; expected <id of the task>{SUFFIXES[0]} (or {others}), or folders of images"
+        )
     return found
 
 
@@ -214,16 +227,16 @@ def _check_inside(path: Path, root: Path) -> None:
 
 def _read(path: Path) -> _Video:
     stamp = _stamp(path)  # before its bytes are read: a change in between is then seen at play-back
-    return _Video(path, stamp, digest_of_file(path))
+    return _Video(path, stamp, digest_of_video(path))
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Size and time of change; (-1, 0) for a file that is gone."""
+    """Size and time of change, of a folder those of all its images; (-1, 0) for one that is gone."""
     try:
-        facts = path.stat()
+        facts = [each.stat() for each in ([path, *images_in(path)] if path.is_dir() else [path])]
     except FileNotFoundError:
         return -1, 0
-    return facts.st_size, facts.st_mtime_ns
+    return sum(each.st_size for each in facts), max(each.st_mtime_ns for each in facts)
 
 
 def _digest(videos: dict[str, list[_Video]]) -> str:

@@ -76,8 +76,9 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
         "warnings": list(clip.warnings),
     }
     if isinstance(subject, HoldsVideos) and subject.spec.fps is None:
-        _refuse_context(subject.video_of(task.id), clip)
-        answer = copy_video(subject, task.id, task_context)
+        fps = question.episode.clip.fps
+        _refuse_context(subject.video_of(task.id), clip, fps)
+        answer = copy_video(subject, subject.spec, task.id, task_context, fps)
         return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
     request = request_of(question, subject.spec, settings, task=task.id, seed=task_context.seed)
     answer = run_rollout(subject, request, question.episode.clip.fps, task_context, drawn=settings.drawn)
@@ -92,7 +93,7 @@ def _submitted(task: Task, clip: MindClip, subject: WorldModel, task_context: Ta
         raise NotApplicableError(f"the data hold no start image of {folder}: nothing to ask a model")
     if not any(held.rpartition("/")[0] == folder for held in subject.video_tasks()):
         raise NotApplicableError(f"{folder} is a folder of another submission")
-    answer = copy_video(subject, task.id, task_context)
+    answer = copy_video(subject, subject.spec, task.id, task_context, mind.FPS)
     facts = {"control": subject.spec.control, "crop": None, "frames_asked": clip.frames}
     return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
 
@@ -103,9 +104,9 @@ def reachable(record: Record, asked: int) -> int:
     return asked if bridge is None else min(asked, int(bridge["frames_asked"]) - int(bridge["never_imagined"]))
 
 
-def _refuse_context(video: Path, clip: MindClip) -> None:
+def _refuse_context(video: Path, clip: MindClip, fps: float) -> None:
     """Raises SubjectError for a video as long as the whole clip: its frame 0 is not the first that was asked for."""
-    count = len(Clip.open(video))
+    count = len(Clip.open(video, fps if video.is_file() else None))
     if clip.part != "mirror_test" and count == clip.frames > clip.frames - clip.mark_time:
         raise SubjectError(
             f"{video}: holds {count} frames, as many as the clip with its context; cut off the first {clip.mark_time}, "

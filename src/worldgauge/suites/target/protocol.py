@@ -64,7 +64,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
     """
     scenario = scenario_of(task, settings)
     if isinstance(subject, HoldsVideos):
-        return _finished(task, subject, subject.spec, scenario, task_context)
+        return _finished(task, subject, subject.spec, scenario, task_context, settings)
     question = make_question(scenario, subject.spec, settings, seed=task_context.seed)
     request = replace(question.request, task=task.id)
     answer = run_rollout(subject, request, question.fps, task_context, drawn=settings.drawn)
@@ -129,10 +129,11 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
 
 
 def _finished(
-    task: Task, subject: HoldsVideos, spec: ModelSpec, scenario: Scenario, task_context: TaskContext
+    task: Task, subject: HoldsVideos, spec: ModelSpec, scenario: Scenario, task_context: TaskContext, settings: Settings
 ) -> Record:
     """A video that somebody has made already, copied unchanged."""
-    answer = copy_video(subject, task.id, task_context, fewest=FEWEST_FRAMES)
+    fps = _rate(scenario, spec, settings)
+    answer = copy_video(subject, spec, task.id, task_context, fps, fewest=FEWEST_FRAMES)
     facts: dict[str, Any] = {
         **common_facts(spec, scenario, task_context),
         **answer.facts,

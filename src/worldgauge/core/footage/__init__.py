@@ -1,0 +1,1 @@
+"""How frames of video files and folders of images are shown: when, and which side up."""
