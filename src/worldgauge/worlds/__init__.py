@@ -156,8 +156,12 @@ def _frozen(value: Any) -> Any:
 def _open(name: str, params: tuple[tuple[str, Any], ...], digest: str | None) -> World:
     world = worlds.get(name)(**dict(params))
     if digest is not None and world.facts.digest != digest:
-        raise WorldError(
-            f"world '{name}' {dict(params)} no longer has the cells it had when the data were made: "
-            "it was made by another version of worldgauge; collect the data again"
-        )
+        explain = getattr(world, "difference_from", None)
+        if explain is not None:
+            why = f"differs from the one that the data were made in: {explain(digest)}"
+        elif files := files_of(name) & dict(params).keys():
+            why = f"differs from the one that the data were made in: its {' or '.join(files)} has changed since"
+        else:
+            why = "no longer has the cells it had when the data were made: it was made by another version of worldgauge"
+        raise WorldError(f"world '{name}' {dict(params)} {why}; collect the data again")
     return world

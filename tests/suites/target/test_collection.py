@@ -3,6 +3,7 @@
 import errno
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,12 +12,15 @@ from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.video import Clip
-from worldgauge.engine.collection.kernel import Collected, collect, count, world_seed_of
+from worldgauge.engine.collection.collection import Made
+from worldgauge.engine.collection.kernel import Collected, collect, count, open_collection, world_seed_of
 from worldgauge.suites.target import collection as target
 from worldgauge.suites.target.format.coordinates import path_of_poses
 from worldgauge.suites.target.format.read import discover
+from worldgauge.suites.target.walks.walks import TargetWalkFailedError, record_target_walk
 from worldgauge.worlds import open_world
 from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.walking.floor import Landmark
 
 SMALL = {"scenes": 2, "per_scene": 1, "size": (64, 36)}
 NAMES = ["sample_000_custom_segment_000_249", "sample_001_custom_segment_000_249"]
@@ -211,3 +215,28 @@ def _black(world, poses, camera, progress, device):
     """Frames of nothing: what is tested is the driver."""
     for _ in poses:
         yield np.zeros((camera.height, camera.width, 3), np.uint8)
+
+
+def test_only_categories_with_a_wording_are_targets() -> None:
+    names = ["wall", "floor", "ceiling", "structure", "sofa", "table", "furniture"]
+    room = SimpleNamespace(landmarks=[Landmark(name, n + 1, (0, 0, 0), (1, 1, 1)) for n, name in enumerate(names)])
+    orders = [target._categories(room, [1, 2], number) for number in range(6)]
+    assert {tuple(sorted(order)) for order in orders} == {("sofa", "table")}
+    assert {order[0] for order in orders} == {"sofa", "table"}
+
+
+def test_categories_that_are_left_out_are_named_in_one_line(tmp_path: Path) -> None:
+    collection = open_collection("target", tmp_path, SMALL)
+    made = {"a": Made(facts={"left_out": ["wall", "floor"]}), "b": Made(facts={"left_out": ["wall"]})}
+    assert collection.notes(made) == ("categories without a wording, which are no targets: floor, wall",)
+    many = {"a": Made(facts={"left_out": [f"thing {n:03d}" for n in range(200)]})}
+    (note,) = collection.notes(many)
+    assert len(note) < 400
+    assert note.endswith("and 180 more")
+    assert not collection.notes({"a": Made(facts={"left_out": []}), "b": Made()})
+
+
+def test_a_room_without_targets_says_so() -> None:
+    room = SimpleNamespace(landmarks=[Landmark("wall", 1, (0, 0, 0), (1, 1, 1))])
+    with pytest.raises(TargetWalkFailedError, match="nothing in it can be a target; its categories: wall"):
+        record_target_walk(room, np.random.default_rng(0), place="indoors")

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -211,3 +212,31 @@ def test_the_found_floor_gives_about_the_distances_of_the_published_one(tmp_path
                 ratios.append(found / case["geodesic"])
     assert len(ratios) > 10
     assert abs(float(np.median(ratios)) - 1) < 0.02
+
+
+def test_a_file_that_changed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    shutil.copy(EXAMPLE, tmp_path / "mine" / "room.glb")
+    sources.add("mine", tmp_path / "mine")
+    facts = Scan("mine/room").facts
+    assert open_world(facts).facts == facts
+    changed = bytearray(EXAMPLE.read_bytes())
+    changed[-8] ^= 1
+    (tmp_path / "mine" / "room.glb").write_bytes(changed)
+    open_world.__globals__["_open"].cache_clear()
+    with pytest.raises(WorldError, match=r"the file .*room\.glb.* has changed since.*collect the data again"):
+        open_world(facts)
+    before = sources.digest_of_scene(sources.scene("mine/room"), version=1)
+    with pytest.raises(WorldError, match="another version of worldgauge"):
+        open_world(replace(facts, digest=before))
+
+
+def test_a_file_that_is_replaced_by_one_of_its_size_and_time_is_another(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.glb", tmp_path / "b.glb"
+    shutil.copy(EXAMPLE, path)
+    other.write_bytes(EXAMPLE.read_bytes()[:-1] + b"\1")
+    os.utime(path, ns=(10**18, 10**18))
+    before = prepared.digest_of_scan(path, Reading())
+    os.utime(other, ns=(10**18, 10**18))
+    os.replace(other, path)
+    assert prepared.digest_of_scan(path, Reading()) != before

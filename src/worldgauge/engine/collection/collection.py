@@ -169,6 +169,14 @@ class Collection:
             made: What came of each item, by its id.
         """
 
+    def notes(self, made: Mapping[str, Made]) -> Sequence[str]:
+        """What a user should know of what was made, one line each. Called after `finish`.
+
+        Args:
+            made: What came of each item, by its id.
+        """
+        return ()
+
     def close(self) -> None:
         """Release resources. Called at the end in every case, also after an error."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ class Collected:
         frames: Their frames.
         discarded: Number of tries thrown away, by reason.
         failures: Why items are missing, one line each.
+        notes: What a user should know of it, one line each.
     """
 
     root: Path
@@ -64,6 +65,7 @@ class Collected:
     frames: int
     discarded: Mapping[str, int]
     failures: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def __fspath__(self) -> str:
         """Path of the data set: `run` takes what `collect` returns as its data."""
@@ -141,7 +143,7 @@ def collect(
             made, collected = _make_all(collection, items, settings, workers, on, progress)
             collection.write_manifest(_worlds_of(items, made), {**settings, "discarded": collected.discarded})
             collection.finish(made)
-        return collected
+        return replace(collected, notes=tuple(collection.notes(made)))
     finally:
         collection.close()
 

@@ -6,7 +6,7 @@ done when its folder is in place, which happens in one step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -35,7 +35,8 @@ from worldgauge.suites.target.walks.walks import (
     TargetWalkFailedError,
     record_target_walk,
 )
-from worldgauge.suites.target.walks.wording import VAGUE
+from worldgauge.suites.target.walks.wording import categories as wordings
+from worldgauge.suites.target.walks.wording import targets_among
 from worldgauge.worlds import worlds
 from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import KINDS
@@ -45,6 +46,8 @@ PLACES: tuple[Surroundings, ...] = ("outdoors", "indoors")
 SCENES, PER_SCENE = 25, 5
 """125 scenarios, as many as the published benchmark has."""
 HORIZONTAL_FOV_DEG = 80.0
+SHOWN = 20
+"""Categories that a line names."""
 
 _EVERYWHERE = {"curtain", "door", "window"}
 """Seen from so many places that, tried early, they would be every second target of a home; they are tried last."""
@@ -145,20 +148,21 @@ class TargetCollection(Collection):
         camera = Camera.from_horizontal_fov(*self.options.size, self.options.fov_deg)
         seed, scene, number = entropy
         rng = np.random.default_rng(entropy)
+        left_out = {"left_out": sorted({landmark.category for landmark in here.landmarks}.difference(wordings()))}
         try:
             order = _categories(here, [seed, scene], number)
             walk = record_target_walk(
                 here, rng, place=item.args["place"], categories=order, camera=camera, fps=self.options.fps
             )
         except TargetWalkFailedError as error:
-            return Made(world=here.facts, discards=tuple(error.reasons), failure=str(error))
+            return Made(world=here.facts, discards=tuple(error.reasons), failure=str(error), facts=left_out)
         if not self.is_done(item):
             frames = render(here, walk.poses, camera, progress, self.device)
             split = "benchmark" if self.options.split == "test" else self.options.split
             write_scenario(
                 self.out, item.id, walk, frames, world=here.facts, camera=camera, scene=item.place, split=split
             )
-        return Made(len(walk), here.facts, discards=tuple(walk.discards), facts={"label": walk.label})
+        return Made(len(walk), here.facts, discards=tuple(walk.discards), facts={"label": walk.label, **left_out})
 
     def finish(self, made: Mapping[str, Made]) -> None:
         """Write the labels of all scenarios that are there: which targets are named explicitly."""
@@ -166,6 +170,14 @@ class TargetCollection(Collection):
         labels: dict[str, Label] = load_labels(path) if path.exists() else {}
         labels |= {name: one.facts["label"] for name, one in made.items() if "label" in one.facts}
         write_labels(self.out, labels)
+
+    def notes(self, made: Mapping[str, Made]) -> Sequence[str]:
+        """Which categories were no targets."""
+        names = sorted({name for one in made.values() for name in one.facts.get("left_out", ())})
+        if not names:
+            return ()
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        return (f"categories without a wording, which are no targets: {', '.join(names[:SHOWN])}{more}",)
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
@@ -179,8 +191,8 @@ class TargetCollection(Collection):
 
 
 def _categories(world: Walkable, entropy: list[int], number: int) -> list[str]:
-    """All categories of a world, in the order in which a scenario tries them; each of a scene begins elsewhere."""
-    known = sorted({landmark.category for landmark in world.landmarks} - VAGUE)
+    """Categories that can be targets, in the order in which a scenario tries them; each of a scene begins elsewhere."""
+    known = targets_among(landmark.category for landmark in world.landmarks)
     if not known:
         return []
     first = known[np.random.default_rng(entropy).permutation(len(known))[number % len(known)]]

@@ -115,6 +115,18 @@ class Scan(Batched):
         digest = self.prepared.digest if self._files is None else digest_of_scene(self._files)
         return WorldFacts("scan", {"scene": self.key, **storey, **sliding}, digest)
 
+    def difference_from(self, digest: str) -> str:
+        """Say why its digest is not the one that data state."""
+        from worldgauge.worlds.scan.prepared import VERSION
+        from worldgauge.worlds.scan.sources import digest_of_scene
+
+        if self._files is None or any(digest_of_scene(self._files, v) == digest for v in range(1, VERSION)):
+            return "another version of worldgauge read its files in another way"
+        return (
+            f"the file {self._files.geometry}, or one beside it, has changed since, or is read in another way (--up, "
+            "WORLDGAUGE_SCAN_TEXTURE_PX); put the former file back"
+        )
+
     def ground(self, sliding: bool | None = None) -> Ground:
         """What walkers stand on: the published navmesh, else the floors found in the mesh; all storeys.
 

@@ -21,7 +21,7 @@ from worldgauge.worlds.scan.readers import files_beside, read_mesh
 from worldgauge.worlds.scan.readers.images import cap_px
 from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
 
-VERSION = 1
+VERSION = 2
 """Of the readers and kernels; another one prepares again, and another digest follows."""
 _SETTLED_NS = 2_000_000_000
 """A file that changed later than this ago may change again within the same tick of the clock."""
@@ -95,12 +95,13 @@ def prepare(path: Path, reading: Reading) -> Prepared:
     return _opened(folder, digest)
 
 
-def digest_of_scan(path: Path, reading: Reading) -> str:
+def digest_of_scan(path: Path, reading: Reading, version: int = VERSION) -> str:
     """SHA-256 of a scan, of the files that it names or that name its things, and of how it is read.
 
     Args:
         path: Its file.
         reading: How it is read.
+        version: Version of the readers.
 
     Returns:
         The digest of what `prepare` gives.
@@ -110,27 +111,27 @@ def digest_of_scan(path: Path, reading: Reading) -> str:
     """
     held, beside = digest_of_kept(path), [digest_of_kept(one) for one in files_beside(path)]
     content = [held, *beside] if beside else held
-    return digest_of(dumps([VERSION, content, reading.up, reading.scale, reading.two_sided, cap_px()]))
+    return digest_of(dumps([version, content, reading.up, reading.scale, reading.two_sided, cap_px()]))
 
 
 def digest_of_kept(path: Path) -> str:
-    """SHA-256 of a file, remembered while its size and the time of its last change are the same.
+    """SHA-256 of a file, remembered while its size, times of change and inode are the same.
 
     Raises:
         DataError: The file cannot be read.
     """
     try:
         state = path.stat()
-        return _digest(path, state.st_size, state.st_mtime_ns)
+        return _digest(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 @lru_cache(maxsize=4096)
-def _digest(path: Path, size: int, changed: int) -> str:
+def _digest(path: Path, size: int, written: int, changed: int, inode: int) -> str:
     """Kept in the cache too, since workers ask for the same files."""
     root = cache_folder()
-    kept = None if root is None else root / ".digests" / digest_of(f"{path.resolve()} {size} {changed}")
+    kept = None if root is None else root / ".digests" / digest_of(f"{path.resolve()} {size} {written} {changed} {inode}")
     if kept is not None and kept.is_file() and len(text := kept.read_text(encoding="ascii")) == 64:
         return text
     found = digest_of_file(path)
@@ -165,9 +166,7 @@ def _made(path: Path, reading: Reading, digest: str) -> Prepared:
         raise WorldError(f"{path}: {error}") from error
     notes = list(mesh.notes)
     if lost:
-        notes.append(
-            f"{lost} damaged triangles are left out: not finite, without area, or of corners that are not there"
-        )
+        notes.append(f"{lost} damaged triangles are left out: not finite, or of corners that are not there")
     return Prepared(scene, digest, mesh.categories, tuple(notes), lost, _unread(mesh, scene))
 
 

@@ -160,15 +160,19 @@ def scene(key: str) -> SceneFiles:
     return held[key]
 
 
-def digest_of_scene(files: SceneFiles) -> str:
+def digest_of_scene(files: SceneFiles, version: int | None = None) -> str:
     """SHA-256 of all files of a scene and of how they are read; the scan need not be opened.
+
+    Args:
+        files: Its files.
+        version: Version of the readers; by default the present one.
 
     Raises:
         DataError: One cannot be read.
     """
-    from worldgauge.worlds.scan.prepared import Reading, digest_of_kept, digest_of_scan
+    from worldgauge.worlds.scan.prepared import VERSION, Reading, digest_of_kept, digest_of_scan
 
-    geometry = digest_of_scan(files.geometry, Reading(files.up))
+    geometry = digest_of_scan(files.geometry, Reading(files.up), VERSION if version is None else version)
     beside = [one for one in (files.navmesh, *(files.names or ())) if one is not None]
     return digest_of(dumps([geometry, *map(digest_of_kept, beside)])) if beside else geometry
 

@@ -1,5 +1,7 @@
 """Pairs of image-goal navigation: a way of the length asked for, steps that arrive, a goal view of something."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,13 +11,16 @@ from worldgauge.suites.closedloop.navigation.episodes import (
     OPEN_M,
     REACH_M,
     NavigationPair,
+    _shows,
     find_navigation,
 )
 from worldgauge.suites.closedloop.navigation.format import GOAL_RADIUS_M
+from worldgauge.worlds import View
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.stance import walked
+from worldgauge.worlds.walking.ground import Ground
+from worldgauge.worlds.walking.stance import Stance, walked
 
 FINE = Camera.from_horizontal_fov(256, 256, 90.0)
 Found = tuple[Home, Geodesic, list[NavigationPair]]
@@ -81,3 +86,38 @@ def test_a_floor_that_is_too_small_gives_fewer() -> None:
     free[x - 8 : x + 8, y - 8 : y + 8] = True
     home.__dict__["floor"] = type(home.floor)(free, home.floor.height_m, home.floor.origin, home.floor.cell_m)
     assert find_navigation(home, Geodesic(home.floor), np.random.default_rng(0), 2) == []
+
+
+class Scanned:
+    """A scan whose views show things two metres ahead, and holes."""
+
+    def __init__(self, holes: float, depth_m: float = 2.0, *, named: bool = True) -> None:
+        self.share, self.depth_m, self.named = holes, depth_m, named
+
+    def ground(self, sliding: bool | None = None) -> Ground:
+        raise NotImplementedError
+
+    def view(self, pose: object, camera: Camera) -> View:
+        depth = np.full((camera.height, camera.width), self.depth_m, np.float32)
+        depth[:, : round(self.share * camera.width)] = np.inf
+        things = np.zeros(depth.shape, np.uint16)
+        if self.named:
+            things[:20], things[-20:] = 1, 2
+        return View(np.zeros((*depth.shape, 3), np.uint8), depth, things, things)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(
+    ("holes", "depth_m", "passes"),
+    [(0, 2, True), (0.03, 2, True), (0.3, 2, False), (0.99, 2, False), (1, 2, False), (0, 0.5, False)],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_view_with_holes_is_no_goal(holes: float, depth_m: float, passes: bool, named: bool) -> None:
+    assert _shows(Scanned(holes, depth_m, named=named), Stance(0.0, 0.0, 0.0)) is passes
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_sky_is_open() -> None:
+    outdoors = Scanned(1.0)
+    world = SimpleNamespace(view=outdoors.view)  # without a ground: what is infinite there is sky
+    assert _shows(world, Stance(0.0, 0.0, 0.0))

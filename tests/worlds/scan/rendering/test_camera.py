@@ -249,6 +249,19 @@ def test_damaged_triangles_are_counted_and_many_are_refused() -> None:
         scene_of(mesh_of(corners))
 
 
+@pytest.mark.parametrize("flat", ["one place", "one line", "tiny"])
+def test_triangles_without_area_are_no_damage(flat: str) -> None:
+    corners = np.tile(np.array([[[2, 2, -2], [2, -2, -2], [2, 0, 3]]], float), (300, 1, 1))
+    corners[:200] = {"one place": 1.0, "one line": np.arange(3)[:, None], "tiny": corners[0] * 1e-9}[flat]
+    scene, lost = scene_of(mesh_of(corners))
+    assert (lost, len(scene.corners)) == (0, 100)
+    corners[200:204] = np.nan
+    with pytest.raises(WorldError, match="4 of 300 triangles are damaged"):
+        scene_of(mesh_of(corners))
+    with pytest.raises(WorldError, match="none of its 200 triangles has an area"):
+        scene_of(mesh_of(corners[:200]))
+
+
 def views() -> list[bytes]:
     world = worlds.get("scan")(scene="example/room")
     poses = [pose_from_yaw_pitch([1.5, 1.0 + 0.1 * n, 1.2], 1.3 * n, -0.2) for n in range(3)]

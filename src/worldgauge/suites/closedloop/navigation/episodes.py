@@ -32,6 +32,7 @@ _YAWS = 8
 _LEAST_THINGS, _THING = 2, 0.01
 _MOST_NEAR = 0.2
 _STARTS = 60
+_SKY_M = 1e6
 _WHOLE = 0.95
 """Least share of a goal view that was scanned."""
 
@@ -229,11 +230,14 @@ def _shows(world: World, goal: Stance) -> bool:
     view = world.view(goal.eye(), _VIEW)
     height, width = view.depth.shape
     middle = view.depth[height // 4 : -height // 4, width // 4 : -width // 4]
-    if float(np.quantile(middle, 0.1)) < OPEN_M or _near(view) > _MOST_NEAR:
+    # An infinite depth is open sky, and infinities have no quantile. In a scan it is a hole.
+    if float(np.quantile(np.minimum(middle, _SKY_M), 0.1)) < OPEN_M or _near(view) > _MOST_NEAR:
         return False
-    if isinstance(world, HasGround) and not view.instance.any():
-        # Nothing is named in this scan: what is far enough away must do.
-        return bool(np.isfinite(view.depth).mean() >= _WHOLE)
+    if isinstance(world, HasGround):
+        if np.isfinite(view.depth).mean() < _WHOLE:
+            return False
+        if not view.instance.any():
+            return True  # nothing is named in this scan: what is far enough away must do
     pixels = np.bincount(view.instance.ravel())[1:]
     return int((pixels >= _THING * view.instance.size).sum()) >= _LEAST_THINGS
 

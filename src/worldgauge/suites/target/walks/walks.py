@@ -17,7 +17,7 @@ from worldgauge.core import polyline
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch, wrap_angle
 from worldgauge.suites.target.walks.smoothing import Gait, floor_heights, smooth_way, stride
-from worldgauge.suites.target.walks.wording import VAGUE, Label, draw_label, wording_of
+from worldgauge.suites.target.walks.wording import Label, draw_label, targets_among, wording_of
 from worldgauge.worlds import View
 from worldgauge.worlds.walking.clearance import RADIUS_M, find_way, ways_to
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark, Walkable, distance_from_box
@@ -119,7 +119,7 @@ def record_target_walk(
         world: Where to walk.
         rng: Source of all randomness.
         place: Kind of place.
-        categories: Tried in this order; by default all but vague ones, shuffled.
+        categories: Tried in this order; by default all that can be targets, shuffled.
         camera: Field of view in which the target must be; judged on a small grid.
         camera_height_m: Above the floor.
         radius_m: Radius of the walker, metres.
@@ -134,8 +134,12 @@ def record_target_walk(
     there: dict[str, list[Landmark]] = {}
     for landmark in world.landmarks:
         there.setdefault(landmark.category, []).append(landmark)
-    known = sorted(set(there) - VAGUE)
+    known = targets_among(there)
     order = [known[n] for n in rng.permutation(len(known))] if categories is None else list(categories)
+    if not order:
+        raise TargetWalkFailedError(
+            f"nothing in it can be a target; its categories: {', '.join(sorted(there)) or 'none'}", ()
+        )
     trial = _Trial(world, camera.resized(_LOOK.width, _LOOK.height), height, radius_m, gait, fps, rng)
     discards: list[str] = []
     for category in order:

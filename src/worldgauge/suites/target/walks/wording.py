@@ -5,6 +5,7 @@ The implicit sentence of a category never contains a word of its name. All sente
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -48,6 +49,11 @@ def draw_label(rng: np.random.Generator) -> Label:
 def categories() -> tuple[str, ...]:
     """All categories that have a wording, sorted."""
     return tuple(sorted(_IMPLICIT))
+
+
+def targets_among(categories: Iterable[str]) -> list[str]:
+    """Those that can be a target, sorted: they have a wording, and are not vague."""
+    return sorted((set(categories) & _IMPLICIT.keys()) - VAGUE)
 
 
 _OUTDOORS = {

@@ -60,18 +60,18 @@ def scene_of(mesh: Mesh, *, two_sided: bool = False) -> tuple[Scene, int]:
         two_sided: Whether all triangles are seen from behind.
 
     Returns:
-        The scene, and the number of triangles that were left out: not finite, without area, or of corners that are not
-        there.
+        The scene, and the number of damaged triangles that were left out: not finite, or of corners that are not there.
+        Triangles without area are invisible, and left out as well.
 
     Raises:
-        WorldError: More than 1 % of the triangles are of no use, or none is left.
+        WorldError: More than 1 % of the triangles are damaged, or none has an area.
     """
-    good, area = _useful(mesh)
-    lost = len(good) - int(good.sum())
-    if lost > _MOST_LOST * np.count_nonzero(area | ~good) or not good.any():
-        raise WorldError(
-            f"{lost} of {len(good)} triangles are damaged: not finite, without area, or of corners that are not there"
-        )
+    sound, good = _useful(mesh)
+    lost = len(sound) - int(sound.sum())
+    if lost > _MOST_LOST * len(sound):
+        raise WorldError(f"{lost} of {len(sound)} triangles are damaged: not finite, or of corners that are not there")
+    if not good.any():
+        raise WorldError(f"none of its {len(good)} triangles has an area; is its unit right (--scale)?")
     corners = mesh.vertices[mesh.triangles[good]].astype(np.float32)
     order, keys = _order(corners)
     corners = corners[order]
@@ -127,7 +127,7 @@ def part_of(scene: Scene, kept: NDArray[np.bool_]) -> Scene:
 
 
 def _useful(mesh: Mesh) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Triangles that can be drawn; and those that are not merely collapsed, which exporters leave by the thousand."""
+    """Triangles that are not damaged; and those of them with an area: exporters leave others by the thousand."""
     inside: NDArray[np.bool_] = np.all((mesh.triangles >= 0) & (mesh.triangles < len(mesh.vertices)), axis=1)
     held = np.where(inside[:, None], mesh.triangles, 0)
     points = mesh.vertices[held]
@@ -135,8 +135,7 @@ def _useful(mesh: Mesh) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         finite: NDArray[np.bool_] = inside & np.all(np.abs(points) < 1e6, axis=(1, 2))
         corners = np.where(finite[:, None, None], points, 0.0).astype(np.float32).astype(np.float64)
     cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    distinct = (held[:, 0] != held[:, 1]) & (held[:, 1] != held[:, 2]) & (held[:, 2] != held[:, 0])
-    return finite & ((cross * cross).sum(1) > 1e-24), distinct
+    return finite, finite & ((cross * cross).sum(1) > 1e-24)
 
 
 def _order(corners: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

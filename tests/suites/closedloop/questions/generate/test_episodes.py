@@ -1,5 +1,7 @@
 """Questions about a home: one right answer, evidence out of sight at the start and in reach, and repeatable."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from worldgauge.suites.closedloop.questions.generate.episodes import (
     seen_share,
 )
 from worldgauge.suites.closedloop.questions.generate.forms import CATEGORIES
-from worldgauge.suites.closedloop.questions.generate.templates import form_named, read_question
+from worldgauge.suites.closedloop.questions.generate.templates import OF_BOXES, form_named, read_question
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.ground import Level
@@ -81,3 +83,15 @@ def test_same_seed_same_questions_and_another_seed_others(home, questions):
 
 def test_none_are_made_where_none_are_asked_for(home):
     assert ask_questions(home, Level(home.floor), home.objects, np.random.default_rng(0), 0) == []
+
+
+def test_why_there_are_no_questions(home):
+    ground = Level(home.floor)
+    reasons: Counter[str] = Counter()
+    assert not ask_questions(
+        home, ground, home.objects[:1], np.random.default_rng(0), 4, forms=OF_BOXES, discards=reasons
+    )
+    assert any("no question fits" in reason for reason in reasons)
+    reasons.clear()
+    ask_questions(home, ground, home.objects, np.random.default_rng(0), 7, discards=reasons)
+    assert {"guess", "start"} & {word for reason in reasons for word in reason.split()}

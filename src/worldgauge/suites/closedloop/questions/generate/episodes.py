@@ -11,6 +11,7 @@ the evidence can be walked to and seen.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -87,6 +88,7 @@ def ask_questions(
     *,
     forms: Sequence[QuestionForm] = FORMS,
     guessed: bool = False,
+    discards: Counter[str] | None = None,
 ) -> list[HomeQuestion]:
     """Draw questions about a place, no two alike, from the categories of their forms in turn.
 
@@ -98,6 +100,7 @@ def ask_questions(
         n: Most questions.
         forms: Their forms.
         guessed: Whether questions are kept that a guess without looking answers.
+        discards: Counts why drafts were thrown away, if given.
 
     Returns:
         Up to n questions; fewer if the place does not give more.
@@ -105,6 +108,7 @@ def ask_questions(
     place = _Place(world, ground, {one.instance: one for one in objects})
     categories = [category for category in CATEGORIES if any(form.category == category for form in forms)]
     found: list[HomeQuestion] = []
+    reasons: Counter[str] = Counter() if discards is None else discards
     asked: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
     order = [categories[int(k)] for k in rng.permutation(len(categories))]
     passes = 0
@@ -113,12 +117,18 @@ def ask_questions(
         passes += 1
         for form, slots, answer in _drafts(objects, [form for form in forms if form.category == category], rng):
             key = form.name, tuple(sorted(slots.items()))
-            known = key in asked or (not guessed and blind_answer(form, slots) in (answer.text, *answer.extra))
-            question = None if known else _posed(place, rng, form, slots, answer)
+            is_known = key in asked
+            is_guessed = not guessed and blind_answer(form, slots) in (answer.text, *answer.extra)
             asked.add(key)
-            if question is not None:
+            if is_known:
+                continue
+            question = "a guess answers the question" if is_guessed else _posed(place, rng, form, slots, answer)
+            if isinstance(question, HomeQuestion):
                 found.append(question)
                 break
+            reasons[question] += 1
+    if not asked:
+        reasons["no question fits the names and boxes of its things"] += 1
     return found
 
 
@@ -147,13 +157,13 @@ def _drafts(
 
 def _posed(
     place: _Place, rng: np.random.Generator, form: QuestionForm, slots: Slots, answer: QuestionAnswer
-) -> HomeQuestion | None:
-    """Return the question with a start; None if its words are read differently, or no start was found."""
+) -> HomeQuestion | str:
+    """Return the question with a start, or why there is none."""
     question = form.worded(slots, int(rng.integers(len(form.phrasings))))
     question = question[0].upper() + question[1:]
     read = read_question(question)
     if read is None or read[0] is not form or dict(read[1]) != dict(slots):
-        return None
+        return "the words of the question are read in another way"
     for _ in range(_STARTS):
         x, y, z = (float(c) for c in place.ground.random_point(rng))
         start = Stance(x, y, float(rng.uniform(-math.pi, math.pi)), z)
@@ -167,7 +177,7 @@ def _posed(
             *(question, answer.text, answer.extra, form.category, form.name, start, HFOV_DEG),
             *(round(reference_m, 3), blind, answer.evidence),
         )
-    return None
+    return "no start from which the things are hidden, and from which a way leads to where they are seen"
 
 
 def seen_share(world: World, stance: Stance, thing: Known) -> float:

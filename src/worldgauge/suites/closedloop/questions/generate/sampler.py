@@ -61,7 +61,16 @@ class QuestionSampler(PlaceSampler):
         share, world = search.share, cast(Walkable, search.world)
         rng, count = share.rng(self.kind), share.counts[self.kind]
         guessed = search.settings["guessed_questions"]
-        asked = ask_questions(world, search.ground, things_of(world), rng, count, forms=OF_BOXES, guessed=guessed)
+        asked = ask_questions(
+            world,
+            search.ground,
+            things_of(world),
+            rng,
+            count,
+            forms=OF_BOXES,
+            guessed=guessed,
+            discards=search.discards,
+        )
         for one in asked:
             yield {"scene": share.scene, **_plain(one)}
 
