@@ -81,7 +81,8 @@ class Answer:
     """The answer of an agent.
 
     Attributes:
-        text: The answer itself.
+        text: What the model wrote, its reasoning included. Without an answer the task fails, unless `notes` hold
+            `gives_up`: then the answer is wrong.
         notes: How the agent came to it, as plain JSON values for the record (prompts, tokens, costs).
     """
 

@@ -3,6 +3,7 @@
 import base64
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -278,3 +279,81 @@ class TestNoAnswer:
         with pytest.raises(AnswerError, match="no text"):
             chat().ask("x")
         assert len(endpoint.asked) == 3
+
+    @pytest.mark.parametrize(
+        ("message", "why"),
+        [
+            ({"content": "<think>let me see</think>"}, "only reasoning"),
+            ({"content": "<think>let me see"}, "only reasoning"),
+            ({"reasoning_content": "let me see"}, "only reasoning"),
+            ({"content": "", "reasoning": "let me see"}, "only reasoning"),
+            ({"content": [{"type": "thinking", "thinking": "let me see"}]}, "no text, only thinking"),
+            ({"content": []}, "no text"),
+            ({"tool_calls": [{"id": "c", "function": {"name": "f"}}]}, "no text, only tool_calls"),
+            ({"content": [{"type": "refusal", "refusal": "I can't"}]}, "the model refused: I can't"),
+        ],
+    )
+    def test_nothing_but_other_things(
+        self, chat: Make, endpoint: FakeEndpoint, message: dict[str, Any], why: str
+    ) -> None:
+        endpoint.always = ok(None, message=message)
+        with pytest.raises(AnswerError, match=why):
+            chat(reasks=0).ask("x")
+
+
+THINKING = {"type": "thinking", "thinking": [{"type": "text", "text": "let me see"}]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [THINKING, {"type": "text", "text": "forty-two"}],
+        [{"type": "text", "text": "forty"}, THINKING, {"type": "text", "text": "-two"}],
+        [{"type": "output_text", "text": "forty-two", "annotations": []}],
+        [{"type": "text", "text": {"value": "forty-two", "annotations": []}}],
+        ["forty", "-two"],
+        [{"reasoning": "let me see"}, {"text": "forty-two"}],
+        [{"text": "let me see", "thought": True}, {"text": "forty-two"}],
+        [{"type": "reasoning", "text": "let me see"}, {"type": "text", "text": "forty-two"}, {"type": "reference"}],
+        {"type": "text", "text": "forty-two"},
+    ],
+)
+def test_parts_of_the_content_are_joined(chat: Make, endpoint: FakeEndpoint, content: Any) -> None:
+    endpoint.then(ok(None, message={"content": content, "reasoning_content": "forty-one?"}))
+    assert chat().ask("six times seven?").text == "forty-two"
+
+
+def test_reasoning_is_stored_and_replayed_but_is_no_answer(chat: Make, endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    text = '<think>\n{"a": 1}\n</think>\n{"a": 2}'
+    endpoint.then(ok(text))
+    for reply in (
+        chat(recording=tmp_path).ask("x", schema={"type": "object"}),
+        chat(recording=tmp_path, replay="only").ask("x", schema={"type": "object"}),
+    ):
+        assert (reply.text, reply.answer.strip(), reply.value) == (text, '{"a": 2}', {"a": 2})
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (("<think>", "A", " cube", "</think>", "\n"), "<think>A cube</think>\nB"),
+        (("A", " cube", "</think>", "\n"), "A cube</think>\nB"),
+        (("A", " cube", "</think>", "\n"), "B"),  # the server has cut the reasoning off the text alone
+        (("A", " cube", "\n"), "B"),
+    ],
+)
+def test_probabilities_are_those_of_the_answer(
+    chat: Make, endpoint: FakeEndpoint, before: tuple[str, ...], text: str
+) -> None:
+    listed = [{"token": one, "logprob": -0.1, "top_logprobs": [{"token": one, "logprob": -0.1}]} for one in before]
+    endpoint.then(ok(text, logprobs={"content": listed + likely({"B": -0.2, "C": -2.0})["content"]}))
+    probabilities = chat().ask("A or B?", choices=["A", "B", "C"], max_tokens=9).probabilities
+    assert probabilities is not None
+    assert (probabilities.best, probabilities.missing) == ("B", ("A",))
+
+
+def test_probabilities_of_reasoning_are_no_answer(chat: Make, endpoint: FakeEndpoint) -> None:
+    tokens = likely({"A": -0.1}, "<think>")
+    endpoint.then(ok("<think>A", logprobs=tokens, finish="length"))
+    with pytest.raises(AnswerError, match="only reasoning"):
+        chat(reasks=0).ask("A or B?", choices=["A", "B"], max_tokens=2)

@@ -11,9 +11,10 @@ from typing import Any
 
 from fuzz.format import Format
 from fuzz.mutators import damaged, damaged_json
+from worldgauge.chat.client.bodies import one_line, stated_error
 from worldgauge.chat.client.errors import Failure, Unfit
 from worldgauge.chat.client.question import Message, Question
-from worldgauge.chat.client.reply import checked_value, error_text, one_line, read_answer, read_completion, read_usage
+from worldgauge.chat.client.reply import checked_value, read_answer, read_completion, read_usage
 from worldgauge.chat.prompt_runner import Misread
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.suites.build.agents.reader import read_stated
@@ -62,7 +63,7 @@ COMPLETION = {
 
 def _read_reply(folder: Path) -> None:
     body = (folder / "reply.json").read_bytes().decode("utf-8", "replace")
-    one_line(error_text(body))
+    one_line(stated_error(body)[1])
     completion = read_completion(body)
     read_usage(completion)
     refused: Exception | None = None

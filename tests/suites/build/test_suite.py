@@ -121,8 +121,25 @@ def test_without_a_right_answer_the_truth_is_not_asked(builds: Path, tmp_path: P
 @pytest.mark.parametrize("kind", ["planning", "understanding", "creativity", "reasoning", "commonsense"])
 def test_who_says_nothing_gets_nothing(tasks: dict[str, list[Task]], ask: Ask, kind: str) -> None:
     for task in tasks[kind][:2]:
-        for text in ("", "I cannot do that."):
-            assert ask(task, Says(text))[HEADLINE].value == 0.0
+        for answer in (Answer("", {"gives_up": True}), "I cannot do that."):
+            assert ask(task, Says(answer))[HEADLINE].value == 0.0
+
+
+@pytest.mark.parametrize("kind", ["planning", "reasoning", "commonsense"])
+@pytest.mark.parametrize(
+    "text", ["", " \n", "<think>Is it \\boxed{A}? Yes, there is.", "```json\n[[[1]]]\n```\n</think>\n"]
+)
+def test_a_reply_without_an_answer_fails(tasks: dict[str, list[Task]], ask: Ask, kind: str, text: str) -> None:
+    with pytest.raises(SubjectError, match=r"answered with (no text|reasoning only)"):
+        ask(tasks[kind][0], Says(text))
+
+
+def test_reasoning_costs_no_points(tasks: dict[str, list[Task]], ask: Ask) -> None:
+    for kind in ("understanding", "reasoning", "commonsense"):
+        task = tasks[kind][0]
+        right, wrong = expected_text(task), "```json\n[[[1]]]\n```\nNo, there is none. \\boxed{E}"
+        for form in ("<think>\n{}\n</think>\n\n", "{}\n</think>\n", "[THINK]{}[/THINK]"):
+            assert ask(task, Says(form.format(wrong) + str(right)))[HEADLINE].value == 100.0
 
 
 def test_the_reader_understands_every_layer(tasks: dict[str, list[Task]], ask: Ask) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
+from worldgauge.chat.answers import answer_start, answer_text, last_object
+from worldgauge.chat.client.bodies import one_line, read_json, stated_failure
 from worldgauge.chat.client.errors import Failure, Unfit
 from worldgauge.chat.client.question import Question, is_whole, validator
-
-DEEPEST = 64
-"""Deepest allowed nesting of lists and objects."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Reply:
     """An answer that fits its question, with its costs.
 
     Attributes:
-        text: The answer.
+        text: The text, as the model wrote it.
         value: The parsed answer, when a schema was given.
         probabilities: Probabilities of the choices, when choices were given.
         finish_reason: "stop", or "length" when the answer was cut off and that was allowed.
@@ -83,13 +82,18 @@ class Reply:
     fingerprint: str = ""
     key: str = ""
 
+    @property
+    def answer(self) -> str:
+        """`text` without reasoning; see `answer_text`."""
+        return answer_text(self.text)
+
 
 @dataclass(frozen=True)
 class ParsedAnswer:
     """The part of a reply that is read from the body.
 
     Attributes:
-        text: The answer.
+        text: The text, as the model wrote it.
         value: The parsed answer, when a schema was given.
         probabilities: Probabilities of the choices, when choices were given.
         finish_reason: "stop" or "length".
@@ -119,8 +123,8 @@ def read_completion(body: str) -> dict[str, Any]:
         if body.lstrip()[:1] == "{":
             raise Failure(f"sent JSON that ends early or is damaged ({error})", again=True, charged=True) from None
         raise Failure("sent something that is no JSON; does base_url end with /v1, and is it the endpoint?") from None
-    if isinstance(completion, dict) and isinstance(completion.get("error"), (dict, str)):
-        raise Failure(f"sent an error as its answer: {one_line(error_text(body))}", again=True)
+    if (failure := stated_failure(completion)) is not None:
+        raise failure
     choices = completion.get("choices") if isinstance(completion, dict) else None
     if not isinstance(completion, dict) or not isinstance(choices, list):
         raise Failure("sent JSON that is no chat completion; does base_url end with /v1?")
@@ -144,29 +148,67 @@ def read_answer(completion: Mapping[str, Any], question: Question) -> ParsedAnsw
         Failure: The endpoint cannot give such an answer.
     """
     choice = completion["choices"][0]
-    message, finish = choice["message"], str(choice.get("finish_reason") or "stop")
-    if message.get("refusal"):
-        raise Unfit(f"the model refused: {one_line(str(message['refusal']))}", again=False)
-    if finish == "content_filter":
-        raise Unfit("the endpoint's content filter stopped the answer", again=False)
+    message, finish = choice["message"], str(choice.get("finish_reason") or "stop").lower()
+    finish = "length" if finish in _CUT_OFF else finish
+    content = message.get("content")
+    if refusal := message.get("refusal") or _refusal(content):
+        raise Unfit(f"the model refused: {one_line(str(refusal))}", again=False)
+    if finish in _FILTERED:
+        raise Unfit(f"the endpoint's content filter stopped the answer (finish reason {finish})", again=False)
     # Of an answer to choices only the first token is read, so it may be cut after it.
     if finish == "length" and not question.allow_truncated and question.choices is None:
         raise Unfit(f"cut off at max_tokens={question.max_tokens}; raise it, or allow_truncated", again=False)
-    text = message.get("content")
-    if not isinstance(text, str) or not text.strip():
-        raise Unfit(f"no text (finish reason {finish})", again=finish != "length")
+    text = _text_of(content)
+    if not answer_text(text).strip():
+        cut = f", cut off at max_tokens={question.max_tokens}; raise it" if finish == "length" else ""
+        raise Unfit(f"{_lacking(message, text)} (finish reason {finish}{cut})", again=finish != "length")
     if not is_whole(text):
         raise Unfit("half a character in the text", again=True)
     value = None if question.schema is None else checked_value(text, question.schema)
-    probabilities = None if question.choices is None else _read_probabilities(choice, question.choices)
+    probabilities = None if question.choices is None else _read_probabilities(choice, text, question.choices)
     return ParsedAnswer(text, value, probabilities, finish)
 
 
+_CUT_OFF = frozenset({"length", "max_tokens", "model_length", "max_output_tokens"})
+_FILTERED = frozenset(
+    {"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "sensitive"}
+)
+_TEXT_PARTS = (None, "text", "output_text")
+"""Types of the parts of a message that hold its answer; those of other types hold reasoning, sources and the like."""
+
+
+def _text_of(content: Any) -> str:
+    """The text of a message's content, which may be a list of parts; empty when it holds none."""
+    if isinstance(content, list):
+        return "".join(_text_of(part) for part in content if not isinstance(part, list))
+    if isinstance(content, dict):
+        shown = content.get("type") in _TEXT_PARTS and not content.get("thought")
+        text = content.get("text") if shown else None
+        content = text.get("value") if isinstance(text, dict) else text
+    return content if isinstance(content, str) else ""
+
+
+def _lacking(message: Mapping[str, Any], text: str) -> str:
+    """What a message holds instead of an answer."""
+    fields = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
+    if text.strip() or any(message.get(name) for name in fields):
+        return "only reasoning, no answer"
+    parts = message["content"] if isinstance(message.get("content"), list) else []
+    kinds = {str(_field(part, "type")) for part in parts} | ({"tool_calls"} if message.get("tool_calls") else set())
+    return f"no text, only {one_line(', '.join(sorted(kinds)))}" if kinds else "no text"
+
+
+def _refusal(content: Any) -> Any:
+    """What a part of type `refusal` says; None without one."""
+    parts = content if isinstance(content, list) else []
+    return next((part.get("refusal") or "yes" for part in parts if _field(part, "type") == "refusal"), None)
+
+
 def checked_value(text: str, schema: Mapping[str, Any]) -> Any:
-    """Parse the JSON of an answer and check it against a schema.
+    """Parse the JSON of an answer, all of it or its last object, and check it against a schema.
 
     Args:
-        text: The answer.
+        text: The text, as the model wrote it.
         schema: JSON Schema.
 
     Returns:
@@ -175,10 +217,14 @@ def checked_value(text: str, schema: Mapping[str, Any]) -> Any:
     Raises:
         Unfit: The text is not JSON, or does not fit the schema.
     """
+    text = answer_text(text)
     try:
         value = read_json(_unfenced(text))
     except ValueError as error:
-        raise Unfit(f"not JSON ({error})", again=True) from None
+        try:
+            value = read_json(last_object(text) or "")
+        except ValueError:
+            raise Unfit(f"not JSON ({error})", again=True) from None
     try:
         problem = next(iter(validator(schema).iter_errors(value)), None)
     except RecursionError:
@@ -196,49 +242,6 @@ def read_usage(completion: Mapping[str, Any]) -> tuple[int, int] | None:
     return (known[0], known[1]) if len(known) == 2 else None
 
 
-def read_json(text: str) -> Any:
-    """Parse strict JSON, not nested deeper than `DEEPEST`.
-
-    Args:
-        text: The text.
-
-    Returns:
-        The value.
-
-    Raises:
-        ValueError: The text is not strict JSON, or nested too deep.
-    """
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [inner for outer in level for inner in _inside(outer)]
-    if level:
-        raise ValueError(f"nested deeper than {DEEPEST}")
-    return value
-
-
-def error_text(body: str) -> str:
-    """The message in the body of an error; the body itself when it has no usual form."""
-    try:
-        said = read_json(body)
-    except ValueError:
-        return body
-    if isinstance(said, dict):
-        said = said.get("error", said)
-    if isinstance(said, dict):
-        said = said.get("message") or said.get("detail") or said
-    return str(said)
-
-
-def one_line(text: str, longest: int = 300) -> str:
-    """Shorten `text` for a message: on one line, without control characters, at most `longest` characters."""
-    flat = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 4 * longest]).split())
-    return flat if len(flat) <= longest else flat[: longest - 3] + "..."
-
-
 def _unfenced(text: str) -> str:
     """What stands within ``` where that is the whole text: models like to frame JSON so."""
     text = text.strip()
@@ -247,14 +250,14 @@ def _unfenced(text: str) -> str:
     return text[text.index("\n") : -3]
 
 
-def _read_probabilities(choice: Mapping[str, Any], choices: tuple[str, ...]) -> Probabilities:
+def _read_probabilities(choice: Mapping[str, Any], text: str, choices: tuple[str, ...]) -> Probabilities:
     logprobs = choice.get("logprobs")
     places = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(places, list) or not places:
         raise Failure(
             "gives no token probabilities; use an endpoint that has logprobs, or ask without choices", charged=True
         )
-    first = next((place for place in places if str(_field(place, "token")).strip()), places[0])
+    first = places[_first_of_answer([str(_field(place, "token")) for place in places], text)]
     mass: dict[str, float] = {}
     alternatives = tuple(_alternatives(first))
     for token, logprob in alternatives:
@@ -265,6 +268,20 @@ def _read_probabilities(choice: Mapping[str, Any], choices: tuple[str, ...]) -> 
         raise Unfit(f"the first token is none of the choices {', '.join(choices)}", again=True)
     listed = {name: min(1.0, mass[name]) for name in choices if name in mass}
     return Probabilities(listed, tuple(name for name in choices if name not in mass), alternatives)
+
+
+def _first_of_answer(tokens: Sequence[str], text: str) -> int:
+    """Index of the first token of the answer that is not blank.
+
+    Some servers list the tokens of the reasoning as well, marked or not, also when the text has none.
+    """
+    joined, wanted = "".join(tokens), answer_text(text).strip()
+    start = max(answer_start(joined), joined.rfind(wanted))
+    ends = accumulate(map(len, tokens))
+    found = next((place for place, end in enumerate(ends) if end > start and tokens[place].strip()), None)
+    if found is None:
+        raise Unfit("the listed tokens hold no answer, only reasoning or blanks", again=False)
+    return found
 
 
 def _alternatives(place: Any) -> Iterator[tuple[str, float]]:
@@ -278,13 +295,3 @@ def _alternatives(place: Any) -> Iterator[tuple[str, float]]:
 
 def _field(given: Any, name: str) -> Any:
     return given.get(name) if isinstance(given, dict) else None
-
-
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

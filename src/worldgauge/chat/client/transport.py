@@ -6,14 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from worldgauge.chat.client.bodies import one_line, status_failure
 from worldgauge.chat.client.errors import Failure
 from worldgauge.chat.client.recording import hidden
-from worldgauge.chat.client.reply import error_text, one_line, read_json
 from worldgauge.core.errors import MissingExtraError, UsageError
 
 T = TypeVar("T")
@@ -23,7 +21,6 @@ OPENAI_URL = f"https://{_OPENAI_HOST}/v1"
 LARGEST_REPLY = 16 * 2**20
 _LARGEST_ERROR = 2**16
 _CONNECT_S = 20.0
-_RETRYABLE = frozenset({408, 409, 429})
 
 
 class Transport:
@@ -149,55 +146,6 @@ def _address(url: str) -> tuple[str, str]:
             "the key is read from the environment variable that api_key_env names"
         )
     return host, host if port is None else f"{host}:{port}"
-
-
-def status_failure(status: int, headers: Mapping[str, str], body: str) -> Failure:
-    """What an HTTP status other than 200 means for the question.
-
-    Args:
-        status: HTTP status.
-        headers: Headers of the response.
-        body: Body of the response.
-
-    Returns:
-        The failure of the attempt.
-    """
-    said = one_line(error_text(body))
-    code = _error_code(body)
-    lower = f"{code} {said}".lower()
-    too_long = status in (400, 413) and "context" in lower and any(w in lower for w in ("length", "size", "window"))
-    return Failure(
-        f"answered {status}: {said or 'nothing'}",
-        status=status,
-        # A used-up account answers 429 as well, but waiting does not fill it.
-        again=(status in _RETRYABLE or status >= 500) and code != "insufficient_quota",
-        retry_after=_retry_after(headers),
-        too_long=too_long,
-        body=body,
-    )
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait as the endpoint says, in whichever of the three usual forms."""
-    try:
-        if (milliseconds := headers.get("retry-after-ms")) is not None:
-            return max(0.0, float(milliseconds) / 1000)
-        if (given := headers.get("retry-after")) is None:
-            return None
-        if given.strip().replace(".", "", 1).isdigit():
-            return float(given)
-        return max(0.0, (parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
-
-
-def _error_code(body: str) -> str:
-    try:
-        said = read_json(body)
-    except ValueError:
-        return ""
-    error = said.get("error", said) if isinstance(said, dict) else None
-    return str(error.get("code") or error.get("type") or "") if isinstance(error, dict) else ""
 
 
 def _read(chunks: Iterable[bytes], most: int, until: float) -> str:

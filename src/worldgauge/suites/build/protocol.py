@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from worldgauge.chat.answers import answer_text
 from worldgauge.core.agent import Agent, Answer, Problem
 from worldgauge.core.errors import DataError, SubjectError, WorldgaugeError
 from worldgauge.core.image import Image
@@ -33,13 +34,18 @@ def perform(task: Task, subject: Agent, task_context: TaskContext, settings: Bui
         settings: Settings of the run.
 
     Raises:
-        SubjectError: If the agent breaks its contract.
+        SubjectError: If the agent breaks its contract, or its text holds no answer.
         WorldgaugeError: Ours, such as of an endpoint that does not answer; an outage fails the task and is not a wrong
             answer.
     """
     task_context.progress(0, 1)
     problem = problem_of(task, settings, seed=task_context.seed, privileged=subject.spec.privileged)
     answer = _asked(subject, problem)
+    if not answer_text(answer.text).strip() and not answer.notes.get("gives_up"):
+        what = "reasoning only" if answer.text.strip() else "no text"
+        raise SubjectError(
+            f"agent '{subject.spec.name}' answered with {what}; give an answer, or `gives_up` in its notes"
+        )
     text = answer.text.encode("utf-8", "replace")
     write_file(task_context.directory / ANSWER, text[:MOST_BYTES])
     task_context.progress(1, 1)

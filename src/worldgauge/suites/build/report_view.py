@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from worldgauge.chat.answers import answer_text
 from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import AnswerCard, AnswerView, Record, Score, Task
 from worldgauge.suites.build.kinds import BUILD_KINDS
@@ -46,7 +47,7 @@ def answer_card(
     for label, record in records.items():
         text = answer_of(record)
         built = reading_of(row, text, settings).blueprint if row.kind in BUILD_KINDS else None
-        plates[label] = _plate(text, built, scores.get(label, ()))
+        plates[label] = _plate(answer_text(text), built, scores.get(label, ()))
     return AnswerCard(row.instruction, shown_with(task), plates)
 
 

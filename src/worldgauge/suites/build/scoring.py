@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
+from worldgauge.chat.answers import answer_text
 from worldgauge.chat.endpoint import open_chat
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
 from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.build.critics import (
@@ -85,13 +86,20 @@ def score(record: Record, task_context: TaskContext, settings: BuildSettings) ->
         record: The record.
         task_context: Its seed is the critic's.
         settings: Settings of the run.
+
+    Raises:
+        SubjectError: If the stored reply holds no answer.
     """
     row = row_of(record.task)
     text = answer_of(record)
+    # Earlier versions stored such replies as wrong answers; `problems` says why there is no text.
+    problems = record.facts.get("notes", {}).get("problems")
+    if (text.strip() or problems) and not answer_text(text).strip():
+        raise SubjectError(f"the stored reply holds no answer ({problems[-1] if problems else 'reasoning only'})")
     if row.kind == "reasoning":
         found = list(_reasoning(record, row, text, settings))
     elif row.kind == "commonsense":
-        found = list(_commonsense(record, row, text, task_context.seed, settings))
+        found = list(_commonsense(record, row, answer_text(text), task_context.seed, settings))
     else:
         found = list(_build(record, row, text, task_context, settings))
     return sorted(found, key=lambda one: one.metric)

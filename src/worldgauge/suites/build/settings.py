@@ -57,7 +57,9 @@ class BuildSettings:
     critic_digest: str = ""
     critic_tokens: int = option(1024, "Maximum number of tokens in a reply of the critic's model.", low=1)
     gradings: int = option(1, "How often each build is graded. The median counts.", low=1)
-    parser: Literal["ours", "released"] = option("ours", "How answers are read.")
+    parser: Literal["ours", "first", "released"] = option(
+        "ours", "Which matrix of an answer counts: the last; the first; as in the released code."
+    )
     weights: Literal["paper", "released"] = option("paper", "Weights of the dimensions of a grade.")
     choices: Literal["read", "exact"] = option(
         "read", 'How the chosen option is found in an answer. "exact": the answer must be that word.'

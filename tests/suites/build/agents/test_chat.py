@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from support.chat_endpoint import FakeEndpoint, error, ok
-from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
+from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.agent import Answer, Problem, agents
 from worldgauge.core.errors import UsageError
@@ -107,11 +107,18 @@ def test_only_the_fitting_choices_are_offered() -> None:
     assert fields_of(Problem("t", "reasoning", "x", 0))["choices"] == ""
 
 
-def test_a_refusal_is_an_empty_answer_with_its_reason(endpoint: FakeEndpoint) -> None:
-    endpoint.then(ok(None, message={"refusal": "I must not build"}))
-    answer = ChatAgent(f"m@{endpoint.url}").answer(problem("creativity"))
-    assert answer.text == ""
-    assert "I must not build" in answer.notes["problems"][0]
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (ok(None, message={"refusal": "I must not build"}), "I must not build"),
+        (ok(None), "no text"),
+        (ok("<think>\nA corner first:\n```json\n[[[1]]]\n```\n", finish="length"), "only reasoning.*max_tokens=8192"),
+    ],
+)
+def test_a_reply_without_an_answer_is_an_error(endpoint: FakeEndpoint, reply: Any, why: str) -> None:
+    endpoint.then(reply)
+    with pytest.raises(AnswerError, match=why):
+        ChatAgent(f"m@{endpoint.url}").answer(problem("creativity"))
     assert len(endpoint.asked) == 1
 
 

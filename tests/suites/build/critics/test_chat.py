@@ -50,7 +50,7 @@ class Asked:
 
 
 def test_it_needs_a_model() -> None:
-    assert critics.entry("chat").facts == {"chat": True, "version": 1}
+    assert critics.entry("chat").facts == {"chat": True, "version": 2}
     with pytest.raises(UsageError, match="chat=MODEL@URL"):
         ChatCritic(CriticKit())
 

@@ -174,9 +174,8 @@ def test_what_is_not_plain_is_unread_beyond_its_limit() -> None:
     assert (read_blueprint(long, MATERIALS).reason, read_blueprint(long, MATERIALS).shape) == ("oversized", None)
 
 
-def test_a_thousand_fenced_parts_are_looked_at() -> None:
-    assert read_blueprint("```a```" * (b.MOST_PARTS - 1) + fenced([[[1]]]), MATERIALS).executable
-    assert read_blueprint("```a```" * b.MOST_PARTS + fenced([[[1]]]), MATERIALS).reason == "not_a_list"
+def test_the_last_of_many_matrices_counts() -> None:
+    assert read_blueprint(fenced([[[1]]]) * 2000 + fenced([[[1, 2]]]), MATERIALS).shape == (1, 1, 2)
 
 
 def test_the_largest_build_is_read_in_any_usual_layout() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from worldgauge.chat.client import AnswerError, Chat, ChatModel, Message, Question, Reply
+from worldgauge.chat.client import Chat, ChatModel, Message, Question, Reply
 from worldgauge.chat.client.model import Replay
 from worldgauge.chat.endpoint import open_chat
 from worldgauge.chat.prompt_runner import Asker
@@ -80,30 +79,29 @@ class ChatAgent:
         self.spec = AgentSpec(name, settings={**identity, "prompts": self._prompts.digest, **self._sampling})
 
     def answer(self, problem: Problem) -> Answer:
-        """Return the model's reply; an empty answer, noted as a problem, if it refuses or is silent.
+        """Return the model's reply.
 
         Raises:
+            AnswerError: If the model refuses, or its reply holds no answer.
             EndpointError: For an outage.
             BudgetError: If the budget is used up.
         """
         # One asker an answer: its notes must not mix with those of another thread.
         asker = Asker(self._chat, self._prompts)
         fields = fields_of(problem)
-        try:
-            answered = asker.ask(
-                prompt_of(problem),
-                lambda squeeze: fields,
-                _whole,
-                seed=problem.seed,
-                asks=1,
-                allow_truncated=True,
-                **self._sampling,
-            )
-        except AnswerError:
-            (note,) = asker.taken()
-            return Answer("", _without_reply(note))
+        answered = asker.ask(
+            prompt_of(problem),
+            lambda squeeze: fields,
+            _whole,
+            seed=problem.seed,
+            asks=1,
+            allow_truncated=True,
+            **self._sampling,
+        )
         reply = answered.value
-        return Answer(reply.text, {**_without_reply(answered.note), "finish": reply.finish_reason})
+        # The note holds the words, which are the answer already.
+        notes = {name: value for name, value in answered.note.items() if name != "reply"}
+        return Answer(reply.text, {**notes, "finish": reply.finish_reason})
 
 
 def _sampling(temperature: float | None, top_p: float | None, max_tokens: int) -> dict[str, Any]:
@@ -122,8 +120,3 @@ def _sampling(temperature: float | None, top_p: float | None, max_tokens: int) -
 
 def _whole(reply: Reply) -> Reply:
     return reply
-
-
-def _without_reply(note: Mapping[str, Any]) -> dict[str, Any]:
-    """A note without the words, which are the answer already."""
-    return {name: value for name, value in note.items() if name != "reply"}

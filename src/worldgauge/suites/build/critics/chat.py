@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from worldgauge.chat.answers import answer_text, last_object
 from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, PromptTooLongError, Reply
-from worldgauge.chat.client.reply import one_line, read_json
+from worldgauge.chat.client.bodies import one_line, read_json
 from worldgauge.chat.prompt_runner import Asker, Misread
 from worldgauge.chat.prompts import Field, Prompts
 from worldgauge.core.errors import UsageError
@@ -37,7 +38,7 @@ HOTTER = 0.2
 MAX_TOKENS = 1024
 
 
-@critics.register("chat", chat=True, version=1)
+@critics.register("chat", chat=True, version=2)
 class ChatCritic:
     """A vision language model as critic.
 
@@ -221,14 +222,14 @@ def read_mark(text: str) -> tuple[float, str]:
 
 
 def _json_object(text: str) -> dict[str, Any]:
-    """The one JSON object in a reply: all of it, or what stands between the first { and the last }.
+    """The last complete JSON object in a reply.
 
     Texts may stand in single quotes, as Python writes them: the release reads both.
     """
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
+    found = last_object(answer_text(text))
+    if found is None:
         raise Misread("no JSON object in the reply")
-    text = text[start : end + 1]
+    text = found
     try:
         value = read_json(text)
     except ValueError as error:
@@ -236,8 +237,7 @@ def _json_object(text: str) -> dict[str, Any]:
             value = read_json(_QUOTED.sub(_in_double_quotes, text))
         except ValueError:
             raise Misread(f"the reply is not JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise Misread("the reply is no JSON object")
+    assert isinstance(value, dict)
     return value
 
 

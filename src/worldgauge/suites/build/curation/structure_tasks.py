@@ -128,7 +128,7 @@ def structure_json(blueprint: Blueprint) -> str:
 
 def _read(reply: Reply) -> str:
     """The instruction in a reply. Raises Misread where it is not what the prompt asks for."""
-    text = reply.text.strip().strip('"').strip()
+    text = reply.answer.strip().strip('"').strip()
     words = len(text.split())
     if not 8 <= words <= MAX_WORDS:
         raise Misread(f"the instruction has {words} words; 8 to {MAX_WORDS} are wanted")

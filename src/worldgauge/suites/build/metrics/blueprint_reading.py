@@ -19,12 +19,13 @@ from typing import Literal
 
 import numpy as np
 
+from worldgauge.chat.answers import answer_text
 from worldgauge.core.errors import UsageError
 from worldgauge.metrics import metrics
 from worldgauge.suites.build.metrics.matrix_text import Matrix, Unreadable, read_matrix, read_matrix_released
 from worldgauge.worlds.blocks.blueprint import AIR, AIR_NAMES, Blueprint, Cells, base_name
 
-Parser = Literal["ours", "released"]
+Parser = Literal["ours", "first", "released"]
 
 REASONS: Mapping[str, str] = {
     "no_block": "no fenced part",
@@ -40,7 +41,7 @@ REASONS: Mapping[str, str] = {
 """Why an answer cannot be built, in the order in which it is tested."""
 WARNINGS: Mapping[str, str] = {
     "assignment_prefix": "a name stands before the matrix",
-    "multiple_blocks": "several lists in fences, the first of three levels is taken",
+    "multiple_blocks": "several lists in fences, the last of three levels is taken",
     "mapping_conflict": "the answer's own numbers of materials differ from those given, which hold",
     "float_id": "numbers written with a decimal point",
     "ragged": "rows or layers of uneven length, filled up with air",
@@ -50,8 +51,6 @@ WARNINGS: Mapping[str, str] = {
 MOST_CHARACTERS = 1_400_000
 """Of an answer; one that fills the limits takes 1.34 million, with numbers of two digits, a blank between them and a
 line a row. A longer one is oversized, unread."""
-MOST_PARTS = 1_000
-"""Fenced, of an answer; what follows them is not looked at."""
 MOST_CELLS = 2**20
 """Of a matrix read as released, which knows no limits; a larger one is oversized, which only a ragged one can be."""
 
@@ -85,33 +84,38 @@ def read_blueprint(
     """Read the build in an answer.
 
     Args:
-        text: The answer; its content never raises.
+        text: The answer; its content never raises. Reasoning in it is left out (`answer_text`).
         materials: Block k is entry k - 1.
         most: Limits (height, depth, width) in blocks.
-        parser: "ours"; or "released", which accepts and refuses what the published code does, without limits of size,
-            counts as blocks what its builder would place, and never warns: for comparison with published numbers.
+        parser: "ours"; "first", which takes the first matrix and not the last; or "released", which accepts and refuses
+            what the published code does, without limits of size, counts as blocks what its builder would place, and
+            never warns: for comparison with published numbers.
 
     Raises:
         UsageError: For limits below 1 and unknown parsers.
     """
     if min(most) < 1:
         raise UsageError(f"most is {tuple(most)}; give height, depth and width of at least 1 block")
-    if parser not in ("ours", "released"):
-        raise UsageError(f"no parser '{parser}'; known: ours, released")
+    if parser not in ("ours", "first", "released"):
+        raise UsageError(f"no parser '{parser}'; known: ours, first, released")
+    if parser != "released":
+        text = answer_text(text)
     if len(text) > MOST_CHARACTERS:
         return _refused("oversized")
-    return _read(text, tuple(materials), most) if parser == "ours" else _read_released(text, tuple(materials))
+    if parser == "released":
+        return _read_released(text, tuple(materials))
+    return _read(text, tuple(materials), most, first=parser == "first")
 
 
 @metrics.register(
-    "build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 4.2"
+    "build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 4.2"
 )
 def executable(reading: Reading) -> float:
     """Return 100 for an answer that can be built, else 0; the mean over all tasks is the output success rate."""
     return 100.0 if reading.executable else 0.0
 
 
-@metrics.register("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 4.2")
+@metrics.register("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 4.2")
 def strict(reading: Reading) -> float:
     """Return 100 for an answer that can be built without any repair, else 0."""
     return 100.0 if reading.strict else 0.0
@@ -131,7 +135,7 @@ def _refused(reason: str, warnings: Sequence[str] = (), shape: tuple[int, int, i
     return Reading(False, False, reason, tuple(warnings), shape, None, None)
 
 
-def _read(text: str, materials: tuple[str, ...], most: tuple[int, int, int]) -> Reading:
+def _read(text: str, materials: tuple[str, ...], most: tuple[int, int, int], *, first: bool) -> Reading:
     lists: list[tuple[str, bool]] = []
     complete = False
     for part in _fenced(text):
@@ -140,13 +144,12 @@ def _read(text: str, materials: tuple[str, ...], most: tuple[int, int, int]) -> 
         named = _NAME.match(part, start)
         if named or part.startswith("[", start):
             lists.append((part[named.end() if named else start :], named is not None))
-        if len(lists) > 1 and _OPENED.match(lists[-1][0]):
-            break
     if not lists:
         fenced = any(fence in text for fence in _FENCES)
         return _refused("not_a_list" if complete else "unclosed_fence" if fenced else "no_block")
-    # A list of materials may stand before the matrix.
-    matrix_text, has_name = next((one for one in lists if _OPENED.match(one[0])), lists[0])
+    # A list of materials may stand before or behind the matrix.
+    several = lists if first else lists[::-1]
+    matrix_text, has_name = next((one for one in several if _OPENED.match(one[0])), several[0])
     tests = {
         "assignment_prefix": has_name,
         "multiple_blocks": len(lists) > 1,
@@ -183,10 +186,10 @@ def _start_of(part: str) -> int:
 
 
 def _fenced(text: str) -> Iterator[str]:
-    """The fenced parts without their tags, trimmed; the first `MOST_PARTS` of them."""
+    """The fenced parts without their tags, trimmed."""
     at = {fence: text.find(fence) for fence in _FENCES}
     end = 0
-    for _ in range(MOST_PARTS):
+    while True:
         for fence in _FENCES:
             if 0 <= at[fence] < end:
                 at[fence] = text.find(fence, end)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from worldgauge.chat.answers import answer_text
 from worldgauge.core.errors import UsageError
 from worldgauge.metrics import metrics
 
@@ -18,9 +19,12 @@ _ENDS = ".,;:!"
 _NAMED = r"(?:answer|option|choice)"
 _LEAD = re.compile(rf"(?:the\s+)?(?:correct\s+)?(?:final\s+)?{_NAMED}\b(?:\s+is\b)?\s*(?:[:=]\s*)?", re.IGNORECASE)
 _BOXED = re.compile(
-    r"\\boxed\s{0,9}\{\s{0,9}(?:\\[a-z]{1,12}\s{0,9}\{)?([^{}]{1,40})\}|<answer>([^<>]{1,40})</answer>", re.IGNORECASE
+    r"\\boxed\s{0,9}\{\s{0,9}(?:\\[a-z]{1,12}\s{0,9}\{){0,2}([^{}]{1,200})\}"
+    r"|<(?:answer|final_answer|final|output|solution|response|conclusion)>([^<>]{1,200})</"
+    r"|<\|begin_of_box\|>([^<>]{1,200})<\|end_of_box\|>",
+    re.IGNORECASE,
 )
-"""Forms that models are trained to put a final answer in: \\boxed{B}, \\boxed{\\text{B}} and <answer>B</answer>."""
+"""Forms that models are trained to put a final answer in, such as \\boxed{\\text{B}} and <answer>B</answer>."""
 _LETTER = re.compile(rf"(?<!\S)({_MARK}{{0,9}})([A-Z])({_MARK}{{0,9}})(?=[\s.,;:!?]|\Z)")
 _AFTER_LETTER = re.compile(
     r"[ \t]+(?:because|since|as|is|was|would|must|and|or|has|shows?|fits?|matches|looks|seems|due)\b", re.IGNORECASE
@@ -34,12 +38,13 @@ MOST_CHARACTERS = 100_000
 def read_choice(text: str, choices: Sequence[str]) -> str | None:
     """Read the choice that an answer names.
 
-    In this order: what the last \\boxed{X} or <answer>X</answer> holds; the whole answer is a choice in any case, once
-    marks and a full stop are removed; the same after "the correct answer is" and the like; what the last "answer is X",
-    "option: X" or similar names; a first or last line that is a choice and nothing else, unless the two differ. Failing
-    these, for words the only one that occurs, and for letters the only capital that stands alone and is not asked about
-    ("B?"). An A that begins a sentence and is followed by a word counts only in marks ("**A**", "A)") or before a word
-    such as "because" or "is": else it is an article.
+    Reasoning is left out first (`answer_text`). Then, in this order: what the last \\boxed{X} or <answer>X</answer>
+    holds; the whole answer is a choice in any case, once marks and a full stop are removed; the same after "the correct
+    answer is" and the like; what the last "answer is X", "option: X" or similar names; a last line, else a first line,
+    that is a choice and nothing else, unless all lines are, which is a list of the choices. Failing these, for words
+    the only one that occurs, and for letters the only capital that stands alone and is not asked about ("B?"). An A
+    that begins a sentence and is followed by a word counts only in marks ("**A**", "A)") or before a word such as
+    "because" or "is": else it is an article.
 
     Args:
         text: The answer.
@@ -48,12 +53,19 @@ def read_choice(text: str, choices: Sequence[str]) -> str | None:
     Returns:
         One of `choices`; None if the answer names none or leaves it open, which is wrong.
     """
-    text = text[-MOST_CHARACTERS:].strip()
+    return _choice_in(answer_text(text)[-MOST_CHARACTERS:].strip(), choices)
+
+
+def _choice_in(text: str, choices: Sequence[str]) -> str | None:
+    """The choice of an answer: the boxed one, else the one that is named."""
+    final = ["".join(held) for held in _BOXED.findall(text)]
+    return (_choice_in(final[-1], choices) if final else None) or _named_in(text, choices)
+
+
+def _named_in(text: str, choices: Sequence[str]) -> str | None:
+    """The choice that a text names, whatever is boxed in it."""
     plain = text.translate(_MARKS).strip()
     known = {choice.casefold(): choice for choice in choices}
-    final = [boxed or tagged for boxed, tagged in _BOXED.findall(text)]
-    if final and (found := known.get(_bare(final[-1].translate(_MARKS)))):
-        return found
     if found := known.get(_bare(plain)):
         return found
     lead = _LEAD.match(plain)
@@ -65,10 +77,12 @@ def read_choice(text: str, choices: Sequence[str]) -> str | None:
     )
     if named and (found := known.get(named[-1].casefold())):
         return found
-    lines = plain.split("\n")
-    ends = {known[bare] for line in (lines[0], lines[-1]) if (bare := _bare(line)) in known}
-    if ends:
-        return ends.pop() if len(ends) == 1 else None
+    lines = [bare for line in plain.split("\n") if (bare := _bare(line))]
+    if lines and len(set(lines)) > 1 and known.keys() >= set(lines):
+        return None
+    for line in (*lines[-1:], *lines[:1]):
+        if line in known:
+            return known[line]
     return _lone_letter(text, choices) if all(len(choice) == 1 for choice in choices) else _only_word(plain, known)
 
 
@@ -83,7 +97,7 @@ def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
 
 
 @metrics.register(
-    "reasoning_accuracy", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 3.3"
+    "reasoning_accuracy", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.3"
 )
 def reasoning_accuracy(read: str | None, right: str) -> float:
     """Return 100 if the choice read is the right one, else 0; an unreadable answer is wrong.

@@ -145,7 +145,7 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
 
 
 @metrics.register(
-    "build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
+    "build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=2, source="MineAnyBuild, 3.3"
 )
 def commonsense(mark: float | None) -> float | None:
     """Return a judge's mark of an answer, 0 to 10; None without a mark.
@@ -163,7 +163,7 @@ def commonsense(mark: float | None) -> float | None:
     unit="%",
     better="higher",
     bounds=(0.0, 100.0),
-    version=1,
+    version=2,
     source="MineAnyBuild, released code",
 )
 def commonsense_success(mark: float | None) -> float | None:
@@ -176,7 +176,7 @@ def commonsense_success(mark: float | None) -> float | None:
     return None if checked is None else 100.0 if checked >= SUCCESS else 0.0
 
 
-@metrics.register("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 4.1")
+@metrics.register("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 4.1")
 def full_marks(points: float | None) -> float | None:
     """Return points of 10, for any kind of task, in percent; None without points.
 

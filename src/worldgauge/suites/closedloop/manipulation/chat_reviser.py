@@ -170,7 +170,7 @@ def anchor_strip(rollout: Rollout, squeeze: int) -> list[Part]:
 
 
 def _said(reply: Reply) -> str:
-    words = " ".join(reply.text.split())
+    words = " ".join(reply.answer.split())
     if not words:
         raise Misread("the description is empty")
     return words

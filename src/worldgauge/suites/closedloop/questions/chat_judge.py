@@ -85,6 +85,6 @@ class ChatJudge:
 
 def _read(reply: Reply) -> tuple[int, str]:
     """Mark and reason."""
-    sigma = read_mark(reply.text)
-    reason = " ".join(reply.text.rpartition(MARK_TAG)[0].split()).strip(" *")
+    sigma = read_mark(reply.answer)
+    reason = " ".join(reply.answer.rpartition(MARK_TAG)[0].split()).strip(" *")
     return sigma, reason[:300]
