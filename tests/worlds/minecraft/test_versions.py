@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from worldgauge.worlds.blocks.views import flags_of
 from worldgauge.worlds.minecraft import names
 from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
 from worldgauge.worlds.minecraft.versions import current, full_states, spelled, version_of_save
-from worldgauge.worlds.voxel.blocks import SETTLED_STATES, SHAPE_OF, SHAPES, STATES, block
+from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, SETTLED_STATES, SHAPE_OF, SHAPES, STATES, block
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 VERSIONS = ("1.16.5", "1.20.4")
@@ -288,3 +289,44 @@ def test_files_hold_only_blocks_and_states_of_the_version_they_state(version: st
 def test_changes_of_names_and_states(text: str, data_version: int | None, expected: str) -> None:
     full = text if ":" in text else f"minecraft:{text}"
     assert current(full, data_version) == (expected if ":" in expected else f"minecraft:{expected}")
+
+
+ELSE = {"building", "none", "path", "grass", "dirt", "sand", "flower", "tree"}
+CATEGORY_RULES: dict[str, set[str]] = {
+    # The first pattern that a name matches: categories of ours that it may have.
+    r"(.*_)?air|light|structure_void|moving_piston": {"sky"},
+    r".*_ore|ancient_debris|raw_.*|(cobbled_)?deepslate|tuff|calcite|bedrock|netherrack": {"none"},
+    # Lava too: a liquid that bodies sink into, and ours is water.
+    r"water|lava|(tall_)?seagrass|kelp(_plant)?|bubble_column|.*ice": {"water"},
+    r"snow.*": {"snow"},
+    r"(?!potted|stripped_(oak|spruce|acacia|dark_oak)_).*_(log|wood|hyphae)|(crimson|warped)_stem|.*azalea": {"tree"},
+    r".*_leaves|mangrove_roots": {"tree"},
+    r"(coarse_|rooted_)?dirt|(packed_)?mud|muddy_mangrove_roots|podzol|mycelium|farmland|clay|soul_(sand|soil)": {
+        "dirt"
+    },
+    r"(?!potted).*(sapling|propagule|fern|_grass|sprouts|vines(_plant)?|vine|lichen)|lily_pad": {"grass"},
+    r"(crimson|warped|hanging)_roots|sculk_vein": {"grass"},
+    r"(?!potted).*(tulip|daisy|dandelion|poppy|orchid|allium|bluet|cornflower|rose|peony|lilac|petals)": {"flower"},
+    r"(suspicious_)?(red_)?sand|sandstone": {"sand"},
+    r"gravel|suspicious_gravel|dirt_path": {"path"},
+    r"grass_block|moss_block": {"grass"},
+    r".*(glass|glass_pane|rail|pressure_plate|sign|banner|door|bed|button|shulker_box|candle_cake)": {"building"},
+    r".*(copper|iron|gold|diamond|emerald|lapis|redstone).*": {"building", "none"},
+}
+
+
+def test_nearest_blocks_are_of_a_fitting_category() -> None:
+    """Over all blocks of 1.20.4; those that stand for one of ours are left out, since they come back as that."""
+    taken = {split_state(text)[0] for text in names._back()}
+    metal = {"hull", "dark_hull", "plating", "steel", "steel_rail", "steel_post"}
+    for name, states in LISTS["1.20.4"]["blocks"].items():
+        if name in taken:
+            continue
+        ours = names.nearest(state_text(name, next(every_value(states))))[0]
+        category = CATEGORIES[CATEGORY_OF[ours]]
+        rule = next((allowed for pattern, allowed in CATEGORY_RULES.items() if re.fullmatch(pattern, name)), None)
+        assert category in (rule or ELSE), (name, STATES[ours].name)
+        if STATES[ours].name in metal:
+            assert name in ("iron_door", "iron_trapdoor"), name
+        if name.endswith(("_stairs", "_slab", "_fence", "_wall", "_door", "_trapdoor", "_planks", "_bricks")):
+            assert category not in {"sky", "snow", "water", "tree", "flower"}, name
