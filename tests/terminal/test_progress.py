@@ -136,3 +136,31 @@ def test_a_terminal_has_one_bar_with_rate_and_time_left(columns: int, terminal: 
         assert "11/20" in text
         assert "/s" in text
         assert "…" not in text
+
+
+@pytest.mark.parametrize("total", [0, 2, -1])
+def test_a_total_that_is_not_known_gives_no_share(
+    total: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = iter(range(0, 10_000, 40))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    with ProgressBar() as bar:
+        for done in range(3, 6):
+            bar.show("walks", done, total)
+    told = lines(capsys)
+    assert told[-1] == "[5] walks"
+    assert not any("%" in line or "/" in line for line in told)
+
+
+def test_a_bar_forgets_a_total_that_was_too_small() -> None:
+    with ProgressBar() as bar:
+        bar.show("walks", 1, 2)
+        assert bar._progress.tasks[0].total == 2
+        bar.show("walks", 3, 2)
+        assert bar._progress.tasks[0].total is None
+
+
+def test_a_run_of_unknown_length_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    with RunProgress(verbose=True) as bar:
+        bar(RunStep("a", 3, 0, "t/0", status="done"))
+    assert lines(capsys) == ["[3] a t/0 done"]

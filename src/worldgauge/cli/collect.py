@@ -106,7 +106,7 @@ def _run(
 ) -> None:
     from worldgauge.cli import show
     from worldgauge.engine.collection.kernel import collect, open_collection
-    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.terminal.progress import ProgressBar, counted_of
 
     collection = open_collection(name, out, options)
     for warning in collection.warnings():
@@ -119,7 +119,7 @@ def _run(
 
         def tell(step: CollectProgress) -> None:
             bar.show(collection.items_noun, step.done, step.total)
-            bar.note(f"[{step.done}/{step.total}] {step.last}")
+            bar.note(f"[{counted_of(step.done, step.total)}] {step.last}")
 
         collected = collect(name, out, workers=workers, on=on, device=device, progress=tell, **options)
     show.collected(collection, collected, json)

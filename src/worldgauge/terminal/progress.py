@@ -74,16 +74,19 @@ class ProgressBar:
         Args:
             what: What is counted, in the plural.
             done: Number of them that are done; a share of one that is not counts as such.
-            total: Number of all.
+            total: Number of all. If it is 0, or less than what is done, it is not known, and no share is shown.
             doing: What is done now.
         """
+        known = total if total > 0 and done <= total else None
         if what != self._what:
             self._what, self._told, self._told_at = what, 0.0, time.monotonic()
             # What an earlier run has done counts for nothing in the rate.
-            self._progress.reset(self._task, description=what, completed=int(done), total=total, visible=True)
-        self._progress.update(self._task, completed=done, total=total, description=f"{what} {doing}".rstrip())
+            self._progress.reset(self._task, description=what, completed=int(done), visible=True)
+        self._progress.tasks[0].total = known  # `update` cannot take a total back
+        self._progress.update(self._task, completed=done, description=f"{what} {doing}".rstrip())
         if not self._terminal and not self._verbose:
-            self._tell(f"{what}, {done / max(1, total):.0%}" + (f": {doing}" if doing else ""), done, total)
+            share = f", {done / known:.0%}" if known else ""
+            self._tell(f"{what}{share}" + (f": {doing}" if doing else ""), done, known)
 
     def warn(self, text: str) -> None:
         """Print a line on what went wrong, above the bar."""
@@ -94,12 +97,12 @@ class ProgressBar:
         if self._verbose:
             self.warn(text)
 
-    def _tell(self, said: str, done: float, total: int) -> None:
+    def _tell(self, said: str, done: float, total: int | None) -> None:
         """Print a line if there is enough news since the last one."""
         now = time.monotonic()
-        far = total > 0 and _tenths(done / total) > _tenths(self._told / total)
+        far = total is not None and _tenths(done / total) > _tenths(self._told / total)
         if far or (now - self._told_at >= SECONDS and done > self._told):
-            self.warn(f"[{int(done)}/{total}] {said}")
+            self.warn(f"[{counted_of(done, total)}] {said}")
             self._told, self._told_at = done, now
 
 
@@ -121,8 +124,10 @@ class RunProgress(ProgressBar):
         """Show one step."""
         while self._notes:
             self.warn(self._notes.pop(0))
-        place = f"[{step.finished}/{step.expected}] {step.subject} {step.task}"
+        place = f"[{counted_of(step.finished, step.expected)}] {step.subject} {step.task}"
         self._counts[step.subject] = (step.finished, step.expected)
+        if step.note:
+            self.warn(step.note)
         if step.task is None:
             return
         if step.preparing and step.frames is not None:
@@ -142,6 +147,11 @@ class RunProgress(ProgressBar):
             self.note(f"{place} {step.status}" + (f": {step.error}" if step.error else ""))
         done = sum(finished for finished, _ in self._counts.values())
         self.show("tasks", done + sum(self._begun.values()), sum(expected for _, expected in self._counts.values()))
+
+
+def counted_of(done: float, total: int | None) -> str:
+    """How many of how many, such as "3/8"; a total of 0, or below what is done, is not known."""
+    return f"{int(done)}/{total}" if total and done <= total else f"{int(done)}"
 
 
 def _tenths(share: float) -> int:

@@ -282,3 +282,73 @@ def test_what_cannot_be_written_is_one_line(walks: Path, tmp_path: Path) -> None
     with pytest.raises(DataError, match="no walk of split 'val'"):
         export_data(walks, tmp_path / "x", source="loopnav", split="val")
     assert not (tmp_path / "x").exists()
+
+
+ODD = [(49, 33), (48, 33), (49, 32), (193, 109)]
+
+
+def odd_walk(size: tuple[int, int]) -> TrainingClip:
+    walk_of = walk("odd", 6)
+    rows, columns = np.indices((size[1], size[0]))
+    picture = np.stack([columns * 255 // size[0], rows * 255 // size[1], (rows + columns) % 256], -1).astype(np.uint8)
+    camera = Camera(*size, 40.0, 41.0, size[0] / 2, size[1] / 2)
+    return replace(walk_of, frames=Clip.from_array(np.stack([picture] * 6), 20.0), camera=camera)
+
+
+def probed_size(path: Path) -> tuple[int, int]:
+    """Width and height by PyAV."""
+    import av
+
+    with av.open(str(path)) as video:
+        return video.streams.video[0].width, video.streams.video[0].height
+
+
+@pytest.mark.parametrize("size", ODD)
+def test_the_shape_is_that_of_the_video(tmp_path: Path, size: tuple[int, int]) -> None:
+    write_lerobot([odd_walk(size)], tmp_path / "set")
+    info = json.loads((tmp_path / "set/meta/info.json").read_text())
+    told = info["features"]["observation.images.view"]
+    width, height = probed_size(next((tmp_path / "set").rglob("*.mp4")))
+    assert told["shape"] == [height, width, 3]
+    assert (told["info"]["video.width"], told["info"]["video.height"]) == (width, height)
+    (back,) = read_lerobot(tmp_path / "set")
+    assert isinstance(back, TrainingClip)
+    assert back.camera == odd_walk(size).camera
+    assert (back.frames.width, back.frames.height) == size
+    shown, meant = back.frames.to_array().astype(float), odd_walk(size).frames.to_array().astype(float)
+    assert shown.shape == meant.shape
+    assert np.abs(shown - meant).mean() < 12
+    write_lerobot([back], tmp_path / "again")
+    assert json.loads((tmp_path / "again/meta/info.json").read_text())["features"] == info["features"]
+
+
+@pytest.mark.parametrize("size", ODD)
+def test_the_camera_of_a_shard_is_that_of_the_video(tmp_path: Path, size: tuple[int, int]) -> None:
+    write_webdataset([odd_walk(size)], tmp_path / "shards")
+    with tarfile.open(next((tmp_path / "shards").glob("*.tar"))) as tar:
+        facts = json.loads(tar.extractfile("000000.json").read())  # type: ignore[union-attr]
+        (tmp_path / "a.mp4").write_bytes(tar.extractfile("000000.mp4").read())  # type: ignore[union-attr]
+    assert (facts["camera"]["width"], facts["camera"]["height"]) == probed_size(tmp_path / "a.mp4")
+    assert facts["frame_size"] == list(size)
+    assert (facts["camera"]["cx"], facts["camera"]["cy"]) == (size[0] / 2, size[1] / 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda info: info["worldgauge"].update(frame_size=[46, 32]), "its frames are 48x32"),
+        (lambda info: info["worldgauge"].update(frame_size=[48, "32"]), "no usable shape"),
+        (lambda info: info["features"]["observation.images.view"].update(shape=[48]), "no usable shape"),
+    ],
+)
+def test_a_size_that_is_not_that_of_the_video_is_one_line(written: Path, tmp_path: Path, change, words: str) -> None:
+    copy = shutil.copytree(written, tmp_path / "copy")
+    info = json.loads((copy / "meta/info.json").read_text())
+    change(info)
+    (copy / "meta/info.json").write_text(json.dumps(info))
+    try:
+        first = next(iter(read_lerobot(copy)))
+        said = first.why if isinstance(first, DamagedClip) else ""
+    except DataError as error:
+        said = str(error)
+    assert words in said

@@ -9,7 +9,8 @@
 
 Poses, cameras and actions are features: `observation.state` is the first three rows of the camera-to-world matrix, row
 by row, in metres (x right, y down, z forward in the camera; z up in the world); `observation.intrinsics` is fx, fy, cx,
-cy in pixels; `action` drives a frame to the next one, and the last row of a walk is zero. Source of the layout: the
+cy in pixels; a frame of an odd side has its last column or row twice in the video, and `frame_size` is its own size.
+`action` drives a frame to the next one, and the last row of a walk is zero. Source of the layout: the
 public code of huggingface/lerobot, version 0.4.4.
 """
 
@@ -40,6 +41,7 @@ from worldgauge.tools.export_data.walks import (
     sound_rate,
     space_from_json,
     space_to_json,
+    video_size,
 )
 from worldgauge.training.clip import DamagedClip, Split, TrainingClip, clip_or_damage
 
@@ -116,7 +118,7 @@ def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip |
                 f"{where}: no feature '{name}'{f' of {count} numbers' if count else ''}; walks need poses, cameras, "
                 "actions and frames"
             )
-    space = _space_of(info, where)
+    space, size = _space_of(info, where), _frame_size_of(info, where)
     try:
         episodes = _all_files(folder, "meta/episodes", MOST_EPISODES)
         table = _all_files(folder, "data", MOST_FRAMES)
@@ -128,7 +130,7 @@ def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip |
     table = table.set_index("index").sort_index()
     for row in episodes.sort_values("episode_index").to_dict("records"):
         name = f"lerobot/{int(row['episode_index']):06d}"
-        yield clip_or_damage(name, partial(_read_clip, folder, row, table, words, space, split))
+        yield clip_or_damage(name, partial(_read_clip, folder, row, table, words, space, size, split))
 
 
 def _all_files(folder: Path, below: str, most: int) -> Any:
@@ -159,7 +161,13 @@ def _check_whole(info: dict[str, Any], episodes: Any, table: Any, where: Path) -
 
 
 def _read_clip(
-    folder: Path, row: dict[Any, Any], table: Any, words: dict[int, str], space: Any, split: Split
+    folder: Path,
+    row: dict[Any, Any],
+    table: Any,
+    words: dict[int, str],
+    space: Any,
+    size: tuple[int, int],
+    split: Split,
 ) -> TrainingClip:
     try:
         begin, end = int(row["dataset_from_index"]), int(row["dataset_to_index"])
@@ -177,7 +185,7 @@ def _read_clip(
     at = round(start * space.fps)
     if at < 0 or at + (end - begin) > len(clip):
         raise DataError(f"{path}: has {len(clip)} frames, the table wants {at} to {at + end - begin}")
-    frames = clip[at : at + end - begin]
+    frames = _without_padding(clip[at : at + end - begin], size, path)
     poses = np.tile(np.eye(4), (len(state), 1, 1))
     poses[:, :3] = state.reshape(-1, 3, 4)
     camera = Camera(frames.width, frames.height, *map(float, focal))
@@ -185,6 +193,29 @@ def _read_clip(
     return TrainingClip(
         name, "lerobot", split, digest_of_file(path), frames, Actions(space, values), poses, camera, text or None
     )
+
+
+def _frame_size_of(info: dict[str, Any], where: Path) -> tuple[int, int]:
+    """Width and height of frames, without what makes their sides even in the video."""
+    told = info.get("worldgauge")
+    try:
+        height, width, _ = info["features"][VIEW]["shape"]
+        width, height = told.get("frame_size", (width, height)) if isinstance(told, dict) else (width, height)
+        if not all(type(side) is int and 0 < side < 2**16 for side in (width, height)):
+            raise ValueError(f"{width}x{height}")
+    except (TypeError, ValueError, KeyError) as error:
+        raise DataError(f"{where}: feature '{VIEW}' has no usable shape (height, width, channels)") from error
+    return width, height
+
+
+def _without_padding(clip: Clip, size: tuple[int, int], path: Path) -> Clip:
+    """The frames of a video in their own size (width, height)."""
+    width, height = size
+    if (clip.width, clip.height) == size:
+        return clip
+    if (clip.width, clip.height) != (width + width % 2, height + height % 2):
+        raise DataError(f"{path}: its frames are {clip.width}x{clip.height}; meta/info.json says {width}x{height}")
+    return Clip.rendered(lambda at: clip[at][:height, :width], len(clip), clip.fps, size)
 
 
 def _space_of(info: dict[str, Any], where: Path) -> ActionSpace:
@@ -348,7 +379,8 @@ def _told(found: dict[str, ColumnStatistics]) -> dict[str, dict[str, Any]]:
 
 
 def _info(first: TrainingClip, fps: int, episodes: int, frames: int, words: int) -> dict[str, Any]:
-    size = [first.frames.height, first.frames.width, 3]
+    width, height = video_size(first)
+    size = [height, width, 3]
     video = {
         "video.height": size[0],
         "video.width": size[1],
@@ -386,7 +418,11 @@ def _info(first: TrainingClip, fps: int, episodes: int, frames: int, words: int)
             **{name: {"dtype": "float32", "shape": [len(names)], "names": names} for name, names in vectors.items()},
             **{name: {"dtype": kind, "shape": [1], "names": None} for name, kind in scalars.items()},
         },
-        "worldgauge": {**space_to_json(first.actions.space), "state": STATE},
+        "worldgauge": {
+            **space_to_json(first.actions.space),
+            "state": STATE,
+            "frame_size": [first.frames.width, first.frames.height],
+        },
     }
 
 

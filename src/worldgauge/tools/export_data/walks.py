@@ -40,6 +40,11 @@ def pinhole(clip: TrainingClip) -> Camera:
     return clip.camera
 
 
+def video_size(clip: TrainingClip) -> tuple[int, int]:
+    """Width and height of the video of a walk: an odd side is one longer, as 4:2:0 colour needs."""
+    return clip.frames.width + clip.frames.width % 2, clip.frames.height + clip.frames.height % 2
+
+
 def check_like(clip: TrainingClip, first: TrainingClip) -> None:
     """Check that a walk fits into one data set with the first.
 

@@ -20,7 +20,7 @@ import numpy as np
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import atomic_folder, dumps
 from worldgauge.core.video import Writer
-from worldgauge.tools.export_data.walks import first_of, rate_of
+from worldgauge.tools.export_data.walks import first_of, rate_of, video_size
 from worldgauge.training.clip import TrainingClip
 
 SHARD_BYTES = 256 << 20
@@ -79,7 +79,10 @@ def _files(clip: TrainingClip, number: int, scratch: Path) -> Iterator[tuple[str
         "fps": rate,
         "frames": len(clip),
         "actions": [axis.name for axis in clip.actions.space.axes],
-        "camera": {name: getattr(camera, name) for name in ("width", "height", "fx", "fy", "cx", "cy")}
+        "frame_size": [clip.frames.width, clip.frames.height],
+        # Of the video. More columns to the right and rows below leave the intrinsics as they are.
+        "camera": dict(zip(("width", "height"), video_size(clip), strict=True))
+        | {name: getattr(camera, name) for name in ("fx", "fy", "cx", "cy")}
         if isinstance(camera, Camera)
         else "equirectangular",
         "world": None if clip.world is None else {"name": clip.world.name, "params": dict(clip.world.params)},
