@@ -13,12 +13,13 @@ from worldgauge.chat.client import (
     BudgetError,
     Chat,
     EndpointError,
+    NoAnswerError,
     PromptTooLongError,
     Question,
     Reply,
     ScriptedChat,
 )
-from worldgauge.chat.prompt_runner import SQUEEZES, Asker, kept, thinned
+from worldgauge.chat.prompt_runner import SQUEEZES, Asker, UnansweredError, kept, thinned
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of
@@ -68,6 +69,13 @@ def test_after_so_many_times_it_is_given_up() -> None:
 def test_outages_and_budgets_pass(error: Exception) -> None:
     with pytest.raises(type(error), match=str(error)):
         ask(ScriptedChat([error, "MARK: 5"]))
+
+
+def test_replies_without_an_answer_are_an_outage_and_not_an_unusable_answer() -> None:
+    with pytest.raises(UnansweredError, match=r"it holds no answer \(3 times asked\)"):
+        ask(ScriptedChat(["<think>MARK: 5", "", "MARK: 5</think>"]))
+    with pytest.raises(AnswerError, match="no answer"):
+        ask(ScriptedChat(["<think>MARK: 5", "It is right.", NoAnswerError("it gave no answer")]))
 
 
 def test_a_prompt_that_is_too_long_is_shortened_without_counting_as_asked() -> None:

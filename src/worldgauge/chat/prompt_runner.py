@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from worldgauge.chat.client import AnswerError, Chat, Message, PromptTooLongError, Reply
+from worldgauge.chat.client import AnswerError, Chat, EndpointError, Message, NoAnswerError, PromptTooLongError, Reply
 from worldgauge.chat.pictures import smaller
 from worldgauge.chat.prompts import Field, Prompts
 
@@ -21,6 +21,10 @@ _DIVISORS = (1, 1, 2, 4)
 
 class Misread(Exception):
     """A reply that does not answer the question; the asker catches it and asks again."""
+
+
+class UnansweredError(EndpointError):
+    """No reply to a prompt held an answer: nothing came back that anything could be made of."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ class Asker:
 
         Raises:
             AnswerError: No reply could be read.
+            UnansweredError: No reply held an answer at all.
             EndpointError: The endpoint gives no answer.
             BudgetError: The call could pass the budget.
         """
@@ -95,6 +100,7 @@ class Asker:
         note: dict[str, Any] = {"prompt": template.label, "asks": 0, "squeeze": 0, "problems": []}
         self.notes.append(note)
         messages: tuple[Message, ...] = ()
+        failure: type[AnswerError] | type[UnansweredError] = UnansweredError
         while attempt < asks:
             note["asks"] += 1
             messages = messages or _shown_smaller(template.messages(**fields(squeeze)), _DIVISORS[squeeze])
@@ -112,13 +118,14 @@ class Asker:
                 continue
             except (AnswerError, Misread) as error:
                 problem = str(error)
+                failure = failure if isinstance(error, NoAnswerError) else AnswerError
                 note["problems"].append(problem)
                 attempt += 1
                 continue
             note |= _facts(reply)
             return Answered(value, note)
         times = f" ({asks} times asked)" if asks > 1 else ""
-        raise AnswerError(f"no usable reply to prompt '{name}': {problem}{times}")
+        raise failure(f"no usable reply to prompt '{name}': {problem}{times}")
 
     def taken(self) -> list[dict[str, Any]]:
         """The notes so far; `notes` is emptied."""

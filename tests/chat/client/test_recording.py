@@ -166,7 +166,7 @@ def test_failed_asks_are_kept_and_never_replayed(chat: Make, endpoint: FakeEndpo
     assert [line["status"] for line in lines(tmp_path)] == ["failed", "failed", "answer"]
     assert [line["error"] and line["error"]["type"] for line in lines(tmp_path)] == [
         "EndpointError",
-        "AnswerError",
+        "NoAnswerError",
         None,
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from worldgauge.chat.client.base import Chat
 from worldgauge.chat.client.budget import Prices
-from worldgauge.chat.client.errors import AnswerError, BudgetError, EndpointError, PromptTooLongError
+from worldgauge.chat.client.errors import AnswerError, BudgetError, EndpointError, NoAnswerError, PromptTooLongError
 from worldgauge.chat.client.images import Encoding
 from worldgauge.chat.client.limits import Limits
 from worldgauge.chat.client.model import ChatModel
@@ -21,6 +21,7 @@ __all__ = [
     "EndpointError",
     "Limits",
     "Message",
+    "NoAnswerError",
     "Prices",
     "Probabilities",
     "PromptTooLongError",

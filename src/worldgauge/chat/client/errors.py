@@ -26,6 +26,10 @@ class AnswerError(SubjectError):
     """The model answered, but not in the requested form: cut off, refused, or in another form."""
 
 
+class NoAnswerError(AnswerError):
+    """The reply holds no text that could be an answer: nothing, reasoning alone, or a refusal."""
+
+
 class BudgetError(WorldgaugeError):
     """The next call could cost more than what is left of the budget; it was not sent."""
 
@@ -69,8 +73,10 @@ class Unfit(Exception):
     Args:
         message: The message.
         again: Whether to ask once more.
+        silent: Whether there is no text that could be an answer.
     """
 
-    def __init__(self, message: str, *, again: bool) -> None:
+    def __init__(self, message: str, *, again: bool, silent: bool = False) -> None:
         super().__init__(message)
         self.again = again
+        self.silent = silent

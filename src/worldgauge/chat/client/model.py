@@ -12,7 +12,15 @@ import numpy as np
 
 from worldgauge.chat.client.base import Chat
 from worldgauge.chat.client.budget import Ledger, Prices, estimate_tokens
-from worldgauge.chat.client.errors import AnswerError, BudgetError, EndpointError, Failure, PromptTooLongError, Unfit
+from worldgauge.chat.client.errors import (
+    AnswerError,
+    BudgetError,
+    EndpointError,
+    Failure,
+    NoAnswerError,
+    PromptTooLongError,
+    Unfit,
+)
 from worldgauge.chat.client.images import Encoding
 from worldgauge.chat.client.limits import Limits
 from worldgauge.chat.client.question import Question, digest
@@ -135,7 +143,7 @@ class ChatModel(Chat):
             The reply.
 
         Raises:
-            AnswerError: No answer fits the question.
+            AnswerError: No answer fits the question; NoAnswerError when the reply holds none at all.
             EndpointError: The endpoint gives no answer.
             BudgetError: The call could pass the budget.
             RunError: The recording cannot be used.
@@ -163,7 +171,8 @@ class ChatModel(Chat):
             answer = read_answer(read_completion(line["attempts"][-1]["body"]), question)
             facts = {name: line["reply"][name] for name in _REPLY_FACTS}
         except (Unfit, Failure, LookupError, TypeError) as error:
-            raise AnswerError(f"the recorded answer to question {line['key']} cannot be used: {error}") from error
+            kind = NoAnswerError if isinstance(error, Unfit) and error.silent else AnswerError
+            raise kind(f"the recorded answer to question {line['key']} cannot be used: {error}") from error
         return _reply(answer, {**facts, "replayed": True, "key": line["key"]})
 
     def _fail_again(self, key: str) -> None:
@@ -182,8 +191,7 @@ class ChatModel(Chat):
 
 
 _LASTING: Mapping[str, type[AnswerError] | type[PromptTooLongError]] = {
-    "AnswerError": AnswerError,
-    "PromptTooLongError": PromptTooLongError,
+    kind.__name__: kind for kind in (AnswerError, NoAnswerError, PromptTooLongError)
 }
 """Failures that depend on the question and the model, not on the moment."""
 _REPLY_FACTS = (
@@ -226,13 +234,14 @@ class _Ask:
                 return read_answer(completion, self.question)
             except Unfit as unfit:
                 self.attempts[-1]["error"] = problem = str(unfit)
+                kind = NoAnswerError if unfit.silent else AnswerError
                 if not unfit.again:
                     break
             except Failure as failure:
                 self.attempts[-1]["error"] = str(failure)
                 raise self._gave_up(failure) from None
         times = f" ({repeat + 1} times asked)" if repeat else ""
-        raise AnswerError(f"{self.chat.model} at {self.chat.endpoint}: {problem}{times}")
+        raise kind(f"{self.chat.model} at {self.chat.endpoint}: {problem}{times}")
 
     def _body(self, repeat: int) -> dict[str, Any]:
         openai = self.chat._transport.is_openai

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from worldgauge.chat.answers import answer_text
 from worldgauge.chat.client.base import Chat
-from worldgauge.chat.client.errors import AnswerError, Unfit
+from worldgauge.chat.client.errors import AnswerError, NoAnswerError, Unfit
 from worldgauge.chat.client.question import Question
 from worldgauge.chat.client.reply import Probabilities, Reply, checked_value
 
@@ -52,15 +53,17 @@ class ScriptedChat(Chat):
         try:
             return _reply(line, question)
         except Unfit as unfit:
-            raise AnswerError(f"scripted answer: {unfit}") from None
+            raise (NoAnswerError if unfit.silent else AnswerError)(f"scripted answer: {unfit}") from None
 
 
 def _reply(line: str | Mapping[str, float], question: Question) -> Reply:
     value: Any = None
     if isinstance(line, str):
-        text = line
+        text, answer = line, answer_text(line).strip()
+        if not answer:
+            raise Unfit("it holds no answer", again=False, silent=True)
         value = None if question.schema is None else checked_value(line, question.schema)
-        given: Mapping[str, float] = {text: 1.0}
+        given: Mapping[str, float] = {answer: 1.0}
     else:
         text, given = max(line, key=lambda choice: line[choice]), line
     if question.choices is None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from support.chat_endpoint import FakeEndpoint, error, ok
-from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
+from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
+from worldgauge.chat.prompt_runner import UnansweredError
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.agent import Answer, Problem, agents
 from worldgauge.core.errors import UsageError
@@ -117,7 +118,7 @@ def test_only_the_fitting_choices_are_offered() -> None:
 )
 def test_a_reply_without_an_answer_is_an_error(endpoint: FakeEndpoint, reply: Any, why: str) -> None:
     endpoint.then(reply)
-    with pytest.raises(AnswerError, match=why):
+    with pytest.raises(UnansweredError, match=why):
         ChatAgent(f"m@{endpoint.url}").answer(problem("creativity"))
     assert len(endpoint.asked) == 1
 

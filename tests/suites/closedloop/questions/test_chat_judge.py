@@ -56,6 +56,9 @@ def test_without_a_mark_there_is_an_error_and_no_score() -> None:
         made.mark(*ASK)
     assert not caught.value.outage
     assert len(made.asked) == ASKS
+    with pytest.raises(JudgeError, match="holds no answer") as caught:
+        judge(lambda question: "<think>\nMARK: 5").mark(*ASK)
+    assert caught.value.outage, "scoring fails: silence of the judge is no mark"
 
 
 @pytest.mark.parametrize("problem", [EndpointError("down"), BudgetError("spent")])

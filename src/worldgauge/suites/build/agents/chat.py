@@ -82,8 +82,7 @@ class ChatAgent:
         """Return the model's reply.
 
         Raises:
-            AnswerError: If the model refuses, or its reply holds no answer.
-            EndpointError: For an outage.
+            EndpointError: For an outage, a refusal, and a reply that holds no answer.
             BudgetError: If the budget is used up.
         """
         # One asker an answer: its notes must not mix with those of another thread.

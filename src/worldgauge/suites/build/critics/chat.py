@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from worldgauge.chat.answers import answer_text, last_object
 from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, PromptTooLongError, Reply
 from worldgauge.chat.client.bodies import one_line, read_json
-from worldgauge.chat.prompt_runner import Asker, Misread
+from worldgauge.chat.prompt_runner import Asker, Misread, UnansweredError
 from worldgauge.chat.prompts import Field, Prompts
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.critics import (
@@ -127,7 +127,7 @@ class ChatCritic:
                     temperature=HOTTER * attempt,
                     schema=form if attempt < ASKS // 2 else None,
                 )
-            except AnswerError as error:
+            except (AnswerError, UnansweredError) as error:
                 problem = error
                 continue
             except (EndpointError, BudgetError) as error:

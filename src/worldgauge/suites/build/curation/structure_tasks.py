@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from worldgauge.chat.client import AnswerError, Chat, PromptTooLongError, Reply
-from worldgauge.chat.prompt_runner import Asker, Misread
+from worldgauge.chat.prompt_runner import Asker, Misread, UnansweredError
 from worldgauge.chat.prompts import Prompts
 from worldgauge.suites.build.format import OWN_SOURCE, Architecture, BuildTask, identifier, task_id
 from worldgauge.suites.build.generate.instructions import describe, layer_instruction, one_liners
@@ -111,7 +111,7 @@ class ChatInstructions:
         fields = {"name": name, "structure": structure_json(blueprint)}
         try:
             said = self._asker.ask("instruction-writer", lambda squeeze: fields, _read, seed=self._seed, asks=ASKS)
-        except (AnswerError, PromptTooLongError) as error:
+        except (AnswerError, UnansweredError, PromptTooLongError) as error:
             return describe(blueprint, name), f"template ({error})"
         return said.value, str(said.note["prompt"])
 

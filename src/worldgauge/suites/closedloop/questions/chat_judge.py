@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, Reply
+from worldgauge.chat.prompt_runner import UnansweredError
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.suites.closedloop.policies.asking import asker_of
 from worldgauge.suites.closedloop.policies.contract import PolicyKit
@@ -22,7 +23,7 @@ class JudgeError(WorldgaugeError):
     """No mark could be read: scoring gives 1, flagged `judge_error`, and the answer can be judged again.
 
     Attributes:
-        outage: Whether the endpoint failed or the budget is used up; else no reply held a mark.
+        outage: Whether the endpoint failed, the budget is used up or no reply held an answer; else none held a mark.
     """
 
     def __init__(self, message: str, *, outage: bool) -> None:
@@ -58,6 +59,7 @@ class ChatJudge:
             return AnswerMark(WORST, "no answer")
         fields = {"question": question, "reference": answer, "extra": "; ".join(extra) or "-", "prediction": prediction}
         problem: Exception | None = None
+        silent = True
         for attempt in range(ASKS):
             try:
                 answered = self._asker.ask(
@@ -70,8 +72,8 @@ class ChatJudge:
                     temperature=HOTTER * attempt,
                     max_tokens=self._tokens * (attempt + 1),
                 )
-            except AnswerError as error:
-                problem = error
+            except (AnswerError, UnansweredError) as error:
+                problem, silent = error, silent and isinstance(error, UnansweredError)
                 continue
             except (EndpointError, BudgetError) as error:
                 self.asked = self._asker.taken()
@@ -80,7 +82,7 @@ class ChatJudge:
             sigma, reason = answered.value
             return AnswerMark(sigma, reason, ("asked_again",) if attempt else ())
         self.asked = self._asker.taken()
-        raise JudgeError(f"the judge gave no mark in {ASKS} replies: {problem}", outage=False) from problem
+        raise JudgeError(f"the judge gave no mark in {ASKS} replies: {problem}", outage=silent) from problem
 
 
 def _read(reply: Reply) -> tuple[int, str]:
