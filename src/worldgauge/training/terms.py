@@ -49,7 +49,7 @@ def terms_of_pipeline(folder: Path) -> str:
         Such as "apache-2.0", or "unknown".
     """
     try:
-        lines = (folder / _CARD).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (folder / _CARD).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except OSError:
         return UNKNOWN
     if not lines or lines[0].strip() != "---":

@@ -160,8 +160,10 @@ def _open(name: str, params: tuple[tuple[str, Any], ...], digest: str | None) ->
         if explain is not None:
             why = f"differs from the one that the data were made in: {explain(digest)}"
         elif files := files_of(name) & dict(params).keys():
-            why = f"differs from the one that the data were made in: its {' or '.join(files)} has changed since"
+            why = f"differs from the one that the data were made in: its {' or '.join(files)} has changed since;"
         else:
-            why = "no longer has the cells it had when the data were made: it was made by another version of worldgauge"
-        raise WorldError(f"world '{name}' {dict(params)} {why}; collect the data again")
+            why = (
+                "no longer has the cells it had when the data were made: it was made by another version of worldgauge;"
+            )
+        raise WorldError(f"world '{name}' {dict(params)} {why} collect the data again")
     return world

@@ -42,6 +42,34 @@ def glb() -> bytes:
     return made.bytes()
 
 
+def posed() -> bytes:
+    """Instances, a skin and a morph target."""
+    made = Glb()
+    here = {"POSITION": made.array(QUAD), "JOINTS_0": made.array([[0, 1, 0, 0]] * 4, "u1")}
+    here["WEIGHTS_0"] = made.array([[0.5, 0.25, 0, 0]] * 4)
+    made.mesh({"attributes": here, "mode": 6, "targets": [{"POSITION": made.array(QUAD)}]}, skin=0, weights=[0.5])
+    attributes = {"TRANSLATION": made.array([[1, 0, 0], [0, 1, 0]]), "ROTATION": made.array([[0, 0, 0, 127]] * 2, "i1")}
+    made.mesh(
+        {"attributes": {"POSITION": made.array(QUAD)}, "mode": 6},
+        extensions={"EXT_mesh_gpu_instancing": {"attributes": attributes}},
+    )
+    view = made.view(np.eye(4, dtype="<f4").tobytes() * 2)
+    held = {"bufferView": view, "componentType": 5126, "count": 2, "type": "MAT4"}
+    made.add("skins", {"joints": [0, 1], "inverseBindMatrices": made.add("accessors", held)})
+    return made.bytes()
+
+
+def coloured() -> bytes:
+    """Colours of faces after two lists."""
+    head = (
+        b"ply\nformat binary_big_endian 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+        b"element face 2\nproperty list uchar float weights\nproperty list uchar int vertex_indices\n"
+        b"property ushort red\nproperty float green\nproperty int blue\nend_header\n"
+    )
+    face = struct.pack(">BffB3iHfi", 2, 0.5, 1.0, 3, 0, 1, 2, 65535, 0.5, 255)
+    return head + struct.pack(">9f", 0, 0, 0, 1, 0, 0, 0, 1, 0) + face + face
+
+
 def ply(form: str) -> bytes:
     head = (
         f"ply\nformat {form} 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
@@ -54,6 +82,8 @@ def ply(form: str) -> bytes:
 
 FILES: dict[str, bytes] = {
     "a.glb": glb(),
+    "posed.glb": posed(),
+    "coloured.ply": coloured(),
     "a.ply": ply("binary_little_endian"),
     "text.ply": ply("ascii"),
     "two_storeys.navmesh": (VECTORS / "two_storeys.navmesh").read_bytes(),

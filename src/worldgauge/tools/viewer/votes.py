@@ -139,7 +139,7 @@ def read_votes(path: Path) -> Iterator[Vote]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path}: longer than {MAX_BYTES} bytes")
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = [line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
     for number, line in enumerate(lines, 1):

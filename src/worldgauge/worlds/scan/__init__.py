@@ -116,15 +116,15 @@ class Scan(Batched):
         return WorldFacts("scan", {"scene": self.key, **storey, **sliding}, digest)
 
     def difference_from(self, digest: str) -> str:
-        """Say why its digest is not the one that data state."""
+        """Say why its digest is not the one that data state; ends before "collect the data again"."""
         from worldgauge.worlds.scan.prepared import VERSION
         from worldgauge.worlds.scan.sources import digest_of_scene
 
         if self._files is None or any(digest_of_scene(self._files, v) == digest for v in range(1, VERSION)):
-            return "another version of worldgauge read its files in another way"
+            return "another version of worldgauge read its files in another way;"
         return (
             f"the file {self._files.geometry}, or one beside it, has changed since, or is read in another way (--up, "
-            "WORLDGAUGE_SCAN_TEXTURE_PX); put the former file back"
+            "WORLDGAUGE_SCAN_TEXTURE_PX); put the former file back, or"
         )
 
     def ground(self, sliding: bool | None = None) -> Ground:

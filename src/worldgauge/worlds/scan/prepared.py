@@ -131,7 +131,9 @@ def digest_of_kept(path: Path) -> str:
 def _digest(path: Path, size: int, written: int, changed: int, inode: int) -> str:
     """Kept in the cache too, since workers ask for the same files."""
     root = cache_folder()
-    kept = None if root is None else root / ".digests" / digest_of(f"{path.resolve()} {size} {written} {changed} {inode}")
+    kept = (
+        None if root is None else root / ".digests" / digest_of(f"{path.resolve()} {size} {written} {changed} {inode}")
+    )
     if kept is not None and kept.is_file() and len(text := kept.read_text(encoding="ascii")) == 64:
         return text
     found = digest_of_file(path)

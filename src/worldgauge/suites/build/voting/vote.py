@@ -91,7 +91,7 @@ def voted(votes: Path, runs: Sequence[Path]) -> Table:
         DataError: If the file holds no votes, or votes on agents that are not among the runs.
     """
     try:
-        header, *lines = map(loads, read_text(Path(votes)).splitlines())
+        header, *lines = map(loads, filter(str.strip, read_text(Path(votes)).split("\n")))
         if header.get("format") != FORMAT or header.get("version") != VERSION:
             raise ValueError(f"its first line is not of the format {FORMAT}, version {VERSION}")
         ballots = [Ballot(**line) for line in lines]
