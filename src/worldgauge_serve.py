@@ -1786,6 +1786,51 @@ def _is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
+_LOCAL_NAMES = ("localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback")
+
+
+def is_local_host(host: str) -> bool:
+    """Whether who connects to `host` reaches this very machine; a proxy must never get what is meant for it."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name in _LOCAL_NAMES or name.endswith(".localhost"):
+        return True
+    try:
+        address: Any = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        if not re.fullmatch(r"[0-9a-fx.]+", name):
+            return False
+        try:
+            address = ipaddress.ip_address(socket.inet_aton(name))  # 127.1 is 127.0.0.1, too
+        except (OSError, ValueError):
+            return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    return bool(address.is_loopback or address.is_unspecified)
+
+
+def proxy_note(url: str, variables: Sequence[str] = ()) -> str:
+    """What to add to a message that `url` cannot be reached: the proxy on the way, without its password; or nothing.
+
+    Args:
+        url: The address.
+        variables: Variables that the client reads, such as ("http", "all") for http_proxy, else all_proxy. By default
+            those that urllib and websockets read.
+    """
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    if not parts.hostname or is_local_host(parts.hostname) or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return ""
+    proxies = getproxies()
+    read = {"ws": ("ws", "socks", "https", "http"), "wss": ("wss", "socks", "https")}.get(parts.scheme, (parts.scheme,))
+    name = next((one for one in variables or read if proxies.get(one)), None)
+    return (
+        ""
+        if name is None
+        else " (through the proxy %s of %s_proxy)" % (proxies[name].rpartition("@")[2].rpartition("//")[2], name)
+    )
+
+
 def _watch(desk: _Desk, parent: str) -> None:
     """End the process when the model hangs: a thread cannot be stopped, a process can be started again."""
     while parent in ("", str(os.getppid())):

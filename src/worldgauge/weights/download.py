@@ -31,6 +31,7 @@ from worldgauge.weights.store import (
     standing,
     write_records,
 )
+from worldgauge_serve import proxy_note
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def fetch(file: WeightFile, of: WeightSet, folder: Path, first: Seen | None, pro
                 why = f"no connection ({error.reason})" if isinstance(error, urllib.error.URLError) else str(error)
                 kept = "; the part that is here is kept, and the same command continues it" if part.size else ""
                 raise PullError(
-                    f"{shown(file.url)}: {why or type(error).__name__}{kept}. "
+                    f"{shown(file.url)}: {why or type(error).__name__}{proxy_note(file.url)}{kept}. "
                     "Where there is no network: worldgauge weights adopt FOLDER"
                 ) from error
             time.sleep(max(WAITS_S[tries], getattr(error, "after_s", 0.0)))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urljoin, urlsplit
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
 from worldgauge.core.errors import WorldgaugeError
+from worldgauge_serve import is_local_host
 
 OFFLINE_VARIABLE = "WORLDGAUGE_OFFLINE"
 TIMEOUT_S = 60.0
@@ -87,7 +87,7 @@ def number(text: str | None) -> int | None:
 def _opener(parts: SplitResult) -> OpenerDirector:
     # Handlers are named one by one: none opens files, none follows a redirect, none raises for a status.
     opener = OpenerDirector()
-    for handler in (HTTPHandler(), HTTPSHandler(), *([] if _is_loopback(parts) else [ProxyHandler()])):
+    for handler in (HTTPHandler(), HTTPSHandler(), *([] if is_local_host(parts.hostname or "") else [ProxyHandler()])):
         opener.add_handler(handler)
     return opener
 
@@ -105,15 +105,9 @@ def _address(url: str) -> SplitResult:
         sound = False
     if not sound or not url.isprintable() or " " in url:
         raise PullError(f"{shown(url)!r} is no address")
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts)):
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_local_host(parts.hostname or "")):
         raise PullError(f"{shown(url)} is not https, so nothing is fetched from there")
     return parts
-
-
-def _is_loopback(parts: SplitResult) -> bool:
-    with suppress(ValueError):
-        return parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname or "").is_loopback
-    return False
 
 
 def _linked(answer: http.client.HTTPResponse) -> Linked:

@@ -119,6 +119,44 @@ def test_an_outage_is_an_error_after_all_attempts(chat: Make, endpoint: FakeEndp
     assert len(endpoint.asked) == 6
 
 
+@pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"])
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9", "nonsense"])
+def test_no_proxy_gets_what_is_meant_for_this_machine(
+    endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, variable: str, proxy: str
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, proxy)
+    for host in ("127.0.0.1", "localhost", "LOCALHOST", "0.0.0.0", "127.1"):
+        model = ChatModel("m", endpoint.url.replace("127.0.0.1", host), attempts=1)
+        assert model.ask("x").text == "hello"
+        model.close()
+
+
+def test_other_addresses_go_through_the_proxy(endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    place = endpoint.url.removesuffix("/v1").removeprefix("http://")
+    monkeypatch.setenv("http_proxy", f"http://me:canary@{place}")
+    assert ChatModel("m", "http://model.example/v1").ask("x").text == "hello"
+    assert endpoint.asked[0].path == "http://model.example/v1/chat/completions"
+    endpoint.always = error(403, "no")
+    with pytest.raises(
+        EndpointError, match=rf"403: no \(through the proxy {place} of http_proxy\); this key"
+    ) as caught:
+        ChatModel("m", "http://model.example/v1").ask("x")
+    assert "canary" not in str(caught.value)
+    monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:9")
+    with pytest.raises(UsageError, match=r"no connection \(through the proxy .*127.0.0.1:9 of http_proxy\): .*socks"):
+        ChatModel("m", "http://model.example/v1").ask("x")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with pytest.raises(EndpointError, match=r"cannot be reached \(.*\) \(through the proxy 127.0.0.1:9 of http_proxy"):
+        ChatModel("m", "http://model.invalid/v1", attempts=1).ask("x")
+    monkeypatch.setenv("NO_PROXY", "model.invalid")
+    with pytest.raises(EndpointError, match=r"cannot be reached \([^()]*\)$"):
+        ChatModel("m", "http://model.invalid/v1", attempts=1).ask("x")
+
+
 def test_nobody_there() -> None:
     model = ChatModel("m", "http://127.0.0.1:9/v1", attempts=2, limits=Limits(clock=FakeClock()))
     with pytest.raises(EndpointError, match=r"cannot be reached \(.*\) \(2 attempts"):

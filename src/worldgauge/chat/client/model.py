@@ -324,7 +324,7 @@ class _Ask:
             advice = "; if it knows no JSON schemas, give structured='prompt'"
         tried = f" ({count} attempts in {self.clock.now() - self.started:.0f} s)" if count > 1 else ""
         kind = PromptTooLongError if failure.too_long else EndpointError
-        return kind(f"{chat.model} at {chat.endpoint} {failure}{advice}{tried}", failure.status)
+        return kind(f"{chat.model} at {chat.endpoint} {failure}{chat._transport.proxy}{advice}{tried}", failure.status)
 
     def _totals(self) -> dict[str, Any]:
         counted = [note for note in self.attempts if "input_tokens" in note]

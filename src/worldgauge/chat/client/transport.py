@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +14,7 @@ from worldgauge.chat.client.bodies import one_line, status_failure
 from worldgauge.chat.client.errors import Failure
 from worldgauge.chat.client.recording import hidden
 from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge_serve import is_local_host, proxy_note
 
 T = TypeVar("T")
 
@@ -35,6 +37,7 @@ class Transport:
     def __init__(self, base_url: str | None, key_env: str | None) -> None:
         self.base_url = (base_url or OPENAI_URL).rstrip("/")
         host, self.host = _address(self.base_url)
+        self._is_here, self._proxies = is_local_host(host), (urlsplit(self.base_url).scheme, "all")
         self.is_openai = host == _OPENAI_HOST or host.endswith("." + _OPENAI_HOST)
         self._key_env = key_env or ("OPENAI_API_KEY" if self.is_openai else None)
         self.key = os.environ.get(self._key_env, "").strip() if self._key_env else None
@@ -63,7 +66,7 @@ class Transport:
         """The client of the endpoint.
 
         Raises:
-            UsageError: The key is missing.
+            UsageError: The key is missing, or the proxy cannot be used.
             MissingExtraError: The package is missing.
         """
         with self._lock:
@@ -74,16 +77,28 @@ class Transport:
                     import openai
                 except ImportError:
                     raise MissingExtraError("a chat endpoint", "chat") from None
+                hooks = {"request": [self._clean], "response": [self._refuse_errors]}
+                # The environment names proxies; certificates, too, which the other default reads as well.
+                here: dict[str, Any] = {"trust_env": False, "verify": ssl.create_default_context()}
+                try:
+                    http_client = openai.DefaultHttpxClient(
+                        follow_redirects=False, event_hooks=hooks, **(here if self._is_here else {})
+                    )
+                except (ImportError, ValueError) as error:
+                    why = f"{self.host}: no connection{self.proxy}: {one_line(hidden(str(error), self.key))}"
+                    raise UsageError(f"{why.rstrip('.')}; or change the variable") from error
                 self._client = openai.OpenAI(
                     api_key=self.key or "none",
                     base_url=self.base_url,
                     max_retries=0,  # we retry ourselves, so that each attempt is counted, paid for and recorded
-                    http_client=openai.DefaultHttpxClient(
-                        follow_redirects=False,
-                        event_hooks={"request": [self._clean], "response": [self._refuse_errors]},
-                    ),
+                    http_client=http_client,
                 )
             return self._client
+
+    @property
+    def proxy(self) -> str:
+        """The proxy on the way to the endpoint, as messages add it; empty when there is none."""
+        return proxy_note(self.base_url, self._proxies)
 
     def close(self) -> None:
         """Close the connections."""

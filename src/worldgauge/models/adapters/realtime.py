@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import io
-import ipaddress
 import json
 import os
 import struct
@@ -24,7 +23,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control, motions
+from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control, is_local_host, motions, proxy_note
 
 PATHS = {"sglang": "/v1/realtime_video/generate", "vllm-omni": "/v1/realtime/world/camera"}
 LATENT = 4
@@ -144,6 +143,7 @@ class Realtime:
             done = request.horizon - left
             raise SessionError(
                 f"the session with {self._url} ended after {done} of {request.horizon} frames: {_plain(error)}"
+                f"{proxy_note(self._url)}"
             ) from error
         raise SessionError(f"the session ended after {request.horizon - left} of {request.horizon} frames")
 
@@ -363,10 +363,7 @@ def _checked_url(url: str, path: str, insecure: bool) -> tuple[str, bool]:
     parts = urlsplit(url)
     if parts.scheme not in ("ws", "wss") or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise ValueError("realtime: url is ws://HOST:PORT or wss://HOST:PORT, without a password or what follows '?'")
-    try:
-        local = ipaddress.ip_address(parts.hostname).is_loopback
-    except ValueError:
-        local = parts.hostname == "localhost"
+    local = is_local_host(parts.hostname)
     if parts.scheme == "ws" and not local and not insecure:
         raise ValueError("realtime: ws:// to another machine can be read on the way; give wss://, or insecure=true")
     return url.rstrip("/") + ("" if parts.path.rstrip("/").endswith(path) else path), local

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -12,11 +11,12 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.serving.messages import without_login
+from worldgauge_serve import is_local_host, proxy_note
 
 T = TypeVar("T")
 
@@ -91,11 +91,6 @@ class Service:
             )
         self._host = parts.netloc.lower()
         self._download_hosts = {self._host, download_from.lower() or self._host}
-        # Handlers are named one by one: none opens files, none follows a redirect, none raises for a status.
-        self._opener = OpenerDirector()
-        self._opener.addheaders = [("User-Agent", "worldgauge")]
-        for handler in (HTTPHandler(), HTTPSHandler(), *([] if _is_loopback(parts) else [ProxyHandler()])):
-            self._opener.add_handler(handler)
 
     def ask(
         self,
@@ -179,11 +174,11 @@ class Service:
         if urlsplit(request.full_url).netloc.lower() == self._host:
             for name, value in self._headers.items():
                 request.add_header(name, value)
-        outages, pause = 0, 1.0
+        outages, pause, opener = 0, 1.0, _opener(request.full_url)
         while True:
             after = None
             try:
-                with self._opener.open(request, timeout=max(SHORTEST_PAUSE_S, min(TIMEOUT_S, until.left()))) as answer:
+                with opener.open(request, timeout=max(SHORTEST_PAUSE_S, min(TIMEOUT_S, until.left()))) as answer:
                     if answer.status in (200, 201, 202):
                         return read(answer)
                     if answer.status in (301, 302, 303, 307, 308) and answer.headers.get("Location"):
@@ -194,7 +189,7 @@ class Service:
                     outages += answer.status != 429
             except (OSError, http.client.HTTPException) as error:
                 outages += 1
-                trouble = self.plain(error) or type(error).__name__
+                trouble = (self.plain(error) or type(error).__name__) + proxy_note(request.full_url)
             if outages == OUTAGES:
                 raise SubjectError(f"{what} failed {OUTAGES} times, the last time with {trouble}")
             until.wait(pause if after is None else after, f"{what}: {trouble}")
@@ -221,7 +216,7 @@ class Service:
             return "is no http or https address"
         if "@" in parts.netloc:
             return "holds a user name or a password"
-        if parts.scheme == "http" and not self._insecure and not _is_loopback(parts):
+        if parts.scheme == "http" and not self._insecure and not is_local_host(parts.hostname):
             return "is not encrypted; use https, or give insecure=true"
         if hosts is not None and parts.netloc.lower() not in hosts:
             return f"is another host; where that is meant give download_from={parts.netloc.lower()}"
@@ -235,10 +230,14 @@ def _join(base: str, link: str) -> str:
         return link  # no address either: `_fault` says so
 
 
-def _is_loopback(parts: SplitResult) -> bool:
-    with suppress(ValueError):
-        return parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname or "").is_loopback
-    return False
+def _opener(url: str) -> OpenerDirector:
+    # Handlers are named one by one: none opens files, none follows a redirect, none raises for a status.
+    opener = OpenerDirector()
+    opener.addheaders = [("User-Agent", "worldgauge")]
+    is_here = is_local_host(urlsplit(url).hostname or "")
+    for handler in (HTTPHandler(), HTTPSHandler(), *([] if is_here else [ProxyHandler()])):
+        opener.add_handler(handler)
+    return opener
 
 
 def _blocks(answer: http.client.HTTPResponse, limit: int, until: Deadline) -> Iterator[bytes]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from worldgauge.core.errors import DataError, MissingExtraError, UsageError
 from worldgauge.serving.isolation import check_no_secret, hidden
 from worldgauge.tools.data_sets.transfer import hub
+from worldgauge_serve import is_local_host
 
 WAITS_S = (1.0, 2.0, 4.0)
 """Pauses in seconds before another attempt, after a failure that another attempt may mend."""
@@ -62,6 +65,7 @@ class Remote:
             raise MissingExtraError("data push and pull", "remote") from None
         check_no_secret(address, "address")
         self.address = address.rstrip("/")
+        _leave_local_hosts_out_of_proxies()
         try:
             self._files, self._base = fsspec.core.url_to_fs(self.address)
         except (ImportError, ValueError) as error:
@@ -243,3 +247,14 @@ def _words(error: Exception) -> str:
     if isinstance(error, (FileNotFoundError, PermissionError)):
         return "not there" if isinstance(error, FileNotFoundError) else "not allowed"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _leave_local_hosts_out_of_proxies() -> None:
+    """Name this machine in NO_PROXY: packages such as s3fs send what is meant for it to a proxy otherwise."""
+    known = os.environ.get("no_proxy", os.environ.get("NO_PROXY", ""))
+    if "*" in known:
+        return
+    places = (urlsplit(value).hostname for name, value in os.environ.items() if "ENDPOINT" in name and "://" in value)
+    hosts = {"localhost", "127.0.0.1", "::1", *(host for host in places if host and is_local_host(host))}
+    missing = sorted(hosts - set(known.split(",")))
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(filter(None, (known, *missing)))

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import EstimatorSpec, NotApplicable, Scene
+from worldgauge_serve import EstimatorSpec, NotApplicable, Scene, is_local_host, proxy_note
 
 SIDE = 224
 """Side of the pictures in pixels."""
@@ -86,7 +86,7 @@ class OpenPi:
         self._connect, self._msgpack = _need("websockets.sync.client").connect, _need("msgpack")
         self._failures = (OSError, EOFError, _need("websockets.exceptions").WebSocketException)
         self._headers = {"Authorization": f"Api-Key {os.environ[key_env]}"} if key_env else {}
-        self._url, self._here = url, parts.hostname in ("127.0.0.1", "localhost", "::1")
+        self._url, self._here = url, is_local_host(parts.hostname)
         self._moved = np.asarray(foot, float) - FOOT_M
         self._mirrored, self._actions, self._answer_s = mirrored, actions, answer_s
         self._step = (float(step_m), float(step_rad))
@@ -117,7 +117,9 @@ class OpenPi:
                     poses = carried_out(scene.hand, chunk[: self._actions or len(chunk)], *self._step)
                     plans.append(poses[thinned(len(poses), scene.length)])
         except self._failures as error:
-            raise PolicyError(f"the policy server at {self._url} was lost: {_plain(error)}") from error
+            raise PolicyError(
+                f"the policy server at {self._url} was lost: {_plain(error)}{proxy_note(self._url)}"
+            ) from error
         lengths = {len(plan) for plan in plans}
         if len(lengths) > 1:
             raise PolicyError(f"chunks of {' and '.join(map(str, sorted(lengths)))} actions came; one length was due")
