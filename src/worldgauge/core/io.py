@@ -12,6 +12,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
@@ -125,10 +126,10 @@ def list_folder(folder: Path) -> list[Path]:
         raise DataError(f"{folder}: cannot be listed ({error.strerror})") from error
 
 
-def natural_key(name: str) -> tuple[tuple[int, str], ...]:
-    """Sort key that puts data-9 before data-10."""
-    parts: list[str] = re.split(r"(\d{1,18})", name)
-    return tuple((int(part), "") if i % 2 else (-1, part) for i, part in enumerate(parts))
+def natural_key(name: str) -> tuple[tuple[Decimal, str], ...]:
+    """Sort key that puts data-9 before data-10, and the time stamp 1700000000.25 before 1700000000.3."""
+    parts: list[str] = re.split(r"(\d{9,15}\.\d{1,15}|\d{1,18})", name)
+    return tuple((Decimal(part), "") if i % 2 else (Decimal(-1), part) for i, part in enumerate(parts))
 
 
 @contextmanager

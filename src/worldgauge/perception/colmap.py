@@ -7,9 +7,7 @@ lists are estimates with their own scale, lists written here are in our world fr
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -22,7 +20,6 @@ from worldgauge.core.io import natural_key, read_text, write_file
 
 MAX_BYTES = 64 * 2**20
 _FIELDS = 10
-_STAMP = re.compile(r"[0-9]{9,15}(?:\.[0-9]{1,15})?")
 
 
 class ImageList(NamedTuple):
@@ -94,15 +91,12 @@ def write_images_txt(path: Path, poses: FloatArray, names: Sequence[str] | None 
 
 
 def image_order(name: str) -> tuple[Any, ...]:
-    """Sort key of image names: by folder, then by numbers as numbers; names that are time stamps by time.
+    """Sort key of image names: in natural order, folder by folder.
 
     Args:
         name: Name of an image; / separates folders.
     """
-    *folders, last = name.split("/")
-    stamp = _STAMP.match(last)  # 1700000000.3 comes after 1700000000.25
-    own = (1, Decimal(stamp[0]), natural_key(last)) if stamp else (0, Decimal(0), natural_key(last))
-    return tuple(map(natural_key, folders)), own, name
+    return tuple(map(natural_key, name.split("/"))), name
 
 
 def _rows(lines: Iterable[str], where: str, skip: bool) -> Iterator[tuple[str, list[float]]]:

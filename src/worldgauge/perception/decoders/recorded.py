@@ -7,8 +7,9 @@ Looked for are `<folder>/<content>` and then `<folder>/<name>`, of the request, 
 
 npz   poses (n, 4, 4); frames (n,) whole numbers; anchor (4, 4); metric, one truth value. All but poses may be left out.
 json  {"format": "worldgauge-poses", "version": 1, "poses": [...], "frames": [...], "anchor": [...], "metric": true}
-txt   TUM: a line `seconds tx ty tz qx qy qz qw` per frame, `#` before remarks; metres. Seconds are those of the video,
-      or of any clock: stamps that lie beyond the video count from the first one, which is frame 0
+txt   TUM: a line `seconds tx ty tz qx qy qz qw` per pose, `#` before remarks; metres. Seconds are those of the video,
+      or of any clock: stamps that lie beyond the video count from the first one, which is frame 0. Poses between
+      frames are interpolated
 
 So are what other tools write: ViPE's pose/*.npz (`data`, `inds`), and COLMAP's lists of images, also as
 `<folder>/<name>/images.txt`, in natural order of the image names. The first image is frame 0; the last numbers of the
@@ -61,6 +62,8 @@ MAX_BYTES = 64 * 2**20
 MAX_POSES = 100_000
 _MAX_SECONDS = 1e12
 _IMAGE_FIELDS = 10
+_ON_FRAME = 0.25
+"""How far, in frames, a pose with a time may lie from the frame that it belongs to."""
 _ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]*$")
 _STAMP = re.compile(r"[0-9]{9}\.[0-9]")
 
@@ -137,11 +140,14 @@ class Precomputed:
         frames = recorded.frames if recorded.frames is not None else evenly_spaced(count, len(recorded.poses))
         if len(frames) != len(recorded.poses):
             raise DataError(f"{len(recorded.poses)} poses for a video of {count} frames; give 'frames'")
-        if 0.5 <= recorded.starts_at < count - frames[-1] - 0.5:
-            raise DataError(
-                f"the first pose has the time of frame {round(recorded.starts_at)}; the path needs one of frame 0"
-            )
-        if recorded.of_longer:
+        of_longer = recorded.of_longer
+        if recorded.times is not None:
+            begin, times = float(recorded.times[0]), recorded.times - recorded.times[0]
+            if 0.5 <= begin < count - times[-1] - 0.5:
+                raise DataError(f"the first pose has the time of frame {round(begin)}; the path needs one of frame 0")
+            # The last frame lies between the last two poses, or they end with the video.
+            of_longer = times[-1] < count + _ON_FRAME or times[-2] < count - 1
+        if of_longer:
             inside = frames < count
             recorded, frames = replace(recorded, poses=recorded.poses[inside]), frames[inside]
         if len(frames) == 0 or frames[0] != 0 or frames[-1] >= count or (np.diff(frames) <= 0).any():
@@ -217,7 +223,7 @@ class Recorded:
     """Poses of a file: (n, 4, 4), their frames where it says so, the anchor's, whether they are metres; as it came.
 
     of_longer: whether they may be of a longer video, of which the one at hand is the beginning.
-    starts_at: time of the first pose by the clock of the file, in frames.
+    times: of the poses by the clock of the file, in frames.
     """
 
     poses: FloatArray
@@ -226,7 +232,7 @@ class Recorded:
     metric: bool
     raw: FloatArray
     of_longer: bool = False
-    starts_at: float = 0.0
+    times: FloatArray | None = None
 
 
 def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> Recorded:
@@ -316,15 +322,17 @@ def _read_tum(file: Path, fps: float) -> Recorded:
     seconds = table[:, 0]
     if not 0 < fps < np.inf or not (np.abs(seconds) < _MAX_SECONDS).all():
         raise ValueError(f"seconds need a video with a frame rate, and numbers below {_MAX_SECONDS:.0e}")
-    frames = np.rint((seconds - seconds[0]) * fps).astype(np.int64)
-    if (np.diff(frames) <= 0).any():
-        at = int(np.argmax(np.diff(frames) <= 0))
-        raise ValueError(
-            f"poses {at} and {at + 1} have the times {rows[at][0]} and {rows[at + 1][0]}; times must ascend, with at "
-            f"most one pose per frame (the video has {fps:g} frames/s)"
-        )
-    poses = poses_of_quaternions(table[:, 1:])
-    return Recorded(poses, frames, None, True, table[:, 1:], starts_at=float(seconds[0] * fps))
+    if (np.diff(seconds) <= 0).any():
+        at = int(np.argmax(np.diff(seconds) <= 0))
+        raise ValueError(f"times must ascend; pose {at} is at {rows[at][0]} and the next at {rows[at + 1][0]}")
+    times, poses = (seconds - seconds[0]) * fps, poses_of_quaternions(table[:, 1:])
+    frames = np.rint(times).astype(np.int64)
+    if (np.diff(frames) <= 0).any() or np.abs(times - frames).max() > _ON_FRAME:
+        if times[-1] > MAX_POSES:
+            raise ValueError(f"poses for more than {MAX_POSES} frames")
+        frames = np.arange(int(times[-1] + _ON_FRAME) + 1)  # the poses are of another clock than the frames
+        poses = between(poses, times, frames)
+    return Recorded(poses, frames, None, True, table[:, 1:], times=seconds * fps)
 
 
 def _read_image_list(file: Path) -> Recorded:

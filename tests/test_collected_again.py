@@ -1,0 +1,80 @@
+"""Data that were collected again into the same folder are scored as a fresh process scores them, in every suite."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import worldgauge as wg
+from worldgauge.core.agent import agents
+from worldgauge.engine.collection.collection import collections
+from worldgauge.models import models
+from worldgauge.suites import suites
+
+FEW: dict[str, dict[str, Any]] = {
+    "loopnav": {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)},
+    "mind": {"mem": 1, "mirror": 1, "action_space": 0, "train": 0, "frames": 24, "size": (64, 36)},
+    "target": {"scenes": 1, "per_scene": 1, "places": ("indoors",), "size": (96, 54), "fps": 5},
+    "closedloop": {"scenes": 1, "recognition": 1, "navigation": 1, "questions": 1, "manipulation": 0, "size": (64, 36)},
+    "build": {"structures": 1, "stimuli": 1, "commonsense": 1, "size_px": 64},
+}
+"""Options of the collection of each suite; a suite from elsewhere has those of its `demo_set`."""
+MORE: dict[str, dict[str, Any]] = {
+    "loopnav": {"settlements": 2, "size": (80, 45)},
+    "mind": {"mem": 2, "size": (80, 45)},
+    "target": {"per_scene": 2, "size": (128, 72)},
+    "closedloop": {"navigation": 2, "size": (80, 45)},
+    "build": {"structures": 2, "size_px": 80},
+}
+"""A larger set, with frames of another size."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "mind": {"poses": "exact"},
+    "target": {"decoder": "exact", "fps": 5},
+    "closedloop": {"view_px": 48, "panorama_px": 128, "decisions": 2},
+}
+
+
+def values(suite: str, data: Path, out: Path) -> dict[str, Any]:
+    """Fingerprint and scores of every task, by a live model in this process."""
+    kind, settings = suites.get(suite), SETTINGS.get(suite)
+    if settings is None and suite not in FEW:
+        settings = dict(kind.demo_set().settings)
+    model = agents.get("random")() if kind.subject_kind == "agent" else models.get("freeze")()
+    result = wg.run(suite, data=data, model=[model], out=out, settings=settings)
+    assert result.ok, result.failures
+    scores = {f"{one.task} {one.metric}": one.value for rows in result.scores.values() for one in rows}
+    assert scores
+    return {"data": result.folders[0].facts()["data_fingerprint"], "scores": scores}
+
+
+@pytest.mark.parametrize("suite", [name for name in suites.names() if name in collections])
+def test_a_run_on_data_collected_again_is_that_of_a_fresh_process(suite: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    few = FEW[suite] if suite in FEW else dict(suites.get(suite).demo_set().options)
+    known = set()
+    for turn, options in enumerate([{"seed": 1}, {"seed": 2}, {"seed": 2, **MORE.get(suite, {})}]):
+        shutil.rmtree(data, ignore_errors=True)
+        wg.collect(suite, out=data, **{**few, **options})
+        here = values(suite, data, tmp_path / f"here-{turn}")
+        assert here["data"] not in known or options == {"seed": 2}, "other data have another fingerprint"
+        known.add(here["data"])
+        if turn:
+            told = subprocess.run(
+                [sys.executable, __file__, suite, str(data), str(tmp_path / f"fresh-{turn}")],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert told.returncode == 0, told.stderr
+            assert here == json.loads(told.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    name, folder, runs = sys.argv[1:]
+    print(json.dumps(values(name, Path(folder), Path(runs))))
