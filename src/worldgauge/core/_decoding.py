@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import io
 import os
 import re
 from collections import Counter
@@ -15,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from worldgauge.core.errors import DataError
+from worldgauge.core.footage.image_folder import ImageFolder
 from worldgauge.core.footage.timing import constant_rate, nearest_frames, rate_range
 from worldgauge.core.footage.turn import Turn
 from worldgauge.core.image import MAX_PIXELS, Image
@@ -27,6 +29,8 @@ _MOST_TOLD = 10
 """Packets that cannot be decoded, of which each has a line of its own."""
 CONTAINERS = "avi,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,gif"
 """Formats that are read. All of them hold their own frames; play lists, which name other files, are not allowed."""
+_IMAGE_FORMATS = {b"\x89": "png_pipe", b"\xff": "jpeg_pipe", b"R": "webp_pipe"}
+"""Formats of images that `decode_picture` reads, by their first byte."""
 KINDS_READ = "readable are MP4, M4V, MOV, MKV, WebM, AVI and GIF files, and folders of PNG, JPEG or WebP images"
 
 
@@ -46,20 +50,19 @@ class FileSource:
 
     Args:
         path: The video file.
-        formats: Names of the formats that are read.
 
     Raises:
         DataError: The file is missing, is not a video, is empty or passes the limits.
     """
 
-    def __init__(self, path: Path, formats: str = CONTAINERS) -> None:
+    def __init__(self, path: Path) -> None:
         import av
 
-        self.path, self.formats = path, formats
+        self.path = path
         try:
             if not path.is_file():
                 raise DataError(f"{path}: no such video")
-            with _open(path, formats) as (container, stream):
+            with _open(path) as (container, stream):
                 self._read_index(container, stream)
             if self.keys is None:
                 self.times = self._count_frames()
@@ -104,6 +107,8 @@ class FileSource:
             times.append(packet.pts)
             if packet.pts >= times[last]:
                 last, self._last_s = len(times) - 1, float((packet.duration or 0) * stream.time_base)
+        if container.format.name == "gif" and any(later - time < 2 for time, later in pairwise(times)):
+            raise DataError(f"{self.path}: has delays below 0.02 s, which viewers lengthen; write it as MP4")
         self.turn, self.angle = turn or (Turn(), 0)
         self.size = self.turn.size(stream.width, stream.height)
         self.times = sorted(times)
@@ -135,7 +140,7 @@ class FileSource:
         shown: list[int | None] = []
         decoded: list[int | None] = []
         try:
-            with _open(self.path, self.formats) as (container, stream):
+            with _open(self.path) as (container, stream):
                 is_avi = container.format.name == "avi"
                 for picture in container.decode(stream):
                     shown.append(picture.pts)
@@ -150,7 +155,7 @@ class FileSource:
         known = [time for time in decoded if time is not None]
         steps = [later - time for time, later in pairwise(known)]
         if known != decoded[: len(known)] or min(steps, default=1) <= 0:
-            raise DataError(f"{self.path}: its frames have no times; convert it to MP4 with a constant frame rate")
+            raise DataError(f"{self.path}: its frames have no times in their order; convert it to MP4")
         step, first = min(steps, default=1), known[-1] if known else 0
         return [*known, *(first + step * n for n in range(1, len(decoded) - len(known) + 1))]
 
@@ -260,7 +265,7 @@ class _Reader:
         self.close()
         path = self._source.path
         try:
-            self._container, self._stream = self._stack.enter_context(_open(path, self._source.formats))
+            self._container, self._stream = self._stack.enter_context(_open(path))
         except (av.error.FFmpegError, OSError, ValueError) as error:
             what = getattr(error, "strerror", None) or error
             raise DataError(f"{path}: cannot be opened again ({what}); was it moved or changed?") from error
@@ -437,9 +442,7 @@ def _first_inside(file: IO[bytes], kind: bytes, first: int, stop: int) -> int | 
 
 
 @contextmanager
-def _open(
-    path: Path, formats: str = CONTAINERS, *, edits: bool = True
-) -> Iterator[tuple[av.container.InputContainer, Any]]:
+def _open(path: Path, *, edits: bool = True) -> Iterator[tuple[av.container.InputContainer, Any]]:
     """Container and first video stream, one decoding thread, refused before anything large is allocated."""
     import av
 
@@ -447,7 +450,7 @@ def _open(
     # Both bounds are needed: the first holds while the file is probed, the second while it is decoded,
     # where a frame may be larger than its header says.
     bound = {"max_pixels": str(MAX_PIXELS)}
-    options = {**bound, "format_whitelist": formats} | ({} if edits else {"ignore_editlist": "1"})
+    options = {**bound, "format_whitelist": CONTAINERS} | ({} if edits else {"ignore_editlist": "1"})
     # Titles and comments may be no UTF-8. PyAV 19 escapes what is none by itself, and knows the argument no more.
     lenient: dict[str, Any] = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "replace"}
     with av.open(str(path), options=options, **lenient) as container:
@@ -499,8 +502,8 @@ def _count_problems(path: Path) -> list[str]:
 
 
 def _image_problems(folder: Path) -> list[str]:
-    """Images of a folder that do not decode or have another size."""
-    from worldgauge.core.footage.image_folder import ImageFolder
+    """Images of a folder that do not decode or have another size; the log of a second decoder shows damage inside."""
+    import av
 
     found = []
     try:
@@ -510,7 +513,11 @@ def _image_problems(folder: Path) -> list[str]:
     for index in range(images.count):
         try:
             images.frame(index)
-        except DataError as error:
+            data = io.BytesIO(images.images[index].read_bytes())
+            with av.open(data, format=_IMAGE_FORMATS[data.getvalue()[:1]]) as container:
+                for _ in container.decode(video=0):
+                    pass
+        except (DataError, av.error.FFmpegError, ValueError) as error:
             found.append(str(error).removeprefix(f"{folder}{os.sep}"))
     return found
 

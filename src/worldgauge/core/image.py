@@ -1,4 +1,4 @@
-"""RGB images: their type aliases, and reading and writing PNG files within limits."""
+"""RGB images: their type aliases, and reading and writing picture files within limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Frames = NDArray[np.uint8]
 Box = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels; x1 and y1 are the first outside."""
 MAX_IMAGE_BYTES = 256 * 2**20
-"""Largest PNG file."""
+"""Largest file of a picture."""
 MAX_PIXELS = 8192 * 8192
 
 
@@ -80,12 +80,29 @@ def decode_png(data: bytes, where: str) -> Image:
     Raises:
         DataError: The data are no PNG, have too many pixels or are damaged.
     """
+    png_header_size(data, where)
+    return decode_picture(data, where)
+
+
+def decode_picture(data: bytes, where: str) -> Image:
+    """Decode the bytes of a PNG, JPEG or WebP file, upright where its EXIF data turn it.
+
+    Args:
+        data: The bytes.
+        where: Name of the source, for messages.
+
+    Returns:
+        (H, W, 3) uint8 RGB. Transparency is dropped.
+
+    Raises:
+        DataError: The data are of another kind, have too many pixels or are damaged.
+    """
     import cv2
 
-    width, height = png_header_size(data, where)
+    width, height = picture_size(data, where)
     if not 0 < width * height <= MAX_PIXELS:
         raise DataError(f"{where}: {width}x{height} pixels are none or pass the limit of {MAX_PIXELS}")
-    _check_parts(data, where)
+    check_parts(data, where)
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     except cv2.error:
@@ -95,16 +112,79 @@ def decode_png(data: bytes, where: str) -> Image:
     return np.ascontiguousarray(np.asarray(image, np.uint8)[..., ::-1])
 
 
-def _check_parts(data: bytes, where: str) -> None:
-    """Whether the parts of a PNG lie within it: the decoder takes as much memory as a part claims to need."""
-    at, kind = 8, b""
-    while at + 12 <= len(data) and kind != b"IEND":
-        size, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
-        if at + 12 + size > len(data):
+def picture_size(data: bytes, where: str) -> tuple[int, int]:
+    """Size of a PNG, JPEG or WebP as stored, from its header.
+
+    Args:
+        data: The bytes of the file.
+        where: Name of the source, for messages.
+
+    Returns:
+        (width, height) in pixels.
+
+    Raises:
+        DataError: The data are of another kind, or the header is damaged.
+    """
+    if data[:2] == b"\xff\xd8":
+        return _jpeg_header(data, where)[:2]
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP" and len(data) >= 30:
+        return _webp_size(data)
+    if data[:4] == b"\x89PNG":
+        return png_header_size(data, where)
+    raise DataError(f"{where}: neither a PNG, a JPEG nor a WebP picture; write or download it again")
+
+
+def check_parts(data: bytes, where: str) -> None:
+    """Check that the parts of a PNG, JPEG or WebP are whole: decoders take as much memory as a part claims to need.
+
+    Args:
+        data: The bytes of the file.
+        where: Name of the source, for messages.
+
+    Raises:
+        DataError: A part passes the end, or a JPEG has no end.
+    """
+    if data[:2] == b"\xff\xd8":
+        if data.find(b"\xff\xd9", _jpeg_header(data, where)[2]) < 0:
+            raise DataError(f"{where}: the picture is cut off; write or download it again")
+        return
+    is_png = data[:4] == b"\x89PNG"
+    at, head, order = (8, 12, ">I") if is_png else (12, 8, "<I")
+    end = len(data) if is_png else min(8 + int.from_bytes(data[4:8], "little"), len(data))
+    while at + head <= end:
+        (size,) = struct.unpack_from(order, data, at if is_png else at + 4)
+        if at + head + size > end:
             raise DataError(
                 f"{where}: a part of {size} bytes passes the end of the picture; write or download it again"
             )
-        at += 12 + size
+        if data[at + 4 : at + 8] == b"IEND":
+            return
+        at += head + size + (0 if is_png else size % 2)
+
+
+def _jpeg_header(data: bytes, where: str) -> tuple[int, int, int]:
+    """Width and height of a JPEG, and where they are stated."""
+    at = 2
+    while at + 9 < len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker in (0xFF, 0x01) or 0xD0 <= marker <= 0xD8:
+            at += 1 if marker == 0xFF else 2
+            continue
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return width, height, at
+        at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
+    raise DataError(f"{where}: the JPEG is damaged")
+
+
+def _webp_size(data: bytes) -> tuple[int, int]:
+    kind = data[12:16]
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
 
 
 def png_size(path: Path) -> tuple[int, int]:

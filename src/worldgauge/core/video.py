@@ -65,7 +65,8 @@ class Clip:
         Args:
             path: The file or folder.
             fps: Frames per second of a folder of images, and of a video without a constant frame rate. Such a video is
-                resampled: each frame is the one nearest in time. A video with a constant rate keeps its own.
+                resampled: each frame is the one nearest in time, and over a gap the frame before it stays. A video with
+                a constant rate keeps its own.
             by_time: False takes each frame once, at `fps`, whatever the times of the frames are.
 
         Returns:

@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from worldgauge.core._decoding import MAX_FRAMES, FileSource
 from worldgauge.core.errors import DataError
-from worldgauge.core.image import Image
-from worldgauge.core.io import digest_of_file, list_folder
+from worldgauge.core.image import MAX_IMAGE_BYTES, Image, decode_picture
+from worldgauge.core.io import digest_of_file, list_folder, read_bytes
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
-_FORMATS = "png_pipe,jpeg_pipe,webp_pipe"
+MAX_IMAGES = 1_000_000
 
 
 def images_in(folder: Path) -> list[Path]:
@@ -35,6 +34,7 @@ class ImageFolder:
     """Frames of a folder of images.
 
     Attributes:
+        images: Files of the images.
         size: (width, height) of the first image; each other must have it.
         count: Number of images.
         fps: None: images state no rate.
@@ -50,20 +50,21 @@ class ImageFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._images = images_in(path)
-        self.count = len(self._images)
-        if not self._images:
+        self.images = images_in(path)
+        self.count = len(self.images)
+        if not self.images:
             raise DataError(f"{path}: no such video; a folder needs PNG, JPEG or WebP images")
-        if self.count > MAX_FRAMES:
-            raise DataError(f"{path}: more than {MAX_FRAMES} images")
+        if self.count > MAX_IMAGES:
+            raise DataError(f"{path}: more than {MAX_IMAGES} images")
         self._check_names()
-        self.size = FileSource(self._images[0], _FORMATS).size
+        height, width = self._read(0).shape[:2]
+        self.size = width, height
 
     def _check_names(self) -> None:
         """Refuse images of which the order is not known, or one is missing."""
-        first = self._images[0].name
-        words = [re.split(r"(\d+)", path.name) for path in self._images]
-        for path, parts in zip(self._images, words, strict=True):
+        first = self.images[0].name
+        words = [re.split(r"(\d+)", path.name) for path in self.images]
+        for path, parts in zip(self.images, words, strict=True):
             if parts[::2] != words[0][::2]:
                 raise DataError(f"{self.path}: names of images may differ in numbers only, not as {first}, {path.name}")
         numbers = [[int(number) for number in parts[1::2]] for parts in words]
@@ -74,7 +75,7 @@ class ImageFolder:
             return
         (counted,) = varying
         step = counted[1] - counted[0]
-        for path, before, number in zip(self._images[1:], counted, counted[1:], strict=False):
+        for path, before, number in zip(self.images[1:], counted, counted[1:], strict=False):
             if number - before != step:
                 raise DataError(f"{self.path}: images are not numbered evenly before {path.name}; is one missing?")
 
@@ -88,12 +89,19 @@ class ImageFolder:
 
     def frame(self, index: int) -> Image:
         """The image at `index`, (H, W, 3) uint8 RGB."""
-        frame = FileSource(self._images[index], _FORMATS).frame(0)
+        frame = self._read(index)
         if (frame.shape[1], frame.shape[0]) != self.size:
             shown = f"{frame.shape[1]}x{frame.shape[0]}"
-            raise DataError(f"{self._images[index]}: is {shown}, the first image {self.size[0]}x{self.size[1]}")
+            raise DataError(f"{self.images[index]}: is {shown}, the first image {self.size[0]}x{self.size[1]}")
         return frame
 
     def read(self, indices: Iterable[int]) -> Iterator[Image]:
         """Images at `indices`, in that order."""
         return map(self.frame, indices)
+
+    def _read(self, index: int) -> Image:
+        path = self.images[index]
+        data = read_bytes(path, MAX_IMAGE_BYTES)
+        if b"acTL" in data.partition(b"IDAT")[0] or (data[12:16] == b"VP8X" and data[20] & 2):
+            raise DataError(f"{path}: is animated; write each of its frames as an image")
+        return decode_picture(data, str(path))

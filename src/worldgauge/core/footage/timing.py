@@ -39,7 +39,7 @@ def constant_rate(seconds: FloatArray, tick_s: float, stated: Sequence[float]) -
 
 
 def nearest_frames(seconds: FloatArray, lasts_s: float, tick_s: float, fps: float) -> list[int]:
-    """Find the frames nearest to the times 0, 1 / fps, 2 / fps ...
+    """Find the frames nearest to the times 0, 1 / fps, 2 / fps ...; over a gap the frame before it stays.
 
     Args:
         seconds: Ascending times of the frames from 0, (n,).
@@ -48,13 +48,15 @@ def nearest_frames(seconds: FloatArray, lasts_s: float, tick_s: float, fps: floa
         fps: Frames per second of the result.
 
     Returns:
-        Indices of frames. Of two that are equally near the earlier is taken, of frames at one time the last.
+        Indices of frames. A frame is taken up to half of 1 / fps before its time, not earlier, since until then the one
+        before is shown. Of two that are equally near the earlier is taken, of frames at one time the last.
     """
     wanted = np.arange(max(1, round(lasts_s * fps))) / fps
     last = np.searchsorted(seconds, seconds, "right") - 1
     before = np.maximum(np.searchsorted(seconds, wanted + tick_s / 2, "right") - 1, 0)
     after = last[np.minimum(before + 1, len(seconds) - 1)]
-    is_later = seconds[after] - wanted < wanted - seconds[before] - tick_s
+    ahead = seconds[after] - wanted
+    is_later = (ahead < wanted - seconds[before] - tick_s) & (ahead < 0.5 / fps - tick_s)
     return [int(index) for index in np.where(is_later, after, before)]
 
 

@@ -34,7 +34,12 @@ class Turn:
         Raises:
             DataError: The angle is no multiple of 90 degrees.
         """
-        data = picture.side_data.get("DISPLAYMATRIX")
+        try:
+            data = picture.side_data.get("DISPLAYMATRIX")
+        except ValueError as error:  # PyAV does not know every kind of data that may lie beside a matrix
+            if picture.rotation:
+                raise DataError(f"{where}: its display matrix cannot be read; turn it and write it again") from error
+            data = None
         if data is None:
             return cls()
         across_x, across_y, _, down_x, down_y = np.frombuffer(bytes(data), np.int32)[:5].tolist()

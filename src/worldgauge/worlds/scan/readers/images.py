@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import struct
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge.core.errors import DataError, MissingExtraError, UsageError
+from worldgauge.core.image import check_parts, picture_size
 from worldgauge.worlds.scan.readers._document import Damaged
 
 MOST_PX = 16384
@@ -48,8 +48,11 @@ def decode_texture(data: bytes, where: str) -> Texels:
     """
     if data[:12] == b"\xabKTX 20\xbb\r\n\x1a\n" or data[:2] == b"sB":
         return _reduced(_basis(data, where))
-    width, height = _size(data, where)
-    _check_parts(data, where)
+    try:
+        width, height = picture_size(data, where)
+        check_parts(data, where)
+    except DataError as error:
+        raise Damaged(str(error)) from error
     if not min(width, height) > 0 or max(width, height) > MOST_PX:
         raise Damaged(f"{where}: {width}x{height} pixels are none, or pass the limit of {MOST_PX} a side")
     return _reduced(_by_opencv(data, where, max(width, height)))
@@ -118,60 +121,3 @@ def _reduced(texels: Texels) -> Texels:
     factor = -(-longest // cap)
     size = max(texels.shape[1] // factor, 1), max(texels.shape[0] // factor, 1)
     return np.asarray(cv2.resize(texels, size, interpolation=cv2.INTER_AREA), np.uint8)
-
-
-def _size(data: bytes, where: str) -> tuple[int, int]:
-    """Width and height in the header of a JPEG, PNG or WebP."""
-    if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) >= 24:
-        width, height = struct.unpack(">II", data[16:24])
-        return width, height
-    if data[:2] == b"\xff\xd8":
-        return _jpeg_size(data, where)
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP" and len(data) >= 30:
-        return _webp_size(data)
-    raise Damaged(f"{where}: neither JPEG, PNG, WebP, KTX2 nor Basis")
-
-
-def _check_parts(data: bytes, where: str) -> None:
-    """Whether the parts of a PNG or WebP lie within it: decoders take as much memory as a part claims to need."""
-    if data[:2] == b"\xff\xd8":
-        return
-    is_png = data[:4] == b"\x89PNG"
-    at, head, order, end = (8, 12, ">I", len(data)) if is_png else (12, 8, "<I", _riff_end(data))
-    while at + head <= end:
-        (size,) = struct.unpack_from(order, data, at if is_png else at + 4)
-        if at + head + size > end:
-            raise Damaged(f"{where}: a part of {size} bytes passes the end of the picture")
-        if data[at + 4 : at + 8] == b"IEND":
-            return
-        at += head + size + (0 if is_png else size % 2)
-
-
-def _riff_end(data: bytes) -> int:
-    return min(8 + int.from_bytes(data[4:8], "little"), len(data))
-
-
-def _jpeg_size(data: bytes, where: str) -> tuple[int, int]:
-    at = 2
-    while at + 9 < len(data):
-        if data[at] != 0xFF:
-            break
-        marker = data[at + 1]
-        if marker in (0xFF, 0x01) or 0xD0 <= marker <= 0xD8:
-            at += 1 if marker == 0xFF else 2
-            continue
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
-            return width, height
-        at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
-    raise Damaged(f"{where}: the JPEG is damaged")
-
-
-def _webp_size(data: bytes) -> tuple[int, int]:
-    kind = data[12:16]
-    if kind == b"VP8X":
-        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
-    if kind == b"VP8L":
-        bits = int.from_bytes(data[21:25], "little")
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
