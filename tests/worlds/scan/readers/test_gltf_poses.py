@@ -328,7 +328,7 @@ def accessor_of(change: Any) -> Any:
         (broken_instances(lambda node, _: node["extensions"]["EXT_mesh_gpu_instancing"].update(attributes={})), "no"),
         (broken_instances(give("SCALE", [[1, 1, 1]])), r"\[1, 5\]"),
         (broken_instances(give("ROTATION", [[0, 0, 0, 0]] * 5)), "zero"),
-        (broken_instances(give("_A", {"componentType": 5126, "count": 9_000_000, "type": "VEC3"})), "draw more than"),
+        (broken_instances(give("_A", {"componentType": 5126, "count": 9_000_000, "type": "VEC3"})), r"\[5, 9000000\]"),
         (broken_instances(lambda node, made: node.update(skin=0)), "cannot be instanced"),
         (broken_skin(lambda skin, made: skin.update(joints=[0, 1])), "of 2"),
         (broken_skin(lambda skin, made: skin.update(joints=[0, 99])), "no node of the scene"),
@@ -342,6 +342,14 @@ def test_damage_is_one_line(tmp_path: Path, made: Glb, words: str) -> None:
     with pytest.raises(DataError, match=words) as error:
         read(made, tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_more_instances_than_are_drawn_are_refused(tmp_path: Path) -> None:
+    made, _ = instanced()
+    many = {"_A": made.add("accessors", {"componentType": 5126, "count": 9_000_000, "type": "VEC3"})}
+    made.content["nodes"][1]["extensions"]["EXT_mesh_gpu_instancing"]["attributes"] = many
+    with pytest.raises(DataError, match="draw more than"):
+        read(made, tmp_path)
 
 
 def test_zeros_have_a_limit(tmp_path: Path) -> None:

@@ -220,3 +220,14 @@ def test_faces_of_corners_that_are_not_there_may_have_colours(tmp_path: Path) ->
     assert (mesh.triangles[0] >= 0).all()
     assert mesh.colours is not None
     assert mesh.colours[mesh.triangles[1, 0]].tolist() == [255, 1, 0, 255]
+
+
+def test_long_numbers_of_a_text_keep_their_exponent(tmp_path: Path) -> None:
+    path = tmp_path / "a.ply"
+    head, body = coloured("ascii", "uchar", [1, 2, 3]).split(b"end_header")
+    data = head + b"end_header" + body.replace(b"1.0", b"1.23456789012345678901234567890123e-01")
+    path.write_bytes(data)
+    assert np.abs(read_ply(path).vertices).max() == pytest.approx(0.123456789)
+    path.write_bytes(data.replace(b"e-01", b"0" * 60))
+    with pytest.raises(DataError, match="no number"):
+        read_ply(path)

@@ -247,24 +247,26 @@ class _Reader:
 
     def _instances(self, node: Mapping[str, Any], where: str, drawn: int) -> Iterable[NDArray[np.float64]]:
         """Matrices (N, 4, 4) of the instances of a node's mesh; of one that is not instanced, the identity."""
-        held = extension(node, "EXT_mesh_gpu_instancing", where)
-        if held is None:
+        instancing = extension(node, "EXT_mesh_gpu_instancing", where)
+        if instancing is None:
             return np.eye(4)[None]
         where = f"{where}.EXT_mesh_gpu_instancing"
-        attributes = checked_object(held.get("attributes"), f"{where}.attributes")
+        attributes = checked_object(instancing.get("attributes"), f"{where}.attributes")
         if "skin" in node:
             raise Damaged(f"{where}: a skinned mesh cannot be instanced")
         usual = {"TRANSLATION": (0.0, 0.0, 0.0), "ROTATION": (0.0, 0.0, 0.0, 1.0), "SCALE": (1.0, 1.0, 1.0)}
-        found: dict[str, NDArray[np.float64]] = {}
-        for name, index in attributes.items():
-            if drawn + whole(self.document.item("accessors", index, where), "count", where, 1, 2**32) > _MOST_DRAWN:
-                raise Damaged(f"{where}: its nodes draw more than {_MOST_DRAWN} meshes")
-            if name in usual:
-                found[name] = _doubles(self.document.array(index, (len(usual[name]),), f"{where}.{name}"))
-        counts = {len(values) for values in found.values()}
+        held = [self.document.item("accessors", index, where) for index in attributes.values()]
+        counts = {whole(one, "count", where, 1, 2**32) for one in held}
         if len(counts) != 1:
             raise Damaged(f"{where}: its attributes have {sorted(counts) or 'no'} elements")
         (count,) = counts
+        if drawn + count > _MOST_DRAWN:
+            raise Damaged(f"{where}: its nodes draw more than {_MOST_DRAWN} meshes")
+        found = {
+            name: _doubles(self.document.array(index, (len(usual[name]),), f"{where}.{name}"))
+            for name, index in attributes.items()
+            if name in usual
+        }
         values = {name: found.get(name, np.tile(one, (count, 1))) for name, one in usual.items()}
         matrices = np.tile(np.eye(4), (count, 1, 1))
         matrices[:, :3, :3] = _rotations(values["ROTATION"], where) * values["SCALE"][:, None]

@@ -27,6 +27,7 @@ _TYPES = {
 _FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 _MOST_HEADER = 65536
 _MOST_CORNERS = 255
+_LONGEST_WORD = 48
 _END = re.compile(rb"[\r\n]end_header[ \t]*(?:\r\n|\n|\r)")
 _COLOURS = ("red", "green", "blue"), ("r", "g", "b"), ("diffuse_red", "diffuse_green", "diffuse_blue")
 _SLACK = 0.002
@@ -250,9 +251,10 @@ def _text_rows(words: _Words, element: _Element) -> dict[str, Any]:
     try:
         if not any(length for _, _, length in element.fields):
             width = len(element.fields)
-            table = (
-                np.array(words.take(element.count * width, where), "S32").astype(np.float64).reshape(-1, max(width, 1))
-            )
+            taken = words.take(element.count * width, where)
+            if max(map(len, taken), default=0) > _LONGEST_WORD:
+                raise Damaged(f"{where}: a word of more than {_LONGEST_WORD} letters is no number")
+            table = np.array(taken, f"S{_LONGEST_WORD}").astype(np.float64).reshape(-1, max(width, 1))
             return {name: table[:, n] for n, (name, _, _) in enumerate(element.fields)}
         for _ in range(element.count):
             for name, _, length in element.fields:
