@@ -51,7 +51,7 @@ def nearest_frames(seconds: FloatArray, lasts_s: float, tick_s: float, fps: floa
         Indices of frames. A frame is taken up to half of 1 / fps before its time, not earlier, since until then the one
         before is shown. Of two that are equally near the earlier is taken, of frames at one time the last.
     """
-    wanted = np.arange(max(1, round(lasts_s * fps))) / fps
+    wanted = np.arange(max(1, int(lasts_s * fps + 0.5))) / fps
     last = np.searchsorted(seconds, seconds, "right") - 1
     before = np.maximum(np.searchsorted(seconds, wanted + tick_s / 2, "right") - 1, 0)
     after = last[np.minimum(before + 1, len(seconds) - 1)]
