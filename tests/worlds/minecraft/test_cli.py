@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support import nbt_bytes as nbt
 from support.commands import Done, command
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.structure_files import read_structure, write_schem
@@ -121,7 +122,7 @@ def test_a_build_is_tried_on_a_server_of_ours(folder: Path, packages: Path) -> N
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("64 right, 0 wrong, 0 missing\n")
     assert "(1.20.4), now ended" in done.stdout
-    write_schem(folder / "odd.schem", Blueprint.of([[[1]]], ["nosuchblock"]))
+    nbt.put(folder / "odd.schem", nbt.root(nbt.schematic(Blueprint.of([[[1]]], ["nosuchblock"]))))
     done = cli(folder, "build", "odd.schem", "--at", "3,20,-5")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "nosuchblock" in done.stderr

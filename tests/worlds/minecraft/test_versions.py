@@ -327,6 +327,6 @@ def test_nearest_blocks_are_of_a_fitting_category() -> None:
         rule = next((allowed for pattern, allowed in CATEGORY_RULES.items() if re.fullmatch(pattern, name)), None)
         assert category in (rule or ELSE), (name, STATES[ours].name)
         if STATES[ours].name in metal:
-            assert name in ("iron_door", "iron_trapdoor"), name
+            assert name in ("iron_door", "iron_trapdoor", "chain"), name
         if name.endswith(("_stairs", "_slab", "_fence", "_wall", "_door", "_trapdoor", "_planks", "_bricks")):
             assert category not in {"sky", "snow", "water", "tree", "flower"}, name

@@ -74,13 +74,13 @@ def test_a_file_of_its_own_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"chunk \(0, 0\): packed data ends early"):
         look(world, "0,64,0:3,65,3")
     outside = own.rename(tmp_path / "c.0.0.mcc")
-    for link in (False, True):
-        if link:
-            own.symlink_to(outside)
-        with pytest.raises(
-            DataError, match=r"chunk \(0, 0\) is in a file of its own, c\.0\.0\.mcc, which is missing; copy"
-        ):
-            look(world, "0,64,0:3,65,3")
+    with pytest.raises(
+        DataError, match=r"chunk \(0, 0\) is in a file of its own, c\.0\.0\.mcc, which is missing; copy"
+    ):
+        look(world, "0,64,0:3,65,3")
+    own.symlink_to(outside)
+    with pytest.raises(DataError, match=r"c\.0\.0\.mcc: is a link"):
+        look(world, "0,64,0:3,65,3")
 
 
 def saved(folder: Path, where: str = "region", **fields: nbt.Tag) -> Path:

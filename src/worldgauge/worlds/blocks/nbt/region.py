@@ -219,8 +219,10 @@ def _external_name(cx: int, cz: int) -> str:
 def _external(path: Path, cx: int, cz: int, what: str, limits: Limits) -> bytes:
     """The packed bytes of a chunk that has a file of its own. Raises DataError where that is missing or too large."""
     own = path.with_name(_external_name(cx, cz))
-    if not own.is_file() or own.is_symlink():
+    if not own.is_file():
         raise DataError(f"{what} is in a file of its own, {own.name}, which is missing; copy it beside {path.name}")
+    if own.is_symlink():
+        raise DataError(f"{own}: is a link; put the file itself there")
     if own.stat().st_size > limits.most_file_bytes:
         raise DataError(f"{own}: larger than the limit of {limits.most_file_bytes} bytes; mark another box")
     return own.read_bytes()

@@ -23,7 +23,6 @@ from worldgauge.worlds.blocks.nbt import Fields, nbt_library
 from worldgauge.worlds.blocks.nbt.region import SIDE, SavedChunk, read_chunk, region_folder, region_name, replaced
 from worldgauge.worlds.blocks.nbt.tags import (
     COMPOUND,
-    compound_at,
     edited,
     elements,
     list_of_compounds,
@@ -44,7 +43,8 @@ from worldgauge.worlds.minecraft.cells.chunks import (
 from worldgauge.worlds.minecraft.cells.regions import Box, atomic_folder, box_of
 from worldgauge.worlds.minecraft.versions import DATA_VERSION, version_of_save
 
-_LIST = 9
+_INTEGERS, _LIST = (1, 2, 3, 4), 9
+"""Kinds of tags."""
 
 
 def version_of(world: Path, box: Box) -> str:
@@ -172,12 +172,8 @@ def _with_cells(
         {"Heightmaps": tags.Compound(), "isLightOn": tags.Byte(0)}
     )
     if holders in places:
-        every = [(first, last) for first, last in elements(body, places[holders])]
-        kept = [
-            body[first:last]
-            for first, last in every
-            if not _inside(Fields(compound_at(body, first), chunk.what), cells)
-        ]
+        every = elements(body, places[holders])
+        kept = [body[first:last] for first, last in every if not _inside(body, first, chunk.what, cells)]
         if len(kept) < len(every):
             new[holders] = tag(_LIST, holders, list_of_compounds(kept))
     return edited(body, start, new)
@@ -193,7 +189,9 @@ def _tags(content: dict[str, Any]) -> dict[str, bytes]:
     return found
 
 
-def _inside(holder: Fields, cells: Cells) -> bool:
-    """Whether what a block holds belongs to a block that is replaced."""
+def _inside(body: bytes, start: int, what: str, cells: Cells) -> bool:
+    """Whether what a block holds, a compound in the bytes, belongs to a block that is replaced."""
+    own = {part.name: body[part.value : part.end] for part in parts(body, start) if body[part.start] in _INTEGERS}
+    holder = Fields({name: int.from_bytes(value, "big", signed=True) for name, value in own.items()}, what)
     place = [holder.whole(axis, -(2**31), 2**31 - 1) - low for axis, low in zip("xyz", cells.origin, strict=True)]
     return all(0 <= at < side for at, side in zip(place, cells.size, strict=True))

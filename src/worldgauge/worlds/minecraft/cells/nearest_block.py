@@ -77,6 +77,7 @@ _MATERIALS: tuple[tuple[str, str, str, str, str], ...] = (
     ("glass", "glass", "sandstone", "white_enamel", "glass_pane"),
     *((rock, "stone", "cobblestone", "cobblestone", "cobblestone_wall") for rock in ("_ore_", "_raw_")),
     ("iron_", "hull", "cobblestone", "grey_enamel", "steel_rail"),
+    ("_chain_", "stone", "cobblestone", "grey_enamel", "steel_rail"),
     *((f"{wood}{end}", log, "oak", "oak", "oak_fence") for wood, log in _LOGS.items() for end in ("_log_", "_wood_")),
     *((end, "spruce_log", "spruce", "spruce", "spruce_fence") for end in ("_stem_", "_hyphae_")),
     ("mangrove_roots", "spruce_log", "spruce", "spruce", "spruce_fence"),

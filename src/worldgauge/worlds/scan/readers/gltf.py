@@ -517,7 +517,8 @@ def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _bones(get: Any, where: str) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
     """Joints (V, K) of a primitive, and their weights, which become 1 in sum; None without."""
-    joints, weights = [], []
+    joints: list[NDArray[np.int64]] = []
+    weights: list[NDArray[np.float64]] = []
     while (own := get(f"JOINTS_{len(joints)}", (4,))) is not None:
         weight = get(f"WEIGHTS_{len(joints)}", (4,))
         if own.dtype.kind not in "iu" or own.min() < 0 or weight is None or len(weight) != len(own):
