@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
@@ -209,8 +210,21 @@ def digest_of(data: bytes | str) -> str:
     return hashlib.sha256(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data).hexdigest()
 
 
+Stamp = tuple[int, int, int, int, int]
+"""Size, time of the last change of the content and of the file, inode and device: differs wherever the content may."""
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """The stamp of a file, a key for what is read from it; None for a file that is missing or out of reach."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev
+
+
 def digest_of_file(path: Path) -> str:
-    """SHA-256 of a file of any size, in hexadecimal.
+    """SHA-256 of a file of any size, in hexadecimal. A file is read once while its stamp stays the same.
 
     Args:
         path: The file.
@@ -221,8 +235,32 @@ def digest_of_file(path: Path) -> str:
     Raises:
         OSError: The file cannot be read.
     """
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    stamp = stamp_of(path)
+    key = os.path.abspath(path), stamp
+    found = _digests.get(key)
+    if stamp is None or found is None:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        # A file may change again within one tick of the clock of its file system, which is up to 2 s.
+        if stamp and abs(time.time_ns() - stamp[2]) > _SETTLED_NS and stamp_of(path) == stamp:
+            if len(_digests) >= _MOST_DIGESTS:
+                _digests.clear()
+            _digests[key] = found
+    return found
+
+
+_digests: dict[tuple[str, Stamp | None], str] = {}
+_SETTLED_NS, _MOST_DIGESTS = 2_000_000_000, 1 << 16
+
+
+def digest_of_folder(folder: Path) -> str:
+    """SHA-256 over the names and contents of all files of a folder, in hexadecimal.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    files = sorted((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*") if path.is_file())
+    return digest_of("\n".join(f"{digest_of_file(path)} {name}" for name, path in files))
 
 
 def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import Episode
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip, side_by_side
-from worldgauge.engine.suite.contract import Record, Score, Table, TableRow
+from worldgauge.engine.suite.contract import Record, Score, Table, TableRow, Task
 from worldgauge.engine.suite.scores import make_score, metric_facts
 from worldgauge.engine.suite.tables import cluster_of_score, make_cell, sort_rows
+from worldgauge.engine.suite.task_data import cached_by_task
 from worldgauge.metrics.reobservation import EDGES_S, AwayBin, ReturnedPixels, SurfaceClock
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
@@ -56,7 +56,7 @@ def returned_scores(
             yield make_score(record, metric, None, reason="the world of this recording is not known", prefix=prefix)
         return
     crop = record.facts["crop"]
-    maps = _times_away(_Walk(record, episode, start, tuple(crop) if crop else None))
+    maps = _times_away(record.task, len(episode), start, tuple(crop) if crop else None, episode=episode)
     sums = ReturnedPixels()
     indices = [index for index in sorted(maps) if index < min(len(rollout), len(truth))]
     both = (truth.resized(rollout.width, rollout.height), rollout)
@@ -130,38 +130,24 @@ def _plain(one: AwayBin) -> dict[str, Any]:
     return {**one._asdict(), "high_s": None if math.isinf(one.high_s) else one.high_s}
 
 
-class _Walk:
-    """A walk as a cache key: equal when recording, split and crop are."""
-
-    def __init__(self, record: Record, episode: Episode, start: int, crop: tuple[int, ...] | None) -> None:
-        self.episode, self.start, self.crop = episode, start, crop
-        task = record.task
-        self._key = (task.suite, task.id, task.fingerprint, str(task.sample.get("source")), len(episode), start, crop)
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Walk) and self._key == other._key
-
-
-@lru_cache(maxsize=_KEPT)
-def _times_away(walk: _Walk) -> dict[int, NDArray[np.float16]]:
-    """Seconds away of every pixel, by index in the future; float16, to be small."""
-    episode = walk.episode
+@cached_by_task(maxsize=_KEPT)
+def _times_away(
+    task: Task, length: int, start: int, crop: tuple[int, ...] | None, *, episode: Episode
+) -> dict[int, NDArray[np.float16]]:
+    """Seconds away of every pixel, by index in the future; float16, to be small. length: of the episode, in frames."""
     assert episode.world is not None
     world, camera = open_world(episode.world), episode.camera
-    if walk.crop is not None:
-        clip = episode.clip.cropped(walk.crop[0], walk.crop[1])
+    if crop is not None:
+        clip = episode.clip.cropped(crop[0], crop[1])
         camera = camera.cropped(clip.width, clip.height)
     camera = camera.resized(WIDTH_PX, max(1, round(WIDTH_PX * camera.height / camera.width)))
     fps, clock, found = episode.clip.fps, SurfaceClock(), {}
     step = max(1, round(fps * PERIOD_S))
-    for index in (*range(walk.start % step, walk.start, step), *range(walk.start, len(episode), step)):
-        shown = index < walk.start
+    for index in (*range(start % step, start, step), *range(start, length, step)):
+        shown = index < start
         away = clock.see(_surfaces(world, episode.poses[index], camera), index / fps, shown=shown)
         if not shown:
-            found[index - walk.start] = away.astype(np.float16)
+            found[index - start] = away.astype(np.float16)
     return found
 
 

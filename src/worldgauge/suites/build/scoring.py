@@ -13,6 +13,7 @@ from worldgauge.chat.endpoint import open_chat
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
 from worldgauge.engine.suite.scores import make_score
+from worldgauge.engine.suite.task_data import cached_by_task
 from worldgauge.suites.build.critics import (
     DIMENSIONS,
     AnswerMark,
@@ -46,7 +47,7 @@ from worldgauge.suites.build.metrics.scores import (
 from worldgauge.suites.build.metrics.soundness import soundness
 from worldgauge.suites.build.protocol import answer_of, choices_of
 from worldgauge.suites.build.score_bounds import Bounds, answer_bounds, build_bounds, choice_bounds, random_matching
-from worldgauge.suites.build.settings import SUITE, BuildSettings
+from worldgauge.suites.build.settings import BuildSettings
 from worldgauge.suites.build.tasks import row_of, truth_of
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.views import contact_sheet
@@ -203,18 +204,17 @@ def _by_rules(record: Record, submission: Submission, settings: BuildSettings) -
 
 def _bounds(task: Task, settings: BuildSettings) -> Bounds:
     """What guessing and what the right answer get of a critic that is free to ask; nothing of another."""
-    return {} if _talks(settings) else _free_bounds(task.sample["source"], task.id, task.sample["row"], settings)
+    return {} if _talks(settings) else _free_bounds(task, settings)
 
 
-@lru_cache(maxsize=8192)
-def _free_bounds(source: str, name: str, row_id: str, settings: BuildSettings) -> Bounds:
-    task = Task(SUITE, name, {"source": source, "kind": name.partition("/")[0], "row": row_id}, "")
+@cached_by_task(maxsize=8192)
+def _free_bounds(task: Task, settings: BuildSettings) -> Bounds:
     row, truth, critic = row_of(task), truth_of(task), critics.get(settings.critic)(CriticKit())
     if row.kind == "commonsense":
         return answer_bounds(critic, row.instruction, row.answer or "")
     if truth is None or not row.materials:
         return {}
-    return build_bounds(critic, submission_of(name, row, truth, truth), row.materials, settings.weights)
+    return build_bounds(critic, submission_of(task.id, row, truth, truth), row.materials, settings.weights)
 
 
 def _talks(settings: BuildSettings) -> bool:

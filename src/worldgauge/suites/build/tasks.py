@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.task_data import TaskData
 from worldgauge.suites.build import format as build
 from worldgauge.suites.build.format import BuildSet, BuildTask
 from worldgauge.suites.build.kinds import KINDS
@@ -18,7 +18,7 @@ from worldgauge.worlds.blocks.blueprint import Blueprint, tier_of
 
 
 def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
-    """Yield all tasks of a data folder, kind by kind; the files are read again.
+    """Yield all tasks of a data folder, kind by kind.
 
     Rows that cannot be used become tasks that fail with their reason.
 
@@ -29,10 +29,8 @@ def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
     Raises:
         DataError: If the folder holds none.
     """
-    _loaded.cache_clear()
-    _rows.cache_clear()
     folder = str(Path(source).resolve())
-    data = _loaded(folder)
+    data = build.load(Path(folder))
     kinds = KINDS if settings.task is None else (settings.task,)
     found = 0
     for kind in kinds:
@@ -79,11 +77,7 @@ def row_of(task: Task) -> BuildTask:
     """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
-    rows = _rows(task.sample["source"])
-    key = (task.sample["kind"], task.sample["row"])
-    if key not in rows:
-        raise DataError(f"{task.sample['source']}: task '{task.id}' is gone; plan the run again")
-    return rows[key]
+    return _rows(task)[0]
 
 
 def truth_of(task: Task) -> Blueprint | None:
@@ -91,7 +85,7 @@ def truth_of(task: Task) -> Blueprint | None:
     row = row_of(task)
     if row.architecture is None:
         return None
-    known = _loaded(task.sample["source"]).architectures
+    known = _rows(task)[1].architectures
     return known[row.architecture].blueprint if row.architecture in known else None
 
 
@@ -101,14 +95,12 @@ def _cluster(row: BuildTask) -> str:
     return row.architecture or (stimulus[0] if stimulus else "")
 
 
-@lru_cache(maxsize=2)
-def _loaded(source: str) -> BuildSet:
-    return build.load(Path(source))
+def _read(source: Path) -> dict[str, tuple[BuildTask, BuildSet]]:
+    data = build.load(source)
+    return {f"{kind}/{row.id}": (row, data) for kind, rows in data.tasks.items() for row in rows}
 
 
-@lru_cache(maxsize=2)
-def _rows(source: str) -> dict[tuple[str, str], BuildTask]:
-    return {(kind, row.id): row for kind, rows in _loaded(source).tasks.items() for row in rows}
+_rows = TaskData(_read, lambda found: build.fingerprint_of(*found))
 
 
 def _group(row: BuildTask, data: BuildSet) -> dict[str, Any]:

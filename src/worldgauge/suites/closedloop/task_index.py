@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task
-from worldgauge.suites.closedloop.format.episode import ClosedLoop
+from worldgauge.engine.suite.task_data import TaskData
 from worldgauge.suites.closedloop.format.files import fingerprint_of
 from worldgauge.suites.closedloop.format.load import load
 from worldgauge.suites.closedloop.format.scenes import scene_missing
@@ -85,19 +85,14 @@ def open_task(task: Task, settings: Settings) -> ClosedLoopTask[Any, Any, Any]:
     """A task with its episode and scene.
 
     Raises:
-        DataError: When the episode is faulty or gone, or its scene is not available.
+        DataError: When the episode is faulty, gone or another one, or its scene is not available.
     """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
-    data = _loaded(task.sample["source"])
-    kind = closed_loop_tasks.get(task.sample["kind"])
-    for episode in kind.episodes(data):
-        if episode.id == task.sample["episode"]:
-            world = data.scenes[episode.scene]
-            if world is None:
-                raise DataError(f"{task.id}: {scene_missing(episode.scene)}")
-            return kind(episode, world, settings)
-    raise DataError(f"{task.sample['source']}: episode '{task.id}' is gone; plan the run again")
+    episode, world = _episode_of(task)
+    if world is None:
+        raise DataError(f"{task.id}: {scene_missing(episode.scene)}")
+    return closed_loop_tasks.get(task.sample["kind"])(episode, world, settings)
 
 
 def world_of_task(task: Task) -> WorldFacts | None:
@@ -106,8 +101,7 @@ def world_of_task(task: Task) -> WorldFacts | None:
     Raises:
         DataError: When the data are gone.
     """
-    scenes = _loaded(task.sample["source"]).scenes
-    return next((world for scene, world in scenes.items() if _place(scene, world) == task.cluster), None)
+    return None if task.sample.get("broken") else _episode_of(task)[1]
 
 
 def _place(scene: str, world: WorldFacts | None) -> str:
@@ -115,6 +109,19 @@ def _place(scene: str, world: WorldFacts | None) -> str:
     return str(world.params["scene"]) if world is not None and world.name == "scan" else scene
 
 
-@lru_cache(maxsize=2)
-def _loaded(source: str) -> ClosedLoop:
-    return load(Path(source))
+def _read(source: Path) -> dict[str, tuple[Any, WorldFacts | None]]:
+    data = load(source)
+    kinds = {name: closed_loop_tasks.get(name) for name in closed_loop_tasks.names()}
+    return {
+        f"{name}/{episode.id}": (episode, data.scenes.get(episode.scene))
+        for name, kind in kinds.items()
+        for episode in kind.episodes(data)
+    }
+
+
+_episodes = TaskData(_read, lambda found: fingerprint_of(*found))
+
+
+def _episode_of(task: Task) -> tuple[Any, WorldFacts | None]:
+    """An episode and its world. What a reviser depends on is no part of them."""
+    return _episodes(replace(task, fingerprint=task.fingerprint.partition("+")[0]))

@@ -17,6 +17,7 @@ from worldgauge.core.errors import MissingExtraError, NotApplicableError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.task_data import cached_by_task
 from worldgauge.perception import estimators
 from worldgauge.perception.instances import CATEGORIES, SceneGraph
 from worldgauge.perception.score_device import ScoreDevice
@@ -116,28 +117,14 @@ def truth_scenes(
         crop: The centre part that the model draws; None for all of it.
         segmenter: Registered name.
     """
-    return _truth_scenes_cached(_Key(task), indices, size, tuple(crop) if crop else None, segmenter)
+    return _truth_scenes_cached(task, indices, size, tuple(crop) if crop else None, segmenter)
 
 
-class _Key:
-    """A task as a cache key: equal when recording and split are."""
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self._key = (task.id, task.fingerprint, task.sample["source"], task.sample["generated_from"])
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._key == other._key
-
-
-@lru_cache(maxsize=KEPT)
+@cached_by_task(maxsize=KEPT)
 def _truth_scenes_cached(
-    key: _Key, indices: tuple[int, ...], size: tuple[int, int], crop: tuple[int, ...] | None, segmenter: str
+    task: Task, indices: tuple[int, ...], size: tuple[int, int], crop: tuple[int, ...] | None, segmenter: str
 ) -> list[SegmentedFrame]:
-    episode, _ = episode_of(key.task)
+    episode, _ = episode_of(task)
     clip, camera = episode.clip, episode.camera
     if crop is not None:
         clip = clip.cropped(crop[0], crop[1])
@@ -174,12 +161,12 @@ def coverage_of(task: Task, frames_shown: tuple[int, ...]) -> list[float | None]
         Shares in [0, 1], one per frame; None without a world.
     """
     episode, _ = episode_of(task)
-    return None if episode.world is None else _coverage_cached(_Key(task), frames_shown)
+    return None if episode.world is None else _coverage_cached(task, frames_shown)
 
 
-@lru_cache(maxsize=KEPT)
-def _coverage_cached(key: _Key, frames_shown: tuple[int, ...]) -> list[float | None]:
-    episode, start = episode_of(key.task)
+@cached_by_task(maxsize=KEPT)
+def _coverage_cached(task: Task, frames_shown: tuple[int, ...]) -> list[float | None]:
+    episode, start = episode_of(task)
     assert episode.world is not None
     world = open_world(episode.world)
     camera = episode.camera.resized(
@@ -205,12 +192,12 @@ def segmenter_accuracy(task: Task, indices: tuple[int, ...]) -> Accuracy | None:
     Returns:
         The accuracy; None where there are no exact masks.
     """
-    return _accuracy(_Key(task), indices)
+    return _accuracy(task, indices)
 
 
-@lru_cache(maxsize=KEPT)
-def _accuracy(key: _Key, indices: tuple[int, ...]) -> Accuracy | None:
-    episode, _ = episode_of(key.task)
+@cached_by_task(maxsize=KEPT)
+def _accuracy(task: Task, indices: tuple[int, ...]) -> Accuracy | None:
+    episode, _ = episode_of(task)
     if episode.world is None or not has_scene_categories(episode.world):
         return None
     world, colour, exact = open_world(episode.world), Colour(), Exact()

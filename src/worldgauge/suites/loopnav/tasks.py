@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.engine.suite.drift import too_short
+from worldgauge.engine.suite.task_data import TaskData, cached_by_task
 from worldgauge.suites.loopnav.format import trajectories as loopnav
 from worldgauge.suites.loopnav.format.trajectories import Trajectory
 from worldgauge.suites.loopnav.format.validity import FILE_FAULTS
@@ -86,19 +86,15 @@ def episode_of(task: Task) -> tuple[Episode, int]:
     """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
-    episode, start = _episode(task.sample["source"], task.id), int(task.sample["generated_from"])
+    recording = _recordings(task)
+    episode, start = _episode(task, recording=recording), int(task.sample["generated_from"])
     asked = task.sample.get("frames_asked")
     return episode if asked is None else episode.first(start + asked), start
 
 
 def world_of(task: Task) -> WorldFacts | None:
-    """The world that a task was recorded in; None for published recordings."""
-    return _worlds(task.sample["source"]).get(task.id.split("/")[1])
-
-
-@lru_cache(maxsize=2)
-def _worlds(source: str) -> dict[str, WorldFacts]:
-    return worlds_of(Path(source))
+    """The world that a task was recorded in; None for published recordings, and for those that cannot be read."""
+    return None if task.sample.get("broken") else _recordings(task).world
 
 
 def picture(task: Task) -> TaskView:
@@ -147,15 +143,26 @@ def _demand_horizon(source: Path, chosen: list[Trajectory], settings: LoopNavSet
         )
 
 
-@lru_cache(maxsize=8)
-def _episode(source: str, identifier: str) -> Episode:
-    trajectory = _trajectories(source).get(identifier)
-    if trajectory is None:
-        raise DataError(f"{source}: recording '{identifier}' is gone; plan the run again")
-    world: Any = worlds_of(Path(source)).get(trajectory.location)
-    return loopnav.load(trajectory, world, pictures_of(Path(source)))
+class _Recording(NamedTuple):
+    """What a task is made of. pictures: who drew the frames."""
+
+    trajectory: Trajectory
+    world: WorldFacts | None
+    pictures: str
 
 
-@lru_cache(maxsize=2)
-def _trajectories(source: str) -> dict[str, Trajectory]:
-    return {trajectory.id: trajectory for trajectory in loopnav.discover(Path(source))}
+def _read(source: Path) -> dict[str, _Recording]:
+    worlds, pictures = worlds_of(source), pictures_of(source)
+    return {one.id: _Recording(one, worlds.get(one.location), pictures) for one in loopnav.discover(source)}
+
+
+_recordings = TaskData(
+    _read,
+    lambda one: loopnav.fingerprint_of(one.trajectory, one.world),
+    lambda one: (one.trajectory.video, one.trajectory.records),
+)
+
+
+@cached_by_task(maxsize=8)
+def _episode(task: Task, *, recording: _Recording) -> Episode:
+    return loopnav.load(*recording)

@@ -12,7 +12,7 @@ from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import mean_of_known
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.format import Part, Perspective
+from worldgauge.suites.mind.format import MindClip, Part, Perspective
 from worldgauge.suites.mind.metrics.out_leg_motion import out_leg_motion
 
 PERIOD = 24
@@ -53,7 +53,6 @@ class MotionMeter:
         return mean_of_known(self._seen)
 
 
-@lru_cache(maxsize=8)
 def real_motion(source: str, perspective: Perspective) -> float | None:
     """Compute the median change of real clips over one leg (specification, section 4.4).
 
@@ -69,16 +68,21 @@ def real_motion(source: str, perspective: Perspective) -> float | None:
     """
     parts: tuple[Part, ...] = ("mem_test", "train", "action_space_test")
     for part in parts:
-        found: list[float] = []
         clips = mind.discover(Path(source), parts=(part,), perspectives=(perspective,))
-        for clip in [clip for clip in clips if clip.fault is None][:_CLIPS]:
-            try:
-                found += _legs(mind.load(clip).clip)
-            except DataError:
-                continue  # its own task fails by it; here the others will do
+        sound = [clip for clip in clips if clip.fault is None][:_CLIPS]
+        found = [change for clip in sound for change in _changes(clip, mind.fingerprint_of(clip))]
         if found:
             return float(np.median(found))
     return None
+
+
+@lru_cache(maxsize=64)
+def _changes(clip: MindClip, fingerprint: str) -> list[float]:
+    """Changes over the legs of a clip; none of one that cannot be read, whose own task fails by it."""
+    try:
+        return _legs(mind.load(clip).clip)
+    except DataError:
+        return []
 
 
 def _legs(clip: Clip) -> list[float]:

@@ -96,11 +96,7 @@ class Mind(Suite):
         return DemoSet(place, question, options, ordered, settings, core_seconds=48, beside=("hedge", "tiny"))
 
     def tasks(self, source: Path) -> Iterator[Task]:
-        """One task per clip or mirrored path; faulty ones become tasks that fail with the reason.
-
-        What was cached of the folder is dropped first, since it may have changed.
-        """
-        tasks.forget()
+        """One task per clip or mirrored path; faulty ones become tasks that fail with the reason."""
         return tasks.tasks(source, self.options)
 
     def cluster_of(self, task: str, group: Mapping[str, Any]) -> str:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, NotApplicableError
-from worldgauge.core.io import digest_of, dumps
+from worldgauge.core.io import Stamp, digest_of, dumps, stamp_of
 from worldgauge.core.video import Clip, problems
 from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.engine.suite.drift import too_short
+from worldgauge.engine.suite.task_data import TaskData
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format import PERSPECTIVES, MindClip, Part
 from worldgauge.suites.mind.format.layout import FPS
-from worldgauge.suites.mind.motion import real_motion
 from worldgauge.suites.mind.settings import Settings
 
 PARTS: dict[str, Part] = {"mem": "mem_test", "action_space": "action_space_test", "mirror": "mirror_test"}
@@ -130,9 +130,7 @@ def clip_of(task: Task) -> MindClip:
         raise DataError(task.sample["broken"])
     if task.sample.get("submitted"):
         return mind.submitted_path(task.id)
-    clip = _clips(task.sample["source"]).get(task.id)
-    if clip is None:
-        raise DataError(f"{task.sample['source']}: clip '{task.id}' is gone; plan the run again")
+    clip = _clips(task)
     if clip.fault:
         raise DataError(clip.fault)
     return clip
@@ -147,7 +145,6 @@ def rate_of(clip: MindClip) -> float:
     return mind.FPS if clip.video is None else Clip.open(clip.video).fps
 
 
-@lru_cache(maxsize=8)
 def episode_of(clip: MindClip) -> Episode:
     """The recording of a clip; of a mirrored path its start image alone.
 
@@ -155,8 +152,13 @@ def episode_of(clip: MindClip) -> Episode:
         DataError: When it cannot be read, or its video is damaged. Damaged frames decode without an error, and a model
             that draws the right ones would be judged wrong.
     """
+    return _episode(clip, mind.fingerprint_of(clip))
+
+
+@lru_cache(maxsize=8)
+def _episode(clip: MindClip, fingerprint: str) -> Episode:
     episode = mind.load(clip)
-    if clip.video is not None and (found := _problems(str(clip.video), clip.video.stat().st_mtime_ns)):
+    if clip.video is not None and (found := _problems(clip.video, stamp_of(clip.video))):
         raise DataError(f"{found}; download or collect this clip again")
     return episode
 
@@ -176,19 +178,16 @@ def task_view(task: Task) -> TaskView:
     return TaskView(seen, episode.poses, clip.mark_time, episode.world, marks, episode.camera, shown)
 
 
-def forget() -> None:
-    """Drop what is cached of data folders."""
-    for known in (_clips, episode_of, real_motion):
-        known.cache_clear()
-
-
 @lru_cache(maxsize=512)
-def _problems(video: str, changed_ns: int) -> str | None:
+def _problems(video: Path, stamp: Stamp | None) -> str | None:
     """The first fault of a video, which is decoded once a process and change to find it."""
     return next(iter(problems(video)), None)
 
 
-@lru_cache(maxsize=2)
-def _clips(source: str) -> dict[str, MindClip]:
-    parts = tuple(PARTS.values())
-    return {clip.id: clip for clip in mind.discover(Path(source), parts=parts, perspectives=PERSPECTIVES)}
+def _read(source: Path) -> dict[str, MindClip]:
+    return {clip.id: clip for clip in mind.discover(source, parts=tuple(PARTS.values()), perspectives=PERSPECTIVES)}
+
+
+_clips = TaskData(
+    _read, mind.fingerprint_of, lambda clip: (clip.records, clip.sidecar, clip.video, clip.image, clip.caption)
+)

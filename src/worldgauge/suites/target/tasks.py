@@ -8,6 +8,7 @@ from pathlib import Path
 
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task, TaskView
+from worldgauge.engine.suite.task_data import changed
 from worldgauge.suites.target import format as target
 from worldgauge.suites.target.format.read import SEGMENT
 from worldgauge.suites.target.format.scenario import Scenario
@@ -39,8 +40,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             suite="target",
             id=scenario.id,
             sample={"source": str(Path(source).resolve()), "broken": scenario.fault},
-            # Which table a scenario is counted in changes nothing that is asked.
-            fingerprint=target.fingerprint_of(replace(scenario, label="unknown")),
+            fingerprint=_fingerprint(scenario),
             group={"label": scenario.label, "category": scenario.category, "place": _place(scenario)},
         )
 
@@ -54,7 +54,7 @@ def scenario_of(task: Task, settings: Settings, *, parity: target.Compat = None)
         parity: "released" cuts horizons as the release does. It only affects scoring; what is asked stays the same.
 
     Raises:
-        DataError: When the scenario cannot be used, or is gone.
+        DataError: When the scenario cannot be used, is gone, or changed after the run was planned.
     """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
@@ -65,7 +65,15 @@ def scenario_of(task: Task, settings: Settings, *, parity: target.Compat = None)
     found = target.load(folder, settings.horizon_s, compat=parity, label=task.group.get("label"))
     if found.fault:
         raise DataError(f"{task.id}: {found.fault}")
+    planned = found if parity is None else target.load(folder, settings.horizon_s)
+    if _fingerprint(planned) != task.fingerprint:
+        raise changed(task)
     return found
+
+
+def _fingerprint(scenario: Scenario) -> str:
+    """Fingerprint of a task. Which table a scenario is counted in changes nothing that is asked."""
+    return target.fingerprint_of(replace(scenario, label="unknown"))
 
 
 def task_view(task: Task, settings: Settings) -> TaskView:

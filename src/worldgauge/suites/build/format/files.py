@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.fields import short
 from worldgauge.core.image import MAX_PIXELS, Image, png
-from worldgauge.core.io import check_inside, digest_of, parse_json, write_file
+from worldgauge.core.io import check_inside, digest_of_file, parse_json, write_file
 from worldgauge.suites.build.kinds import KINDS, Kind
 
 ARCHITECTURES = "data/architectures.json"
@@ -174,8 +174,10 @@ def image_digest(root: Path, relative: str) -> str:
         relative: As for `image_path`.
     """
     try:
-        return digest_of(_read(image_path(root, relative), MAX_IMAGE_BYTES))
-    except DataError:
+        path = image_path(root, relative)
+        _read(path, MAX_IMAGE_BYTES, head=0)  # within the limits
+        return digest_of_file(path)
+    except (DataError, OSError):
         return "unreadable"
 
 

@@ -11,13 +11,14 @@ import struct
 import zipfile
 import zlib
 from dataclasses import asdict, replace
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.image import png_header_size
-from worldgauge.core.io import digest_of, parse_json
+from worldgauge.core.io import Stamp, digest_of, parse_json, stamp_of
 from worldgauge.worlds.walking.stance import Stance
 
 MAX_JSON_BYTES = 64 * 2**20
@@ -67,6 +68,12 @@ def image_size(path: Path) -> tuple[int, int]:
 
 def picture_digest(path: Path) -> str:
     """SHA-256 of a file or a member of a zip, in hex; one that cannot be read is a fault of its episode alone."""
+    held = next((parent for parent in path.parents if parent.is_file()), path)
+    return _picture_digest(path, stamp_of(held))
+
+
+@lru_cache(maxsize=4096)
+def _picture_digest(path: Path, stamp: Stamp | None) -> str:
     try:
         return digest_of(bytes_of(path))
     except DataError as error:

@@ -17,7 +17,6 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +27,7 @@ from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.core.io import check_name, digest_of, parse_json
+from worldgauge.core.io import Stamp, check_name, digest_of, parse_json, stamp_of
 from worldgauge.core.video import Clip
 from worldgauge.suites.loopnav.format import validity as rules
 from worldgauge.suites.loopnav.format.records import parse_records, read_bytes, read_records, walk_of
@@ -40,7 +39,7 @@ from worldgauge.worlds.walking.walk import LoopKind, Walk
 
 TYPES: tuple[LoopKind, ...] = ("ABA", "ABCA")
 INDEX_FILE = ".worldgauge-index.json"
-INDEX_VERSION = 3
+INDEX_VERSION = 4
 """Grows whenever a rule or a measure changes: older index files are then read as empty."""
 
 MAX_INDEX_BYTES = 256 * 2**20
@@ -127,7 +126,7 @@ def split_of(village_index: int) -> Split | None:
 def discover(root: Path) -> list[Trajectory]:
     """All trajectories of a folder, sorted by id.
 
-    What was learned from unchanged files (same size and time of change) comes from an index file in `root`, or from the
+    What was learned from unchanged files (same stamp) comes from an index file in `root`, or from the
     user's cache when `root` cannot be written. A file that cannot be read makes its trajectory invalid.
 
     Args:
@@ -266,7 +265,7 @@ def _without_files(world: WorldFacts) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Pair:
-    """The two files of one trajectory. stamps: [size, mtime_ns] of video and records, None where there is none."""
+    """The two files of one trajectory. stamps: of video and records, None where there is none."""
 
     key: str
     folder: Path
@@ -274,7 +273,7 @@ class _Pair:
     location: str
     radius: int
     stamp: str
-    stamps: list[list[int] | None]
+    stamps: tuple[Stamp | None, ...]
 
     @property
     def id(self) -> str:
@@ -320,19 +319,17 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _pairs(folder: Path, key: str, kind: LoopKind, location: str, radius: int) -> Iterator[_Pair]:
-    stamps: dict[str, list[list[int] | None]] = {}
+    names: set[str] = set()
     for entry in _entries(folder):
         name, dot, suffix = entry.name.rpartition(".")
         if entry.name.startswith(".") or suffix not in ("avi", "json") or not dot:
             continue
         check_name(name, str(folder))
-        both = stamps.setdefault(name, [None, None])
+        names.add(name)
+    for name in sorted(names):
         # A link to nothing is as good as no file: it spoils its own trajectory, not the folder.
-        with suppress(OSError):
-            stat = entry.stat()
-            both[suffix == "json"] = [stat.st_size, stat.st_mtime_ns]
-    for name in sorted(stamps):
-        yield _Pair(f"{key}/{name}", folder, kind, location, radius, name, stamps[name])
+        stamps = tuple(stamp_of(folder / f"{name}.{suffix}") for suffix in ("avi", "json"))
+        yield _Pair(f"{key}/{name}", folder, kind, location, radius, name, stamps)
 
 
 def _examine(pair: _Pair) -> Trajectory:
@@ -386,7 +383,7 @@ def _facts(trajectory: Trajectory) -> dict[str, Any]:
 
 def _recall(pair: _Pair, entry: Any) -> Trajectory | None:
     """The trajectory as the index has it; None when its files changed or the entry is not one of ours."""
-    if not isinstance(entry, Mapping) or entry.get("stamps") != pair.stamps:
+    if not isinstance(entry, Mapping) or entry.get("stamps") != [one and list(one) for one in pair.stamps]:
         return None
     try:
         facts = {name: entry[name] for name in _EXAMINED}

@@ -18,7 +18,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.fields import camera_of, number_of, poses_of, short, world_of
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.core.io import read_json_object
+from worldgauge.core.io import Stamp, read_json_object, stamp_of
 from worldgauge.suites.mind.actions import space_of, steps_of
 from worldgauge.suites.mind.walks.mirror import Perspective
 
@@ -68,17 +68,14 @@ def read_action(path: Path) -> ActionFile:
         DataError: When the file is missing, too large, not JSON or without rows, or when a row is missing, there twice,
             of another type, not finite or beyond the limits. Names the file, the row and the field.
     """
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); {_REMEDY}") from error
-    if stat.st_size > MAX_BYTES:
-        raise DataError(f"{path}: {stat.st_size} bytes pass the limit of {MAX_BYTES}; {_REMEDY}")
-    return _remembered(path, stat.st_size, stat.st_mtime_ns)
+    stamp = stamp_of(path)
+    if stamp is not None and stamp[0] > MAX_BYTES:
+        raise DataError(f"{path}: {stamp[0]} bytes pass the limit of {MAX_BYTES}; {_REMEDY}")
+    return _remembered(path, stamp)
 
 
 @lru_cache(maxsize=32)  # half a megabyte each
-def _remembered(path: Path, size: int, mtime_ns: int) -> ActionFile:
+def _remembered(path: Path, stamp: Stamp | None) -> ActionFile:
     try:
         data = path.read_bytes()
     except OSError as error:

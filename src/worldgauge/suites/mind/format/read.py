@@ -19,7 +19,17 @@ from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.core.image import png_size, read_png
-from worldgauge.core.io import check_inside, check_name, digest_of, list_folder, natural_key, read_caption
+from worldgauge.core.io import (
+    Stamp,
+    check_inside,
+    check_name,
+    digest_of,
+    digest_of_file,
+    list_folder,
+    natural_key,
+    read_caption,
+    stamp_of,
+)
 from worldgauge.core.video import Clip, header_frames
 from worldgauge.suites.mind.actions import actions_of, space_of
 from worldgauge.suites.mind.format import coordinates
@@ -264,12 +274,11 @@ class _Said(NamedTuple):
 
 def _said(path: Path) -> _Said:
     """Raises DataError as `read_action` does; files that were fine are not read again while they do not change."""
-    stat = path.stat()
-    return _remembered(path, stat.st_size, stat.st_mtime_ns)
+    return _remembered(path, stamp_of(path))
 
 
 @lru_cache(maxsize=4096)
-def _remembered(path: Path, size: int, mtime_ns: int) -> _Said:
+def _remembered(path: Path, stamp: Stamp | None) -> _Said:
     file = read_action(path)
     fields = (
         name for name in ("actor_pos", "actor_rpy", "camera_pos", "camera_rpy") if getattr(file, name) is not None
@@ -278,12 +287,11 @@ def _remembered(path: Path, size: int, mtime_ns: int) -> _Said:
 
 
 def _stated_frames(path: Path) -> int:
-    stat = path.stat()
-    return _remembered_frames(path, stat.st_size, stat.st_mtime_ns)
+    return _remembered_frames(path, stamp_of(path))
 
 
 @lru_cache(maxsize=4096)
-def _remembered_frames(path: Path, size: int, mtime_ns: int) -> int:
+def _remembered_frames(path: Path, stamp: Stamp | None) -> int:
     return header_frames(path)
 
 
@@ -553,13 +561,6 @@ def _digest(path: Path | None) -> bytes:
     if path is None:
         return b"none"
     try:
-        stat = path.stat()
-        return _remembered_digest(path, stat.st_size, stat.st_mtime_ns)
+        return bytes.fromhex(digest_of_file(path))
     except OSError as error:
         return f"unreadable: {error.strerror}".encode()
-
-
-@lru_cache(maxsize=4096)
-def _remembered_digest(path: Path, size: int, mtime_ns: int) -> bytes:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.io import digest_of_file
 from worldgauge.core.video import Clip
 from worldgauge.worlds.walking.floor import Landmark
 
@@ -176,7 +177,6 @@ def _digest(path: Path | None) -> bytes:
     if path is None:
         return b"none"
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
+        return bytes.fromhex(digest_of_file(path))
     except OSError as error:
         return f"unreadable: {error.strerror}".encode()
