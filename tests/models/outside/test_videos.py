@@ -8,6 +8,7 @@ import av
 import cv2
 import numpy as np
 import pytest
+from PIL import Image as Pillow
 
 from support.films import scene, write
 from worldgauge.core.actions import LOOP_WALK, Actions
@@ -97,6 +98,77 @@ def test_videos_of_opencv_are_no_damage(tmp_path: Path) -> None:
     out.release()
     shown = played(Videos(str(tmp_path)), request("a"))
     assert np.abs(shown.astype(int) - scene(HORIZON)).mean() < 12
+
+
+def variable(path: Path, steps_ms: list[int]) -> Path:
+    """A GIF-like MKV of the scene whose frames last for `steps_ms`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream("ffv1", rate=20)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "bgr0"
+        stream.codec_context.time_base = stream.time_base = Fraction(1, 1000)
+        for n, frame in enumerate(scene(len(steps_ms))):
+            picture = av.VideoFrame.from_ndarray(frame, format="rgb24").reformat(format="bgr0")
+            picture.pts, picture.time_base = sum(steps_ms[:n]), Fraction(1, 1000)
+            out.mux(stream.encode(picture))
+        out.mux(stream.encode(None))
+    return path
+
+
+def test_a_variable_rate_is_resampled_to_what_is_asked(tmp_path: Path) -> None:
+    """Never one by one at the average rate, unless the user says so."""
+    variable(tmp_path / f"{TASK}.mkv", [50, 50, 150, 50, 100, 50, 50, 50])
+    shown = [0, 1, 2, 2, 2, 3, 4, 4, 5, 6, 7, 7]
+    with pytest.raises(SubjectError, match="holds 11 frames, 12 are needed"):
+        played(Videos(str(tmp_path)), request())
+    played_back = played(Videos(str(tmp_path)), request(horizon=11))
+    np.testing.assert_array_equal(played_back, scene(8)[shown[:11]])
+    np.testing.assert_array_equal(played(Videos(str(tmp_path), fps="ignore"), request(horizon=8)), scene(8))
+    np.testing.assert_array_equal(
+        played(Videos(str(tmp_path), fps=10), request(horizon=6, fps=10.0)), scene(8)[[0, 2, 2, 4, 5, 7]]
+    )
+
+
+def test_a_folder_of_images_is_a_video_where_the_rate_is_given(tmp_path: Path) -> None:
+    for name in (TASK, "v1.2", "alone/video", "clip/beside"):
+        (tmp_path / name).mkdir(parents=True)
+        for n, frame in enumerate(scene(HORIZON)):
+            cv2.imwrite(str(tmp_path / name / f"{n}.png"), frame[..., ::-1])
+    put(tmp_path, scene(HORIZON), "clip/beside/video.mp4")
+    cv2.imwrite(str(tmp_path / "overview.png"), scene(1)[0])
+    assert videos_in(tmp_path) == {
+        TASK: [tmp_path / TASK],
+        "v1.2": [tmp_path / "v1.2"],
+        "alone": [tmp_path / "alone/video"],
+        "clip/beside": [tmp_path / "clip/beside/video.mp4"],
+    }
+    for task in (TASK, "v1.2", "alone"):
+        for fps in (20, "ignore"):
+            shown = played(Videos(str(tmp_path), fps=fps), request(task))  # type: ignore[arg-type]
+            np.testing.assert_array_equal(shown, scene(HORIZON))
+        with pytest.raises(DataError, match="a folder of images states no frame rate; give it, such as score --video"):
+            played(Videos(str(tmp_path)), request(task))
+    model = Videos(str(tmp_path), fps=20)
+    changed = tmp_path / TASK / "3.png"
+    changed.write_bytes(changed.read_bytes()[:99])
+    with pytest.raises(SubjectError, match="changed since the run began"):
+        played(model, request())
+    with pytest.raises((SubjectError, DataError), match=r"3\.png"):
+        played(Videos(str(tmp_path), fps=20), request())
+    (tmp_path / TASK / "4.png").unlink()
+    (tmp_path / TASK / "4.png").symlink_to(tmp_path.parent / "4.png")
+    (tmp_path.parent / "4.png").write_bytes(changed.read_bytes())
+    with pytest.raises(UsageError, match=r"4\.png is a link that leads out of"):
+        Videos(str(tmp_path))
+
+
+def test_gif_and_m4v_are_found(tmp_path: Path) -> None:
+    put(tmp_path, scene(HORIZON), "a.mp4").rename(tmp_path / "a.m4v")
+    pictures = [Pillow.fromarray(frame) for frame in scene(HORIZON)]
+    pictures[0].save(tmp_path / "b.gif", save_all=True, append_images=pictures[1:], duration=50)
+    for task in ("a", "b"):
+        shown = played(Videos(str(tmp_path)), request(task))
+        assert np.abs(shown.astype(int) - scene(HORIZON)).mean() < 3
 
 
 def test_frames_of_another_size_are_resized(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from suites.target.target_data import BAD, make_bad_inputs, make_wm_videos, write_video
+from support.films import scene
 from support.task_context import QuietContext
 from worldgauge.core.actions import camera_path
 from worldgauge.core.errors import (
@@ -22,7 +23,7 @@ from worldgauge.core.errors import (
     WorldgaugeError,
 )
 from worldgauge.core.geometry import FloatArray
-from worldgauge.core.image import Frames, read_png
+from worldgauge.core.image import Frames, read_png, write_png
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, Task
@@ -42,6 +43,7 @@ from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.suite import Target
 from worldgauge.worlds import open_world
 
+CASES = Path(__file__).parents[2] / "cases"
 EXACT = {"decoder": "exact"}
 
 
@@ -287,6 +289,24 @@ class TestRecord:
             assert (record.directory / record.rollout).read_bytes() == source.read_bytes()
             assert (record.facts["frames_generated"], record.facts["fps"]) == (frames, fps)
             assert (record.facts["prompt"], record.facts["planner"]) == (None, None)
+
+    def test_finished_videos_without_a_rate_are_resampled(self, tasks: list[Task], tmp_path: Path) -> None:
+        """As WebM of a variable rate, and as images: what is stored has a constant rate."""
+        frames = scene(12)
+        (tmp_path / "images" / tasks[0].id).mkdir(parents=True)
+        for n, frame in enumerate(frames):
+            write_png(tmp_path / "images" / tasks[0].id / f"{n}.png", frame)
+        (tmp_path / "variable").mkdir()
+        shutil.copyfile(CASES / "vfr.webm", tmp_path / "variable" / f"{tasks[0].id}.webm")
+        for name, fps, count in (("images", 6.0, 12), ("variable", None, 9), ("variable", 12.0, 21)):
+            model = Videos(str(tmp_path / name), control="text", **({} if fps is None else {"fps": fps}))
+            record = perform(model, tasks[0], tmp_path / f"{name}-{fps}", fps=fps)
+            rollout = Clip.open(record.directory / record.rollout)
+            assert (len(rollout), rollout.fps) == (count, fps or 5) == (count, record.facts["fps"])
+            if name == "images":
+                np.testing.assert_array_equal(rollout.to_array(), frames)
+        with pytest.raises(DataError, match="a folder of images states no frame rate"):
+            perform(Videos(str(tmp_path / "images"), control="text"), tasks[0], tmp_path / "r")
 
     def test_one_frame_is_no_video(self, tmp_path: Path) -> None:
         root, videos = make_bad_inputs(tmp_path)
