@@ -8,7 +8,7 @@ WG = $(VENV)/torch/bin/python -m worldgauge
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo demo-train test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl clean lock
+.PHONY: demo demo-train test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
@@ -24,10 +24,10 @@ demo-train: $(VENV)/torch/.made
 	  --out $(DEMO)-train/runs --workers $(WORKERS)
 	$(WG) report $(DEMO)-train/runs --out $(DEMO)-train/report.html
 
-test: $(VENV)/.dev $(VENV)/.other chromium egl
+test: $(VENV)/.dev $(VENV)/.other chromium egl ffmpeg
 	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow"
 
-test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch test-remote
+test-all: $(VENV)/.dev $(VENV)/.other chromium egl ffmpeg test-torch test-remote
 	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks tests/training tests/models/outside/test_trained.py
 
@@ -126,6 +126,13 @@ chromium:
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 	|| echo "no Chromium and no way to install it here: browser tests will skip"
+
+# Videos of many kinds are made by the command ffmpeg, and compared with what it shows. It is a tool of the tests only.
+ffmpeg:
+	@command -v ffmpeg >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ffmpeg >/dev/null; } \
+	|| echo "no ffmpeg and no way to install it here: videos of many kinds cannot be made, their tests will skip"
 
 # The arm's table is drawn by Mesa in software, without a screen.
 egl:
