@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from worldgauge.core.io import dumps
-from worldgauge.terminal.output import Form, beside_csv, print_csv
+from worldgauge.terminal.output import Form, print_csv, print_json
 from worldgauge.terminal.progress import ProgressBar
 from worldgauge.terminal.tables import out, print_listing, print_text
 from worldgauge.tools.check_model import CheckVerdict, ModelReport
@@ -32,7 +29,7 @@ def checked_model(report: ModelReport, form: Form) -> bool:
         Whether nothing is violated.
     """
     if form == "json":
-        sys.stdout.write(dumps(report.to_dict()) + "\n")
+        print_json(**report.to_dict())
         return report.ok
     columns = ("check", "verdict", "question", "measured")
     rows = [(one.name, one.status, one.question, _measured(one)) for one in report.verdicts]
@@ -40,12 +37,11 @@ def checked_model(report: ModelReport, form: Form) -> bool:
         print_csv(columns, rows)
     else:
         print_listing(columns, rows, styles=[STYLES[one.status] for one in report.verdicts])
-    with beside_csv(form):
-        for verdict in report.verdicts:
-            if verdict.findings:
-                _explain(verdict)
-        out.print()
-        out.print(_summary(report), markup=False, soft_wrap=True)
+    for verdict in report.verdicts:
+        if verdict.findings:
+            _explain(verdict)
+    out.print()
+    out.print(_summary(report), markup=False, soft_wrap=True)
     return report.ok
 
 

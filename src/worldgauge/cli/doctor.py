@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv as csv_files
-import sys
+import io
 import textwrap
 from collections.abc import Iterable
 from json import dumps  # not ours, which needs numpy: this command has something to say where that is broken
@@ -13,6 +13,7 @@ import typer
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.terminal.options import FAILED, Csv, Json
+from worldgauge.terminal.result import print_result
 from worldgauge.tools.doctor.requirement import Requirement
 
 PARTS = ("minecraft",)
@@ -66,7 +67,9 @@ def _show(found: Iterable[Requirement], form: Literal["text", "json", "csv"]) ->
             print("\n".join(lines), flush=True)
     ok = all(one.well or not one.needed for one in listed)
     if form == "csv":
-        csv_files.writer(sys.stdout, lineterminator="\n").writerows([Requirement._fields, *listed])
+        text = io.StringIO()
+        csv_files.writer(text, lineterminator="\n").writerows([Requirement._fields, *listed])
+        print_result(text.getvalue())
     if form == "json":
-        sys.stdout.write(dumps({"ok": ok, "findings": [one._asdict() for one in listed]}, indent=2) + "\n")
+        print_result(dumps({"ok": ok, "findings": [one._asdict() for one in listed]}, indent=2) + "\n")
     return ok

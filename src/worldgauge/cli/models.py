@@ -147,7 +147,7 @@ def list_(
 
 def _show_calibration(study: CalibrationStudy, model: str, out: Path, page: Path, form: Form) -> None:
     from worldgauge.models.calibration.file import NAME
-    from worldgauge.terminal.output import beside_csv, print_csv, print_json
+    from worldgauge.terminal.output import print_csv, print_json
     from worldgauge.terminal.tables import print_listing, print_text
     from worldgauge.tools.calibrate.format import COLUMNS, csv_rows, sentences, text_rows
 
@@ -156,12 +156,11 @@ def _show_calibration(study: CalibrationStudy, model: str, out: Path, page: Path
         return
     if form == "csv":
         print_csv(COLUMNS, csv_rows(study))
-    with beside_csv(form):
-        names = ("control", "it", "sign", "gain [95 %]", "a unit does", "beside it", "n")
-        print_listing(names, list(text_rows(study)))
-        for sentence in sentences(study):
-            print_text(sentence)
-        print_text(f"Written: {page}")
-        if study.works:
-            joint = "&" if "?" in model else "?"
-            print_text(f'Use it: --model "{model}{joint}calibration={out / NAME}"')
+    names = ("control", "it", "sign", "gain [95 %]", "a unit does", "beside it", "n")
+    print_listing(names, list(text_rows(study)))
+    for sentence in sentences(study):
+        print_text(sentence)
+    print_text(f"Written: {page}")
+    if study.works:
+        joint = "&" if "?" in model else "?"
+        print_text(f'Use it: --model "{model}{joint}calibration={out / NAME}"')

@@ -16,7 +16,6 @@ from worldgauge.terminal.output import (
     SCORE_COLUMNS,
     SHOWN,
     Form,
-    beside_csv,
     endings,
     print_csv,
     print_json,
@@ -93,8 +92,7 @@ def result(run: RunResult, form: Form, **more: Any) -> None:
         print_csv(SCORE_COLUMNS, score_rows(run.suite.name, tables, run.sets))
     elif tables:
         _score_tables(run, tables)
-    with beside_csv(form):
-        _endings_and_next(run)
+    _endings_and_next(run)
 
 
 def _score_tables(run: RunResult, tables: Sequence[Table]) -> None:
@@ -258,10 +256,9 @@ def data_report(folder: Path, found: DataReport, form: Form) -> None:
     elif table is not None:
         print_text(table.title, style="italic")
         print_numbers(table.columns, table.rows)
-    with beside_csv(form):
-        for note in () if table is None else table.notes:
-            print_text(note)
-        _findings(folder, found)
+    for note in () if table is None else table.notes:
+        print_text(note)
+    _findings(folder, found)
 
 
 def _findings(folder: Path, found: DataReport) -> None:
@@ -369,8 +366,7 @@ def studied(found: Study, form: Form) -> bool:
         return found.accepted
     if form == "csv":
         print_csv(*found.to_rows())
-    with beside_csv(form):
-        print(found.table())
+    print(found.table())
     return found.accepted
 
 
@@ -383,9 +379,8 @@ def metrics_studied(found: MetricStudy, page: Path | None, form: Form) -> None:
         return
     if form == "csv":
         print_csv(STUDY_COLUMNS, study_rows(found))
-    with beside_csv(form):
-        print(tables(found))
-        for sentence in conclusions(found):
-            print_text(sentence)
-        if page is not None:
-            written(page, json=False)
+    print(tables(found))
+    for sentence in conclusions(found):
+        print_text(sentence)
+    if page is not None:
+        written(page, json=False)

@@ -25,7 +25,7 @@ Some = Annotated[
 @app.command("list")
 def list_(json: Json = False, csv: Csv = False) -> None:
     """List all sets of weights: who needs them, their licence and size, and whether they are installed."""
-    from worldgauge.terminal.output import beside_csv, form_of, print_csv, print_json
+    from worldgauge.terminal.output import form_of, print_csv, print_json
     from worldgauge.terminal.tables import out, print_listing
     from worldgauge.weights import catalogue, standing, store_folder
 
@@ -44,11 +44,10 @@ def list_(json: Json = False, csv: Csv = False) -> None:
         print_csv(columns, rows)
     else:
         print_listing(columns, rows)
-    with beside_csv(form):
-        for one in found:
-            for fault in _faults(one):
-                out.print(fault, markup=False, soft_wrap=True)
-        out.print(f"in {store_folder()}; download one: worldgauge weights pull NAME", markup=False, soft_wrap=True)
+    for one in found:
+        for fault in _faults(one):
+            out.print(fault, markup=False, soft_wrap=True)
+    out.print(f"in {store_folder()}; download one: worldgauge weights pull NAME", markup=False, soft_wrap=True)
 
 
 @app.command()

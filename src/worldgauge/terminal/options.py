@@ -13,6 +13,7 @@ import typer
 
 from worldgauge.core.errors import UsageError
 from worldgauge.terminal.layout import terminal_width
+from worldgauge.terminal.result import result_alone
 
 FAILED = 1
 KNOWN_ERROR = 2
@@ -21,8 +22,20 @@ INTERRUPTED = 130
 HELP_STYLE: Literal["rich"] | None = "rich" if terminal_width() >= 80 else None
 """Boxes of help cut the names of options on narrower terminals; plain help wraps."""
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and progress on stderr.")]
-Csv = Annotated[bool, typer.Option("--csv", help="Rows of the tables as CSV on stdout, the rest on stderr.")]
+
+def _alone(context: typer.Context, asked: bool) -> bool:
+    """Keep stdout for the result until the command ends."""
+    if asked:
+        context.with_resource(result_alone())
+    return asked
+
+
+Json = Annotated[
+    bool, typer.Option("--json", callback=_alone, help="Print one JSON object on stdout, and progress on stderr.")
+]
+Csv = Annotated[
+    bool, typer.Option("--csv", callback=_alone, help="Rows of the tables as CSV on stdout, the rest on stderr.")
+]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="A line for every task or item that ends.")]
 Workers = Annotated[int, typer.Option(help="Number of parallel worker processes.")]
 On = Annotated[

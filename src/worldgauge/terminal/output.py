@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import sys
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import dumps
+from worldgauge.terminal.result import print_result
 from worldgauge.terminal.tables import out
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def form_of(json: bool, csv: bool) -> Form:
 
 def print_json(**facts: Any) -> None:
     """Print one JSON object on stdout."""
-    sys.stdout.write(dumps(facts) + "\n")
+    print_result(dumps(facts) + "\n")
 
 
 def plain_cell(value: Any) -> Any:
@@ -61,9 +61,11 @@ def plain_cell(value: Any) -> Any:
 
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print rows as CSV on stdout, with a header. None is empty, and a number has all its digits."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(map(plain_cell, row) for row in rows)
+    print_result(text.getvalue())
 
 
 def score_rows(
@@ -86,16 +88,6 @@ def score_rows(
                 found = (cell.n, cell.mean, cell.low, cell.high)
                 told = (sets or {}).get(row.label, (None, None, None))
                 yield suite, table.metric, name, row.label, row.kind, *found, table.unit, better, *told
-
-
-@contextmanager
-def beside_csv(form: Form) -> Iterator[None]:
-    """Context whose text goes to stderr where stdout holds CSV."""
-    if form == "csv":
-        with redirect_stdout(sys.stderr):
-            yield
-    else:
-        yield
 
 
 def endings(status: str, listed: Sequence[tuple[str, str]]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge.terminal.result import result_descriptor
 
 if TYPE_CHECKING:
     from worldgauge.training.recipe import Recipe
@@ -91,7 +92,7 @@ def is_started(count: int, device: str, dry_run: bool) -> bool:
     if device != "cpu" and torch.cuda.device_count() < count:
         raise UsageError(f"--gpus {count}: here are {torch.cuda.device_count()}; with --device cpu they run on cores")
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
-    done = subprocess.run([*launcher, "-m", "worldgauge.cli.main", *sys.argv[1:]])
+    done = subprocess.run([*launcher, "-m", "worldgauge.cli.main", *sys.argv[1:]], stdout=result_descriptor())
     if done.returncode:
         raise typer.Exit(done.returncode)
     return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -129,7 +128,7 @@ def vote(
     from dataclasses import asdict
 
     from worldgauge.suites.build.voting.vote import vote as hold
-    from worldgauge.terminal.output import SCORE_COLUMNS, beside_csv, form_of, print_csv, score_rows
+    from worldgauge.terminal.output import SCORE_COLUMNS, form_of, print_csv, score_rows
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.terminal.tables import headline, print_text
 
@@ -149,10 +148,9 @@ def vote(
         print_csv(SCORE_COLUMNS, score_rows("build", [table]))
     else:
         headline(table)
-    with beside_csv(form):
-        for note in table.notes:
-            print_text(note)
-        print(f"ballots {out}")
+    for note in table.notes:
+        print_text(note)
+    print(f"ballots {out}")
 
 
 def _show_curated(made: CurationResult, json: bool) -> None:
@@ -181,9 +179,9 @@ def _reason(name: str) -> Reason:
 
 
 def _object(facts: dict[str, Any]) -> None:
-    from worldgauge.core.io import dumps
+    from worldgauge.terminal.output import print_json
 
-    sys.stdout.write(dumps(facts) + "\n")
+    print_json(**facts)
 
 
 COMMANDS = (

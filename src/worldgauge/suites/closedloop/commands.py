@@ -175,7 +175,7 @@ def _tell_trained(facts: Mapping[str, Any], sentence: str, json: bool) -> None:
 
 
 def _print_study(finding: StudyResult, page: Path, form: Form) -> None:
-    from worldgauge.terminal.output import SCORE_COLUMNS, beside_csv, print_csv, print_json, score_rows, written
+    from worldgauge.terminal.output import SCORE_COLUMNS, print_csv, print_json, score_rows, written
     from worldgauge.terminal.tables import headline, print_text
 
     if form == "json":
@@ -191,15 +191,14 @@ def _print_study(finding: StudyResult, page: Path, form: Form) -> None:
         return
     if form == "csv":
         print_csv(SCORE_COLUMNS, score_rows("closedloop", finding.tables))
-    with beside_csv(form):
-        for table in finding.tables:
-            if form == "text":
-                headline(table)
-            for note in table.notes:
-                print_text(note, style="dim")
-        for sentence in finding.words:
-            print_text(sentence)
-        written(page, json=False)
+    for table in finding.tables:
+        if form == "text":
+            headline(table)
+        for note in table.notes:
+            print_text(note, style="dim")
+    for sentence in finding.words:
+        print_text(sentence)
+    written(page, json=False)
 
 
 _HOW = (
