@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from fuzz.format import Format
 from worldgauge.core.image import png, png_size, read_png
-from worldgauge.core.video import Clip, Kind, Writer
+from worldgauge.core.video import Clip, Kind, Writer, problems
 
 FRAMES = np.random.default_rng(0).integers(0, 256, (6, 18, 32, 3), dtype=np.uint8)
 
@@ -22,8 +23,25 @@ def _make_video(name: str, kind: Kind) -> Callable[[Path], object]:
     return make
 
 
+def _make_gif(folder: Path) -> None:
+    first, *others = (Image.fromarray(frame) for frame in FRAMES)
+    first.save(folder / "a.gif", save_all=True, append_images=others, duration=50)
+
+
+def _make_images(folder: Path) -> None:
+    for name in ("0.png", "1.jpg", "2.webp"):
+        (folder / name[0]).mkdir()
+        Image.fromarray(FRAMES[0]).save(folder / name[0] / name)
+
+
+def _read_images(folder: Path) -> None:
+    for path in sorted(folder.iterdir()):
+        Clip.open(path, fps=10)[0]
+        problems(path)
+
+
 def _read_video(folder: Path) -> None:
-    clip = Clip.open(next(folder.iterdir()))
+    clip = Clip.open(next(folder.iterdir()), fps=20)
     for frame in clip:
         assert frame.dtype == np.uint8
     clip[len(clip) - 1]
@@ -41,5 +59,7 @@ def _read_png(folder: Path) -> None:
 FORMATS = (
     Format("avi", _make_video("a.avi", "mjpg"), _read_video, video=True),
     Format("mp4", _make_video("a.mp4", "viewable"), _read_video, video=True),
+    Format("gif", _make_gif, _read_video, video=True, weight=0.5),
+    Format("images", _make_images, _read_images, video=True, weight=0.5),
     Format("png", _make_png, _read_png, weight=0.5),
 )
