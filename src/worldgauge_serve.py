@@ -40,14 +40,16 @@ A policy of a robot's arm is an estimator of the kind "policy", and has propose 
         return poses  # (m, l, 8): up to scene.n plans or more, of up to scene.length poses of the hand
 
 In this file, in this order: what a model is and what it is asked; camera paths and encodings of
-actions; messages; requests; loading; answering; over a stream; over HTTP; starting.
+actions; messages; requests; fingerprints; loading; answering; over a stream; over HTTP; starting.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import difflib
 import faulthandler
+import glob
 import hashlib
 import hmac
 import importlib
@@ -60,6 +62,7 @@ import os
 import re
 import secrets
 import selectors
+import shlex
 import signal
 import socket
 import socketserver
@@ -72,9 +75,10 @@ import traceback
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -82,7 +86,7 @@ import numpy as np
 __all__ = [
     *("VERSION", "Actions", "Clip", "Context", "EstimatorSpec", "ModelSpec", "NotApplicable", "Request", "Scene"),
     *("CONVENTIONS", "KEYS", "CameraControl", "KeySentence", "camera_control", "intrinsics_of", "key_rows"),
-    *("continued", "last_length", "next_length"),
+    *("continued", "digest", "last_length", "next_length"),
     *("key_sentences", "main", "motions", "mouse_deltas", "note", "pluecker_rays", "resting"),
     "serve",
 ]
@@ -92,6 +96,7 @@ VERSIONS = (1, 2)
 SOCKET_VARIABLE = "WORLDGAUGE_SOCKET"
 TOKEN_VARIABLE = "WORLDGAUGE_TOKEN"
 PARENT_VARIABLE = "WORLDGAUGE_PARENT"
+CACHE_VARIABLE = "WORLDGAUGE_CACHE"
 CONTENT_TYPE = "application/x-worldgauge"
 DTYPES = ("uint8", "uint16", "int32", "int64", "float32", "float64")
 INPUTS = ("actions", "caption", "depth", "poses", "text")
@@ -1073,6 +1078,354 @@ def _number(name: str, value: Any, least: float = -math.inf, kind: Any = float) 
     return kind(value)
 
 
+# Fingerprints --------------------------------------------------------------------------------------------------------
+
+WEIGHTS = (".bin", ".ckpt", ".gguf", ".h5", ".hdf5", ".msgpack", ".npy", ".npz", ".onnx", ".pickle", ".pkl", ".pt")
+WEIGHTS += (".pth", ".safetensors")
+MAX_FILES = 100_000
+LARGE_BYTES = 1 << 20  # larger files are read once
+SLOW_BYTES = 2 << 30  # reading a larger file is reported
+SETTLED_S = 2.0  # a file that was written later than this ago may change again without a new time
+_OURS = ("worldgauge", "worldgauge_serve")
+_LEFT_OUT = ("__pycache__", "node_modules", "site-packages")
+_PASSING = (".log", ".part", ".pyc")
+_WRITTEN = frozenset(("cache", "debug", "log", "logs", "out", "output", "outputs", "temp", "tmp"))
+
+
+def digest(path: Any) -> str:
+    """SHA-256 of the content of a file, or of the names and contents of all files in a folder, in hexadecimal.
+
+    Hidden files, caches of Python, `*.log` and run folders of worldgauge are left out. A file above 1 MB is read once,
+    and remembered by its path, size, times and inode. Put it into `settings`: {"weights": digest("weights.pt")}.
+
+    Raises OSError for what cannot be read, and ValueError for a folder of more than 100,000 files.
+    """
+    place = os.path.expanduser(str(path))
+    return _digest_of_folder(place) if os.path.isdir(place) else _digest_of_file(place)
+
+
+def _digest_of_folder(folder: str, suffixes: Sequence[str] = ("",)) -> str:
+    files = sorted(_files_in(folder, suffixes).items())
+    return _joined("%s\0%s" % (name, _digest_of_file(path)) for name, path in files)
+
+
+def _joined(lines: Any) -> str:
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _digest_of_file(path: str) -> str:
+    place = os.path.realpath(path)
+    before = _stamp(place)
+    note = _note_of(place) if before[0] >= LARGE_BYTES else None
+    if note is not None:
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            held = json.loads(note.read_text())
+            if held["stamp"] == before and isinstance(held["digest"], str):
+                return str(held["digest"])
+    if before[0] >= SLOW_BYTES:
+        print("reading %s once, %.1f GB, for its fingerprint" % (path, before[0] / 1e9), file=sys.stderr, flush=True)
+    began, found = time.time(), hashlib.sha256()
+    with open(place, "rb") as file:
+        for block in iter(lambda: file.read(1 << 22), b""):
+            found.update(block)
+    if note is not None and _stamp(place) == before and began - max(before[1:3]) / 1e9 > SETTLED_S:
+        part = note.with_name("%s.%s.part" % (note.name, secrets.token_hex(8)))
+        with suppress(OSError):
+            note.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps({"stamp": before, "digest": found.hexdigest()}))
+            os.replace(str(part), str(note))
+    return found.hexdigest()
+
+
+def _stamp(path: str) -> List[int]:
+    status = os.stat(path)
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]
+
+
+def _note_of(path: str) -> Path | None:
+    """Where the digest of a large file is remembered: one small file each, so that writers need no lock."""
+    given = os.environ.get(CACHE_VARIABLE, "")
+    if given == "off":
+        return None
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(given or os.path.join(base, "worldgauge"), "digests", _joined([path]))
+
+
+def _files_in(folder: str, suffixes: Sequence[str]) -> Dict[str, str]:
+    """Path of each file below a folder, by its name there."""
+    found: Dict[str, str] = {}
+    seen, count = set(), 0
+    for at, inner, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(at)
+        if real in seen or (at != folder and ("pyvenv.cfg" in names or "journal.jsonl" in names)):
+            inner[:] = []  # a link in a circle, an environment of Python, or a run folder
+            continue
+        seen.add(real)
+        has_runs = any(os.path.isfile(os.path.join(at, name, "journal.jsonl")) for name in inner)
+        skipped = _LEFT_OUT + (("logs",) if has_runs else ())
+        inner[:] = [name for name in inner if name[0] != "." and name not in skipped]
+        count += len(names)
+        if count > MAX_FILES:
+            raise ValueError("%s holds more than %d files; name those that matter" % (folder, MAX_FILES))
+        for name in names:
+            is_wanted = name[0] != "." and name.endswith(tuple(suffixes)) and not name.endswith(_PASSING)
+            if is_wanted and os.path.isfile(path := os.path.join(at, name)):
+                found[os.path.relpath(path, folder).replace(os.sep, "/")] = path
+    return found
+
+
+def fingerprint(file: Any, contents: Mapping[str, str]) -> str:
+    """One digest of a file of code and of what `contents_of` it found; empty for code without a file."""
+    try:
+        own = _digest_of_file(str(file))
+    except OSError:
+        return ""
+    return _joined([own, *("%s %s" % pair for pair in sorted(contents.items()))]) if contents else own
+
+
+def code_files(file: Any) -> List[str]:
+    """A file of code and all that it imports of a user's code, as absolute paths; none where there is no such file."""
+    own = os.path.realpath(str(file))
+    return _code_of(own, [])[0] if os.path.isfile(own) else []
+
+
+def contents_of(file: Any, values: Any = None) -> Dict[str, str]:
+    """Digests of what the answers of the code in a file depend on besides the file itself, by name.
+
+    That is: the modules that it imports from its own folder, the working folder and other folders that are no library;
+    files of weights that this code names; files and folders that `values` name, a mapping of settings. A folder around
+    the working folder or the code counts with its code and weights alone, since results may be written there. Settings
+    whose names say that they are written, such as log, out or cache_dir, do not count.
+    """
+    own = os.path.realpath(str(file))
+    if not os.path.isfile(own):
+        return _named_by("", values, [os.getcwd()], [])
+    folder = os.path.dirname(own)
+    texts = list(_texts("", values))
+    modules, named, folders = _code_of(own, [text for _, text in texts])
+    found = {"code " + os.path.relpath(path, folder): _digest_of_file(path) for path in modules if path != own}
+    bases = [os.getcwd(), folder, *folders]
+    for text in named:
+        found.update(_named_by("file " + text, text, bases, [own], files_only=True))
+    found.update(_named_by("", values, bases, [own]))
+    return found
+
+
+def _texts(name: str, value: Any) -> Iterator[Tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            if _WRITTEN.isdisjoint(re.split("[^a-z]+", str(key).lower())):
+                yield from _texts(("%s.%s" % (name, key)).lstrip("."), one)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for number, one in enumerate(value if isinstance(value, (list, tuple)) else sorted(map(str, value))):
+            yield from _texts("%s.%d" % (name, number), one)
+    elif isinstance(value, (str, os.PathLike)):
+        yield name, os.fsdecode(value)
+
+
+def _named_by(
+    name: str, values: Any, bases: Sequence[str], code: Sequence[str], files_only: bool = False
+) -> Dict[str, str]:
+    """Digests of the files and folders that values name."""
+    found = {}
+    for place, text in _texts(name, values):
+        paths: List[str] = []
+        for part in dict.fromkeys([text, *text.split(",")]):
+            paths += [path for base in bases for path in _existing(part.strip(), base)]
+        for number, path in enumerate(dict.fromkeys(os.path.realpath(path) for path in paths)):
+            if os.path.isfile(path):
+                found["%s %d" % (place, number)] = _digest_of_file(path)
+            elif not files_only and os.path.isdir(path) and path not in ("/", os.path.expanduser("~")):
+                around = any(_is_inside(inner, path) for inner in (os.path.realpath(os.getcwd()), *code))
+                suffixes = (*WEIGHTS, ".py") if around else ("",)
+                found["%s %d" % (place, number)] = _digest_of_folder(path, suffixes)
+    return found
+
+
+def _existing(text: str, base: str) -> Iterator[str]:
+    text = text[7:] if text.startswith("file://") else text
+    if not 0 < len(text) < 4096 or "\0" in text or "\n" in text:
+        return
+    whole = os.path.join(base, os.path.expanduser(text))
+    if any(sign in text for sign in "*?["):
+        yield from sorted(glob.glob(whole))[:MAX_FILES]
+    for path in (whole, *(whole + suffix for suffix in WEIGHTS)):
+        if os.path.exists(path):
+            yield path
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _code_of(own: str, values: Sequence[str]) -> Tuple[List[str], List[str], List[str]]:
+    """Files of all modules that a file imports, of weights that they name, and folders that they name."""
+    folder, (package_root, package) = os.path.dirname(own), _package_of(own)
+    roots = [] if _is_library(folder) else [folder]
+    roots += [os.getcwd()] + [root for root in sys.path if root and os.path.isdir(root)]
+    roots = [root for root in dict.fromkeys(map(os.path.realpath, roots)) if not _is_library(root)]
+    modules, named, folders = [own], {}, {}  # type: ignore[var-annotated]
+    if package in _OURS:
+        return modules, [], []
+    for path in modules:  # which grows
+        read, texts, is_computed, is_open = _read_code(path, tuple(_stamp(path)))
+        imported = list(read)
+        here = os.path.dirname(path)
+        for text in texts:
+            for base in dict.fromkeys((here, folder, os.getcwd())):
+                text = text if os.path.isfile(text) else text.lstrip("/")  # of f"{HERE}/weights.pt"
+                whole = os.path.join(base, text)
+                if text.endswith((*WEIGHTS, ".py", ".toml", ".yaml", ".yml")):
+                    named[text] = None
+                    if text.endswith(".py") and os.path.isfile(whole):
+                        imported.append((os.path.realpath(whole), 0))
+                elif text.strip("./") and os.path.isdir(whole):
+                    folders[os.path.realpath(whole)] = None
+        if is_computed:
+            imported += [(text, 0) for text in (*texts, *values) if re.fullmatch(r"[A-Za-z_][\w.]*", text)]
+            is_open |= any(re.fullmatch(r"\.[\w.]*", text) for text in texts)
+        for name, level in imported:
+            top = name.partition(".")[0]
+            if level:
+                places = [os.path.normpath(os.path.join(here, *[os.pardir] * (level - 1)))]
+            else:
+                places = [*([package_root] if top == package else ()), *roots, *folders]
+            if os.path.isabs(name):
+                found_files: Sequence[str] = [name]
+            elif top in ("", *_OURS) and not level:
+                found_files = []
+            else:
+                found_files = _module_files(name, places)
+            for found in found_files:
+                modules += [one for one in (*_inits_of(found), os.path.realpath(found)) if one not in modules]
+        if is_open:
+            modules += [one for one in sorted(_files_in(here, (".py",)).values()) if one not in modules]
+    return modules, list(named), list(folders)
+
+
+@lru_cache(maxsize=4096)
+def _read_code(path: str, stamp: Any) -> Tuple[List[Tuple[str, int]], List[str], bool, bool]:
+    """Names that code imports, with their levels; its texts; whether it computes names, or lists modules, to import."""
+    try:
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return [], [], False, False
+    imported, texts, is_computed, is_open = [], {}, False, False  # type: ignore[var-annotated]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported += [(one.name, 0) for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            stem = node.module or ""
+            imported += [(name, node.level) for name in (stem, *("%s.%s" % (stem, one.name) for one in node.names))]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if re.fullmatch(r"[\w./ +=@-]{1,200}", node.value):
+                texts[node.value] = None
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            word = node.id if isinstance(node, ast.Name) else node.attr
+            is_computed |= word in ("import_module", "__import__", "run_module")
+            is_open |= word in ("iter_modules", "walk_packages")
+    return [(name.lstrip("."), level) for name, level in imported], list(texts), is_computed, is_open
+
+
+def _module_files(name: str, roots: Sequence[str]) -> Sequence[str]:
+    """Files that are run when a module is imported, in the first root that has it."""
+    parts = [part for part in name.split(".") if part]
+    for root in roots:
+        found, at = [], root
+        for part in parts:
+            at = os.path.join(at, part)
+            init = os.path.join(at, "__init__.py")
+            if os.path.isfile(init):
+                found.append(init)
+            elif os.path.isfile(at + ".py"):
+                found.append(at + ".py")
+                break
+            elif not os.path.isdir(at):
+                break
+        else:
+            if name.endswith("."):  # the beginning of a name that is computed: all that is in the package
+                found += _files_in(at, (".py",)).values()
+        if found:
+            return found
+    return []
+
+
+def _inits_of(path: str) -> Sequence[str]:
+    """The `__init__.py` of every package around a module."""
+    found, at = [], os.path.dirname(os.path.realpath(path))
+    while os.path.isfile(os.path.join(at, "__init__.py")):
+        found.append(os.path.join(at, "__init__.py"))
+        at = os.path.dirname(at)
+    return found
+
+
+def _package_of(path: str) -> Tuple[str, str]:
+    """The folder that holds the outermost package of a module, and that package's name; empty for none."""
+    inits = _inits_of(path)
+    top = os.path.dirname(inits[-1]) if inits else ""
+    return os.path.dirname(top), os.path.basename(top)
+
+
+def _is_library(folder: str) -> bool:
+    parts = folder.split(os.sep)
+    return "site-packages" in parts or "dist-packages" in parts or _is_inside(folder, os.path.dirname(os.__file__))
+
+
+def made_with_fingerprint(file: Any, made: Any, given: Mapping[str, Any], make: Callable[[], Any]) -> Tuple[Any, str]:
+    """What `make` makes of `made`, a class or function of a file, and the fingerprint of that file with these settings.
+
+    Files count as they were before: what is replaced while it is being read is another model for the next run.
+    """
+    with _blaming_files():
+        values = {**_defaults_of(made), **given}
+        before = contents_of(file, values)
+    model = make()
+    with _blaming_files():
+        stated = getattr(getattr(model, "spec", None), "settings", None)
+        after = contents_of(file, {**values, "spec": stated} if isinstance(stated, Mapping) else values)
+    return model, fingerprint(file, {name: before.get(name, one) for name, one in after.items()})
+
+
+@contextmanager
+def _blaming_files() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise LoadError("its files cannot be read for a fingerprint: %s" % _text(error)) from None
+
+
+def _defaults_of(made: Any) -> Dict[str, Any]:
+    try:
+        parameters = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    return {one.name: one.default for one in parameters if one.default is not one.empty}
+
+
+def code_of(command: str) -> Dict[str, str]:
+    """Digests of the files that a command names: code with what it imports, and files of its settings."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return {}
+    found: Dict[str, str] = {}
+    for number, word in enumerate(words):
+        target, _, query = word.partition("?")
+        stem = target if os.path.isfile(target) else target.rpartition(":")[0] or target
+        dotted = stem.replace(".", os.sep)
+        places = (stem, dotted + ".py", os.path.join(dotted, "__main__.py"))
+        path = next((one for one in places if os.path.isfile(one)), "")
+        values: Dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
+        if path.endswith(".py") and os.path.basename(path) != "worldgauge_serve.py":
+            found["word %d" % number] = fingerprint(path, contents_of(path, values))
+        elif path and (number or path.endswith(".sh")):
+            found["word %d" % number] = _digest_of_file(path)
+        elif number:
+            found.update(_named_by("word %d" % number, values or word.partition("=")[2] or word, [os.getcwd()], []))
+    return found
+
+
 # Loading -------------------------------------------------------------------------------------------------------------
 
 
@@ -1086,7 +1439,7 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Served:
-    """A model or estimator that is ready. source: where it is from, with its file's digest. given: its settings."""
+    """A model or estimator that is ready. source: where it is from, with its fingerprint. given: its settings."""
 
     model: Any
     source: str
@@ -1113,6 +1466,7 @@ class Served:
                 "serves": serves,
                 "spec": {**told, **inputs, "settings": dict(told["settings"])},
                 "source": self.source,
+                "fingerprinted": True,
                 "given": dict(self.given),
                 "needs": dict(getattr(self.model, "needs", {})),
                 "batch": hasattr(self.model, "rollout_batch"),
@@ -1154,19 +1508,25 @@ def load(target: str) -> Served:
         given = settings_of(query)
     except ValueError as error:
         raise LoadError(str(error)) from None
+    sys.dont_write_bytecode = True  # its times are of seconds: a quick edit of the same length would not be seen
     with _blaming("importing '%s'" % place):
         module = _import(place)
-    digest = _digest(getattr(module, "__file__", None))
-    source = "sha256:" + digest if place.endswith(".py") else "%s@%s" % (place, digest)
+    file = str(getattr(module, "__file__", ""))
     made = getattr(module, name, None)
     if made is None:
         near = difflib.get_close_matches(name, [one for one in vars(module) if not one.startswith("_")], 1, 0.5)
         raise LoadError("'%s' holds no '%s'%s" % (place, name, "; did you mean '%s'?" % near[0] if near else ""))
-    if inspect.isclass(made) or not serves_of(made):
+    is_made = not inspect.isclass(made) and bool(serves_of(made))
+    if not is_made:
         _check_settings(made, name, given)
+
+    def make() -> Any:
         with _blaming("making %s" % name):
-            made = made(**given)
-    return Served(made, "%s:%s" % (source, name), given)
+            return made if is_made else made(**given)
+
+    model, found = made_with_fingerprint(file, made, given, make)
+    source = "sha256:" + found if place.endswith(".py") else "%s@%s" % (place, found)
+    return Served(model, "%s:%s" % (source, name), given)
 
 
 def settings_of(query: str) -> Dict[str, Any]:
@@ -1235,13 +1595,6 @@ def _blaming(deed: str) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         text = "%s raised %s: %s" % (deed, type(error).__name__, _text(error))
         raise LoadError(text, traceback.format_exc()) from error
-
-
-def _digest(path: Any) -> str:
-    try:
-        return hashlib.sha256(Path(str(path)).read_bytes()).hexdigest()
-    except OSError:
-        return ""
 
 
 # Answering -----------------------------------------------------------------------------------------------------------
@@ -1823,12 +2176,10 @@ def proxy_note(url: str, variables: Sequence[str] = ()) -> str:
         return ""
     proxies = getproxies()
     read = {"ws": ("ws", "socks", "https", "http"), "wss": ("wss", "socks", "https")}.get(parts.scheme, (parts.scheme,))
-    name = next((one for one in variables or read if proxies.get(one)), None)
-    return (
-        ""
-        if name is None
-        else " (through the proxy %s of %s_proxy)" % (proxies[name].rpartition("@")[2].rpartition("//")[2], name)
-    )
+    for name in variables or read:
+        if proxies.get(name):
+            return " (through the proxy %s of %s_proxy)" % (re.sub(r".*(@|//)", "", proxies[name]), name)
+    return ""
 
 
 def _watch(desk: _Desk, parent: str) -> None:
@@ -1861,8 +2212,12 @@ def serve(
         max_mb: Size of the largest message it takes, MB.
     """
     module = sys.modules[type(model).__module__]
-    digest, name = _digest(getattr(module, "__file__", None)), type(model).__qualname__
-    source = "sha256:" + digest if module.__name__ == "__main__" else "%s@%s" % (module.__name__, digest)
+    file, name = str(getattr(module, "__file__", "")), type(model).__qualname__
+    try:
+        _, found = made_with_fingerprint(file, None, {}, lambda: model)
+    except LoadError as error:
+        sys.exit("error: %s" % error)
+    source = "sha256:" + found if module.__name__ == "__main__" else "%s@%s" % (module.__name__, found)
     _start(lambda: Served(model, "%s:%s" % (source, name)), host, port, pipes, max_mb)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,6 +100,8 @@ def calibrate(
             seed=seed,
             progress=lambda done, of, doing: bar.show("answers", done, of, doing=doing),
         )
+    if reused := study.plan.done:
+        print(f"{reused} answers reused, {study.plan.answers - reused} generated", file=sys.stderr)
     words = ["worldgauge", "calibrate", "--model", model, "--out", str(out), "--starts", str(starts)]
     words += ["--seed", str(seed), "--space", space]
     page = write_page(study, out, shlex.join(words))

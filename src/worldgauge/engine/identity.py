@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -14,10 +14,14 @@ from worldgauge.engine.store import SCHEMA
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.suite.drift import HorizonSettings
+from worldgauge.engine.suite.network_settings import SERVED
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, versions_of
 from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.metrics import metrics
 from worldgauge.perception import estimators
+
+LIVE = "live:"
+"""Beginning of the source of a live object that states no digest."""
 
 
 def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) -> str:
@@ -82,24 +86,37 @@ class RunKeys:
         return _digest({**self._scores, "record": key})
 
 
+def keys_of(suite: Suite, tasks: Sequence[Task], subject: Mapping[str, Any], seed: int) -> frozenset[str]:
+    """Digests of everything that the records of all tasks depend on, see `RunKeys.of_record`."""
+    keys = RunKeys(suite, subject, seed)
+    return frozenset(keys.of_record(task.id, task.fingerprint) for task in tasks)
+
+
 def score_key(suite: Suite, key: str) -> str:
     """Digest of everything that scores of a record depend on, see `RunKeys.of_scores`."""
     return RunKeys(suite, {}, 0).of_scores(key)
 
 
-def subject_identity(spec: ModelSpec | AgentSpec, source: str) -> dict[str, Any]:
+def subject_identity(spec: ModelSpec | AgentSpec, source: str, content: str = "") -> dict[str, Any]:
     """Everything that the output of a model or an agent depends on.
 
     Args:
         spec: What the model or agent declares.
-        source: Its registered name, its class, or the digest of its file.
+        source: Its registered name, or its class with the fingerprint of its code and files.
+        content: That fingerprint where the registered name of another package is the source.
 
     Returns:
         Plain JSON values.
     """
+    known = {"source": source, **({"content": content} if content else {})}
     if isinstance(spec, AgentSpec):
-        return {"source": source, "name": spec.name, "inputs": sorted(spec.inputs), "settings": spec.settings}
-    return {"source": source, **spec.told}
+        return {**known, "name": spec.name, "inputs": sorted(spec.inputs), "settings": spec.settings}
+    return {**known, **spec.told}
+
+
+def states_digest(spec: ModelSpec | AgentSpec) -> bool:
+    """Whether a live object says what its answers depend on: the entry "digest" of its settings."""
+    return bool(spec.settings.get("digest"))
 
 
 def task_seed(seed: int, task: str) -> int:
@@ -140,7 +157,9 @@ def metric_versions(suite: Suite) -> dict[str, int]:
 def _in_force(suite: Suite, other: frozenset[str]) -> dict[str, Any]:
     """Settings but `other`, and but those since 0.1.0 that are not given: what was done without them stays done."""
     since = {field.name for field in fields(HorizonSettings)}
-    return {n: v for n, v in suite.settings.items() if n not in other and not (n in since and v is None)}
+    found = {n: v for n, v in suite.settings.items() if n not in other and not (n in since and v is None)}
+    served = {n: v for n, v in found.pop(SERVED, {}).items() if n not in other}
+    return {**found, **({SERVED: served} if served else {})}
 
 
 def _digest(value: Mapping[str, Any]) -> str:

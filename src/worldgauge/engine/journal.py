@@ -89,6 +89,23 @@ class Journal:
         """The last line of every task, by task id."""
         return {line["task"]: line for line in self.lines}
 
+    def move(self, directory: Path) -> None:
+        """Rename the folder of the journal while nobody else can work in it, and release the lock.
+
+        Args:
+            directory: The new path of the folder.
+
+        Raises:
+            RunError: When the system refuses.
+        """
+        try:
+            self.path.parent.rename(directory)
+            sync_folder(directory.parent)
+        except OSError as error:
+            raise write_error(error, directory) from error
+        self.path, self._owner = directory / self.path.name, directory / self._owner.name
+        self.close()
+
     def close(self) -> None:
         """Release the lock."""
         with suppress(OSError):

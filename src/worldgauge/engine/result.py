@@ -404,7 +404,7 @@ def find_runs(directories: Iterable[Path]) -> list[RunFolder]:
     """Find run folders.
 
     Args:
-        directories: Run folders, or folders of run folders.
+        directories: Run folders, or folders of run folders, of which earlier runs (NAME.1) are left out.
 
     Returns:
         The run folders, each once.
@@ -414,9 +414,9 @@ def find_runs(directories: Iterable[Path]) -> list[RunFolder]:
     """
     found: dict[Path, RunFolder] = {}
     for directory in directories:
-        inner = (
-            [directory] if (directory / "run.json").exists() else sorted(p.parent for p in directory.glob("*/run.json"))
-        )
+        below = sorted(path.parent for path in directory.glob("*/run.json"))
+        is_run = (directory / "run.json").exists()
+        inner = [directory] if is_run else [path for path in below if not RunFolder(path).is_earlier]
         if not inner:
             raise RunError(f"{directory}: neither a run folder (no run.json) nor a folder of run folders")
         found.update({path.resolve(): RunFolder(path) for path in inner})

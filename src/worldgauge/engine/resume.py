@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
 from typing import Any, Literal
 
+from worldgauge.core.errors import RunError
+from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.identity import RunKeys
+from worldgauge.engine.journal import Journal, read_journal
 from worldgauge.engine.store import RunFolder, record_key, scores_key
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
@@ -31,6 +38,112 @@ class PlannedTask:
     score_key: str
     todo: Action
     line: Mapping[str, Any] | None = None
+
+
+def is_answer(line: Mapping[str, Any] | None) -> bool:
+    """Whether a journal line says that a model has answered."""
+    return line is not None and (line["status"] == "done" or line["stage"] == "score")
+
+
+def continued_folder(directory: Path, keys: Collection[str]) -> Path | None:
+    """The folder that holds most answers of a run: its own one, or that of an earlier run next to it.
+
+    Args:
+        directory: Folder of the run.
+        keys: Keys of its records.
+
+    Returns:
+        `directory` wherever it holds any; None where no folder does.
+    """
+    if _count_answers(directory, keys)[1]:
+        return directory
+    found = {}
+    for place in earlier_runs(directory):
+        with suppress(RunError):  # damaged: it stays as it is
+            found[place] = _count_answers(place, keys)[1]
+    best = max(found, key=found.__getitem__, default=None)
+    return best if best is not None and found[best] else None
+
+
+def earlier_runs(directory: Path) -> list[Path]:
+    """Folders of earlier runs of the same name that are kept next to a run folder: NAME.1, NAME.2 ..."""
+    named = re.compile(re.escape(directory.name) + r"\.\d+")
+    places = [place for place in directory.parent.glob(f"{directory.name}.*") if named.fullmatch(place.name)]
+    return [place for place in sorted(places) if _is_of(place, directory.name)]
+
+
+def settle_folder(directory: Path, keys: Collection[str], facts: Mapping[str, Any], *, fresh: str = "") -> list[str]:
+    """Keep the answers that a run would replace as NAME.1, and bring back an earlier run that holds its answers.
+
+    Args:
+        directory: Folder of the run.
+        keys: Keys of its records.
+        facts: Facts of the run, from `run_manifest.describe_run`.
+        fresh: Why no answer is reused; empty to reuse them.
+
+    Returns:
+        What was done, in lines.
+
+    Raises:
+        RunError: When another process works in a folder, or the system refuses.
+    """
+    held = _count_answers(directory, keys)[0]
+    chosen = None if fresh else continued_folder(directory, keys)
+    if chosen == directory or not (held or chosen):
+        return []
+    notes = []
+    if directory.exists():
+        RunFolder(directory).create()  # refuses a folder of somebody else
+        with Journal(directory / "journal.jsonl") as journal:
+            aside = next(
+                place for n in count(1) if not (place := directory.with_name(f"{directory.name}.{n}")).exists()
+            )
+            if held:
+                notes.append(
+                    f"{directory.name}: the earlier run with {counted(held, 'answer')} is kept as {aside.name}: "
+                    f"{fresh or _describe_difference(RunFolder(directory), facts)}"
+                )
+            journal.move(aside)
+    if chosen is not None:
+        with Journal(chosen / "journal.jsonl") as journal:
+            journal.move(directory)
+        notes.append(f"{directory.name}: {chosen.name} holds answers of this model and is continued")
+    return notes
+
+
+def _describe_difference(folder: RunFolder, new: Mapping[str, Any]) -> str:
+    """Why the answers in a folder are not those of a run, in a few words."""
+    try:
+        old = folder.facts()
+    except RunError:
+        return "its run.json cannot be read"
+    before, after = old["subject"]["identity"], new["subject"]["identity"]
+    code = {"source", "content"}
+    changed = sorted(name for name in {*before, *after} - code if before.get(name) != after.get(name))
+    settings = {*old["settings"], *new["settings"]}
+    asked = sorted(name for name in settings if old["settings"].get(name) != new["settings"].get(name))
+    reasons = [
+        "other code or files of the model" * any(before.get(name) != after.get(name) for name in code),
+        f"other model ({', '.join(changed)})" * bool(changed),
+        f"seed {old['seed']}" * (old["seed"] != new["seed"]),
+        f"other settings ({', '.join(asked)})" * bool(asked),
+        f"suite {old['suite']}" * (old["suite"] != new["suite"]),
+        "other version of the suite" * (old["suite_version"] != new["suite_version"]),
+        "other data" * (old["data_fingerprint"] != new["data_fingerprint"]),
+    ]
+    return ", ".join(filter(None, reasons)) or "made by another version"
+
+
+def _is_of(place: Path, name: str) -> bool:
+    with suppress(RunError):
+        return bool(RunFolder(place).facts()["subject"]["name"] == name)
+    return False
+
+
+def _count_answers(directory: Path, keys: Collection[str]) -> tuple[int, int]:
+    """Number of answers in a run folder, and how many of them have one of the keys."""
+    answers = [line for line in read_journal(directory / "journal.jsonl").values() if is_answer(line)]
+    return len(answers), sum(line["key"] in keys for line in answers)
 
 
 def plan_tasks(

@@ -6,6 +6,7 @@ run("loopnav", model="drift?step_m=0.02", data=Path("data"), out=Path("runs/x"),
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -14,14 +15,14 @@ from typing import Any
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs
-from worldgauge.engine.identity import metric_versions, scoring_settings
+from worldgauge.engine.identity import LIVE, keys_of, metric_versions, scoring_settings
 from worldgauge.engine.journal import read_journal
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.result import RunResult, find_runs
-from worldgauge.engine.resume import PlannedTask, plan_tasks
+from worldgauge.engine.resume import PlannedTask, continued_folder, plan_tasks, settle_folder
 from worldgauge.engine.run_manifest import describe_run, installed_versions
 from worldgauge.engine.store import RunFolder
-from worldgauge.engine.subject_run import PROCESSOR, RunWatcher, SubjectRun
+from worldgauge.engine.subject_run import PROCESSOR, RunStep, RunWatcher, SubjectRun
 from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
@@ -67,6 +68,7 @@ def run(
     limit: int | None = None,
     deadline_s: float | None = DEADLINE_S,
     retry_failed: bool = True,
+    fresh: bool = False,
     scoring: bool = True,
     score_device: str | None = None,
     labels: Mapping[str, str] | None = None,
@@ -75,7 +77,9 @@ def run(
 ) -> RunResult:
     """Ask one or several subjects all tasks of a suite, and score their answers.
 
-    Each subject gets its own run folder `out`/<label>. Tasks that are done with the same identity are not repeated.
+    Each subject gets its own run folder `out`/<label>. Tasks that are done with the same identity are not repeated,
+    unless the model is a live object whose settings state no "digest". Answers of another identity are kept in a folder
+    next to it, `out`/<label>.1.
     A task whose worker or model is lost is repeated, at most twice. Scores do not depend on the number of workers, on
     where they run, on the order of tasks, or on interruptions.
 
@@ -97,6 +101,7 @@ def run(
         deadline_s: Seconds without a frame, after loading, before a worker is killed. None for no limit. A live object
             is only stopped between two chunks.
         retry_failed: Whether failed tasks are tried again.
+        fresh: Whether all answers are generated again.
         scoring: Whether records are scored. False only makes the records.
         score_device: Where pixel metrics are computed: "cuda" for a GPU, which the workers share, or "cuda:1". By
             default by the processor's kernels. Scores agree to 1e-5 and are not made again for another device.
@@ -104,7 +109,7 @@ def run(
         matched_references: Whether the truth is asked as well, at the rate of every model whose rate no recording has
             ("truth?fps=16") and at the size of every trained network ("coarse?width=64&height=36"), so that tables show
             what rate and size alone cost.
-        progress: Called with every `RunStep`.
+        progress: Called with every `RunStep`. By default only its notes are printed, on stderr.
 
     Returns:
         The result of all subjects. Errors in single tasks are counted there.
@@ -128,12 +133,15 @@ def run(
             entries += more
         subject_runs = []
         for entry in [_relabel(asked, entry, labels or {}) for entry in entries]:
-            subject_run = SubjectRun(asked, tasks, entry, RunFolder(out / entry.label), seed, stack)
             facts = describe_run(asked, tasks, entry, seed=seed, data=Path(data), limit=limit)
+            keys = keys_of(asked, tasks, entry.identity, seed)
+            notes = settle_folder(out / entry.label, keys, facts, fresh=_why_fresh(entry, fresh))
+            subject_run = SubjectRun(asked, tasks, entry, RunFolder(out / entry.label), seed, stack)
             subject_run.start(facts, scoring=scoring, retry_failed=retry_failed, device=device)
+            subject_run.notes[:0] = notes
             subject_runs.append(subject_run)
         turns = [(group.pool, [subject_runs[number] for number in group.members]) for group in groups]
-        _perform(subject_runs, turns, deadline_s, scoring, progress)
+        _perform(subject_runs, turns, deadline_s, scoring, progress, "--fresh regenerates")
     return RunResult([subject_run.folder for subject_run in subject_runs], asked)
 
 
@@ -150,6 +158,7 @@ def dry_run(
     settings: Mapping[str, Any] | None = None,
     limit: int | None = None,
     retry_failed: bool = True,
+    fresh: bool = False,
     scoring: bool = True,
     labels: Mapping[str, str] | None = None,
     matched_references: bool = False,
@@ -168,6 +177,7 @@ def dry_run(
         settings: As for `run`.
         limit: As for `run`.
         retry_failed: As for `run`.
+        fresh: As for `run`.
         scoring: As for `run`.
         labels: As for `run`.
         matched_references: As for `run`.
@@ -190,12 +200,14 @@ def dry_run(
             entries += worker_groups(beside, site, 1, None, stack)[0]
     plans = []
     for entry in [_relabel(asked, entry, labels or {}) for entry in entries]:
-        folder = RunFolder(out / entry.label)
-        journal = read_journal(folder.journal_path)
+        directory = out / entry.label
+        keys = keys_of(asked, tasks, entry.identity, seed)
+        folder = RunFolder(continued_folder(directory, keys) or directory)
+        journal = {} if _why_fresh(entry, fresh) else read_journal(folder.journal_path)
         items = plan_tasks(
             asked, tasks, entry.identity, seed, folder, journal, scoring=scoring, retry_failed=retry_failed
         )
-        plans.append(RunPlan(entry.label, folder.directory, tuple(items)))
+        plans.append(RunPlan(entry.label, directory, tuple(items)))
     return plans
 
 
@@ -267,7 +279,7 @@ def score(
             subject_runs.append(subject_run)
         needs = checked_needs(Needs(), "scoring", gpus_per_worker)
         pool = stack.enter_context(site.pool(workers, needs, "scoring"))
-        _perform(subject_runs, [(pool, subject_runs)], deadline_s, True, progress)
+        _perform(subject_runs, [(pool, subject_runs)], deadline_s, True, progress, "run --fresh regenerates")
     return RunResult([subject_run.folder for subject_run in subject_runs], subject_runs[0].suite)
 
 
@@ -350,11 +362,14 @@ def _perform(
     deadline_s: float | None,
     scoring: bool,
     watch: RunWatcher | None,
+    hint: str,
 ) -> None:
     """Do everything that is left: in the workers of one pool after another, live models here. Then write the scores."""
-    tell = watch or (lambda step: None)
+    tell = watch or _print_note
     for subject_run in subject_runs:
         tell(subject_run.progress_step())
+        for note in subject_run.notes:
+            tell(replace(subject_run.progress_step(), note=note))
     _prepare(subject_runs, tell)
     for pool, theirs in turns:
         _perform_in_workers(
@@ -365,6 +380,23 @@ def _perform(
         if subject_run.entry.model is not None:
             _perform_live(subject_run, deadline_s, scoring, tell)
         subject_run.derive_scores()
+    for subject_run in subject_runs:
+        if note := subject_run.reuse_note(hint):
+            tell(replace(subject_run.progress_step(), note=note))
+
+
+def _print_note(step: RunStep) -> None:
+    if step.note:
+        print(step.note, file=sys.stderr, flush=True)
+
+
+def _why_fresh(entry: SubjectEntry, fresh: bool) -> str:
+    """Why no answer is reused; empty where they are."""
+    if fresh:
+        return "all answers are generated again"
+    if entry.identity["source"].startswith((LIVE, f"acted:{LIVE}")):
+        return "answers of a Python object are not reused, unless its settings state a 'digest'"
+    return ""
 
 
 def _prepare(subject_runs: Sequence[SubjectRun], tell: RunWatcher) -> None:

@@ -126,6 +126,17 @@ class RunFolder:
                     raise RunError(f"{self.facts_path}: no usable '{where}'; run again to write it")
         return facts
 
+    @property
+    def is_earlier(self) -> bool:
+        """Whether it is NAME.1, NAME.2 ... next to the run NAME: an earlier run that counts only when it is named."""
+        name, dot, number = self.directory.name.rpartition(".")
+        if not (dot and number.isdecimal() and (self.directory.parent / name / self.facts_path.name).exists()):
+            return False
+        try:
+            return bool(self.facts()["subject"]["name"] == name)
+        except RunError:
+            return False
+
     def record(self, task: str) -> Path:
         """Folder of the record of `task`."""
         return self.records / file_slug(task)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import LostError, RunError
-from worldgauge.core.io import dumps
+from worldgauge.core.io import digest_of, dumps
 from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.journal import Journal
 from worldgauge.engine.open_suite import locate_suite
-from worldgauge.engine.resume import PlannedTask, plan_tasks
+from worldgauge.engine.resume import PlannedTask, is_answer, plan_tasks
 from worldgauge.engine.store import RunFolder, atomic_write, scores_key, write_record
 from worldgauge.engine.subjects import SubjectEntry
 from worldgauge.engine.suite.base import Suite
@@ -42,6 +42,7 @@ class RunStep:
         error: Its error, or the reason of a skip.
         lost: Errors of earlier attempts whose worker or model was lost.
         preparing: Whether `task` says what is made for all tasks before the first one.
+        note: A line for the user.
     """
 
     subject: str
@@ -53,6 +54,7 @@ class RunStep:
     error: str | None = None
     lost: Sequence[str] = ()
     preparing: bool = False
+    note: str = ""
 
 
 RunWatcher = Callable[[RunStep], None]
@@ -78,9 +80,10 @@ class SubjectRun:
         self.folder = folder
         self.seed = seed
         self.todo: list[PlannedTask] = []
+        self.notes: list[str] = []
         self._tasks = tasks
         self._planned: list[PlannedTask] = []
-        self._ended = 0
+        self._ended = self._reused = self._generated = 0
         self._scoring = True
         self._device: str | None = None
         folder.create()
@@ -131,12 +134,16 @@ class SubjectRun:
             # Derived from another state than the journal will have, should this run be killed.
             self.folder.scores_path.unlink(missing_ok=True)
         if self.folder.facts_path.exists():
-            facts = {**facts, "created": self.folder.facts()["created"]}
+            old = self.folder.facts()
+            self.notes += self._data_notes(old, facts)
+            facts = {**facts, "created": old["created"]}
+        self._created = str(facts["created"])
         facts = {**facts, "task_keys": {planned.task.id: planned.key for planned in self._planned}}
         facts.pop("scored_on", None)
         if (devices := self._devices(journal)) - {PROCESSOR}:
             facts["scored_on"] = sorted(devices)
         atomic_write(self.folder.facts_path, dumps(facts, indent=2) + "\n")
+        self._reused = sum(is_answer(one.line) and one.todo in ("score", "nothing") for one in self._planned)
         for planned in self._planned:
             if planned.todo == "skip":
                 self._append_line(planned, TaskOutcome("skipped", "perform", planned.task.skip), 0.0, scored=False)
@@ -154,6 +161,7 @@ class SubjectRun:
             "task": dumps(asdict(planned.task)),
             "key": planned.key,
             "model": self.entry.text if planned.todo == "ask" else None,
+            "identity": digest_of(dumps(self.entry.identity)),
             "label": self.entry.label,
             "seed": task_seed(self.seed, planned.task.id),
             "folder": str(folder.resolve()),
@@ -244,6 +252,7 @@ class SubjectRun:
                 self.folder.commit(folder, planned.task.id)
         self._append_line(planned, outcome, seconds, scored=scoring and outcome.stage == "score", lost=lost)
         self._ended += 1
+        self._generated += planned.todo == "ask" and (outcome.status == "done" or outcome.stage == "score")
         return replace(self.progress_step(planned, status=outcome.status, error=outcome.error), lost=lost)
 
     def progress_step(
@@ -269,6 +278,13 @@ class SubjectRun:
         task = None if planned is None else planned.task.id
         return RunStep(self.entry.label, finished, len(self._planned), task, frames, status, error)
 
+    def reuse_note(self, hint: str) -> str:
+        """How many answers were reused, in a line that ends with `hint`; empty where none was."""
+        if not self._reused:
+            return ""
+        answers = f"{counted(self._reused, 'answer')} from {self._created[:10]}"
+        return f"{self.entry.label}: {answers} reused, {self._generated} generated ({hint})"
+
     def derive_scores(self) -> None:
         """Write scores.jsonl from all records that are done and scored as planned.
 
@@ -289,6 +305,15 @@ class SubjectRun:
                     )
                 scored.append(planned.task.id)
         self.folder.assemble(scored)
+
+    def _data_notes(self, old: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
+        """A line where the data set is another than when the answers in the folder were made."""
+        if facts["data_fingerprint"] == old["data_fingerprint"] or facts["limit"] != old.get("limit"):
+            return []
+        before, now = old["task_keys"], {planned.task.id: planned.key for planned in self._planned}
+        changed = sum(before[task] != now[task] for task in before.keys() & now.keys())
+        told = f"{len(before.keys() - now.keys())} tasks gone, {len(now.keys() - before.keys())} new, {changed} changed"
+        return [f"{self.entry.label}: the data set is another than on {old['created'][:10]}: {told}"]
 
     def _devices(self, journal: Mapping[str, Mapping[str, Any]]) -> set[str]:
         """Where the scores come from that this run has when it is done."""

@@ -18,7 +18,7 @@ from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
 from worldgauge.core.io import digest_of
 from worldgauge.core.model import ModelSpec, TellsScenes, WorldModel
 from worldgauge.core.registry import check_arguments
-from worldgauge.engine.identity import subject_identity
+from worldgauge.engine.identity import LIVE, states_digest, subject_identity
 from worldgauge.engine.store import file_slug
 from worldgauge.engine.suite.base import SubjectKind
 from worldgauge.engine.user_modules import import_file, import_module, module_digest
@@ -30,7 +30,7 @@ from worldgauge.models.shown_less import SHOWN, ShownLess
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
 from worldgauge.serving.foreign import adopt
 from worldgauge.serving.isolation import check_no_secret
-from worldgauge_serve import settings_of
+from worldgauge_serve import LoadError, made_with_fingerprint, settings_of
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,19 @@ class Subject:
     Attributes:
         model: The model or agent.
         label: Name of its run folder and of its rows in tables.
-        source: Where it comes from; part of its identity.
+        source: Where it comes from, with the fingerprint of its code and files; part of its identity.
+        content: Fingerprint of a registered model of another package; empty for others.
     """
 
     model: WorldModel | Agent
     label: str
     source: str
+    content: str = ""
 
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that the output of the subject depends on."""
-        return subject_identity(self.model.spec, self.source)
+        return subject_identity(self.model.spec, self.source, self.content)
 
     @property
     def trained_scenes(self) -> Sequence[str]:
@@ -103,11 +105,22 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
         model = _check_subject(what, repr(what), kind)
         module = sys.modules[type(what).__module__]
         source = f"{module.__name__}@{module_digest(module)}:{type(what).__qualname__}"
-        return Subject(model, _label(model.spec, {}), source)
+        return Subject(model, _label(model.spec, {}), source if states_digest(model.spec) else f"{LIVE}{source}")
     target, settings = parse_subject(what)
-    factory, source = find_factory(target, kind)
-    model = _check_subject(_make(factory, settings, target), target, kind)
-    return Subject(model, _label(model.spec, settings), source)
+    factory, file = find_factory(target, kind)
+    place, colon, name = target.rpartition(":")
+    if not colon and _module_of(factory).partition(".")[0] == "worldgauge":  # it states the digests of its files
+        model = _check_subject(_make(factory, settings, target), target, kind)
+        return Subject(model, _label(model.spec, settings), target)
+    try:
+        made, found = made_with_fingerprint(file, factory, settings, lambda: _make(factory, settings, target))
+    except LoadError as error:
+        raise SubjectError(f"model '{target}': {error}") from None
+    model = _check_subject(made, target, kind)
+    if not colon:
+        return Subject(model, _label(model.spec, settings), target, found)
+    source = f"sha256:{found}" if place.endswith(".py") else f"{place}@{found}"
+    return Subject(model, _label(model.spec, settings), f"{source}:{name}")
 
 
 @dataclass(frozen=True)
@@ -293,9 +306,9 @@ def _split_setting(text: str, name: str, example: str) -> tuple[str, str | None]
 def _calibrated(subject: Subject, file: str) -> Subject:
     """A model with its calibration."""
     with _closing(subject.model):
-        model = Calibrated(cast("WorldModel", subject.model), file)
+        model = Calibrated(cast("WorldModel", subject.model), file, f"{subject.source} {subject.content}".strip())
     digest = model.spec.settings["calibration"][:8]
-    return Subject(model, run_label(f"{subject.label}-calibrated-{digest}"), subject.source)
+    return Subject(model, run_label(f"{subject.label}-calibrated-{digest}"), subject.source, subject.content)
 
 
 def _shown_less(subject: Subject, shown: str) -> Subject:
@@ -304,7 +317,7 @@ def _shown_less(subject: Subject, shown: str) -> Subject:
         if not shown.isdecimal() or len(shown) > 9:
             raise UsageError(f"model '{subject.model.spec.name}': {SHOWN} must be a number of frames, got '{shown}'")
         model = ShownLess(cast("WorldModel", subject.model), int(shown))
-    return Subject(model, run_label(f"{subject.label}-{SHOWN}-{int(shown)}"), subject.source)
+    return Subject(model, run_label(f"{subject.label}-{SHOWN}-{int(shown)}"), subject.source, subject.content)
 
 
 @contextmanager
@@ -326,7 +339,7 @@ def find_factory(target: str, kind: SubjectKind = "model") -> tuple[Callable[...
         kind: "model" or "agent".
 
     Returns:
-        The factory, and its source for the identity.
+        The factory, and the file of its module; empty where it has none.
 
     Raises:
         UnknownNameError: For an unknown registered name.
@@ -343,18 +356,22 @@ def find_factory(target: str, kind: SubjectKind = "model") -> tuple[Callable[...
             "served models as cmd:, pipe: or http://"
         )
     if not colon:
-        return (models.get(target) if kind == "model" else agents.get(target)), target
+        made = models.get(target) if kind == "model" else agents.get(target)
+        return made, str(getattr(sys.modules.get(_module_of(made)), "__file__", None) or "")
     if module_name.endswith(".py"):
-        module, source = import_file(Path(module_name).expanduser(), "model")
+        module, _ = import_file(Path(module_name).expanduser(), "model")
     else:
         module = import_module(module_name, f"model '{target}'", "; or name its file: ./file.py:Class")
-        source = f"{module_name}@{module_digest(module)}"
     found = getattr(module, name, None)
     if found is None:
         near = difflib.get_close_matches(name, [each for each in vars(module) if not each.startswith("_")], 1, 0.5)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise UsageError(f"model '{target}': '{module_name}' holds no '{name}'{hint}")
-    return found, f"{source}:{name}"
+    return found, str(getattr(module, "__file__", None) or "")
+
+
+def _module_of(factory: Any) -> str:
+    return str(getattr(factory, "__module__", ""))
 
 
 def _make(factory: Any, settings: Mapping[str, Any], target: str) -> Any:

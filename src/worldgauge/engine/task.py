@@ -12,13 +12,14 @@ from typing import Any
 
 from worldgauge.core.agent import Agent
 from worldgauge.core.errors import AbandonedError, LostError, NotApplicableError, SubjectError, UsageError
-from worldgauge.core.io import loads
+from worldgauge.core.io import digest_of, dumps, loads
 from worldgauge.core.model import WorldModel
 from worldgauge.engine.open_suite import import_suite
 from worldgauge.engine.store import explain_full_disk, read_record, write_record, write_scores
 from worldgauge.engine.subjects import find_served, resolve_cached
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
+from worldgauge.engine.suite.own_metrics import DIGEST, digest_of_metrics
 from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.engine.workers.pool import Result
 from worldgauge.engine.workers.worker import Progress, one_line, trace_now
@@ -126,6 +127,7 @@ def execute_task(
     progress: Progress,
     threads: int = 1,
     device: str | None = None,
+    identity: str = "",
 ) -> dict[str, Any]:
     """Job of the pool: make everything from names, then call `perform_and_score`.
 
@@ -145,6 +147,7 @@ def execute_task(
         progress: Called with the number of frames done and the total.
         threads: Threads that score.
         device: Device that scores, as `score_device` takes it.
+        identity: Digest of the identity that the model had when the run began. Empty for any.
 
     Returns:
         The fields of `TaskOutcome`.
@@ -159,11 +162,22 @@ def execute_task(
     if model is not None:
         _empty(task_context.directory)
     asked = _open_suite(home, suite, settings)
-    subject = None if model is None else resolve_cached(model, asked.subject_kind).model
+    found = None if model is None else resolve_cached(model, asked.subject_kind)
+    if found is not None and identity and digest_of(dumps(found.identity)) != identity:
+        error = SubjectError(
+            f"model '{label}' has changed since the run began: its code, or a file that its settings name; run again, "
+            "and call a setting that names its output log, out or cache"
+        )
+        return vars(failed_outcome(error, "perform"))
+    subject = None if found is None else found.model
     if (served := find_served(subject)) is not None:
         served.on_wait = partial(progress, 0, 0)  # in line at a busy server, it is not hung
         if deadline_s is not None:
             served.deadline_s = deadline_s
+    stated = loads(settings).get(DIGEST)
+    if score is not None and stated is not None and digest_of_metrics(asked.own_metrics, stated) != stated:
+        edited = UsageError("a metric of yours was edited since the run began; run again")
+        return vars(failed_outcome(edited, "score" if model is None else "perform"))
     progress(0, 0)  # from here the deadline counts: not for imports, nor for loading the model
     outcome = perform_and_score(asked, Task(**loads(task)), subject, label, task_context, key=key, score=score)
     return vars(outcome)

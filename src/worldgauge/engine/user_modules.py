@@ -13,10 +13,12 @@ from pathlib import Path
 from types import ModuleType
 
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
-from worldgauge.core.io import digest_of_file
+from worldgauge_serve import code_files, contents_of, digest, fingerprint
 
 _FILE_MODULE_PREFIX = "_worldgauge_model_"
 _importing: list[str] = []
+_imported: dict[str, str] = {}
+"""Digest of each file of a user's code as it was when it was imported, by path."""
 
 
 def locate_module(module: str) -> str | None:
@@ -72,8 +74,13 @@ def import_module(name: str, what: str, hint: str = "") -> ModuleType:
     if here not in sys.path:
         sys.path.append(here)  # as `python -m` does: a project is tested from its own folder
     try:
+        known = getattr(sys.modules.get(name), "__file__", None)
+        if known:
+            _forget_changed(known)
         with _mark_importing(name):
-            return importlib.import_module(name)
+            module = importlib.import_module(name)
+        _imported.update(_digests(str(getattr(module, "__file__", None) or "")))
+        return module
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise SubjectError(f"{what}: importing '{name}' needs '{error.name}', not installed") from error
@@ -92,19 +99,21 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
         what: Beginning of error messages, such as "model".
 
     Returns:
-        The module and its source, "sha256:" with the digest of the file. An edited model is therefore asked again.
+        The module and its source, "sha256:" with the fingerprint of the file and of what it imports.
 
     Raises:
         UsageError: For a file that cannot be read.
         SubjectError: For a file that cannot be imported.
     """
     try:
-        digest = digest_of_file(path)
+        path.open("rb").close()
+        found = fingerprint(path, contents_of(path))
+        _forget_changed(str(path))
     except OSError as error:
         raise UsageError(f"{what} file {path}: cannot be read ({error.strerror})") from None
-    name = f"{_FILE_MODULE_PREFIX}{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}_{digest[:12]}"
+    name = f"{_FILE_MODULE_PREFIX}{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}_{found[:12]}"
     if name in sys.modules:
-        return sys.modules[name], f"sha256:{digest}"
+        return sys.modules[name], f"sha256:{found}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -121,18 +130,30 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
         if isinstance(error, WorldgaugeError) or not isinstance(error, Exception):
             raise
         raise SubjectError(f"{what} file {path}: importing it raised {type(error).__name__}: {error}") from error
-    return module, f"sha256:{digest}"
+    return module, f"sha256:{found}"
 
 
 def module_digest(module: ModuleType) -> str:
-    """SHA-256 of the file of a module, in hexadecimal. Empty for a module without a file.
+    """Fingerprint of the file of a module and of what it imports. Empty for a module without a file."""
+    file = str(getattr(module, "__file__", None) or "")
+    return fingerprint(file, contents_of(file))
 
-    It is part of the identity of a model, so an edited model is asked again.
-    """
-    try:
-        return digest_of_file(Path(str(getattr(module, "__file__", ""))))
-    except OSError:
-        return ""
+
+def _forget_changed(file: str) -> None:
+    """Make the next import read a user's code again, if any of it that `file` runs was edited since its import."""
+    now = _digests(file)
+    if any(_imported.get(path, found) != found for path, found in now.items()):
+        for name, module in list(sys.modules.items()):
+            place = os.path.realpath(str(getattr(module, "__file__", None) or ""))
+            if place in _imported and name != "__main__" and not name.startswith(_FILE_MODULE_PREFIX):
+                del sys.modules[name]
+        _imported.clear()
+        importlib.invalidate_caches()
+    _imported.update(now)
+
+
+def _digests(file: str) -> dict[str, str]:
+    return {path: digest(path) for path in code_files(file)}
 
 
 def refuse_while_importing() -> None:
@@ -150,6 +171,8 @@ def refuse_while_importing() -> None:
 
 @contextmanager
 def _mark_importing(name: str) -> Generator[None]:
+    # Python's cache of code goes by seconds: an edit of the same length within one is not seen, in late imports too.
+    sys.dont_write_bytecode = True
     _importing.append(name)
     try:
         yield

@@ -56,6 +56,7 @@ def score_videos(
     longer: Longer = "error",
     references: Sequence[str] = (),
     matched_references: bool = False,
+    fresh: bool = False,
     settings: Mapping[str, Any] | None = None,
     workers: int = 1,
     on: str | None = None,
@@ -75,6 +76,7 @@ def score_videos(
         longer: "cut" drops what a video holds beyond the frames that are judged; "error" refuses it.
         references: Names of models that are run for comparison.
         matched_references: As for `run`.
+        fresh: As for `run`.
         settings: Settings of the suite.
         workers: Largest number of processes, as for `run`.
         on: Where the workers run, as for `run`.
@@ -114,6 +116,7 @@ def score_videos(
         deadline_s=deadline_s,
         labels={text: name for name, text in found.models.items()},
         matched_references=matched_references,
+        fresh=fresh,
         progress=progress,
     )
     return result, found

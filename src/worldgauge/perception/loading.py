@@ -53,11 +53,12 @@ from worldgauge.metrics.feature_heads import aesthetic, imaging
 from worldgauge.perception import estimators
 from worldgauge.perception.cache import cached_rows
 from worldgauge.perception.lpips_numpy import Lpips
-from worldgauge.perception.naming import What, missing_reason, named_by, network_digest
+from worldgauge.perception.naming import What, missing_reason, named_by, weights_digest
 from worldgauge.perception.network_source import BATCH as BATCH
-from worldgauge.perception.network_source import NetworkSource, network_names, source_of
+from worldgauge.perception.network_source import NetworkSource, source_of
 from worldgauge.perception.networks.i3d import i3d_input
 from worldgauge.perception.networks.preprocessing import clip_input, dino_input, musiq_input
+from worldgauge.serving import served_code
 from worldgauge.weights import AbsentWeightsError, read_tensors
 
 Float32 = NDArray[np.float32]
@@ -429,8 +430,9 @@ def load_network(text: str | None, what: What, parity: str | None = None) -> Per
     Raises:
         WorldgaugeError: As for `open_perception`, except for damaged files.
     """
-    known = text is not None and text in network_names(what)
-    return _perceived(text, what, parity, network_digest(str(text)) if known else "")
+    if text is None:
+        return _perceived(None, what, parity, "")
+    return _perceived(text, what, parity, f"{weights_digest(text, what)} {served_code(named_by(text, what).asked)}")
 
 
 @lru_cache(maxsize=8)

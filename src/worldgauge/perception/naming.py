@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.core.io import digest_of, digest_of_file
+from worldgauge.core.io import digest_of
 from worldgauge.perception.network_source import network_names
 from worldgauge.perception.networks import networks
 from worldgauge.serving import SCHEMES, is_served
 from worldgauge.weights import AbsentWeightsError, opened
+from worldgauge_serve import digest
 
 What = Literal["dino", "aesthetic", "imaging", "lpips", "video"]
 
@@ -94,7 +95,7 @@ def weights_digest(text: str | None, what: What) -> str | None:
     for file in named.files:
         if not Path(file).is_file():
             raise UsageError(f"{what}: {file}: no such weight file")
-    return digest_of(" ".join(digest_of_file(Path(file)) for file in named.files)) if named.files else None
+    return digest_of(" ".join(digest(file) for file in named.files)) if named.files else None
 
 
 def network_digest(name: str) -> str:

@@ -18,6 +18,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray, relative
 from worldgauge.core.video import Clip
 from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, decode_cached, open_decoder
+from worldgauge.serving import served_code
 
 TrackStatus = Literal["ok", "stationary", "partial", "failed"]
 """ok: every frame. stationary: the camera stays in one place, though it may turn. partial: only the frames in `frames`.
@@ -92,7 +93,7 @@ def recover_poses(
         UsageError: The decoder needs a real frame at a known distance, or is not allowed.
         WorldgaugeError: As for `open_decoder`, and errors of servers.
     """
-    decoder = _opened(source)
+    decoder = _opened(source, served_code(source))
     if getattr(decoder, "anchored", False):
         raise UsageError(
             f"decoder '{decoder.name}' needs a real frame at a known distance, which a generated video has not; "
@@ -151,6 +152,6 @@ def _unbroken(poses: FloatArray, frames: NDArray[np.int64]) -> slice:
 
 
 @lru_cache(maxsize=2)
-def _opened(source: str) -> Decoder:
+def _opened(source: str, code: str) -> Decoder:
     """One decoder for all videos: that of a server loads its network when it is opened."""
     return open_decoder(source)

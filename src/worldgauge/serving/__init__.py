@@ -6,13 +6,25 @@ the server side.
 
 from __future__ import annotations
 
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import UsageError, WorldgaugeError
+from worldgauge.core.io import digest_of, dumps
 from worldgauge.serving.channel import LOAD_DEADLINE_S, Channel
 from worldgauge.serving.estimator import RemoteEstimator
 from worldgauge.serving.messages import without_login
 from worldgauge.serving.remote import RemoteModel
+from worldgauge_serve import code_of
 
-__all__ = ["LOAD_DEADLINE_S", "SCHEMES", "RemoteEstimator", "RemoteModel", "is_served", "open_estimator", "open_model"]
+__all__ = [
+    "LOAD_DEADLINE_S",
+    "SCHEMES",
+    "RemoteEstimator",
+    "RemoteModel",
+    "is_served",
+    "open_estimator",
+    "open_model",
+    "served_code",
+    "served_digest",
+]
 
 SCHEMES = ("cmd", "pipe", "http", "https")
 
@@ -42,7 +54,7 @@ def open_model(text: str) -> RemoteModel:
         SubjectError: There is no such model; the message has one line.
     """
     who = f"model '{without_login(text)}'"
-    return RemoteModel(_channel(text, who), who)
+    return RemoteModel(_channel(text, who), who, code=lambda: served_code(text))
 
 
 def open_estimator(text: str, called: str = "estimator") -> RemoteEstimator:
@@ -60,7 +72,29 @@ def open_estimator(text: str, called: str = "estimator") -> RemoteEstimator:
         SubjectError: There is no such estimator; the message has one line.
     """
     who = f"{called} '{without_login(text)}'"
-    return RemoteEstimator(_channel(text, who), who)
+    return RemoteEstimator(_channel(text, who), who, code=lambda: served_code(text))
+
+
+def served_code(text: str) -> str:
+    """Digest of the files here that a "cmd:" or "pipe:" text names, with what that code imports; empty for others."""
+    scheme, _, rest = text.partition(":")
+    found = code_of(rest) if scheme in ("cmd", "pipe") else {}
+    return digest_of(dumps(found)) if found else ""
+
+
+def served_digest(text: str) -> str:
+    """Digest of what a served estimator is: of its files for a command, else of what its server states about itself.
+
+    Empty where neither is known, such as for a server that is down.
+    """
+    if text.partition(":")[0] in ("cmd", "pipe"):
+        return served_code(text)
+    try:
+        remote = open_estimator(text)
+    except WorldgaugeError:
+        return ""
+    remote.close()
+    return digest_of(dumps([remote.source, remote.given, remote.spec.settings]))
 
 
 def _channel(text: str, who: str) -> Channel:

@@ -79,13 +79,16 @@ class Remote(Generic[Spec]):
     awaited: ClassVar[str]
     """What it waits for, in error messages."""
 
-    def __init__(self, channel: Channel, who: str, deadline_s: float = DEADLINE_S) -> None:
+    def __init__(
+        self, channel: Channel, who: str, deadline_s: float = DEADLINE_S, *, code: Callable[[], str] = str
+    ) -> None:
         """Connect to the server.
 
         Args:
             channel: The channel, which this object then owns.
             who: Name of the model, for messages.
             deadline_s: Seconds until an answer must have arrived.
+            code: Digest of its files, asked where an old server states none.
 
         Raises:
             SubjectError: The server cannot be reached.
@@ -104,6 +107,8 @@ class Remote(Generic[Spec]):
             raise
         self.spec = self._hello.spec
         self.source = self._hello.source
+        if not self._hello.fingerprinted and (found := code()):
+            self.source = f"{self.source}@{found[:16]}"
         self.given = self._hello.given
         self.needs = self._hello.needs
         self.batch = self._hello.batch

@@ -134,6 +134,7 @@ Deadline = Annotated[
         help="Seconds without a new frame or scoring progress after which a task is stopped. Loading may take 1800."
     ),
 ]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Generate all answers again. The earlier run is kept as NAME.1.")]
 Retry = Annotated[
     bool,
     typer.Option("--retry-failed/--keep-failed", help="Whether tasks that failed in an earlier run are tried again."),

@@ -136,10 +136,10 @@ class Echo(Suite):
 
 
 class Steady:
-    """Frames of one level from the seed of the task; `wait` seconds a frame."""
+    """Frames of one level from the seed of the task; `wait` seconds a frame. It states a digest, so it is reused."""
 
     def __init__(self, level: int = 0, wait: float = 0.0) -> None:
-        self.spec = ModelSpec("steady", settings={"level": level})
+        self.spec = ModelSpec("steady", settings={"level": level, "digest": "steady"})
         self.level, self.wait = level, wait
 
     def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
@@ -169,7 +169,7 @@ class Faulty:
     """Breaks one promise, named by `how`, in task number `on`; keeps them elsewhere."""
 
     def __init__(self, how: str, on: int = 1) -> None:
-        self.spec = ModelSpec(f"faulty-{how}")
+        self.spec = ModelSpec(f"faulty-{how}", settings={"digest": how})
         self.how, self.on = how, on
 
     def rollout(self, request: RolloutRequest) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from worldgauge.core.actions import describe
@@ -28,6 +29,7 @@ from worldgauge.engine.suite.contract import (
     TaskView,
 )
 from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.network_settings import SERVED, digests_of_served
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, digest_of_metrics, own_scores, own_tables
 from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.engine.suite.rollout import fit_context, fit_truth, open_rollout, run_rollout
@@ -93,12 +95,15 @@ class Suite:
     balanced_by: ClassVar[str] = ""
     own_metrics: tuple[str, ...] = ()
     _own_digest: str | None = None
+    _served: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, **settings: Any) -> None:
         self.own_metrics = tuple(settings.pop(SETTING, ()))
         known = settings.pop(DIGEST, None)
         self._own_digest = digest_of_metrics(self.own_metrics, known) if self.own_metrics else None
+        stated = settings.pop(SERVED, {})
         self.options: Any = self.read_settings(settings)
+        self._served = digests_of_served(asdict(self.options), stated)
 
     # settings and words
 
@@ -122,7 +127,7 @@ class Suite:
     def settings(self) -> Mapping[str, Any]:
         """All settings in force, plain JSON values; part of a task's identity."""
         own = {SETTING: list(self.own_metrics), DIGEST: self._own_digest} if self.own_metrics else {}
-        return {**asdict(self.options), **own}
+        return {**asdict(self.options), **own, **({SERVED: dict(self._served)} if self._served else {})}
 
     @property
     def scoring_settings(self) -> frozenset[str]:

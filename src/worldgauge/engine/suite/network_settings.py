@@ -9,6 +9,28 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.io import digest_of
 from worldgauge.engine.suite.settings import naming_setting
 from worldgauge.perception.naming import What, network_digest, weights_digest
+from worldgauge.serving import is_served, served_digest
+
+SERVED = "served_digests"
+"""Name of the digests of what settings name by its command or address, among the settings of a run."""
+
+
+def digests_of_served(settings: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, str]:
+    """Digests of the networks, decoders and policies that run in another process.
+
+    Args:
+        settings: Settings of a suite.
+        known: Digests by name of the setting, for servers that cannot be asked now.
+
+    Returns:
+        Digests by name of the setting; a server of which nothing is known is left out.
+    """
+    found = {}
+    for name, value in settings.items():
+        texts = [value, value.partition(",")[2]] if isinstance(value, str) else []  # FILE,cmd:... names a head as well
+        if text := next(filter(is_served, texts), ""):
+            found[name] = served_digest(text) or known.get(name, "")
+    return {name: one for name, one in found.items() if one}
 
 
 def networks_digest(suite: str, settings: Any, looking: Mapping[str, What], networks: Iterable[str] = ()) -> str | None:

@@ -27,6 +27,7 @@ class Calibrated:
     Args:
         model: The model.
         file: Its calibration, or the folder of it.
+        source: Where it comes from, with its fingerprint; a calibration of another one is refused.
 
     Attributes:
         spec: That of the model, with the digest of the calibration in its settings. It has no lengths: what is asked is
@@ -38,10 +39,10 @@ class Calibrated:
         UsageError: It is the calibration of another model, or knows nothing.
     """
 
-    def __init__(self, model: WorldModel, file: str | Path) -> None:
+    def __init__(self, model: WorldModel, file: str | Path, source: str = "") -> None:
         self._model = model
         self._calibration = read_calibration(Path(file).expanduser())
-        check_owner(self._calibration, model.spec, str(file))
+        check_owner(self._calibration, model.spec, str(file), source)
         self.behind: WorldModel = getattr(model, "behind", model)
         settings = {**model.spec.settings, "calibration": self._calibration.digest[:16]}
         self.spec = replace(model.spec, settings=settings, lengths=None)

@@ -63,6 +63,7 @@ class Calibration:
     Attributes:
         model: Name of the model.
         spec: Digest of its spec (`digest_of_spec`).
+        source: Where the model came from, with the fingerprint of its code and files; empty in older calibrations.
         control: Form of the future that it was driven by.
         axes: Names of the axes of its action space; empty where others than actions drove it.
         delay: Frames from a control to its effect; None where that is not known.
@@ -81,6 +82,7 @@ class Calibration:
     moving: Speed
     turning: Speed
     digest: str
+    source: str = ""
 
     def speed_of(self, direction: str) -> Speed:
         """Whose speed the model has in a direction."""
@@ -143,13 +145,14 @@ def read_calibration(path: Path) -> Calibration:
     return found
 
 
-def check_owner(calibration: Calibration, spec: ModelSpec, path: str) -> None:
+def check_owner(calibration: Calibration, spec: ModelSpec, path: str, source: str = "") -> None:
     """Refuse a calibration that is not of this model, or that knows nothing.
 
     Args:
         calibration: The calibration.
         spec: Spec of the model.
         path: Where the calibration lies, for the message.
+        source: Where the model comes from; empty where that is not known.
 
     Raises:
         UsageError: It does not fit.
@@ -159,6 +162,10 @@ def check_owner(calibration: Calibration, spec: ModelSpec, path: str) -> None:
             f"of model '{calibration.model}'" if calibration.model != spec.name else "of other settings of this model"
         )
         raise UsageError(f"{path}: a calibration {other}, not of '{spec.name}' as it is given; calibrate it")
+    if source and calibration.source and source != calibration.source:
+        raise UsageError(
+            f"{path}: '{spec.name}' has other code or weights than when it was calibrated; calibrate it again"
+        )
     if not any(gain.status == "follows" for gain in calibration.gains.values()):
         raise UsageError(f"{path}: no control of '{spec.name}' was found to work, so there is nothing to undo")
 
@@ -187,6 +194,7 @@ def _checked(content: Mapping[str, Any], digest: str) -> Calibration:
         _one_of(speed["moving"]["whose"], Speed),
         _one_of(speed["turning"]["whose"], Speed),
         digest,
+        _text(model.get("source", "")),
     )
 
 

@@ -16,6 +16,7 @@ from worldgauge.engine.suite.contract import Record
 from worldgauge.engine.suite.rollout import open_rollout, read_poses
 from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
 from worldgauge.perception.decoders.cache import decode_cached
+from worldgauge.serving import served_code
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.frames import current_frame
 from worldgauge.suites.target.planners import current_pose
@@ -95,11 +96,11 @@ def decode_video(
 
 def decoder_of(settings: Settings) -> Decoder:
     """The selected decoder. What its text sets for cross-check and rules has priority over the suite's settings."""
-    return _open(settings.decoder, settings.cross_check, settings.parity)
+    return _open(settings.decoder, settings.cross_check, settings.parity, served_code(settings.decoder))
 
 
 @lru_cache(maxsize=2)
-def _open(text: str, cross_check: str, parity: str | None) -> Decoder:
+def _open(text: str, cross_check: str, parity: str | None, code: str) -> Decoder:
     """Kept, since a served one loads its network when it is opened."""
     taken = settings_taken(text)
     options = {"cross_check": cross_check, **({} if parity is None else {"compat": parity})}

@@ -132,6 +132,8 @@ def _bundles(folder: Path, paths: Sequence[Path], scratch: Path, found: Entries)
         if path.suffix == ".zip":
             yield path, path
     runs = [path for path in [folder, *paths] if path.is_dir() and _holds_runs(path)]
+    found.left_out += [(path.name, "an earlier run of the model") for path in runs if RunFolder(path).is_earlier]
+    runs = [path for path in runs if not RunFolder(path).is_earlier]
     for run in find_runs(runs) if runs else ():
         packed = scratch / "packed" / hashlib.sha256(str(run.directory).encode()).hexdigest()[:16]
         try:

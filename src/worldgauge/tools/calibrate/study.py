@@ -16,7 +16,7 @@ from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.io import digest_of, dumps, parse_json, read_bytes, write_file
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel, checked_rollout, imagines
 from worldgauge.core.video import Clip
-from worldgauge.engine.identity import task_seed
+from worldgauge.engine.identity import LIVE, task_seed
 from worldgauge.engine.subjects import find_served, resolve_subject
 from worldgauge.models.calibration.file import FORMAT, MAX_BYTES, NAME, TURNS, VERSION, digest_of_spec
 from worldgauge.perception.known_depth import SOURCE, poses_from_depth
@@ -47,6 +47,7 @@ class Plan:
     Attributes:
         model: Name of the model.
         spec: Digest of its spec.
+        source: Where it comes from, with the fingerprint of its code and files.
         control: How it is driven.
         space: Name of the action space.
         starts: Names of the start images.
@@ -65,6 +66,7 @@ class Plan:
     frames: int
     size: tuple[int, int]
     done: int = 0
+    source: str = ""
 
     @property
     def answers(self) -> int:
@@ -105,7 +107,11 @@ class CalibrationStudy:
         return {
             "format": FORMAT,
             "version": VERSION,
-            "model": {"name": self.plan.model, "spec": self.plan.spec},
+            "model": {
+                "name": self.plan.model,
+                "spec": self.plan.spec,
+                "source": "" if self.plan.source.startswith(LIVE) else self.plan.source,
+            },
             "control": self.plan.control,
             "space": {"name": self.plan.space, "axes": list(self.axes)},
             "delay": {**_facts(found.delay), "frames": found.frames, "reason": found.late},
@@ -165,9 +171,9 @@ def calibrate(
             start: Start | None = None
             for asked in controls:
                 where = out / "answers" / name / f"{asked.name}.json"
-                key = digest_of(dumps([plan.spec, name, asked.name, asked.motions.tolist(), seed, list(plan.size)]))
+                key = _key(plan, name, asked, seed)
                 progress(len(responses), plan.answers, f"{name} {asked.control}")
-                kept = _kept(where, key)
+                kept = None if plan.source.startswith(LIVE) else _kept(where, key)
                 if kept is None:
                     start = find_start(name, facts, camera, seed) if start is None else start
                     kept = _answer(model, start, asked, seed)
@@ -221,7 +227,8 @@ def _prepared(
 ) -> tuple[Plan, WorldModel, list[Asked], Camera]:
     if starts < 1 or seed < 0:
         raise UsageError(f"{starts} start images with seed {seed}; give at least one, and a seed of 0 or more")
-    model = cast("WorldModel", resolve_subject(what).model)
+    subject = resolve_subject(what)
+    model = cast("WorldModel", subject.model)
     try:
         controls = controls_of(_checked_space(model, space), diagonals=model.spec.control != "text")
         width, height = model.spec.frame_size or SIZE
@@ -234,9 +241,15 @@ def _prepared(
             tuple(asked.name for asked in controls),
             HORIZON,
             (width, height),
+            source=f"{subject.source} {subject.content}".strip(),
         )
-        places = (out / "answers" / start / f"{name}.json" for start in plan.starts for name in plan.controls)
-        plan = replace(plan, done=sum(place.is_file() for place in places))
+        if not subject.source.startswith(LIVE):
+            kept = (
+                _kept(out / "answers" / start / f"{asked.name}.json", _key(plan, start, asked, seed))
+                for start in plan.starts
+                for asked in controls
+            )
+            plan = replace(plan, done=sum(one is not None for one in kept))
         return plan, model, controls, Camera.from_horizontal_fov(width, height, HFOV_DEG)
     except UsageError:
         if (served := find_served(model)) is not None and isinstance(what, str):
@@ -303,6 +316,11 @@ def question(spec: ModelSpec, start: Start, asked: Asked, seed: int) -> RolloutR
         world=start.world if "world" in spec.inputs else None,
         task=f"calibrate/{start.name}/{asked.name}",
     )
+
+
+def _key(plan: Plan, start: str, asked: Asked, seed: int) -> str:
+    """Digest of everything that an answer depends on."""
+    return digest_of(dumps([plan.spec, plan.source, start, asked.name, asked.motions.tolist(), seed, list(plan.size)]))
 
 
 def _kept(path: Path, key: str) -> dict[str, Any] | None:

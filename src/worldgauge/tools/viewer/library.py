@@ -349,7 +349,8 @@ def _run_folders(root: Path) -> Iterator[Path]:
         deeper: list[Path] = []
         for folder in level:
             if (folder / "run.json").is_file():
-                yield folder
+                if folder == root or not RunFolder(folder).is_earlier:
+                    yield folder
                 continue
             try:
                 deeper += [

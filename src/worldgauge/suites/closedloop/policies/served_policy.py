@@ -7,7 +7,7 @@ from typing import Any
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.serving import RemoteEstimator, is_served, open_estimator
+from worldgauge.serving import RemoteEstimator, is_served, open_estimator, served_code
 from worldgauge.suites.closedloop.policies.contract import PolicyKit
 
 NAME, KIND = "process", "policy"
@@ -31,7 +31,6 @@ def address_of(kit: PolicyKit) -> str:
     return at
 
 
-@lru_cache(maxsize=4)
 def opened(at: str, layouts: tuple[str, ...]) -> RemoteEstimator:
     """Return the policy at `at`, opened once: loading a network takes longer than an episode.
 
@@ -42,6 +41,11 @@ def opened(at: str, layouts: tuple[str, ...]) -> RemoteEstimator:
     Raises:
         UsageError: If the server is no policy of these layouts.
     """
+    return _opened(at, layouts, served_code(at))
+
+
+@lru_cache(maxsize=4)
+def _opened(at: str, layouts: tuple[str, ...], code: str) -> RemoteEstimator:
     remote = open_estimator(at, KIND)
     if remote.spec.kind != KIND or remote.spec.layout not in layouts:
         remote.close()
