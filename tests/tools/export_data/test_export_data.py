@@ -170,6 +170,15 @@ def _split(folder: Path) -> None:
         rows[rows[column] >= bound].to_parquet(folder / name / "chunk-001/file-000.parquet")
 
 
+def test_a_video_of_another_rate_than_the_tables_is_named(written: Path, tmp_path: Path) -> None:
+    shutil.copytree(written, tmp_path / "set")
+    info = tmp_path / "set/meta/info.json"
+    info.write_text(json.dumps(json.loads(info.read_text()) | {"fps": 10}))
+    first = next(iter(read_lerobot(tmp_path / "set")))
+    assert isinstance(first, DamagedClip)
+    assert "runs at 20 frames/s, info.json says 10; export it again" in str(first)
+
+
 def test_tables_of_several_files_are_read_whole(written: Path, tmp_path: Path) -> None:
     shutil.copytree(written, tmp_path / "set")
     _split(tmp_path / "set")

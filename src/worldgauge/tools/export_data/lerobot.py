@@ -182,6 +182,8 @@ def _read_clip(
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise DataError(f"{folder}: walk {row.get('episode_index')}: a row is damaged ({error})") from error
     clip = Clip.open(check_inside(path, folder))
+    if abs(clip.fps - space.fps) * len(clip) >= 0.5 * space.fps:
+        raise DataError(f"{path}: runs at {clip.fps:g} frames/s, info.json says {space.fps:g}; export it again")
     at = round(start * space.fps)
     if at < 0 or at + (end - begin) > len(clip):
         raise DataError(f"{path}: has {len(clip)} frames, the table wants {at} to {at + end - begin}")
