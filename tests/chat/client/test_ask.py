@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from support.chat_endpoint import FakeEndpoint, error, likely, ok
-from worldgauge.chat.client import AnswerError, ChatModel, Encoding, EndpointError, Message
+from worldgauge.chat.client import AnswerError, ChatModel, Encoding, EndpointError, Message, NoAnswerError
 from worldgauge.core.errors import ShapeError, UsageError
 
 Make = Callable[..., ChatModel]
@@ -265,6 +265,16 @@ class TestNoAnswer:
         assert len(endpoint.asked) == 1
         reply = chat().ask("build", max_tokens=9, allow_truncated=True)
         assert (reply.text, reply.finish_reason) == ("[[1, 2,", "length")
+
+    @pytest.mark.parametrize("finish", ["length", "MAX_TOKENS", "model_length"])
+    @pytest.mark.parametrize("text", ["<think>let me see", None])
+    def test_cut_off_within_the_reasoning(
+        self, chat: Make, endpoint: FakeEndpoint, finish: str, text: str | None
+    ) -> None:
+        endpoint.always = ok(text, finish=finish, message={"reasoning_content": None if text else "let me see"})
+        for allowed in (False, True):
+            with pytest.raises(NoAnswerError, match=r"only reasoning.*cut off at max_tokens=9; raise it"):
+                chat().ask("build", max_tokens=9, allow_truncated=allowed)
 
     def test_refusals(self, chat: Make, endpoint: FakeEndpoint) -> None:
         endpoint.then(ok(None, message={"refusal": "I can't\nhelp"}), ok("half", finish="content_filter"))

@@ -157,13 +157,13 @@ def read_answer(completion: Mapping[str, Any], question: Question) -> ParsedAnsw
         raise Unfit(
             f"the endpoint's content filter stopped the answer (finish reason {finish})", again=False, silent=True
         )
-    # Of an answer to choices only the first token is read, so it may be cut after it.
-    if finish == "length" and not question.allow_truncated and question.choices is None:
-        raise Unfit(f"cut off at max_tokens={question.max_tokens}; raise it, or allow_truncated", again=False)
     text = _text_of(content)
     if not answer_text(text).strip():
         cut = f", cut off at max_tokens={question.max_tokens}; raise it" if finish == "length" else ""
         raise Unfit(f"{_lacking(message, text)} (finish reason {finish}{cut})", again=not cut, silent=True)
+    # Of an answer to choices only the first token is read, so it may be cut after it.
+    if finish == "length" and not question.allow_truncated and question.choices is None:
+        raise Unfit(f"cut off at max_tokens={question.max_tokens}; raise it, or allow_truncated", again=False)
     if not is_whole(text):
         raise Unfit("half a character in the text", again=True)
     value = None if question.schema is None else checked_value(text, question.schema)
