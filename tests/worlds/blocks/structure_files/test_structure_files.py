@@ -347,7 +347,15 @@ def test_importing_the_readers_does_not_import_nbtlib() -> None:
                 "minecraft:oak_wall_sign[facing=north,waterlogged=false]",
             },
         ),
-        ("old_cauldron", {"minecraft:water_cauldron[level=2]"}),
+        (
+            "old_cauldron",
+            {
+                "minecraft:stone",
+                "minecraft:grass_block[snowy=false]",
+                "minecraft:short_grass",
+                "minecraft:water_cauldron[level=2]",
+            },
+        ),
     ],
 )
 def test_names_of_older_versions_are_read_and_written_in_those_of_1_20_4(
