@@ -16,6 +16,8 @@ from worldgauge.core.agent import agents
 from worldgauge.engine.collection.collection import collections
 from worldgauge.models import models
 from worldgauge.suites import suites
+from worldgauge.tools.viewer.footage import Footages
+from worldgauge.tools.viewer.library import Library
 
 FEW: dict[str, dict[str, Any]] = {
     "loopnav": {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)},
@@ -73,6 +75,27 @@ def test_a_run_on_data_collected_again_is_that_of_a_fresh_process(suite: str, tm
             )
             assert told.returncode == 0, told.stderr
             assert here == json.loads(told.stdout.splitlines()[-1])
+
+
+def test_a_film_and_the_viewer_show_no_truth_of_other_data(tmp_path: Path) -> None:
+    data, footages = tmp_path / "data", Footages()
+    wg.collect("loopnav", out=data, **FEW["loopnav"], seed=1)
+    result = wg.run("loopnav", data=data, model="freeze", out=tmp_path / "runs")
+    task = result.frame.task[0]
+
+    def shown() -> tuple[set[str], set[str], str]:
+        (group,) = Library(tmp_path / "runs").refresh()
+        footage = footages.open(group, task)
+        return set(result.film(task).names), set(footage.clips), " ".join(footage.notes)
+
+    film, clips, _ = shown()
+    assert "hidden truth" in film
+    assert "hidden truth" in clips
+    shutil.rmtree(data)
+    wg.collect("loopnav", out=data, **FEW["loopnav"], seed=2)
+    film, clips, notes = shown()
+    assert film == clips == {"freeze"}
+    assert "changed after the run was planned" in notes
 
 
 if __name__ == "__main__":

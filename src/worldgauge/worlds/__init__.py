@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.io import Stamp, stamp_of
 from worldgauge.core.registry import Registry
 
 _PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
@@ -88,7 +89,10 @@ def open_world(facts: WorldFacts) -> World:
     try:
         # Facts read from JSON hold lists, which the cache cannot take.
         params = {name: _frozen(value) for name, value in facts.params.items()}
-        return _open(facts.name, tuple(sorted(params.items())), facts.digest)
+        # A digest names the content. Without one, files may have changed since the world was built.
+        files = sorted(files_of(facts.name) & params.keys()) if facts.digest is None else ()
+        stamps = tuple(stamp_of(Path(str(params[name]))) for name in files)
+        return _open(facts.name, tuple(sorted(params.items())), facts.digest, stamps)
     except (TypeError, ValueError, OverflowError) as error:
         given = ", ".join(f"{name}={value!r}" for name, value in facts.params.items())[:200]
         why = " ".join(str(error).split())
@@ -153,7 +157,9 @@ def _frozen(value: Any) -> Any:
 
 # Subjects are asked about the same places one after the other, and a village takes as long to build as a hundred views.
 @lru_cache(maxsize=16)
-def _open(name: str, params: tuple[tuple[str, Any], ...], digest: str | None) -> World:
+def _open(
+    name: str, params: tuple[tuple[str, Any], ...], digest: str | None, stamps: tuple[Stamp | None, ...]
+) -> World:
     world = worlds.get(name)(**dict(params))
     if digest is not None and world.facts.digest != digest:
         explain = getattr(world, "difference_from", None)

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import cv2
@@ -14,10 +15,11 @@ import numpy as np
 
 from worldgauge.core.errors import UnknownNameError, WorldgaugeError
 from worldgauge.core.image import Image
+from worldgauge.core.io import stamp_of
 from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import AnswerCard, Record, Task, TaskView
 from worldgauge.report.films.film import Film, make_film, same_rate
-from worldgauge.tools.viewer.library import Group, finite
+from worldgauge.tools.viewer.library import Group, RunIndex, finite
 from worldgauge.worlds import View, open_world
 
 TRUTH = "hidden truth"
@@ -132,7 +134,7 @@ class Footages:
     """Footage of tasks, of which the last ones are kept."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str, tuple[str | None, ...]], Footage] = OrderedDict()
+        self._held: OrderedDict[tuple[str, str, tuple[Any, ...]], Footage] = OrderedDict()
         self._lock = threading.Lock()
 
     def open(self, group: Group, task: str) -> Footage:
@@ -150,7 +152,7 @@ class Footages:
         """
         if not any(task in run.ends for run in group.runs.values()):
             raise UnknownNameError("task", task, group.tasks[:50])
-        key = group.ident, task, tuple(run.ends.get(task) for run in group.runs.values())
+        key = group.ident, task, tuple(_state(run, task) for run in group.runs.values())
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
@@ -161,6 +163,17 @@ class Footages:
             while len(self._held) > HELD:
                 self._held.popitem(last=False)
         return made
+
+
+def _state(run: RunIndex, task: str) -> tuple[Any, ...]:
+    """What a run holds of a task: another key, a new record or a changed folder of data make other footage."""
+    data = Path(str(run.facts.get("source", "")))
+    return (
+        run.ends.get(task),
+        run.facts["task_keys"].get(task),
+        stamp_of(run.folder.record(task) / "record.json"),
+        stamp_of(data),
+    )
 
 
 def task_facts(group: Group, task: str, footage: Footage) -> dict[str, Any]:

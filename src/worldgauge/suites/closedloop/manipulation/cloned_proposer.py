@@ -11,6 +11,7 @@ import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
+from worldgauge.core.io import digest_of_folder
 from worldgauge.suites.closedloop.manipulation.cloning import ClonedPolicy, Moves, roles
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, PolicyKit, TableObservation, proposers
 from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import load_demonstrations
@@ -37,7 +38,8 @@ class ClonedProposer:
         moves = kit.options.get("moves", "together")
         if moves not in get_args(Moves):
             raise UsageError(f"the option moves of proposer 'cloned' must be 'together' or 'apart', got {moves!r}")
-        self._clone = _learned(str(Path(str(folder)).expanduser()), moves)
+        place = Path(str(folder)).expanduser()
+        self._clone = _learned(place, moves, digest_of_folder(place))
         self._length = kit.length
 
     def propose(
@@ -53,6 +55,6 @@ class ClonedProposer:
 
 
 @lru_cache(maxsize=2)
-def _learned(folder: str, moves: Moves) -> ClonedPolicy:
-    """Return the policy of a folder, read once per process."""
-    return ClonedPolicy(load_demonstrations(Path(folder)), moves)
+def _learned(folder: Path, moves: Moves, digest: str) -> ClonedPolicy:
+    """Return the policy of a folder, read once per process and content."""
+    return ClonedPolicy(load_demonstrations(folder), moves)

@@ -14,6 +14,7 @@ from worldgauge.core.actions import HAND_POSES
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Frames
+from worldgauge.core.io import digest_of_folder
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import resize
 from worldgauge.models import models
@@ -42,7 +43,8 @@ class NearestDemonstration:
     """
 
     def __init__(self, folder: str) -> None:
-        self._library = _opened(str(Path(folder).expanduser()))
+        place = Path(folder).expanduser()
+        self._library = _opened(place, digest_of_folder(place))
         self.spec = ModelSpec("nearest-demonstration", settings={"demonstrations": self._library.digest})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
@@ -118,9 +120,9 @@ class _Library:
 
 
 @lru_cache(maxsize=2)
-def _opened(folder: str) -> _Library:
-    """Of a folder, read once by a process."""
-    return _Library(load_demonstrations(Path(folder)))
+def _opened(folder: Path, digest: str) -> _Library:
+    """Of a folder, read once per process and content."""
+    return _Library(load_demonstrations(folder))
 
 
 def _seen_at(hand: FloatArray, camera: Camera, camera_pose: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.io import Stamp, stamp_of
 from worldgauge.engine.collection.drawing import render
 from worldgauge.suites.loopnav.walks.game import Game, Pictures
 from worldgauge.suites.loopnav.walks.sites import FloorSite, LoopSite, Start, VoxelSite
@@ -145,13 +146,11 @@ def open_location(out: Path, location: str, world: str, kind: str, seed: int, ga
 
 
 def close_locations() -> None:
-    """Stop what was started for the last places, and forget cached state that could affect the next collection."""
-    kept_facts.cache_clear()
+    """Stop what was started for the last places."""
     while _open:
         _open.popitem()[1][1].closing.close()
 
 
-@lru_cache(maxsize=4)
 def kept_facts(out: Path, place: Place) -> WorldFacts:
     """Return the facts of a server's place that was opened before, from the cells in the collection.
 
@@ -162,6 +161,11 @@ def kept_facts(out: Path, place: Place) -> WorldFacts:
     Raises:
         WorldError: The cells are gone or belong to another place.
     """
+    return _facts_at(out, place, stamp_of(_grid(out, place)))
+
+
+@lru_cache(maxsize=4)
+def _facts_at(out: Path, place: Place, stamp: Stamp | None) -> WorldFacts:
     return _kept_facts(_kept(out, place), out)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Box, Image
-from worldgauge.core.io import write_file
+from worldgauge.core.io import Stamp, stamp_of, write_file
 from worldgauge.core.npz import read_npz
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
 from worldgauge.suites.closedloop.recognition.recogniser.features import box_features, in_mirror, scene_features
@@ -111,7 +111,8 @@ def recogniser() -> Recogniser:
     Raises:
         DataError: If the named file is not valid.
     """
-    return _recogniser(os.environ.get(FILE_VARIABLE, ""))
+    given = os.environ.get(FILE_VARIABLE, "")
+    return _recogniser(given, stamp_of(Path(given)) if given else None)
 
 
 def identity() -> str:
@@ -120,7 +121,7 @@ def identity() -> str:
 
 
 @lru_cache(maxsize=4)
-def _recogniser(given: str) -> Recogniser:
+def _recogniser(given: str, stamp: Stamp | None) -> Recogniser:
     if given:
         return load(Path(given))
     return read(files(__package__).joinpath(FILE).read_bytes(), FILE)
