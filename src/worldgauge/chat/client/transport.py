@@ -77,7 +77,10 @@ class Transport:
                     import openai
                 except ImportError:
                     raise MissingExtraError("a chat endpoint", "chat") from None
-                hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._clean], "response": [self._refuse_errors]}
+                hooks: dict[str, list[Callable[..., Any]]] = {
+                    "request": [self._clean],
+                    "response": [self._refuse_errors],
+                }
                 # The environment names proxies; certificates, too, which the other default reads as well.
                 here: dict[str, Any] = {"trust_env": False, "verify": ssl.create_default_context()}
                 try:
