@@ -85,7 +85,7 @@ class Precomputed:
     """
 
     name = "precomputed"
-    version = 2
+    version = 3
     cacheable = False
 
     def __init__(self, folder: str | Path, layout: FileLayout = "poses", compat: Literal["", "released"] = "") -> None:
@@ -182,7 +182,7 @@ class Precomputed:
                 "interpolated": shown[~np.isin(shown, frames)].tolist(),
             },
         )
-        return walkable(path, request.video.fps)
+        return walkable(path, request)
 
     def _released(self, recorded: Recorded, request: DecodeRequest) -> DecodedPath:
         layout: Layout = self._layout  # type: ignore[assignment]

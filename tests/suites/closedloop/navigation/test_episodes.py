@@ -1,5 +1,6 @@
 """Pairs of image-goal navigation: a way of the length asked for, steps that arrive, a goal view of something."""
 
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +12,9 @@ from worldgauge.suites.closedloop.navigation.episodes import (
     OPEN_M,
     REACH_M,
     NavigationPair,
-    _shows,
+    _fault,
     find_navigation,
+    navigations,
 )
 from worldgauge.suites.closedloop.navigation.format import GOAL_RADIUS_M
 from worldgauge.worlds import View
@@ -113,11 +115,20 @@ class Scanned:
 )
 @pytest.mark.filterwarnings("error")
 def test_a_view_with_holes_is_no_goal(holes: float, depth_m: float, passes: bool, named: bool) -> None:
-    assert _shows(Scanned(holes, depth_m, named=named), Stance(0.0, 0.0, 0.0)) is passes
+    fault = _fault(Scanned(holes, depth_m, named=named), Stance(0.0, 0.0, 0.0))
+    assert fault == (
+        "" if passes else "goal view has holes" if holes and depth_m > 1 else "goal view shows nothing but a wall"
+    )
 
 
 @pytest.mark.filterwarnings("error")
 def test_the_sky_is_open() -> None:
     outdoors = Scanned(1.0)
     world = SimpleNamespace(view=outdoors.view)  # without a ground: what is infinite there is sky
-    assert _shows(world, Stance(0.0, 0.0, 0.0))
+    assert not _fault(world, Stance(0.0, 0.0, 0.0))
+
+
+def test_why_there_is_no_pair() -> None:
+    nowhere, reasons = SimpleNamespace(goal=lambda rng: None), Counter[str]()
+    assert not list(navigations(nowhere, np.random.default_rng(0), [0, 1], reasons))
+    assert set(reasons) == {"no room at the goal"}

@@ -1,5 +1,8 @@
 """Starts of active recognition: seen badly, told from an independent count of pixels, and seen well a few steps on."""
 
+from collections import Counter
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -183,6 +186,14 @@ def test_steps_end_facing_the_target(found: Found) -> None:
         off = VisibilityMeter(home, one.target).bearing(np.array(stance[:2])) - stance.yaw
         assert abs((off + np.pi) % (2 * np.pi) - np.pi) <= np.radians(11.25) + 1e-6
         assert Primitive.STOP not in one.steps
+
+
+def test_why_there_is_no_episode():
+    reasons = Counter()
+    walls = SimpleNamespace(things=[SimpleNamespace(instance=1, category="wall")])
+    wish = episodes.Wish(LABELS[0], 0)
+    assert not list(episodes.recognitions(walls, np.random.default_rng(0), [wish, wish], reasons))
+    assert reasons == {"none of the things has a label that the recogniser knows": 1}
 
 
 def _largest_piece(mask: np.ndarray) -> int:

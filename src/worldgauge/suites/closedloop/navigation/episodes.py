@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -32,6 +33,7 @@ _YAWS = 8
 _LEAST_THINGS, _THING = 2, 0.01
 _MOST_NEAR = 0.2
 _STARTS = 60
+_WALL = "goal view shows nothing but a wall"
 _SKY_M = 1e6
 _WHOLE = 0.95
 """Least share of a goal view that was scanned."""
@@ -166,23 +168,28 @@ def find_navigation(
     return list(navigations(HomePlaces(home, geodesic), rng, range(n) if bands is None else bands[:n]))
 
 
-def navigations(places: Places, rng: np.random.Generator, bands: Iterable[int]) -> Iterator[NavigationPair]:
+def navigations(
+    places: Places, rng: np.random.Generator, bands: Iterable[int], failed: Counter[str] | None = None
+) -> Iterator[NavigationPair]:
     """Yield a pair per band; stop if none is found.
 
     Args:
         places: Where they begin and end.
         rng: Source of all randomness.
         bands: Band of each path length, modulo BANDS.
+        failed: Counts why no pair is found, if given.
     """
     for band in bands:
         pair = _find(places, rng, band % BANDS)
-        if pair is None:
+        if isinstance(pair, list):
+            if failed is not None:
+                failed.update(pair)
             return
         yield pair
 
 
-def _find(places: Places, rng: np.random.Generator, band: int) -> NavigationPair | None:
-    """Return a pair of this band, or of another if there is none."""
+def _find(places: Places, rng: np.random.Generator, band: int) -> NavigationPair | list[str]:
+    """Return a pair of this band, or of another if there is none, or why there is none at all."""
     discards: list[str] = []
     width = (REACH_M[1] - REACH_M[0]) / BANDS
     for wanted in sorted(range(BANDS), key=lambda other: abs(other - band)):
@@ -192,7 +199,7 @@ def _find(places: Places, rng: np.random.Generator, band: int) -> NavigationPair
             if isinstance(pair, NavigationPair):
                 return NavigationPair(pair.start, pair.goal, pair.distance_m, pair.steps, tuple(discards))
             discards.append(pair)
-    return None
+    return discards
 
 
 def _try(places: Places, rng: np.random.Generator, low: float, high: float) -> NavigationPair | str:
@@ -201,9 +208,13 @@ def _try(places: Places, rng: np.random.Generator, low: float, high: float) -> N
     if place is None:
         return "no room at the goal"
     yaws = rng.uniform(-math.pi, math.pi, _YAWS)
-    goal = next((one for one in (_stance(place, yaw) for yaw in yaws) if _shows(places.world, one)), None)
-    if goal is None:
-        return "goal view shows nothing but a wall"
+    for yaw in yaws:
+        goal = _stance(place, yaw)
+        fault = _fault(places.world, goal)
+        if not fault:
+            break
+    else:
+        return fault
     begin = places.start(place, low, high, rng)
     if begin is None:
         return "no start at the right distance"
@@ -225,21 +236,21 @@ def _stance(at: FloatArray, yaw: float) -> Stance:
     return Stance(x, y, round(float(yaw), 6), z)
 
 
-def _shows(world: World, goal: Stance) -> bool:
-    """Whether the view at the goal faces no wall and shows things that can be looked for."""
+def _fault(world: World, goal: Stance) -> str:
+    """Why the view at the goal is none: it faces a wall, has holes, or shows nothing that can be looked for."""
     view = world.view(goal.eye(), _VIEW)
     height, width = view.depth.shape
     middle = view.depth[height // 4 : -height // 4, width // 4 : -width // 4]
     # An infinite depth is open sky, and infinities have no quantile. In a scan it is a hole.
     if float(np.quantile(np.minimum(middle, _SKY_M), 0.1)) < OPEN_M or _near(view) > _MOST_NEAR:
-        return False
+        return _WALL
     if isinstance(world, HasGround):
         if np.isfinite(view.depth).mean() < _WHOLE:
-            return False
+            return "goal view has holes"
         if not view.instance.any():
-            return True  # nothing is named in this scan: what is far enough away must do
+            return ""  # nothing is named in this scan: what is far enough away must do
     pixels = np.bincount(view.instance.ravel())[1:]
-    return int((pixels >= _THING * view.instance.size).sum()) >= _LEAST_THINGS
+    return "" if int((pixels >= _THING * view.instance.size).sum()) >= _LEAST_THINGS else _WALL
 
 
 def _near(view: View) -> float:

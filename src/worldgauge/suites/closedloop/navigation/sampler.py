@@ -51,7 +51,7 @@ class NavigationSampler(HomeSampler):
         rng = search.share.rng(self.kind)
         home = isinstance(search.world, Home)
         places = HomePlaces(search.home, search.geodesic) if home else GroundPlaces(search.world, search.ground)
-        for one in navigations(places, rng, bands(search.share)):
+        for one in navigations(places, rng, bands(search.share), search.discards):
             search.discards.update(one.discards)
             yield {
                 "start": as_stored(one.start).plain,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
@@ -98,7 +99,9 @@ def find_recognition(
     return list(recognitions(HomeTargets(home, geodesic), rng, wishes[:n]))
 
 
-def recognitions(targets: Targets, rng: np.random.Generator, wishes: Iterable[Wish]) -> Iterator[RecognitionStart]:
+def recognitions(
+    targets: Targets, rng: np.random.Generator, wishes: Iterable[Wish], failed: Counter[str] | None = None
+) -> Iterator[RecognitionStart]:
     """Yield an episode per wish, each with another target while there are others; stop if none is found.
 
     An episode has the wanted label if a start is found for it, and then the wanted difficulty if possible.
@@ -107,6 +110,7 @@ def recognitions(targets: Targets, rng: np.random.Generator, wishes: Iterable[Wi
         targets: What there is to be recognised, and from where.
         rng: Source of all randomness.
         wishes: Wanted categories and difficulties.
+        failed: Counts why no episode is found, if given.
 
     Raises:
         UnknownNameError: If a category is not in LABELS.
@@ -116,7 +120,9 @@ def recognitions(targets: Targets, rng: np.random.Generator, wishes: Iterable[Wi
         if wish.category not in LABELS:
             raise UnknownNameError("label", wish.category, LABELS)
         start = search.find(wish)
-        if start is None:
+        if isinstance(start, list):
+            if failed is not None:
+                failed.update(start or ["none of the things has a label that the recogniser knows"])
             return
         yield start
 
@@ -242,8 +248,8 @@ class _Search:
             if thing.category in self.of:
                 self.of[thing.category].append(thing.instance)
 
-    def find(self, wish: Wish) -> RecognitionStart | None:
-        """Find what is wished, or the next best; None if no object of any label is usable."""
+    def find(self, wish: Wish) -> RecognitionStart | list[str]:
+        """Find what is wished, or the next best; if no object of any label is usable, why."""
         others = [LABELS[k] for k in self.rng.permutation(len(LABELS)) if LABELS[k] != wish.category]
         discards: list[str] = []
         for again in (False, True):
@@ -253,7 +259,7 @@ class _Search:
                 if found is not None:
                     self.taken.add(found.target)
                     return found
-        return None
+        return discards
 
     def _of_label(self, targets: Sequence[int], difficulty: int, discards: list[str]) -> RecognitionStart | None:
         """Return a start for one of `targets` with this difficulty, else with another."""

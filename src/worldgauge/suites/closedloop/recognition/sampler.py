@@ -49,7 +49,7 @@ class RecognitionSampler(HomeSampler):
         targets: Targets = (
             ScanTargets(world, search.ground) if isinstance(world, Scan) else HomeTargets(search.home, search.geodesic)
         )
-        for one in recognitions(targets, rng, wishes(search.share)):
+        for one in recognitions(targets, rng, wishes(search.share), search.discards):
             search.discards.update(one.discards)
             yield {
                 "difficulty": one.difficulty,
