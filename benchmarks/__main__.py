@@ -35,9 +35,9 @@ NAMES = (
     "path_scores",
     "decoders",
 )
-LONG = ("decoder_check", "networks", "demo", "coverage", "faults", "clients", "cluster_chaos")
-"""Only when named: they take more than two minutes; networks needs the extra `torch`, demo a package index, faults
-root, cluster_chaos the extra `cluster`."""
+LONG = ("decoder_check", "decoders_game", "networks", "demo", "coverage", "faults", "clients", "cluster_chaos")
+"""Only when named: they take more than two minutes; networks needs the extra `torch`, decoders_game ViZDoom, demo a
+package index, faults root, cluster_chaos the extra `cluster`."""
 
 
 def main() -> int:

@@ -1,14 +1,16 @@
 """When a reconstruction may be believed, and whether a camera moves at all."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from worldgauge.core.geometry import pose_from_yaw_pitch
-from worldgauge.perception.decoders.contract import DecodedPath
+from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest
 from worldgauge.perception.decoders.frames import displacement_px
-from worldgauge.perception.decoders.gates import Evidence, from_start, judge, prefix, speed_fault, walkable
+from worldgauge.perception.decoders.gates import Evidence, anchor_too_far, from_start, judge, prefix, walkable
+from worldgauge.perception.decoders.poses import ground_path
 from worldgauge.perception.decoders.sfm._mapping import Model
 from worldgauge.perception.decoders.sfm._votes import difference, elect
 
@@ -42,6 +44,11 @@ def without(*missing: int) -> np.ndarray:
         ({"focal_widths": 0.4}, "ok"),
         ({"focal_widths": 0.39}, "failed"),
         ({"focal_widths": 2.51}, "failed"),
+        # A given field of view is the middle of what is allowed: 107.5 degrees are 0.3666 widths.
+        ({"focal_widths": 0.367, "given_widths": 0.3666}, "ok"),
+        ({"focal_widths": 3.0, "given_widths": 2.9}, "ok"),
+        ({"focal_widths": 0.6, "given_widths": 0.3666}, "failed"),
+        ({"focal_widths": 0.5, "given_widths": 0.71}, "failed"),
     ],
 )
 def test_gates(changed: dict, status: str) -> None:
@@ -50,16 +57,24 @@ def test_gates(changed: dict, status: str) -> None:
     assert bool(reason) == (status != "ok")
 
 
+def test_a_wrong_field_of_view_names_the_remedy() -> None:
+    assert "Give the field of view" in judge(replace(SOUND, focal_widths=0.35))[1]
+    said = judge(replace(SOUND, focal_widths=0.35, given_widths=0.6))[1]
+    assert said == "found a field of view of 110 degrees; 80 is given. Check the given value"
+
+
+@pytest.mark.parametrize(("back", "sound"), [(0.5, True), (3.9, True), (4.1, False), (307.8, False)])
+def test_an_anchor_farther_away_than_the_path_is_long_gives_no_scale(back: float, sound: bool) -> None:
+    poses = pose_from_yaw_pitch(np.array([[0.0, 0, 0], [2, 0, 0], [2, 2, 0], [-back, 0, 0]]), np.zeros(4))
+    path = ground_path(poses[:3], poses[3], 1.0)
+    assert ("too far for a scale" in anchor_too_far(path)) == (not sound)
+    assert anchor_too_far(path._replace(anchor_estimated=None)) == ""
+
+
 def test_a_prefix_ends_at_the_first_gap() -> None:
     assert prefix(np.array([True, True, False, True])) == 2
     assert prefix(np.array([True, True])) == 2
     assert prefix(np.array([False, True])) == 0
-
-
-def test_nobody_walks_faster_than_3_m_s() -> None:
-    assert speed_fault(24.0, 8.0) == ""
-    assert "3.1 m/s" in speed_fault(25.0, 8.0)
-    assert speed_fault(25.0, 0.0) == ""
 
 
 @pytest.mark.parametrize(
@@ -85,19 +100,30 @@ def test_a_path_of_one_point_is_no_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metres", "fps", "status"),
-    [(2.9, 1.0, "ok"), (3.1, 1.0, "failed"), (3.1, 0.5, "ok"), (3.1, 0.0, "ok"), (3.1, float("nan"), "ok")],
+    ("metres", "fps", "limit", "status"),
+    [
+        (2.9, 1.0, 3.0, "ok"),
+        (3.1, 1.0, 3.0, "failed"),
+        (3.1, 0.5, 3.0, "ok"),
+        (3.1, 0.0, 3.0, "ok"),
+        (3.1, float("nan"), 3.0, "ok"),
+        (3.1, 1.0, 5.6, "ok"),
+        (300.0, 1.0, None, "ok"),
+    ],
 )
-def test_a_path_nobody_walks_is_failed(metres: float, fps: float, status: str) -> None:
+def test_a_path_that_is_too_fast_for_the_data_is_failed(
+    metres: float, fps: float, limit: float | None, status: str
+) -> None:
     positions = np.array([[0, 0, 0], [0, 0, metres], [0, 0, 0]])
     frames = np.array([4, 5, 6])
     given = DecodedPath("ok", "d", xy=positions[:, [0, 2]], positions=positions, frame_indices=frames, scale=2.0)
-    path = walkable(given, fps)
+    request = DecodeRequest(SimpleNamespace(fps=fps), None, None, max_speed_m_s=limit)
+    path = walkable(given, request)
     assert path.status == status
     assert (path.xy is None, "m/s" in path.reason) == (status == "failed",) * 2
     assert (path.positions is positions, path.scale) == (True, 2.0)
     shape = replace(given, status="no_scale", xy=None)
-    assert walkable(shape, fps) is shape
+    assert walkable(shape, request) is shape
 
 
 def model(bend: float, observations: int = 100, scale: float = 1.0, anchor_m: float = 1.0) -> Model:
@@ -141,6 +167,14 @@ def test_of_two_parties_the_one_that_explains_more() -> None:
     assert election.agreed
     assert election.model is votes[1]
     assert election.starts == 4
+
+
+@pytest.mark.parametrize("scale", [0.003, 0.5, 9.0])
+def test_models_with_the_anchor_at_different_distances_have_no_scale(scale: float) -> None:
+    """One path, and each start places the anchor elsewhere: the shape stands, the scale does not."""
+    votes = [model(0.5, anchor_m=scale**n) for n in range(1, 5)]
+    election = elect([lambda vote=vote: vote for vote in votes], anchored=True)
+    assert (election.agreed, election.starts, sorted(election.model.poses)) == (True, 4, list(range(1, 11)))
 
 
 def test_where_all_differ_nobody_is_elected() -> None:

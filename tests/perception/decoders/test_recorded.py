@@ -274,7 +274,7 @@ def test_nobody_walks_that_fast(tmp_path: Path) -> None:
     poses = poses_of_walk()
     poses[:, :3, 3] *= 3
     npz(tmp_path, poses=poses)
-    path = open_decoder("precomputed", folder=tmp_path).decode(request_of())
+    path = open_decoder("precomputed", folder=tmp_path).decode(request_of(max_speed_m_s=3.0))
     assert (path.status, path.xy) == ("failed", None)
     assert "3.9 m/s" in path.reason
 

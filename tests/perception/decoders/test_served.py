@@ -207,7 +207,7 @@ def test_vipe_needs_no_anchor(known: Known, opened: Opened) -> None:
     ("how", "reason"),
     [
         ("raises", "odd: estimator 'odd' raised RuntimeError: CUDA error"),
-        ("nan", "'poses' is not finite"),
+        ("nan", "pose 2 holds values that are not finite"),
         ("not applicable", "odd: too dark"),
         ("mirrored", "pose 1 is no rotation and translation: its matrix is off by 2"),
         ("skewed", "is no rotation and translation"),
@@ -224,7 +224,7 @@ def test_what_it_fails_at_is_a_status(how: str, reason: str, compat: str, opened
     assert (path.status, path.xy) == ("failed", None)
     assert reason in path.reason
     assert path.reason.isprintable()
-    its_own = how in ("raises", "nan", "no pair")
+    its_own = how in ("raises", "no pair")
     assert ("error" in path.diagnostics) == its_own, "kept in the cache only where the video is to blame"
 
 
@@ -257,9 +257,53 @@ def test_what_says_nothing_of_the_video_is_no_status(
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.parametrize(
+    ("missing", "status", "said", "points"),
+    [
+        ([8], "partial", "8 of 9 frames were placed, 8 from the start", 8),
+        ([5], "partial", "8 of 9 frames were placed, 5 from the start", 5),
+        ([0], "failed", "the first frame was not placed", 9),
+        ([2], "failed", "only 2 frames from the start were placed", 9),
+        ([3, 4, 5, 6, 7], "failed", "4 of 9 frames were placed", 9),
+        (list(range(9)), "failed", "the first frame was not placed", 9),
+        (["anchor"], "no_scale", "the anchor frame was not placed", 9),
+    ],
+)
+@pytest.mark.parametrize("kind", ["vggt", "spatracker", "vipe"])
+def test_frames_that_are_not_placed_are_rows_of_nan(
+    kind: str, missing: list[Any], status: str, said: str, points: int, known: Known, opened: Opened
+) -> None:
+    case, whole = made_up(kind), made_up(kind)
+    rows = case["inputs"][KEYS[kind]]
+    if missing == ["anchor"]:
+        if kind == "vipe":
+            return
+        missing = [-1] if kind == "spatracker" else [9]
+    for frame in missing:
+        row = frame + (kind == "spatracker")
+        rows[row] = np.full_like(rows[row], np.nan).tolist()
+    video = request(n_frames=217) if kind == "spatracker" else request()
+    path = opened(known(case)).decode(video)
+    assert (path.status, said in path.reason, len(path.frame_indices)) == (status, True, points), path.reason
+    if status == "partial":
+        assert path.registered.tolist() == [frame not in missing for frame in range(9)]
+        expected = opened(known(whole)).decode(video)
+        np.testing.assert_allclose(path.xy, expected.xy[:points], atol=1e-9)
+
+
+def test_one_frame_of_many_that_is_not_placed_is_interpolated(known: Known, opened: Opened) -> None:
+    rows = np.zeros((30, 7))
+    rows[:, 2], rows[:, 6] = np.linspace(0, 3, 30), 1
+    rows[7] = np.nan
+    case = {"kind": "vipe", "inputs": {KEYS["vipe"]: rows.tolist()}}
+    path = opened(known(case)).decode(request(n_points=30))
+    assert (path.status, path.diagnostics["interpolated"]) == ("ok", path.frame_indices[[7]].tolist())
+    np.testing.assert_allclose(path.xy[:, 1], np.linspace(0, 3, 30), atol=0.01)
+
+
 @pytest.mark.parametrize("compat", ["", "released"])
 def test_nobody_walks_that_fast(compat: str, known: Known, opened: Opened) -> None:
-    path = opened(known(made_up("vipe")), compat=compat).decode(request(fps=2400.0))
+    path = opened(known(made_up("vipe")), compat=compat).decode(request(fps=2400.0, max_speed_m_s=3.0))
     if compat:
         assert path.status == "ok", "the released rules look at no speed"
         return

@@ -265,16 +265,6 @@ def test_the_published_tables_are_the_papers() -> None:
     assert row(found["Table 4 horizons"], "Wan2.2-Plus, 4 s")["FDE (m)"].mean == 1.4
 
 
-def test_a_doubted_path_is_counted_and_said() -> None:
-    """Whoever reads the first table must know that a second decoder saw another path in the same video."""
-    own = [head(0, 4.0, cross_check="no second path"), head(1, 4.0, cross_check="agrees"), head(2, None)]
-    made = tables({"m": own})
-    assert any(note.startswith("1 scored paths are doubted") for note in made[0].notes)
-    became = made[-1]
-    cells = dict(zip(became.columns, became.rows[0].cells, strict=True))
-    assert cells["doubted"].mean == 1
-
-
 def test_what_the_fallback_found_is_said() -> None:
     made = tables({"m": [head(0, 4.0, decoder="sfm-global", decoder_used="klt-vo"), head(1, 4.0)]})
     assert any("1 paths were found by the fallback klt-vo" in note for note in made[0].notes)

@@ -75,6 +75,7 @@ def key_of(decoder: Decoder, request: DecodeRequest, content: str) -> str:
         "anchor": None if anchor is None else [list(anchor.shape), digest_of(anchor.tobytes())],
         "anchor_distance_m": repr(request.anchor_distance_m),
         "hfov_deg": repr(request.hfov_deg),
+        "max_speed_m_s": repr(request.max_speed_m_s),
         "n_points": request.n_points,
         "seed": request.seed,
         "decoder": [decoder.name, decoder.version, dict(decoder.settings)],

@@ -31,6 +31,7 @@ class DecodeRequest:
         anchor: First real frame of the history, (H, W, 3) uint8; None when there is none.
         anchor_distance_m: Metres in the plane between the cameras of the anchor and of the current frame.
         hfov_deg: Horizontal field of view in degrees; None when unknown.
+        max_speed_m_s: A faster path has a wrong scale and fails; None without a limit. Suites set it from their data.
         n_points: Points of the path.
         seed: Seed of all randomness.
         poses: (len(video), 4, 4) camera-to-world, world frame, when they are known without decoding (embedded worlds);
@@ -43,6 +44,7 @@ class DecodeRequest:
     anchor: Image | None
     anchor_distance_m: float | None
     hfov_deg: float | None = None
+    max_speed_m_s: float | None = None
     n_points: int = N_POINTS
     seed: int = 0
     poses: FloatArray | None = None

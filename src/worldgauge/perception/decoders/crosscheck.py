@@ -16,39 +16,54 @@ from worldgauge.perception.decoders.contract import DecodedPath, Decoder, Decode
 FALLBACK = "klt-vo"
 
 
-DOUBTED = frozenset({"disagrees", "no second path"})
-"""Verdicts that cast doubt on a path. Of 48 clips of rooms all 7 wrong paths and none of 25 right ones got one; of 16
-more, with bent frames only, 8 of 10 and 1 of 6."""
-
-
-def cross_checked(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
+def cross_checked(path: DecodedPath, other: DecodedPath) -> DecodedPath:
     """Compare a path with what `klt-vo` finds in the same video.
 
     Args:
         path: The path.
-        request: What was asked.
+        other: The path by `klt-vo` (`fall_back`).
 
     Returns:
-        The path with `cross_check` in its diagnostics: "agrees"; "disagrees", where the paths differ by more than
+        The path with `cross_check` in its diagnostics: "agrees"; "disagrees", when the paths differ by more than
         `FLAGGED` of the length in shape (`disagreement`, a share of the length) or in size (`apart_m`, the largest
-        distance in the plane); "no second path", with `second_reason`; or "nothing to compare".
+        distance in the plane); "no second path", with `second_reason`; or "nothing to compare". Only a path that
+        `klt-vo` agrees with keeps its scale, and one of another shape fails.
     """
     found: dict[str, Any] = {"disagreement": None, "cross_check": "nothing to compare"}
-    if path.positions is not None and path.xy is not None and len(path.positions) >= 3:
-        other = fall_back(path, request)
-        shared, here, there = np.intersect1d(path.frame_indices, other.frame_indices, return_indices=True)
-        if other.positions is None or other.xy is None or len(shared) < 3:
-            found |= {"cross_check": "no second path", "second_reason": f"{FALLBACK}: {other.status}, {other.reason}"}
-        else:
-            shape = disagreement(path.positions[here], other.positions[there])
-            apart_m = float(np.linalg.norm(path.xy[here] - other.xy[there], axis=1).max())
-            too_far = apart_m > FLAGGED * polyline.length(path.xy)
-            found |= {
-                "disagreement": shape,
-                "apart_m": round(apart_m, 4),
-                "cross_check": "disagrees" if shape > FLAGGED or too_far else "agrees",
-            }
-    return replace(path, diagnostics={**path.diagnostics, **found})
+    if path.positions is None or len(path.positions) < 3:
+        return replace(path, diagnostics={**path.diagnostics, **found})
+    shared, here, there = np.intersect1d(path.frame_indices, other.frame_indices, return_indices=True)
+    compared = other.positions is not None and len(shared) >= 3
+    if not compared or (path.xy is not None and other.xy is None):
+        found |= {"cross_check": "no second path", "second_reason": f"{FALLBACK}: {other.status}, {other.reason}"}
+        return unconfirmed(replace(path, diagnostics={**path.diagnostics, **found}), f"{FALLBACK} finds no path")
+    assert other.positions is not None
+    found |= {"disagreement": disagreement(path.positions[here], other.positions[there]), "cross_check": "agrees"}
+    fault = f"{FALLBACK} finds another shape" if found["disagreement"] > FLAGGED else ""
+    if path.xy is not None and other.xy is not None:
+        found["apart_m"] = round(float(np.linalg.norm(path.xy[here] - other.xy[there], axis=1).max()), 4)
+        if found["apart_m"] > FLAGGED * polyline.length(path.xy):
+            fault = fault or f"{FALLBACK} finds another scale"
+    if not fault:
+        return replace(path, diagnostics={**path.diagnostics, **found})
+    found["cross_check"] = "disagrees"
+    refused = unconfirmed(replace(path, diagnostics={**path.diagnostics, **found}), fault)
+    return replace(refused, status="failed") if found["disagreement"] > FLAGGED else refused
+
+
+def unconfirmed(path: DecodedPath, why: str) -> DecodedPath:
+    """Take its scale from a path that nothing confirms. One without a scale, or that does not move, stays as it is."""
+    if path.xy is None or path.status == "stationary":
+        return path
+    assert path.positions is not None
+    return replace(
+        path,
+        status="no_scale",
+        reason=f"nothing confirms the scale: {why}",
+        xy=None,
+        positions=path.positions / (path.scale or 1.0),
+        scale=None,
+    )
 
 
 def fall_back(path: DecodedPath, request: DecodeRequest) -> DecodedPath:

@@ -23,8 +23,8 @@ from worldgauge.perception.decoders.frames import (
     stationary_path,
     working_size,
 )
-from worldgauge.perception.decoders.gates import walkable
-from worldgauge.perception.decoders.poses import Layout, ground_path, poses_of, released_path
+from worldgauge.perception.decoders.gates import from_start, judge_placed, walkable
+from worldgauge.perception.decoders.poses import Layout, between, ground_path, poses_of, released_path
 from worldgauge.serving import open_estimator
 from worldgauge.serving.estimator import EstimateError, Expected
 from worldgauge.serving.messages import plain
@@ -52,7 +52,7 @@ class ServedDecoder:
         deadline_s: Longest time for one video, seconds.
     """
 
-    version = 2
+    version = 3
 
     def __init__(self, at: str, layout: str = "", compat: str = "", deadline_s: float = 1800.0) -> None:
         """Start or reach the server.
@@ -129,8 +129,9 @@ class ServedDecoder:
         n = len(indices)
         shapes = ((n + 1, 3, 4), (n + 1, 4, 4)) if anchored else ((n, 7),)
         try:
-            answer = self._remote.estimate(arrays, options, {"poses": Expected(shapes)})
-            path = self._path(answer.arrays["poses"], request, blank)
+            answer = self._remote.estimate(arrays, options, {"poses": Expected(shapes, finite=False)})
+            given, placed = _placed(answer.arrays["poses"])
+            path = self._path(given, placed, request, blank)
         except (EstimateError, NotApplicableError, ShapeError) as error:
             # An estimator that failed, such as for want of memory, may do better the next time: not to be cached.
             details = {"error": type(error).__name__} if isinstance(error, EstimateError) else {}
@@ -140,7 +141,7 @@ class ServedDecoder:
         has_focal = isinstance(focal, (int, float)) and not isinstance(focal, bool)
         return replace(
             path,
-            registered=np.ones(n, np.bool_),
+            registered=self._of_frames(placed),
             focal_px=float(focal) if has_focal else None,  # type: ignore[arg-type]
             diagnostics={"decoder_used": self.name, "layout": self._layout, **path.diagnostics, "facts": facts},
         )
@@ -154,9 +155,17 @@ class ServedDecoder:
             return every_second(len(request.video), request.video.fps, request.n_points - 1)
         return evenly_spaced(len(request.video), request.n_points)
 
-    def _path(self, given: NDArray[Any], request: DecodeRequest, blank: DecodedPath) -> DecodedPath:
+    def _of_frames(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """The rows of an answer that belong to frames, without the anchor's."""
+        return rows[{"vggt": slice(None, -1), "spatracker": slice(1, None), "vipe": slice(None)}[self._layout]]
+
+    def _path(
+        self, given: NDArray[Any], placed: NDArray[np.bool_], request: DecodeRequest, blank: DecodedPath
+    ) -> DecodedPath:
         real_m = request.anchor_distance_m
         if self._compat == "released":
+            if not placed.all():
+                return replace(blank, reason=f"pose {int(placed.argmin())} is missing; the released rules need all")
             released = released_path(given, self._layout, real_m)
             if released is None:
                 return replace(blank, status="no_scale", reason="the anchor lies exactly at the start of the path")
@@ -172,19 +181,46 @@ class ServedDecoder:
         if self._layout != "vipe":  # which gives quaternions
             given, skew = _rotations_put_right(given)
         poses, anchor = poses_of(given, self._layout)
-        path = ground_path(poses, anchor, real_m)
+        own, indices = self._of_frames(placed), blank.frame_indices
+        if not own.any() or not own[0]:
+            return replace(blank, reason="the first frame was not placed")
+        status, reason = judge_placed(own)
+        if status == "failed":
+            return replace(blank, reason=reason)
+        if status == "partial":
+            kept, indices, fault = from_start(own, indices, indices)
+            if fault:
+                return replace(blank, reason=fault)
+            poses = poses[kept]
+        elif not own.all():
+            poses = between(poses[own], indices[own], indices)
+        known = anchor is None or placed[-1 if self._layout == "vggt" else 0]
+        path = ground_path(poses, anchor, real_m if known else None)
+        fault = path.fault if known else "the anchor frame was not placed"
         found = replace(
             blank,
-            status="no_scale" if path.fault else "ok",
-            reason=path.fault,
+            status="no_scale" if fault else status,
+            reason=fault or reason,
+            frame_indices=indices,
             xy=path.xy,
             positions=path.positions,
             rotations=path.rotations,
             scale=path.scale,
             anchor_estimated=path.anchor_estimated,
-            diagnostics={"skew": skew},
+            diagnostics={"skew": skew, "interpolated": indices[~own[: len(indices)]].tolist()},
         )
-        return walkable(found, request.video.fps)
+        return walkable(found, request)
+
+
+def _placed(given: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Poses, with any valid one in the rows that are all NaN; and which rows are not. Raises ShapeError."""
+    missing = np.isnan(given).reshape(len(given), -1).all(1)
+    if not np.isfinite(given[~missing]).all():
+        row = int(np.flatnonzero(~missing)[np.argwhere(~np.isfinite(given[~missing]))[0][0]])
+        raise ShapeError(f"pose {row} holds values that are not finite; a frame that is not placed is all NaN")
+    filled = given.copy()
+    filled[missing] = [0, 0, 0, 0, 0, 0, 1] if given.ndim == 2 else np.eye(4)[: given.shape[1]]
+    return filled, ~missing
 
 
 def _displacement_px(video: Clip) -> float | None:

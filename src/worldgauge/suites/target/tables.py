@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.metrics import metric_bounds, metrics
-from worldgauge.perception.decoders.crosscheck import DOUBTED
 from worldgauge.suites.target.drive_scores import comparison
 from worldgauge.suites.target.metrics.profiles import PROFILES, RELEASED
 from worldgauge.suites.target.scoring import HEADLINE, METRICS, NAMES, SHOWN_PROFILES
@@ -33,7 +32,7 @@ _RELEASED_NOTE = (
 WORST = {"overall": 0.0, "soft_endpoint": 0.0, "approach_consistency": 0.0, "miss_rate": 100.0}
 """What a failure counts as in the average over `all`; it has no distances."""
 STATUSES = ("ok", "stationary", "partial", "no_scale", "failed")
-NO_VIDEO, DOUBTED_PATHS = "no video", "doubted"
+NO_VIDEO = "no video"
 TASKS = "tasks"
 """Unit of tables whose cells are numbers of tasks."""
 
@@ -191,13 +190,12 @@ def _statuses(
     heads: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
 ) -> Table:
     """How many paths were found, and what became of the rest."""
-    columns = (*map(_plain, STATUSES), NO_VIDEO, DOUBTED_PATHS)
+    columns = (*map(_plain, STATUSES), NO_VIDEO)
     rows = []
     for subject, own in heads.items():
         counts = Counter(_plain(score.facts["status"]) for score in own)
         counts[NO_VIDEO] = len(failed.get(subject, ()))
         expected = counts.total()
-        counts[DOUBTED_PATHS] = sum(is_doubted(score.facts) for score in own)
         cells = tuple(Cell(float(counts[name]), None, expected, expected=expected) for name in columns)
         rows.append(TableRow(subject, cells, kind_of(kinds[subject])))
     return Table("path/status", "What became of the videos", TASKS, "neither", columns, tuple(rows), (_STATUS_NOTE,))
@@ -209,8 +207,7 @@ def _plain(status: str) -> str:
 
 _STATUS_NOTE = (
     "ok: the whole path was found. stationary: the camera does not move, a valid path. partial: a part of it, scored "
-    "and flagged. no scale, failed: no path. no video: the model gave none, or the scenario could not be used. "
-    "doubted: scored, but a second decoder sees another path, or none; counted among the first three as well."
+    "and flagged. no scale, failed: no path. no video: the model gave none, or the scenario could not be used."
 )
 
 
@@ -344,15 +341,6 @@ def weights_notes(profiles: Iterable[str]) -> Iterator[str]:
         yield f"The weights of the overall score add up to {total:.2f}: no path scores 1."
 
 
-def is_doubted(fact: Mapping[str, Any]) -> bool:
-    """Whether the second decoder finds another path, or none, in the video of a scored one.
-
-    Args:
-        fact: Facts of its headline score.
-    """
-    return bool(fact["xy"]) and fact["diagnostics"].get("cross_check") in DOUBTED
-
-
 def listed(names: Iterable[str]) -> str:
     """The names in words, each once: "aligned and released"."""
     return " and ".join(sorted(set(names))) or "none"
@@ -375,12 +363,6 @@ def _uncertain(all_facts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     partial = sum(fact["status"] == "partial" for fact in all_facts)
     if partial:
         yield f"{partial} scored paths are only a part of what their video shows."
-    doubted = sum(is_doubted(fact) for fact in all_facts)
-    if doubted:
-        yield (
-            f"{doubted} scored paths are doubted: a second decoder sees another path in the same video, or none. "
-            "They count; look at them."
-        )
     fallen = Counter(fact["diagnostics"].get("decoder_used", fact["decoder"]) for fact in all_facts if fact["xy"])
     for name, count in sorted(fallen.items()):
         if name not in {fact["decoder"] for fact in all_facts}:

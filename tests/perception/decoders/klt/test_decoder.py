@@ -13,13 +13,13 @@ import pytest
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch, relative, rotation_angle
 from worldgauge.core.video import Clip
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders.bundle import Scene, rotation_of
 from worldgauge.perception.decoders.crosscheck import align_path
 from worldgauge.perception.decoders.klt._anchor import AnchorPlace
 from worldgauge.perception.decoders.klt._fill import Views
 from worldgauge.perception.decoders.klt._map import Map
 from worldgauge.perception.decoders.klt._views import place, triangulate, turn_between, two_views
 from worldgauge.perception.decoders.klt.decoder import KltVo
-from worldgauge.perception.decoders.sfm._bundle import Scene, rotation_of
 from worldgauge.worlds.indoor.textured_rooms import CLIPS, RoomClip, room_clip
 from worldgauge.worlds.voxel import Voxel
 
@@ -149,7 +149,7 @@ def from_map(placed: int, step: float, fps: float) -> DecodedPath:
     built = Map(Scene(turns, shifts, points, FOCAL), known, np.ones((33, 40), bool), np.ones(40, bool), 5.0)
     there = AnchorPlace(np.eye(3), np.array([0.0, 0.0, 1.0]), 40, 0.9, 0.5)
     image = np.zeros((180, 320, 3), np.uint8)
-    request = DecodeRequest(Clip.from_array(np.tile(image, (33, 1, 1, 1)), fps), image, 1.0)
+    request = DecodeRequest(Clip.from_array(np.tile(image, (33, 1, 1, 1)), fps), image, 1.0, max_speed_m_s=3.0)
     views = Views(np.arange(33), xy, np.arange(33), xy)
     return KltVo()._path(request, built, there, views, np.arange(0, 33, 4), 640)
 
@@ -165,7 +165,7 @@ def from_map(placed: int, step: float, fps: float) -> DecodedPath:
     ],
 )
 def test_a_start_alone_is_no_stillness(placed: int, status: str, said: str) -> None:
-    path = from_map(placed, 0.1, 4.0)
+    path = from_map(placed, 0.5, 4.0)
     assert path.status == status
     assert said in path.reason
     assert (path.xy is None) == (status == "failed")

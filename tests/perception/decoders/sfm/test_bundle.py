@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from worldgauge.perception.decoders.sfm._bundle import (
+from worldgauge.perception.decoders.bundle import (
     Scene,
     Sightings,
     adjust,

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray, invert
+from worldgauge.perception.decoders.bundle import Scene, Sightings, squared_errors
 from worldgauge.perception.decoders.frames import Indices
 from worldgauge.perception.decoders.klt._map import Map
 from worldgauge.perception.decoders.klt._views import AGREE_PX, refined
 from worldgauge.perception.decoders.poses import between
-from worldgauge.perception.decoders.sfm._bundle import Scene, Sightings, squared_errors
 
 _LEAST, _LEAST_SHARE = 12, 0.4
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
+from worldgauge.perception.decoders.bundle import Scene, Sightings, adjust, squared_errors
 from worldgauge.perception.decoders.klt._views import AGREE_PX, place, triangulate, turn_between, two_views
-from worldgauge.perception.decoders.sfm._bundle import Scene, Sightings, adjust, squared_errors
 
 MIN_START_PX, MIN_START_DEG = 14.0, 1.2
 """Median move and median parallax that two frames need to start from."""

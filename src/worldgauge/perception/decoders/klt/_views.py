@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.perception.decoders.sfm._bundle import Scene, Sightings, jacobians, rotation_of, squared_errors
+from worldgauge.perception.decoders.bundle import Scene, Sightings, jacobians, rotation_of, squared_errors
 
 _SEED = 7
 AGREE_PX = 4.0

@@ -30,8 +30,8 @@ from worldgauge.perception.decoders.frames import (
     stationary_path,
     working_size,
 )
-from worldgauge.perception.decoders.gates import Evidence, from_start, judge, walkable
-from worldgauge.perception.decoders.klt._anchor import AnchorPlace, FirstFrame, place_anchor
+from worldgauge.perception.decoders.gates import Evidence, anchor_too_far, from_start, judge, walkable
+from worldgauge.perception.decoders.klt._anchor import LEAST_LEAD, AnchorPlace, FirstFrame, place_anchor
 from worldgauge.perception.decoders.klt._fill import Views, seen_from
 from worldgauge.perception.decoders.klt._map import Map, build_map, turning_in_place
 from worldgauge.perception.decoders.klt._tracks import Tracks, follow
@@ -50,9 +50,6 @@ _PRIOR_GIVEN, _PRIOR_GUESSED = 0.1, 0.7
 MIN_AGREEING = 0.4
 """Of all sightings in placed frames, those that must lie where they should: 0.55 and more in rooms and voxel worlds,
 0.6 and right in frames bent by 3 px, 0.3 and wrong in frames bent by 6 px."""
-_LEAST_LEAD = 0.01
-"""By how much the place of the anchor must be more like it than any other that was tried: right ones led by 0.029 and
-more, the one seen wrong by 0.0001 (nine walks in voxel worlds)."""
 
 
 @decoders.register("klt-vo")
@@ -67,7 +64,7 @@ class KltVo:
     """
 
     name = "klt-vo"
-    version = 2
+    version = 3
 
     def __init__(self, key_frames: int = KEY_FRAMES, followed: int = FOLLOWED) -> None:
         self._key_frames = key_frames
@@ -176,7 +173,8 @@ class KltVo:
             "diagnostics": diagnostics,
         }
         anchored = None if request.anchor is None else there is not None
-        status, why = judge(Evidence(built.placed, anchored, error, points, built.scene.focal / width))
+        given = None if request.hfov_deg is None else _focal_of(request, width)[0] / width
+        status, why = judge(Evidence(built.placed, anchored, error, points, built.scene.focal / width, given))
         if status != "failed" and agreeing < MIN_AGREEING:
             status, why = "failed", f"only {100 * agreeing:.0f} % of what was followed agrees with one path"
         if status == "failed":
@@ -203,8 +201,8 @@ class KltVo:
         path = ground_path(between(poses, seen, shown), anchor, request.anchor_distance_m)
         why = why if anchored is not None else "no anchor frame was given"
         if there is not None:
-            unclear = "" if there.lead >= _LEAST_LEAD else "the anchor frame fits two places equally well"
-            fault = path.fault or unclear
+            unclear = "" if there.lead >= LEAST_LEAD else "the anchor frame fits two places equally well"
+            fault = path.fault or anchor_too_far(path) or unclear
             status, why = ("no_scale", fault) if fault else (status, why)
         found = {"positions": path.positions, "rotations": path.rotations, "frame_indices": shown, **facts}
         if there is None or status == "no_scale":
@@ -214,7 +212,7 @@ class KltVo:
         scaled = DecodedPath(
             status, self.name, why, xy=path.xy, scale=path.scale, anchor_estimated=path.anchor_estimated, **found
         )
-        return walkable(scaled, request.video.fps)
+        return walkable(scaled, request)
 
 
 def _first_frame(image: Gray, built: Map, tracks: Tracks, xy: FloatArray) -> FirstFrame:

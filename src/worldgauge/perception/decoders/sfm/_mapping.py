@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import MissingExtraError
 from worldgauge.core.geometry import FloatArray, invert
 from worldgauge.perception.decoders.frames import Gray
+from worldgauge.perception.decoders.klt._anchor import FirstFrame, place_anchor
+from worldgauge.perception.decoders.klt._views import Placed
 
 MAX_FEATURES = 2048
 CONTRAST = 0.008
@@ -32,13 +34,18 @@ MATCHING_THREADS = 1
 
 @dataclass(frozen=True)
 class Model:
-    """Cameras that were placed: `poses` maps the position of an image to its camera-to-world pose (4, 4)."""
+    """Cameras that were placed: `poses` maps the position of an image to its camera-to-world pose (4, 4).
+
+    anchor_likeness, anchor_lead: As in `AnchorPlace`; None when the anchor was not placed.
+    """
 
     poses: dict[int, FloatArray]
     focal_px: float
     reprojection_px: float
     points_per_frame: float
     observations: int
+    anchor_likeness: float | None = None
+    anchor_lead: float | None = None
 
 
 def pycolmap() -> Any:
@@ -61,10 +68,15 @@ class Matched:
         images: (H, W) uint8 of one size, in order of time, the anchor first.
         focal_px: Where the focal length starts from; None when unknown.
         folder: Where the database lies while this is in use.
+        anchored: Image 0 is the anchor.
     """
 
-    def __init__(self, images: Sequence[Gray], focal_px: float | None, folder: Path, seed: int) -> None:
+    def __init__(
+        self, images: Sequence[Gray], focal_px: float | None, folder: Path, seed: int, *, anchored: bool = False
+    ) -> None:
         self._count = len(images)
+        self._first = images[:2] if anchored and len(images) > 1 else None
+        self._described = np.zeros((0, 128), np.float32)
         self._known_focal = focal_px is not None
         self._path = folder / "database.db"
         with _silence():
@@ -95,7 +107,46 @@ class Matched:
             with colmap.Database.open(self._path) as database:
                 colmap.GlobalPipeline(options, database, found).run()
         models = [found.get(i) for i in range(found.size())]
-        return _model(max(models, key=lambda each: each.num_reg_images())) if models else None
+        if not models:
+            return None
+        largest = max(models, key=lambda each: each.num_reg_images())
+        return self._with_anchor(_model(largest), largest)
+
+    def _with_anchor(self, model: Model, found: Any) -> Model:
+        """The model with its anchor where the first frame looks most like it.
+
+        The pose that mapping gives the anchor is one candidate. Few images share the anchor's matches, so repeated
+        texture misplaces it without an error in pixels.
+        """
+        if self._first is None or 1 not in model.poses:
+            return model
+        others = {image: pose for image, pose in model.poses.items() if image > 0}
+        seen = [p for p in found.images[2].points2D if p.has_point3D()]
+        rows = [row for row, p in enumerate(found.images[2].points2D) if p.has_point3D()]
+        if not seen:
+            return replace(model, poses=others)
+        anchor, image = self._first
+        to_camera = invert(model.poses[1])
+        first = FirstFrame(
+            image,
+            to_camera[:3, :3],
+            to_camera[:3, 3],
+            np.array([found.points3D[p.point3D_id].xyz for p in seen]),
+            np.array([p.xy for p in seen]) - np.array([image.shape[1], image.shape[0]]) / 2,
+            self._described[rows],
+            model.focal_px,
+        )
+        guesses = []
+        if 0 in model.poses:
+            mapped = invert(model.poses[0])
+            common = np.ones(found.images[1].num_points3D, np.bool_)
+            guesses = [Placed(mapped[:3, :3], mapped[:3, 3], common)]
+        place = place_anchor(first, anchor, guesses)
+        if place is None:
+            return replace(model, poses=others)
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = place.rotation, place.translation
+        return replace(model, poses={0: invert(pose), **others}, anchor_likeness=place.likeness, anchor_lead=place.lead)
 
     def _write(self, images: Sequence[Gray], focal_px: float | None) -> None:
         colmap = pycolmap()
@@ -117,6 +168,9 @@ class Matched:
                 database.write_image(image, use_image_id=True)
                 database.write_frame(frame, use_frame_id=True)
                 points, described = features(picture)
+                if number == 2 and self._first is not None:
+                    self._described = described.astype(np.float32)
+                    self._described /= np.maximum(np.linalg.norm(self._described, axis=1, keepdims=True), 1e-6)
                 database.write_keypoints(number, points)
                 kind = colmap.FeatureExtractorType.SIFT
                 database.write_descriptors(number, colmap.FeatureDescriptors(kind, described))

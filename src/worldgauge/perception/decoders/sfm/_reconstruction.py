@@ -139,13 +139,14 @@ def _answer(folder: Path, max_s: float) -> dict[str, Any]:
 def _elect(request: Mapping[str, Any], folder: Path) -> Election | None:
     focal_px = None if np.isnan(request["focal_px"]) else float(request["focal_px"])
     seed = int(request["seed"])
-    matched = Matched(list(request["images"]), focal_px, folder, seed)
+    anchored = bool(request["anchored"])
+    matched = Matched(list(request["images"]), focal_px, folder, seed, anchored=anchored)
     # Every other model trusts the given field of view, if there is one.
     ballots = [
         partial(matched.map, seed + start, focal_fixed=focal_px is not None and start % 2 == 1)
         for start in range(STARTS)
     ]
-    return elect(ballots, bool(request["anchored"]))
+    return elect(ballots, anchored)
 
 
 def _as_arrays(election: Election | None) -> dict[str, Any]:
@@ -160,6 +161,7 @@ def _as_arrays(election: Election | None) -> dict[str, Any]:
         "reprojection_px": model.reprojection_px,
         "points_per_frame": model.points_per_frame,
         "observations": model.observations,
+        "anchor": np.array([model.anchor_likeness, model.anchor_lead], np.float64),
         "agreed": election.agreed,
         "difference": np.nan if election.difference is None else election.difference,
         "starts": election.starts,
@@ -171,12 +173,15 @@ def _election(content: Mapping[str, Any]) -> Election | None:
         raise BrokenOffError(str(content["fault"]), passing=bool(content["passing"]))
     if not content:
         return None
+    likeness, lead = (None if np.isnan(value) else float(value) for value in content["anchor"])
     model = Model(
         dict(zip(content["images"].tolist(), content["poses"], strict=True)),
         focal_px=float(content["focal_px"]),
         reprojection_px=float(content["reprojection_px"]),
         points_per_frame=float(content["points_per_frame"]),
         observations=int(content["observations"]),
+        anchor_likeness=likeness,
+        anchor_lead=lead,
     )
     apart = float(content["difference"])
     return Election(model, bool(content["agreed"]), None if np.isnan(apart) else apart, int(content["starts"]))

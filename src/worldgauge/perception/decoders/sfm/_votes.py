@@ -7,7 +7,8 @@ low parallax leads it astray, each start tends to go astray in another way, with
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class Election:
 
     Attributes:
         model: The model.
-        agreed: Another model from another start shows the same path.
+        agreed: Another model from another start shows the same path. Its anchor is placed only if both agree on it.
         difference: Difference to the nearest other model as a share of the extent of the path; None when there is no
             other.
     """
@@ -62,6 +63,13 @@ def elect(ballots: Sequence[Callable[[], Model | None]], anchored: bool) -> Elec
             return Election(models[earlier], True, apart, len(models))
     if not models:
         return None
+    if anchored and len(models) > 1:
+        # One path, though its models place the anchor at different distances: a shape without a scale.
+        bare = [replace(model, poses={i: pose for i, pose in model.poses.items() if i > 0}) for model in models]
+        alike = [(difference(a, b, False), a) for b, a in combinations(reversed(bare), 2)]
+        apart, model = min(alike, key=lambda pair: pair[0])
+        if apart <= MAX_DIFFERENCE:
+            return Election(model, True, apart, len(models))
     best = max(range(len(models)), key=lambda i: models[i].observations)
     finite = [apart for a, b, apart in pairs if best in (a, b) and np.isfinite(apart)]
     return Election(models[best], False, min(finite, default=None), len(models))
@@ -91,7 +99,8 @@ def difference(a: Model, b: Model, anchored: bool) -> float:
         based = [_based(poses) for poses in (one, other)]
         if any(each is None for each in based):
             return np.inf
-        left, right = (each for each in based if each is not None)
+        # Without the anchor, which is at the same distance in both: a far one would hide what the paths are.
+        left, right = (each[1:] for each in based if each is not None)
     else:
         left, right = one[:, :3, 3], other[:, :3, 3]
         try:

@@ -20,7 +20,13 @@ import numpy as np
 from worldgauge.core import polyline
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
-from worldgauge.perception.decoders.crosscheck import FALLBACK, cross_checked, fall_back, second_opinion_version
+from worldgauge.perception.decoders.crosscheck import (
+    FALLBACK,
+    cross_checked,
+    fall_back,
+    second_opinion_version,
+    unconfirmed,
+)
 from worldgauge.perception.decoders.frames import (
     STILL_PX,
     Gray,
@@ -31,7 +37,8 @@ from worldgauge.perception.decoders.frames import (
     stationary_path,
     working_size,
 )
-from worldgauge.perception.decoders.gates import Evidence, from_start, judge, walkable
+from worldgauge.perception.decoders.gates import Evidence, anchor_too_far, from_start, judge, walkable
+from worldgauge.perception.decoders.klt._anchor import LEAST_LEAD
 from worldgauge.perception.decoders.poses import anchor_fault, between, ground_path, heading_change_deg
 from worldgauge.perception.decoders.sfm._mapping import Model, pycolmap
 from worldgauge.perception.decoders.sfm._reconstruction import BrokenOffError, reconstruct
@@ -41,6 +48,8 @@ MIN_POINTS_UNCHECKED = 30.0
 """Points a frame below which a path is always checked against another decoder's (Target-Bench, section 9.3)."""
 MAX_REPROJECTION_UNCHECKED_PX = 0.5
 """And above which: below 0.4 in sound rooms, 0.9 and more where frames are bent, as generated ones are."""
+SURE_LIKENESS = 0.3
+"""And below which likeness of the anchor."""
 MAX_S = 300.0
 """Of one video, for all its reconstructions. Where it cut one short, diagnostics say "error": such are not cached."""
 
@@ -51,14 +60,15 @@ CrossCheck = Literal["auto", "always", "never"]
 class SfmGlobal:
     """Camera paths by global structure from motion (PyCOLMAP) on a few frames of the video and the anchor.
 
-    A path is sound when it passes `gates` and two models from different random starts agree on it (`_votes`).
+    A path is sound when it passes `gates`, two models from different random starts agree on it (`_votes`), and
+    `klt-vo` finds it too: repeated texture misleads every start alike.
 
     Args:
         frames: Number of frames to use first, at least 3; points of the path are among them.
         retry_frames: Number of frames when those give no sound path.
-        cross_check: Compare with the decoder `klt-vo`: "auto" where there are few points or the first two models
-            differ, "always", "never".
-        fallback: Ask `klt-vo` when there is no sound path.
+        cross_check: Compare with the decoder `klt-vo`: "auto" a path with a scale, and a doubtful shape; "always" each
+            path; "never" none, which leaves a doubtful path without a scale.
+        fallback: Decode by `klt-vo` when there is no sound path.
 
     Raises:
         MissingExtraError: PyCOLMAP is not installed.
@@ -66,7 +76,7 @@ class SfmGlobal:
     """
 
     name = "sfm-global"
-    version = 3
+    version = 4
 
     def __init__(
         self, frames: int = 17, retry_frames: int = 33, cross_check: CrossCheck = "auto", fallback: bool = True
@@ -113,9 +123,19 @@ class SfmGlobal:
 
         attempts: list[dict[str, Any]] = []
         best: DecodedPath | None = None
+        second: DecodedPath | None = None
+        differ = False
         began, errors = time.monotonic(), {}
         for frames in self._frames:
             path = self._attempt(request, pictures, frames, began + MAX_S - time.monotonic())
+            if self._needs_consent(path, request):
+                second = second or fall_back(path, request)
+                path = cross_checked(path, second)
+                # Of two that differ at least one is wrong. Models of which only some agree are no evidence.
+                solid = not attempts and path.diagnostics.get("starts", 0) <= 2
+                differ = differ or (solid and path.diagnostics["cross_check"] == "disagrees")
+            elif path.xy is not None and is_doubtful(path):
+                path = unconfirmed(path, "it was not compared with a second decoder")
             attempts.append({"frames": len(path.registered), "status": path.status, "reason": path.reason})
             if best is None or _rank(path) < _rank(best):
                 best = path
@@ -126,23 +146,24 @@ class SfmGlobal:
             if path.status == "ok" or seen_all or _unanchored(request, path):
                 break
         assert best is not None
-        if best.status != "ok" and self._fallback and not _unanchored(request, best):
-            other = fall_back(best, request)
+        if best.status != "ok" and self._fallback and not differ and not _unanchored(request, best):
+            other = second or fall_back(best, request)
+            if (other.diagnostics.get("anchor_likeness") or 0.0) < SURE_LIKENESS:
+                other = unconfirmed(other, "the anchor looks little like the first frame")
             attempts.append({"decoder": FALLBACK, "status": other.status, "reason": other.reason})
             if _rank(other) < _rank(best):
                 best = replace(other, decoder=self.name, diagnostics={**other.diagnostics, "decoder_used": FALLBACK})
-        best = replace(
+        return replace(
             best, diagnostics={"decoder_used": self.name, **best.diagnostics, "attempts": attempts, **errors}
         )
-        if self._cross_check == "never" or best.diagnostics["decoder_used"] != self.name:
-            return best
-        quality = best.diagnostics
-        doubtful = (
-            quality.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED
-            or quality.get("starts", 0) > 2
-            or quality.get("reprojection_px", 0.0) > MAX_REPROJECTION_UNCHECKED_PX
-        )
-        return cross_checked(best, request) if doubtful or self._cross_check == "always" else best
+
+    def _needs_consent(self, path: DecodedPath, request: DecodeRequest) -> bool:
+        """Whether a second decoder must agree with a path: one with a scale, or a shape that is doubtful."""
+        if self._cross_check == "never" or path.positions is None:
+            return False
+        if path.xy is None and request.anchor is not None:
+            return False
+        return path.xy is not None or self._cross_check == "always" or is_doubtful(path)
 
     def _attempt(self, request: DecodeRequest, pictures: _Pictures, frames: int, max_s: float) -> DecodedPath:
         """One reconstruction, from its frames to its path."""
@@ -206,6 +227,7 @@ def _path(
         model.reprojection_px,
         model.points_per_frame,
         model.focal_px / pictures.grays[0].shape[1],
+        None if pictures.focal_px is None else pictures.focal_px / pictures.grays[0].shape[1],
     )
     status, reason = judge(evidence)
     facts: dict[str, Any] = {
@@ -238,10 +260,13 @@ def _path(
         reason = reason if anchored else "there is no anchor frame"
         return DecodedPath("no_scale", SfmGlobal.name, reason, **facts)
     facts["anchor_estimated"] = found.anchor_estimated
-    if found.xy is None:
-        return DecodedPath("no_scale", SfmGlobal.name, found.fault, **facts)
+    unclear = (model.anchor_lead or 0.0) < LEAST_LEAD
+    fault = found.fault or anchor_too_far(found) or ("the anchor frame fits two places equally well" if unclear else "")
+    if fault:
+        facts["positions"] = found.positions / (found.scale or 1.0)
+        return DecodedPath("no_scale", SfmGlobal.name, fault, **facts)
     path = DecodedPath(status, SfmGlobal.name, reason, xy=found.xy, scale=found.scale, **facts)
-    return walkable(path, request.video.fps)
+    return walkable(path, request)
 
 
 def _diagnostics(model: Model, election: Election, evidence: Evidence, given_px: float | None) -> dict[str, Any]:
@@ -251,9 +276,22 @@ def _diagnostics(model: Model, election: Election, evidence: Evidence, given_px:
         "reprojection_px": round(model.reprojection_px, 4),
         "points_per_frame": round(model.points_per_frame, 2),
         "focal_widths": round(evidence.focal_widths, 4),
+        "anchor_likeness": model.anchor_likeness,
+        "anchor_lead": model.anchor_lead,
         "starts": election.starts,
         "starts_difference": None if election.difference is None else round(election.difference, 5),
     }
+
+
+def is_doubtful(path: DecodedPath) -> bool:
+    """Whether the evidence for a path is weak: few points, large errors, or a start or an anchor that is uncertain."""
+    quality = path.diagnostics
+    return path.positions is not None and (
+        quality.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED
+        or quality.get("starts", 0) > 2
+        or quality.get("reprojection_px", 0.0) > MAX_REPROJECTION_UNCHECKED_PX
+        or (path.xy is not None and quality.get("anchor_likeness", np.inf) < SURE_LIKENESS)
+    )
 
 
 def _unanchored(request: DecodeRequest, path: DecodedPath) -> bool:
