@@ -63,7 +63,6 @@ def read_files(folder: Path) -> Iterator[SourceStructure | Unreadable]:
 
     Raises:
         DataError: If there are no such files or too many.
-        MissingExtraError: Without nbtlib.
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; give one of structure files ({', '.join(SUFFIXES)}) or a world")

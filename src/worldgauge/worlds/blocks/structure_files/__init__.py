@@ -4,7 +4,7 @@
     box = read_region_box(Path("saves/world"), (58, 88, 571), (61, 89, 574))
     write_schem(Path("hut.schem"), build)
 
-Needs the extra 'structures'. Materials come in the order of first sight, x outermost, then y, then z.
+Writing needs the extra 'structures'. Materials come in the order of first sight, x outermost, then y, then z.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ def read_structure(path: Path, *, limits: Limits | None = None) -> Structure:
 
     Raises:
         DataError: For files that are damaged, inconsistent or exceed the limits.
-        MissingExtraError: When nbtlib is not installed.
     """
     limits = limits or Limits()
     if path.suffix == ".mca":

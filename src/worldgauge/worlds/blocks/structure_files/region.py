@@ -37,7 +37,6 @@ def read_region_box(
     Raises:
         UsageError: The corners do not make a box, or it passes the limits.
         DataError: A chunk is missing, unfinished or damaged; the message names it.
-        MissingExtraError: nbtlib is not installed.
     """
     limits = limits or Limits()
     low, high = _corner(start, "start"), _corner(end, "end")

@@ -4,7 +4,7 @@
     write_world(Path("copy"), cells, "1.20.4")
 
 Read are the layouts of 1.16 to 1.17 and of 1.18 and later, distinguished by the chunk; written are those of 1.16.5 and
-1.20.4. Needs the extra 'structures'.
+1.20.4. Writing needs the extra 'structures'.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ def read_cells(world: Path, box: Box) -> Cells:
     Raises:
         UsageError: The corners do not make a box.
         DataError: A chunk is missing, unfinished or damaged; the message names file and chunk.
-        MissingExtraError: nbtlib is not installed.
     """
     low, high = check_box(box)
     index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
