@@ -46,9 +46,10 @@ def cross_checked(path: DecodedPath, other: DecodedPath) -> DecodedPath:
             fault = fault or f"{FALLBACK} finds another scale"
     if not fault:
         return replace(path, diagnostics={**path.diagnostics, **found})
-    found["cross_check"] = "disagrees"
-    refused = unconfirmed(replace(path, diagnostics={**path.diagnostics, **found}), fault)
-    return replace(refused, status="failed") if found["disagreement"] > FLAGGED else refused
+    doubted = replace(path, diagnostics={**path.diagnostics, **found, "cross_check": "disagrees"})
+    if found["disagreement"] > FLAGGED:
+        return replace(doubted, status="failed", reason=fault, xy=None, positions=None, rotations=None, scale=None)
+    return unconfirmed(doubted, fault)
 
 
 def unconfirmed(path: DecodedPath, why: str) -> DecodedPath:

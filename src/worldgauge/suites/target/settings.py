@@ -38,7 +38,7 @@ class Settings(BridgeSettings):
         rule="a name or an address",
     )
     cross_check: Literal["auto", "always", "never"] = option(
-        "auto", "Whether a second decoder checks the first. auto: where few points support the path."
+        "auto", "Whether a second decoder must confirm the first. auto: each path with a scale."
     )
     horizon_s: float = option(
         HORIZONS_S[0],
