@@ -3,7 +3,7 @@
     root = fields_of(unpacked(data, "hut.nbt", limits), "hut.nbt", limits)
     root.whole("DataVersion", 0, 2**31 - 1)
 
-Writing needs the extra 'structures'. `worldgauge.worlds.blocks.nbt.region` reads and writes the container of a world's chunks.
+Writing needs the extra 'structures'. `worldgauge.worlds.blocks.nbt.region` reads and writes region files.
 """
 
 from worldgauge.worlds.blocks.nbt.fields import Fields, check_numbers, material_of, material_of_text, plain
