@@ -18,7 +18,7 @@ import numpy as np
 
 DECODERS = ("sfm-global", "klt-vo")
 HFOV_DEG = 80.0
-GOAL_S, GOAL_MB = 10.0, 300
+GOAL_S, GOAL_MB = 20.0, 300
 GOAL_ATE_CM, GOAL_FDE_M = 2.0, 0.10
 GOAL_STRAY_M = {"still": 0.02, "spin": 0.05}
 QUICK = ("curve", "turn", "still")

@@ -33,7 +33,7 @@ from worldgauge.models.outside.videos import Videos
 from worldgauge.models.references.truth import Truth
 from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target import decoding, scoring
-from worldgauge.suites.target.decoding import decoder_of
+from worldgauge.suites.target.decoding import decoder_of, speed_limit
 from worldgauge.suites.target.format.read import discover
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.metrics.profiles import PROFILES
@@ -65,6 +65,12 @@ def tasks(scenarios: Path) -> list[Task]:
 @pytest.fixture(scope="module")
 def curve(scenarios: Path) -> Scenario:
     return discover(scenarios)[0]
+
+
+def test_the_limit_of_speed_is_the_robots_unless_the_data_are_faster(curve: Scenario) -> None:
+    straight = np.stack([np.zeros(201), np.linspace(0, 8, 201)], -1)  # 1 m/s
+    limits = [speed_limit(dataclasses.replace(curve, path_xy=speed * straight, dt=0.04)) for speed in (0.0, 1.0, 5.6)]
+    assert limits == [3.0, 3.0, pytest.approx(11.2)]
 
 
 @pytest.fixture(scope="module")
