@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from support.commands import command
-from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.contract import DemoSet
 from worldgauge.tools.demo.index import INDEX, OWN_MODEL, commands_for_own_model, write_index
 from worldgauge.tools.demo.schedule import Demo, Part
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.contract import DemoSet
 from worldgauge.tools.demo.live_view import DemoView, clock, doing, ending
 from worldgauge.tools.demo.schedule import Demo, Part
 

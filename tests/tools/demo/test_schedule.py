@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from worldgauge.core.errors import RunError
-from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.contract import DemoSet
 from worldgauge.tools.demo.part import CARD
 from worldgauge.tools.demo.schedule import MANIFEST, Demo, Part, open_demo, ordered, perform
 

@@ -17,6 +17,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.options import options_of
 from worldgauge.engine.suite.contract import (
     AnswerCard,
+    DemoSet,
     EpisodeFilms,
     Failure,
     Record,
@@ -28,7 +29,6 @@ from worldgauge.engine.suite.contract import (
     TaskDetails,
     TaskView,
 )
-from worldgauge.engine.suite.demo_set import DemoSet
 from worldgauge.engine.suite.network_settings import SERVED, digests_of_served
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, digest_of_metrics, own_scores, own_tables
 from worldgauge.engine.suite.rate_bridge import BridgeSettings

@@ -10,8 +10,17 @@ from worldgauge.core.agent import Agent
 from worldgauge.core.errors import DataError, NotApplicableError
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
-from worldgauge.engine.suite.contract import AnswerCard, Failure, Record, Score, Table, Task, TaskContext, TaskView
-from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.contract import (
+    AnswerCard,
+    DemoSet,
+    Failure,
+    Record,
+    Score,
+    Table,
+    Task,
+    TaskContext,
+    TaskView,
+)
 from worldgauge.suites.build import format as data
 from worldgauge.suites.build import protocol, published, report_view, scoring, summary, tasks
 from worldgauge.suites.build.settings import ACCESS, RELEASED, SUITE, BuildSettings

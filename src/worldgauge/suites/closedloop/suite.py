@@ -12,6 +12,7 @@ from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import (
+    DemoSet,
     EpisodeFilms,
     Failure,
     Record,
@@ -22,7 +23,6 @@ from worldgauge.engine.suite.contract import (
     TaskDetails,
     TaskView,
 )
-from worldgauge.engine.suite.demo_set import DemoSet
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.closedloop import protocol, published, scoring, summary, task_index
 from worldgauge.suites.closedloop.report import replay

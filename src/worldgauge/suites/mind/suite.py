@@ -11,8 +11,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
-from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskView
-from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.contract import DemoSet, Failure, Record, Score, Table, Task, TaskContext, TaskView
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind import protocol, published, scoring, summary, tasks

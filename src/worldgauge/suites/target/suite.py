@@ -10,8 +10,17 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
-from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
-from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.contract import (
+    DemoSet,
+    Failure,
+    Record,
+    Score,
+    Table,
+    Task,
+    TaskContext,
+    TaskDetails,
+    TaskView,
+)
 from worldgauge.suites.target import protocol, published, replan, report_view, scoring, tables, tasks
 from worldgauge.suites.target.format.videos import model_videos, videos_folder
 from worldgauge.suites.target.settings import Settings

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from worldgauge.core.errors import RunError, WorldgaugeError
 from worldgauge.core.io import dumps
 from worldgauge.engine.suite.base import suites
-from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.contract import DemoSet
 from worldgauge.terminal.options import INTERRUPTED, KNOWN_ERROR
 
 if TYPE_CHECKING:

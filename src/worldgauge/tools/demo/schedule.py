@@ -22,7 +22,7 @@ from worldgauge.core.errors import DataError, RunError
 from worldgauge.core.io import dumps, read_json_object
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import suites
-from worldgauge.engine.suite.demo_set import DemoSet
+from worldgauge.engine.suite.contract import DemoSet
 from worldgauge.engine.workers.local import THREAD_LIMITS
 from worldgauge.tools.demo.part import CARD, STAGES
 
