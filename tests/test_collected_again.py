@@ -26,7 +26,7 @@ FEW: dict[str, dict[str, Any]] = {
     "closedloop": {"scenes": 1, "recognition": 1, "navigation": 1, "questions": 1, "manipulation": 0, "size": (64, 36)},
     "build": {"structures": 1, "stimuli": 1, "commonsense": 1, "size_px": 64},
 }
-"""Options of the collection of each suite; a suite from elsewhere has those of its `demo_set`."""
+"""Options of the collection of each suite; a suite of another package has those of its `demo_set`, or the defaults."""
 MORE: dict[str, dict[str, Any]] = {
     "loopnav": {"settlements": 2, "size": (80, 45)},
     "mind": {"mem": 2, "size": (80, 45)},
@@ -45,8 +45,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def values(suite: str, data: Path, out: Path) -> dict[str, Any]:
     """Fingerprint and scores of every task, by a live model in this process."""
     kind, settings = suites.get(suite), SETTINGS.get(suite)
-    if settings is None and suite not in FEW:
-        settings = dict(kind.demo_set().settings)
+    if suite not in FEW and (demo := kind.demo_set()) is not None:
+        settings = dict(demo.settings)
     model = agents.get("random")() if kind.subject_kind == "agent" else models.get("freeze")()
     result = wg.run(suite, data=data, model=[model], out=out, settings=settings)
     assert result.ok, result.failures
@@ -58,7 +58,8 @@ def values(suite: str, data: Path, out: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("suite", [name for name in suites.names() if name in collections])
 def test_a_run_on_data_collected_again_is_that_of_a_fresh_process(suite: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    few = FEW[suite] if suite in FEW else dict(suites.get(suite).demo_set().options)
+    demo = suites.get(suite).demo_set()
+    few = FEW.get(suite, dict(demo.options) if demo else {})
     known = set()
     for turn, options in enumerate([{"seed": 1}, {"seed": 2}, {"seed": 2, **MORE.get(suite, {})}]):
         shutil.rmtree(data, ignore_errors=True)
