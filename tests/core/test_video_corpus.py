@@ -92,6 +92,8 @@ def _cases() -> dict[str, Case]:
         for cut in ("-ss 0.3", "-ss 0.9", "-ss 1.26 -t 0.4", "-t 0.9"):
             whole = Case(suffix, f"{options} -g {gop}", f"{cut} -i IN")
             found[f"cut-{name}-{gop}-{suffix}{cut}".replace(" ", "")] = whole
+    for name, suffix in itertools.product(("open-gop", "x265-open-gop", "refreshed"), ("mp4", "mkv")):
+        found[f"cut-{name}-{suffix}"] = found[f"{name}-{suffix}"]._replace(copy="-ss 0.9 -i IN")
     for (name, matrix), size in itertools.product(TURNS.items(), ((64, 48), (46, 38))):
         for suffix, options in (("mp4", X264), ("mov", MPEG4 + " -bf 2")):
             found[f"turned-{name}-{size[0]}-{suffix}"] = Case(suffix, options, matrix=matrix, size=size)

@@ -55,6 +55,12 @@ class FileSource:
         DataError: The file is missing, is not a video, is empty or passes the limits.
     """
 
+    times: list[int]
+    keys: list[int] | None
+    _last_s: float
+    _tick_s: float
+    _stated: list[float]
+
     def __init__(self, path: Path) -> None:
         import av
 
@@ -117,7 +123,8 @@ class FileSource:
         # AVI has no presentation times, and others may have been written without.
         is_guessed = codec.codec.reorder if is_avi else is_in_order and codec.has_b_frames
         is_cut_within = any(self.times[0] < time < self.times[-1] for time in hidden) if times else False
-        is_counted = lacks_times or is_guessed or is_cut_within or len(set(times)) < len(times)
+        leads = bool(times and keys) and self.times[0] < min(keys)  # frames before the first key frame may not decode
+        is_counted = lacks_times or is_guessed or is_cut_within or leads or len(set(times)) < len(times)
         self.keys = None if is_counted else sorted(keys) or self.times[:1]
 
     def _turn_in(self, codec: Any, packet: Any) -> tuple[Turn, int] | None:
@@ -514,7 +521,7 @@ def _image_problems(folder: Path) -> list[str]:
         try:
             images.frame(index)
             data = io.BytesIO(images.images[index].read_bytes())
-            with av.open(data, format=_IMAGE_FORMATS[data.getvalue()[:1]]) as container:
+            with av.open(data, "r", format=_IMAGE_FORMATS[data.getvalue()[:1]]) as container:
                 for _ in container.decode(video=0):
                     pass
         except (DataError, av.error.FFmpegError, ValueError) as error:
