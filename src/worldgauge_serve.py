@@ -1080,23 +1080,27 @@ def _number(name: str, value: Any, least: float = -math.inf, kind: Any = float) 
 
 # Fingerprints --------------------------------------------------------------------------------------------------------
 
-WEIGHTS = (".bin", ".ckpt", ".gguf", ".h5", ".hdf5", ".msgpack", ".npy", ".npz", ".onnx", ".pickle", ".pkl", ".pt")
-WEIGHTS += (".pth", ".safetensors")
+WEIGHTS = (
+    *(".bin", ".ckpt", ".gguf", ".h5", ".hdf5", ".msgpack", ".npy", ".npz", ".onnx", ".pickle", ".pkl", ".pt"),
+    *(".pth", ".safetensors"),
+)
 MAX_FILES = 100_000
 LARGE_BYTES = 1 << 20  # larger files are read once
 SLOW_BYTES = 2 << 30  # reading a larger file is reported
 SETTLED_S = 2.0  # a file that was written later than this ago may change again without a new time
 _OURS = ("worldgauge", "worldgauge_serve")
 _LEFT_OUT = ("__pycache__", "node_modules", "site-packages")
-_PASSING = (".log", ".part", ".pyc")
-_WRITTEN = frozenset(("cache", "debug", "log", "logs", "out", "output", "outputs", "temp", "tmp"))
+_FOLDER = " folder"
+_PASSING = (".log", ".md", ".part", ".pyc")
+_WRITTEN = frozenset(("cache", "debug", "log", "logs", "marks", "out", "output", "outputs", "temp", "tmp"))
 
 
 def digest(path: Any) -> str:
     """SHA-256 of the content of a file, or of the names and contents of all files in a folder, in hexadecimal.
 
-    Hidden files, caches of Python, `*.log` and run folders of worldgauge are left out. A file above 1 MB is read once,
-    and remembered by its path, size, times and inode. Put it into `settings`: {"weights": digest("weights.pt")}.
+    Hidden files, caches of Python, `*.log`, `*.md` and run folders of worldgauge are left out. A file above 1 MB is
+    read once, and remembered by its path, size, times and inode. Put it into `settings`, such as
+    {"weights": digest("weights.pt")}.
 
     Raises OSError for what cannot be read, and ValueError for a folder of more than 100,000 files.
     """
@@ -1238,7 +1242,7 @@ def _named_by(
             elif not files_only and os.path.isdir(path) and path not in ("/", os.path.expanduser("~")):
                 around = any(_is_inside(inner, path) for inner in (os.path.realpath(os.getcwd()), *code))
                 suffixes = (*WEIGHTS, ".py") if around else ("",)
-                found["%s %d" % (place, number)] = _digest_of_folder(path, suffixes)
+                found["%s %d%s" % (place, number, _FOLDER)] = _digest_of_folder(path, suffixes)
     return found
 
 
@@ -1372,10 +1376,11 @@ def _is_library(folder: str) -> bool:
     return "site-packages" in parts or "dist-packages" in parts or _is_inside(folder, os.path.dirname(os.__file__))
 
 
-def made_with_fingerprint(file: Any, made: Any, given: Mapping[str, Any], make: Callable[[], Any]) -> Tuple[Any, str]:
-    """What `make` makes of `made`, a class or function of a file, and the fingerprint of that file with these settings.
+def made_with_fingerprint(file: Any, made: Any, given: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+    """What `make` makes of `made`, a class or function of a file, and two fingerprints of the file with its settings.
 
-    Files count as they were before: what is replaced while it is being read is another model for the next run.
+    The second one leaves out folders, in which a model may write while it runs. Files count as they were before: what
+    is replaced while it is being read is another model for the next run.
     """
     with _blaming_files():
         values = {**_defaults_of(made), **given}
@@ -1384,7 +1389,9 @@ def made_with_fingerprint(file: Any, made: Any, given: Mapping[str, Any], make: 
     with _blaming_files():
         stated = getattr(getattr(model, "spec", None), "settings", None)
         after = contents_of(file, {**values, "spec": stated} if isinstance(stated, Mapping) else values)
-    return model, fingerprint(file, {name: before.get(name, one) for name, one in after.items()})
+    found = {name: before.get(name, one) for name, one in after.items()}
+    steady = {name: one for name, one in found.items() if not name.endswith(_FOLDER)}
+    return model, fingerprint(file, found), fingerprint(file, steady)
 
 
 @contextmanager
@@ -1439,11 +1446,15 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Served:
-    """A model or estimator that is ready. source: where it is from, with its fingerprint. given: its settings."""
+    """A model or estimator that is ready. source: where it is from, with its fingerprint. given: its settings.
+
+    code: its fingerprint without folders, by which it is known when it comes back in the middle of a run.
+    """
 
     model: Any
     source: str
     given: Mapping[str, Any] = field(default_factory=dict)
+    code: str = ""
 
     def hello(self) -> Header:
         """What it is: the first message of a server. Raises LoadError for what is no model."""
@@ -1466,7 +1477,7 @@ class Served:
                 "serves": serves,
                 "spec": {**told, **inputs, "settings": dict(told["settings"])},
                 "source": self.source,
-                "fingerprinted": True,
+                "code": self.code,
                 "given": dict(self.given),
                 "needs": dict(getattr(self.model, "needs", {})),
                 "batch": hasattr(self.model, "rollout_batch"),
@@ -1524,9 +1535,9 @@ def load(target: str) -> Served:
         with _blaming("making %s" % name):
             return made if is_made else made(**given)
 
-    model, found = made_with_fingerprint(file, made, given, make)
+    model, found, code = made_with_fingerprint(file, made, given, make)
     source = "sha256:" + found if place.endswith(".py") else "%s@%s" % (place, found)
-    return Served(model, "%s:%s" % (source, name), given)
+    return Served(model, "%s:%s" % (source, name), given, code)
 
 
 def settings_of(query: str) -> Dict[str, Any]:
@@ -2214,11 +2225,11 @@ def serve(
     module = sys.modules[type(model).__module__]
     file, name = str(getattr(module, "__file__", "")), type(model).__qualname__
     try:
-        _, found = made_with_fingerprint(file, None, {}, lambda: model)
+        _, found, code = made_with_fingerprint(file, None, {}, lambda: model)
     except LoadError as error:
         sys.exit("error: %s" % error)
     source = "sha256:" + found if module.__name__ == "__main__" else "%s@%s" % (module.__name__, found)
-    _start(lambda: Served(model, "%s:%s" % (source, name)), host, port, pipes, max_mb)
+    _start(lambda: Served(model, "%s:%s" % (source, name), {}, code), host, port, pipes, max_mb)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

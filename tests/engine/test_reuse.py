@@ -317,7 +317,7 @@ def test_a_model_that_changes_during_a_run_fails_its_tasks(tmp_path: Path, doubl
         score=None,
         deadline_s=None,
         progress=lambda done, total: None,
-        identity="another",
+        steady="another",
     )
     assert (outcome["status"], outcome["stage"]) == ("failed", "perform")
     assert "has changed since the run began" in outcome["error"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import LostError, RunError
-from worldgauge.core.io import digest_of, dumps
+from worldgauge.core.io import dumps
 from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.journal import Journal
@@ -161,7 +161,7 @@ class SubjectRun:
             "task": dumps(asdict(planned.task)),
             "key": planned.key,
             "model": self.entry.text if planned.todo == "ask" else None,
-            "identity": digest_of(dumps(self.entry.identity)),
+            "steady": self.entry.steady,
             "label": self.entry.label,
             "seed": task_seed(self.seed, planned.task.id),
             "folder": str(folder.resolve()),

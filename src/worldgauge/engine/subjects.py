@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote_plus
 
 from worldgauge.core.agent import Agent, AgentSpec, agents
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
-from worldgauge.core.io import digest_of
+from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import ModelSpec, TellsScenes, WorldModel
 from worldgauge.core.registry import check_arguments
 from worldgauge.engine.identity import LIVE, states_digest, subject_identity
@@ -42,12 +43,20 @@ class Subject:
         label: Name of its run folder and of its rows in tables.
         source: Where it comes from, with the fingerprint of its code and files; part of its identity.
         content: Fingerprint of a registered model of another package; empty for others.
+        code: Its fingerprint without folders; empty where it has none.
     """
 
     model: WorldModel | Agent
     label: str
     source: str
     content: str = ""
+    code: str = ""
+
+    @property
+    def steady(self) -> str:
+        """Digest of what is the same in all workers of a run: its identity without folders in which it may write."""
+        fixed = {"source": self.code, "content": ""} if self.code else {}
+        return digest_of(dumps({**self.identity, **fixed}))
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -100,7 +109,7 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
             return _calibrated(resolve_subject(plain), calibration)
     served = open_model(what) if isinstance(what, str) and is_served(what) else what
     if isinstance(served, RemoteModel):
-        return Subject(served, _served_label(served), served.source)
+        return Subject(served, _served_label(served), served.source, code=served.code)
     if not isinstance(what, str):
         model = _check_subject(what, repr(what), kind)
         module = sys.modules[type(what).__module__]
@@ -113,14 +122,15 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
         model = _check_subject(_make(factory, settings, target), target, kind)
         return Subject(model, _label(model.spec, settings), target)
     try:
-        made, found = made_with_fingerprint(file, factory, settings, lambda: _make(factory, settings, target))
+        make = partial(_make, factory, settings, target)
+        made, found, code = made_with_fingerprint(file, factory, settings, make)
     except LoadError as error:
         raise SubjectError(f"model '{target}': {error}") from None
     model = _check_subject(made, target, kind)
     if not colon:
-        return Subject(model, _label(model.spec, settings), target, found)
+        return Subject(model, _label(model.spec, settings), target, found, code)
     source = f"sha256:{found}" if place.endswith(".py") else f"{place}@{found}"
-    return Subject(model, _label(model.spec, settings), f"{source}:{name}")
+    return Subject(model, _label(model.spec, settings), f"{source}:{name}", code=code)
 
 
 @dataclass(frozen=True)
@@ -134,6 +144,7 @@ class SubjectEntry:
         identity: Everything that its output depends on, plain JSON values.
         text: Text from which a worker makes the subject.
         model: A live object, which is asked in this process, also where `text` names it.
+        steady: See `Subject.steady`; empty for a live object.
         trained_scenes: Digests of the scenes that it was trained on, where it tells them.
         unplaced_clips: Number of clips that it was trained on whose scenes are not known.
     """
@@ -142,6 +153,7 @@ class SubjectEntry:
     identity: Mapping[str, Any]
     text: str | None = None
     model: WorldModel | Agent | None = None
+    steady: str = ""
     trained_scenes: Sequence[str] = ()
     unplaced_clips: int = 0
 
@@ -188,6 +200,7 @@ def describe_subject_job(*, text: str, kind: SubjectKind, progress: Progress) ->
     return {
         "label": subject.label,
         "identity": subject.identity,
+        "steady": subject.steady,
         "trained_scenes": list(subject.trained_scenes),
         "unplaced_clips": subject.unplaced_clips,
     }
@@ -308,7 +321,9 @@ def _calibrated(subject: Subject, file: str) -> Subject:
     with _closing(subject.model):
         model = Calibrated(cast("WorldModel", subject.model), file, f"{subject.source} {subject.content}".strip())
     digest = model.spec.settings["calibration"][:8]
-    return Subject(model, run_label(f"{subject.label}-calibrated-{digest}"), subject.source, subject.content)
+    return Subject(
+        model, run_label(f"{subject.label}-calibrated-{digest}"), subject.source, subject.content, subject.code
+    )
 
 
 def _shown_less(subject: Subject, shown: str) -> Subject:
@@ -317,7 +332,9 @@ def _shown_less(subject: Subject, shown: str) -> Subject:
         if not shown.isdecimal() or len(shown) > 9:
             raise UsageError(f"model '{subject.model.spec.name}': {SHOWN} must be a number of frames, got '{shown}'")
         model = ShownLess(cast("WorldModel", subject.model), int(shown))
-    return Subject(model, run_label(f"{subject.label}-{SHOWN}-{int(shown)}"), subject.source, subject.content)
+    return Subject(
+        model, run_label(f"{subject.label}-{SHOWN}-{int(shown)}"), subject.source, subject.content, subject.code
+    )
 
 
 @contextmanager

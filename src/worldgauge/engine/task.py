@@ -12,7 +12,7 @@ from typing import Any
 
 from worldgauge.core.agent import Agent
 from worldgauge.core.errors import AbandonedError, LostError, NotApplicableError, SubjectError, UsageError
-from worldgauge.core.io import digest_of, dumps, loads
+from worldgauge.core.io import loads
 from worldgauge.core.model import WorldModel
 from worldgauge.engine.open_suite import import_suite
 from worldgauge.engine.store import explain_full_disk, read_record, write_record, write_scores
@@ -127,7 +127,7 @@ def execute_task(
     progress: Progress,
     threads: int = 1,
     device: str | None = None,
-    identity: str = "",
+    steady: str = "",
 ) -> dict[str, Any]:
     """Job of the pool: make everything from names, then call `perform_and_score`.
 
@@ -147,7 +147,7 @@ def execute_task(
         progress: Called with the number of frames done and the total.
         threads: Threads that score.
         device: Device that scores, as `score_device` takes it.
-        identity: Digest of the identity that the model had when the run began. Empty for any.
+        steady: `Subject.steady` of the model when the run began. Empty for any.
 
     Returns:
         The fields of `TaskOutcome`.
@@ -163,7 +163,7 @@ def execute_task(
         _empty(task_context.directory)
     asked = _open_suite(home, suite, settings)
     found = None if model is None else resolve_cached(model, asked.subject_kind)
-    if found is not None and identity and digest_of(dumps(found.identity)) != identity:
+    if found is not None and steady not in ("", found.steady):
         error = SubjectError(
             f"model '{label}' has changed since the run began: its code, or a file that its settings name; run again, "
             "and call a setting that names its output log, out or cache"

@@ -49,7 +49,7 @@ class Hello(Generic[Spec]):
         given: See `worldgauge_serve.Served`.
         needs: Share of the machine that it takes.
         batch: Whether it gains from several requests at once.
-        fingerprinted: Whether its source is a fingerprint of all its files; older servers state that of one file.
+        code: Its fingerprint without folders; empty for older servers, whose source is the digest of one file.
     """
 
     version: int
@@ -58,7 +58,7 @@ class Hello(Generic[Spec]):
     given: Mapping[str, Any]
     needs: Needs = field(compare=False)
     batch: bool = field(compare=False)
-    fingerprinted: bool = field(compare=False)
+    code: str = field(compare=False)
 
 
 def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], Spec]) -> Hello[Spec]:
@@ -100,9 +100,8 @@ def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], 
         if version == 1 and (unsent := sorted(set(getattr(spec, "inputs", ())) - {"depth"})):
             raise SubjectError(f"it wants {unsent}, which version 1 of the protocol does not carry")
         declared = Needs.of(SimpleNamespace(__name__=getattr(spec, "name", who), needs=needs))
-        return Hello(
-            version, spec, source, given, declared, bool(header.get("batch")), bool(header.get("fingerprinted"))
-        )
+        code = header.get("code", "")
+        return Hello(version, spec, source, given, declared, bool(header.get("batch")), str(code)[:MAX_NAME])
     except WorldgaugeError as error:
         raise SubjectError(f"{who}: {error}") from None
 

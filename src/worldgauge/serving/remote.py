@@ -63,6 +63,7 @@ class Remote(Generic[Spec]):
     Attributes:
         spec: Spec, as the server states it.
         source: Where it comes from, as the server states it.
+        code: What of that stays the same while it runs.
         given: Settings it was made with, as the server states them.
         needs: Share of the machine that it takes, as the server states it.
         batch: Whether it gains from several requests at once.
@@ -107,8 +108,9 @@ class Remote(Generic[Spec]):
             raise
         self.spec = self._hello.spec
         self.source = self._hello.source
-        if not self._hello.fingerprinted and (found := code()):
+        if not self._hello.code and (found := code()):
             self.source = f"{self.source}@{found[:16]}"
+        self.code = self._hello.code or self.source
         self.given = self._hello.given
         self.needs = self._hello.needs
         self.batch = self._hello.batch
@@ -161,9 +163,10 @@ class Remote(Generic[Spec]):
             return
         with _saying_so(self.on_wait):
             hello = self._greet()
+        is_same_code = bool(hello.code) and hello.code == self._hello.code
         for field in ("version", "spec", "source", "given"):
             now, before = getattr(hello, field), getattr(self._hello, field)
-            if now != before:
+            if now != before and not (field == "source" and is_same_code):
                 self.close()
                 raise SubjectError(
                     f"{self._who} came back as another {self.serves}: "

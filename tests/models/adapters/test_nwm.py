@@ -14,7 +14,6 @@ from worldgauge.core.geometry import pose_from_yaw_pitch, wrap_angle
 from worldgauge.core.model import Needs, checked_rollout
 from worldgauge.models.adapters.nwm import (
     NWM,
-    _digest_folder,
     centre,
     closed_loop_deltas,
     heading,
@@ -208,14 +207,6 @@ def test_answers_a_task(walk: tuple[Episode, int], settings: dict[str, Any]) -> 
 def test_says_what_is_missing(tmp_path: Any) -> None:
     with pytest.raises(FileNotFoundError, match=r"no weights at .*weights=FILE"):
         NWM(root=str(tmp_path))
-
-
-def test_a_folder_counts_by_its_contents_and_not_its_place(tmp_path: Any) -> None:
-    for name, contents in (("here", "w"), ("there", "w"), ("other", "v")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "config.json").write_text(contents)
-    here, there, other = (_digest_folder(str(tmp_path / name)) for name in ("here", "there", "other"))
-    assert here == there != other
 
 
 def test_drives_the_repository(tmp_path: Any) -> None:

@@ -10,7 +10,6 @@ of worldgauge and OpenCV's bilinear, which LoopNav's loader uses, are the same m
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import math
 import os
@@ -21,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_rows, motions, note
+from worldgauge_serve import ModelSpec, Request, digest, key_rows, motions, note
 
 MAX_TURN_RAD, BIN_RAD, MU, BINS = 0.1, 0.02, 5.0, 11
 ACTIONS = 2 + 2 * BINS
@@ -247,8 +246,4 @@ def _digest(path: str) -> str:
         raise FileNotFoundError(
             f"diamond has no weights at '{path}'; none are published for LoopNav: train branch csgo, give weights=FILE"
         )
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()
+    return digest(path)

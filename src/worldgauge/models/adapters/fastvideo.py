@@ -9,7 +9,6 @@ never worldgauge itself.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
@@ -29,6 +28,7 @@ from worldgauge_serve import (
     Request,
     camera_control,
     continued,
+    digest,
     intrinsics_of,
     key_rows,
     last_length,
@@ -185,7 +185,7 @@ class FastVideo:
             lengths=f"{self._rule[0] - 1}n+1" if isinstance(self._rule, tuple) else self._rule.partition(" to ")[0],
             inputs=("caption",) if known.caption else (),
             settings={
-                **({"weights": _digest(Path(model))} if os.path.isdir(model) else {}),
+                **({"weights": digest(Path(model))} if os.path.isdir(model) else {}),
                 **{"model": model, "takes": known.takes, "frames": self._longest, "prompt": prompt},
                 **unit.get(known.takes, {"scale": scale}),
                 **({"stream": True} if stream else {}),
@@ -429,18 +429,6 @@ def _size(given: str) -> tuple[int, int] | None:
     if int(width) % 16 or int(height) % 16:
         raise ValueError(f"fastvideo: size is {given!r}; both sides must be divisible by 16")
     return int(width), int(height)
-
-
-def _digest(folder: Path) -> str:
-    """SHA-256 over names and contents of a folder of weights; about a second a GB."""
-    whole = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in (".json", ".safetensors")):
-        one = hashlib.sha256()
-        with open(path, "rb") as file:
-            for block in iter(lambda: file.read(1 << 20), b""):
-                one.update(block)
-        whole.update(f"{path.relative_to(folder).as_posix()}\0{one.hexdigest()}\n".encode())
-    return whole.hexdigest()
 
 
 def _need(name: str) -> Any:

@@ -13,7 +13,6 @@ Diffusion does without.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
 import json
@@ -25,11 +24,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control, continued
+from worldgauge_serve import ModelSpec, NotApplicable, Request, camera_control, continued, digest
 
 DTYPES = ("bfloat16", "float16", "float32")
-KINDS = (".json", ".safetensors", ".txt", ".model")
-"""Files of a pipeline that make what it draws."""
 
 
 class ImageToVideo:
@@ -353,7 +350,7 @@ class _Diffusers:
     def __init__(self, folder: Path, steps: int, dtype: str, device: str, call: Mapping[str, Any]) -> None:
         torch, diffusers = _import("torch"), _import("diffusers")
         _refuse_code(folder, diffusers.pipelines)
-        self.identity = {"weights": _digest(folder)}
+        self.identity = {"weights": digest(folder)}
         self._generator = torch.Generator
         self._image = _import("PIL.Image").fromarray
         self._pipe = diffusers.DiffusionPipeline.from_pretrained(
@@ -397,7 +394,7 @@ class _Cosmos:
         if not hasattr(diffusers, "Cosmos3OmniPipeline"):
             raise ImportError(f"Cosmos 3 needs diffusers 0.42 or newer, and this is {diffusers.__version__}")
         _refuse_code(folder, diffusers.pipelines)
-        self.identity = {"weights": _digest(folder)}
+        self.identity = {"weights": digest(folder)}
         self._condition = diffusers.CosmosActionCondition
         self._image = _import("PIL.Image").fromarray
         self._pipe = diffusers.Cosmos3OmniPipeline.from_pretrained(
@@ -497,15 +494,3 @@ def _refuse_code(folder: Path, known: Any) -> None:
             own.append(name)
     if own:
         raise ValueError(f"image_to_video: {folder} brings code of its own for {', '.join(own)}, which is not run")
-
-
-def _digest(folder: Path) -> str:
-    """SHA-256 over names and contents of all that makes the pipeline; about a second a GB."""
-    whole = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in KINDS and path.is_file()):
-        one = hashlib.sha256()
-        with open(path, "rb") as file:
-            for block in iter(lambda: file.read(1 << 20), b""):
-                one.update(block)
-        whole.update(f"{path.relative_to(folder).as_posix()}\0{one.hexdigest()}\n".encode())
-    return whole.hexdigest()

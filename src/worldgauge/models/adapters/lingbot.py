@@ -10,7 +10,6 @@ metres say nothing about it.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -21,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, camera_control
+from worldgauge_serve import ModelSpec, Request, camera_control, digest
 
 WIDTH, HEIGHT = 832, 480
 FPS = 16.0
@@ -29,7 +28,6 @@ LATENT = 4
 """Frames that share a latent, after the first one, which has its own."""
 STILL_M = 1e-3
 """A clip without a longer step between latent frames stands still; the model would blow any step up to full speed."""
-BLOCK = 1 << 20
 
 
 class LingBot:
@@ -149,19 +147,7 @@ def _need(name: str) -> Any:
 
 
 def _digest_folder(path: str) -> str:
-    """Of the names and sizes of its files, and of a megabyte at the start, middle and end of each: they are 70 GB."""
     if not os.path.isdir(path):
         source = "huggingface.co/robbyant/lingbot-world-base-cam"
         raise FileNotFoundError(f"lingbot has no weights at '{path}'; get them at {source} and give weights=FOLDER")
-    digest = hashlib.blake2b(digest_size=8)
-    for folder, inner, files in os.walk(path):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
-        for name in sorted(files):
-            whole = os.path.join(folder, name)
-            size = os.path.getsize(whole)
-            digest.update(f"{os.path.relpath(whole, path)}:{size}\n".encode("utf-8", "surrogateescape"))
-            with open(whole, "rb") as file:
-                for start in (0, max(0, size - BLOCK) // 2, max(0, size - BLOCK)):
-                    file.seek(start)
-                    digest.update(file.read(BLOCK))
-    return digest.hexdigest()
+    return digest(path)

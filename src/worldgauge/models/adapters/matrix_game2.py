@@ -8,7 +8,6 @@ Keys and mouse, no words. Needs numpy and `worldgauge_serve` next to it, never w
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -18,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, continued, key_rows, mouse_deltas, next_length, note
+from worldgauge_serve import ModelSpec, Request, continued, digest, key_rows, mouse_deltas, next_length, note
 
 WIDTH, HEIGHT, FPS = 640, 352, 25.0
 LATENT, BLOCK = 4, 3
@@ -269,8 +268,4 @@ def _digest(path: str, option: str) -> str:
         raise FileNotFoundError(
             f"matrix_game2 has no file '{path}'; get huggingface.co/Skywork/Matrix-Game-2.0 and give {option}="
         )
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()
+    return digest(path)

@@ -9,7 +9,6 @@ LoopNav's script makes them: worldgauge shrinks what a spec asks for in just tha
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -19,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_rows, motions, note
+from worldgauge_serve import ModelSpec, Request, digest, key_rows, motions, note
 
 IMAGE_TOKENS = 336
 ACTION_TOKENS = 11
@@ -247,8 +246,4 @@ def _digest(path: str, option: str) -> str:
     if not os.path.isfile(path):
         source = "huggingface.co/microsoft/mineworld"
         raise FileNotFoundError(f"mineworld has no {option} at '{path}'; get them at {source} and give {option}=FILE")
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()
+    return digest(path)

@@ -11,7 +11,6 @@ shrinks with an antialiased triangle, a little softer.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import importlib
 import os
 import sys
@@ -21,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, camera_control
+from worldgauge_serve import ModelSpec, Request, camera_control, digest
 
 SIDE = 224
 CROP = (4, 3)
@@ -242,7 +241,7 @@ class _Upstream:
 
     def __init__(self, root: str, weights: str, size: str, context: int, steps: int, vae: str, device: str) -> None:
         weights = os.path.join(root, weights)
-        self.identity = {"weights": _digest(weights), **({"vae": _digest_folder(vae)} if os.path.isdir(vae) else {})}
+        self.identity = {"weights": _digest(weights), **({"vae": digest(vae)} if os.path.isdir(vae) else {})}
         sys.path.insert(0, os.path.abspath(root))
         self._torch = torch = _need("torch")
         self._device = torch.device(device)
@@ -299,15 +298,4 @@ def _digest(path: str) -> str:
         raise FileNotFoundError(
             f"nwm has no weights at '{path}'; none are published for LoopNav: train on it, then give weights=FILE"
         )
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _digest_folder(path: str) -> str:
-    """Of the names and contents of its files, so that it may lie anywhere."""
-    files = sorted(name for name in os.listdir(path) if os.path.isfile(os.path.join(path, name)))
-    parts = [name + ":" + _digest(os.path.join(path, name)) for name in files]
-    return hashlib.blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    return digest(path)

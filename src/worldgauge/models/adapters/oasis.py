@@ -9,7 +9,6 @@ them is numpy, since a frame is 18x32x16 numbers: the noise then depends on the 
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -19,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_rows, motions, mouse_deltas, note
+from worldgauge_serve import ModelSpec, Request, digest, key_rows, motions, mouse_deltas, note
 
 MAX_TURN_DEG = 20.0
 """Turn of one frame that the model calls 1.0."""
@@ -225,8 +224,4 @@ def _digest(path: str, option: str) -> str:
     if not os.path.isfile(path):
         source = "huggingface.co/Etched/oasis-500m"
         raise FileNotFoundError(f"oasis has no {option} at '{path}'; get them at {source} and give {option}=FILE")
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()
+    return digest(path)

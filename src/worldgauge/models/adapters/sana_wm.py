@@ -8,7 +8,6 @@ Needs numpy, Pillow and `worldgauge_serve` next to it, never worldgauge itself. 
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -18,14 +17,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, camera_control
+from worldgauge_serve import ModelSpec, Request, camera_control, digest
 
 WIDTH, HEIGHT = 1280, 704
 FPS = 16
 LATENT = 8
 """Frames that share a latent, after the first one, which has its own."""
 HUB = "hf://Efficient-Large-Model/SANA-WM_bidirectional"
-BLOCK = 1 << 20
 
 
 class SanaWM:
@@ -125,21 +123,8 @@ def _need(name: str) -> Any:
 
 
 def _digest(path: str) -> str:
-    """Of the names and sizes of its files, and of a megabyte at the start, middle and end of each: they are 96 GB."""
     if not os.path.isdir(path):
         raise FileNotFoundError(
             f"sana-wm has no weights at '{path}'; get huggingface.co/{HUB[5:]} and give weights=FOLDER, or leave it out"
         )
-    files = {}
-    for folder, inner, names in os.walk(path):
-        inner[:] = [name for name in inner if not name.startswith(".")]
-        files.update({os.path.relpath(os.path.join(folder, name), path): os.path.join(folder, name) for name in names})
-    digest = hashlib.blake2b(digest_size=8)
-    for name, whole in sorted(files.items()):
-        size = os.path.getsize(whole)
-        digest.update(f"{name}:{size}\n".encode("utf-8", "surrogateescape"))
-        with open(whole, "rb") as file:
-            for start in (0, max(0, size - BLOCK) // 2, max(0, size - BLOCK)):
-                file.seek(start)
-                digest.update(file.read(BLOCK))
-    return digest.hexdigest()
+    return digest(path)

@@ -10,7 +10,6 @@ and from the eight of the memory that see most of the same place. Its pose predi
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -20,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_rows, mouse_deltas, note
+from worldgauge_serve import ModelSpec, Request, digest, key_rows, mouse_deltas, note
 
 WIDTH, HEIGHT = 640, 360
 TURN_DEG = 15.0
@@ -190,8 +189,4 @@ def _digest(path: str, option: str) -> str:
     if not os.path.isfile(path):
         source = "huggingface.co/zeqixiao/worldmem_checkpoints"
         raise FileNotFoundError(f"worldmem has no {option} at '{path}'; get them at {source} and give {option}=FILE")
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()
+    return digest(path)

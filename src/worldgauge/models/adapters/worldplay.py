@@ -10,7 +10,6 @@ Its licence leaves out the European Union, the United Kingdom and South Korea. N
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -21,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, camera_control
+from worldgauge_serve import ModelSpec, Request, camera_control, digest
 
 WIDTH, HEIGHT = 832, 480
 FPS = 24.0
@@ -40,7 +39,6 @@ LABELS: dict[tuple[int, ...], int] = {
     **{(1, 0, 1, 0): 5, (1, 0, 0, 1): 6, (0, 1, 1, 0): 7, (0, 1, 0, 1): 8},
 }
 """Of four directions: ahead, back, right, left for a step; right, left, up, down for a turn."""
-BLOCK = 1 << 20
 
 
 class WorldPlay:
@@ -138,7 +136,7 @@ class _Upstream:
             raise FileNotFoundError(f"worldplay has no weights at '{weights}'; {source}, and give weights=FOLDER")
         if not os.path.isfile(action):
             raise FileNotFoundError(f"worldplay has no checkpoint at '{action}'; {source}, and give action=FILE")
-        self.identity = {"weights": _digest(weights), "action": _digest(action)}
+        self.identity = {"weights": digest(weights), "action": digest(action)}
         self._kind = KINDS[kind]
         sys.path.insert(0, os.path.abspath(root))
         self._torch, self._image = _need("torch"), _need("PIL.Image")
@@ -199,20 +197,3 @@ def _need(name: str) -> Any:
             f"worldplay cannot import '{name}' ({error}); clone github.com/Tencent-Hunyuan/HY-WorldPlay, install its "
             "requirements.txt, and give root=CLONE"
         ) from error
-
-
-def _digest(path: str) -> str:
-    """Of the names and sizes of its files, and of a megabyte at the start, middle and end of each: they are large."""
-    files = {"": path} if os.path.isfile(path) else {}
-    for folder, inner, names in os.walk(path):
-        inner[:] = [name for name in inner if not name.startswith(".")]
-        files.update({os.path.relpath(os.path.join(folder, name), path): os.path.join(folder, name) for name in names})
-    digest = hashlib.blake2b(digest_size=8)
-    for name, whole in sorted(files.items()):
-        size = os.path.getsize(whole)
-        digest.update(f"{name}:{size}\n".encode("utf-8", "surrogateescape"))
-        with open(whole, "rb") as file:
-            for start in (0, max(0, size - BLOCK) // 2, max(0, size - BLOCK)):
-                file.seek(start)
-                digest.update(file.read(BLOCK))
-    return digest.hexdigest()

@@ -8,7 +8,6 @@ Needs numpy and `worldgauge_serve` next to it, never worldgauge itself.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -19,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import ModelSpec, Request, key_sentences, note
+from worldgauge_serve import ModelSpec, Request, digest, key_sentences, note
 
 FPS = 16.0
 SIZES = ((1280, 704), (960, 544))
@@ -227,8 +226,4 @@ def _digest(folder: str) -> str:
         raise FileNotFoundError(
             f"yume has no file '{path}'; get huggingface.co/stdstu123/Yume-5B-720P and give weights=FOLDER"
         )
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()
+    return digest(path)

@@ -9,7 +9,6 @@ for commercial use. Read it and install it yourself.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -19,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import EstimatorSpec
+from worldgauge_serve import EstimatorSpec, digest
 
 LONGEST = 336
 """Longest side in pixels to which frames are brought, before the network's own size."""
@@ -191,14 +190,4 @@ def _identity(weights: str) -> str:
             source = "huggingface.co/Yuxihenry"
             raise FileNotFoundError(f"spatracker has no folder of weights at '{weights}'; they are at {source}")
         return weights
-    names = sorted(name for name in os.listdir(weights) if os.path.isfile(os.path.join(weights, name)))
-    parts = [name + ":" + _digest(os.path.join(weights, name)) for name in names]
-    return hashlib.blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-
-
-def _digest(path: str) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()
+    return digest(weights)

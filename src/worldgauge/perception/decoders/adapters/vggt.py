@@ -9,7 +9,6 @@ weights; read both and install it yourself. Frames are prepared as its loader do
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -19,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import EstimatorSpec
+from worldgauge_serve import EstimatorSpec, digest
 
 WIDTH = 518
 """Of every picture, and its greatest height."""
@@ -161,22 +160,10 @@ def _need(name: str, root: str) -> Any:
 
 def _identity(weights: str) -> str:
     """A digest of a file, or of the files of a folder; the name of what is on the hub."""
-    if os.path.isfile(weights):
-        return _digest(weights)
-    if os.path.isdir(weights):
-        names = sorted(name for name in os.listdir(weights) if os.path.isfile(os.path.join(weights, name)))
-        parts = [name + ":" + _digest(os.path.join(weights, name)) for name in names]
-        return hashlib.blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    if os.path.exists(weights):
+        return digest(weights)
     if os.path.isabs(weights) or weights.startswith(".") or weights.endswith(".pt"):
         raise FileNotFoundError(
             f"vggt has no weights at '{weights}'; get model.pt at huggingface.co/facebook/VGGT-1B and give weights=FILE"
         )
     return weights
-
-
-def _digest(path: str) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()

@@ -10,7 +10,6 @@ on this table has not been measured.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
@@ -21,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge_serve import EstimatorSpec, NotApplicable, Scene
+from worldgauge_serve import EstimatorSpec, NotApplicable, Scene, digest
 
 SIZE = 256
 """Side in pixels of the image and of the point map that the network takes."""
@@ -154,7 +153,7 @@ class _Upstream:
         for path, what in ((root, "clone github.com/nickgkan/3d_diffuser_actor and give root=CLONE"), (weights, _GET)):
             if not os.path.exists(path):
                 raise FileNotFoundError(f"3d-diffuser-actor: there is no '{path}'; {what}")
-        self.identity = {"weights": _digest(weights), "quaternions": quaternions, "buffer_m": buffer_m, "width": width}
+        self.identity = {"weights": digest(weights), "quaternions": quaternions, "buffer_m": buffer_m, "width": width}
         self._torch = torch = _need("torch", root)
         made: Any = _need("diffuser_actor.trajectory_optimization.diffuser_actor", root).DiffuserActor
         text = _need("transformers", root)
@@ -258,11 +257,3 @@ def _need(name: str, root: str) -> Any:
         ) from error
     finally:
         sys.path[:] = [*path, os.path.abspath(root)]
-
-
-def _digest(path: str) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 24), b""):
-            digest.update(block)
-    return digest.hexdigest()
