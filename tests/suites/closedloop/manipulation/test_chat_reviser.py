@@ -10,6 +10,7 @@ import pytest
 
 from suites.closedloop.manipulation.table_sight import table_sight
 from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
+from worldgauge.chat.prompt_runner import UnansweredError
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
@@ -177,8 +178,8 @@ def test_long_plans_are_described_unless_it_is_said_otherwise() -> None:
         asked = Asked(describe="a table", pick=choice(1), select=choice(1))
         decide(asked, length=length)
         assert [question.prompt_version.split("/")[0].split("-")[1] for question in asked] == names
-    silent = decide(Asked(describe="  "), length=50, asks=2)
-    assert (silent.chosen, "2 times asked" in silent.notes["fallback"]) == (0, True)
+    with pytest.raises(UnansweredError, match="2 times asked"):
+        decide(Asked(describe="  "), length=50, asks=2)
     with pytest.raises(UsageError, match="must be 'frames' or 'described', got 'guess'"):
         decide(Asked(), revision="guess")
     with pytest.raises(UsageError, match="select or rewrite"):

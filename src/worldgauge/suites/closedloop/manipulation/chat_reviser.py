@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.chat.client import AnswerError, Reply
+from worldgauge.chat.client import AnswerError
 from worldgauge.chat.pictures import sheet, titled
-from worldgauge.chat.prompt_runner import Misread, seed_of, thinned
+from worldgauge.chat.prompt_runner import seed_of, thinned
 from worldgauge.chat.prompts import Field, Part
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
@@ -147,7 +147,7 @@ class ManipulationReviser:
         return self._asker.ask(
             "manipulation-describe",
             lambda squeeze: {"instruction": str(goal.text), "picture": picture},
-            _said,
+            lambda reply: " ".join(reply.answer.split()),
             seed=seed,
             asks=self._asks,
         ).value
@@ -167,10 +167,3 @@ def anchor_strip(rollout: Rollout, squeeze: int) -> list[Part]:
         for frame in frames
     ]
     return [sheet(cells)] if cells else []
-
-
-def _said(reply: Reply) -> str:
-    words = " ".join(reply.answer.split())
-    if not words:
-        raise Misread("the description is empty")
-    return words
