@@ -58,7 +58,7 @@ class WrongMover:
             control=control,  # type: ignore[arg-type]
             inputs=frozenset({"world"}),
             frame_size=None if size is None else (size[0], size[1]),
-            settings={**settings, "diagonal": diagonal, "leak": leak},
+            settings={**settings, "diagonal": diagonal, "leak": leak, "digest": "wrong-mover"},
             lengths=lengths,
             fps=fps,
         )

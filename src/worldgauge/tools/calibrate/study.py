@@ -17,7 +17,7 @@ from worldgauge.core.io import digest_of, dumps, parse_json, read_bytes, write_f
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel, checked_rollout, imagines
 from worldgauge.core.video import Clip
 from worldgauge.engine.identity import LIVE, task_seed
-from worldgauge.engine.subjects import find_served, resolve_subject
+from worldgauge.engine.subjects import Subject, find_served, resolve_subject
 from worldgauge.models.calibration.file import FORMAT, MAX_BYTES, NAME, TURNS, VERSION, digest_of_spec
 from worldgauge.perception.known_depth import SOURCE, poses_from_depth
 from worldgauge.tools.calibrate.controls import DEFAULT_SPACE, HORIZON, SPEEDS, Asked, controls_of, keys_of, space_for
@@ -241,7 +241,7 @@ def _prepared(
             tuple(asked.name for asked in controls),
             HORIZON,
             (width, height),
-            source=f"{subject.source} {subject.content}".strip(),
+            source=_source_of(subject, what),
         )
         if not subject.source.startswith(LIVE):
             kept = (
@@ -316,6 +316,13 @@ def question(spec: ModelSpec, start: Start, asked: Asked, seed: int) -> RolloutR
         world=start.world if "world" in spec.inputs else None,
         task=f"calibrate/{start.name}/{asked.name}",
     )
+
+
+def _source_of(subject: Subject, what: str | WorldModel) -> str:
+    """Where a model comes from, with its fingerprint; empty for a live object that states a digest in its spec."""
+    if isinstance(what, str) or subject.source.startswith(LIVE):
+        return f"{subject.source} {subject.content}".strip()
+    return ""
 
 
 def _key(plan: Plan, start: str, asked: Asked, seed: int) -> str:
