@@ -92,6 +92,8 @@ def _cases() -> dict[str, Case]:
         for cut in ("-ss 0.3", "-ss 0.9", "-ss 1.26 -t 0.4", "-t 0.9"):
             whole = Case(suffix, f"{options} -g {gop}", f"{cut} -i IN")
             found[f"cut-{name}-{gop}-{suffix}{cut}".replace(" ", "")] = whole
+    for cut in ("-i IN", "-ss 0.7 -i IN", "-i IN -ss 0.7"):  # the units of AVI are then half a frame
+        found[f"mp4-to-avi{cut}".replace(" ", "")] = Case("avi", f"{X264} {ALWAYS_B} -g 8", cut)
     for name, suffix in itertools.product(("open-gop", "x265-open-gop", "refreshed"), ("mp4", "mkv")):
         found[f"cut-{name}-{suffix}"] = found[f"{name}-{suffix}"]._replace(copy="-ss 0.9 -i IN")
     for (name, matrix), size in itertools.product(TURNS.items(), ((64, 48), (46, 38))):
@@ -131,7 +133,7 @@ CASES = _cases()
 FAST = {
     "x264-b-6-mp4", "x264-b-250-avi", "x265-b-6-mkv", "mpeg4-b-6-avi", "vp9-hidden-webm", "xvid-packed-avi", "gif-gif",
     "refreshed-mkv", "cut-x264-6-mp4-ss0.9", "cut-x264-b-250-mp4-ss1.26-t0.4", "cut-mpeg4-b-6-mov-ss0.3",
-    "turned-90-64-mp4",
+    "turned-90-64-mp4", "mp4-to-avi-ss0.7-iIN",
     "turned-transposed-46-mov", "turned-cut", "rate-30000-1001-webm", "rate-12-webm-to-mp4", "variable-gaps-webm",
     "variable-slower-mp4", "late-mkv", "colour-bt709-pc-yuv420p",
 }  # fmt: skip
@@ -168,8 +170,9 @@ def made(name: str, folder: Path) -> Path:
     case = CASES[name]
     path = folder / f"{name}.{case.suffix}"
     first = path.with_stem("first") if case.copy else path
-    if "webm-to" in name:
-        first = first.with_suffix(".webm")
+    for suffix in ("webm", "mp4"):
+        if f"{suffix}-to" in name:
+            first = first.with_suffix(f".{suffix}")
     width, height = case.size
     source = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {case.rate} -i -".split()
     ffmpeg([*source, *case.encode.split(), first], drawn(width, height).tobytes())

@@ -178,6 +178,34 @@ def test_an_mp4_without_presentation_times_is_read_in_order(tmp_path: Path) -> N
     check_any_order(clip)
 
 
+def write_streams(path: Path, widths: Sequence[int], codec: str, marked: av.stream.Disposition) -> Path:
+    """Streams of five frames, of which those 64 wide have a mark."""
+    with av.open(str(path), "w") as out:
+        for width in widths:
+            stream = out.add_stream(codec, rate=25)
+            stream.width, stream.height, stream.pix_fmt = width, 48, "yuvj420p" if codec == "mjpeg" else "yuv420p"
+            stream.disposition = marked if width == 64 else av.stream.Disposition(0)
+        for frame in numbered()[: 1 if codec == "mjpeg" else 5]:
+            for stream in out.streams.video:
+                out.mux(stream.encode(av.VideoFrame.from_ndarray(frame[:, : stream.width], format="rgb24")))
+        for stream in out.streams.video:
+            out.mux(stream.encode(None))
+    return path
+
+
+@pytest.mark.parametrize("widths", [(32, 64), (64, 32)])
+def test_of_several_streams_the_default_one_is_read(widths: tuple[int, int], tmp_path: Path) -> None:
+    path = write_streams(tmp_path / "a.mkv", widths, "libx264", av.stream.Disposition.default)
+    clip = Clip.open(path)
+    assert (clip.width, numbers(clip), problems(path)) == (64, [*range(5)], [])
+
+
+def test_a_cover_picture_is_no_video(tmp_path: Path) -> None:
+    path = write_streams(tmp_path / "a.mp4", (64,), "mjpeg", av.stream.Disposition.attached_pic)
+    with pytest.raises(DataError, match="holds no video stream"):
+        Clip.open(path)
+
+
 @pytest.mark.parametrize("kind", ["MPEG", "XVID", "mp4v", "MJPG", "FFV1"])
 def test_avi_of_opencv(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "a.avi"
@@ -293,6 +321,7 @@ def test_images_are_read_as_viewers_show_them(tmp_path: Path) -> None:
         (lambda path: (path / "5.png").unlink(), r"images are not numbered evenly before 6\.png; is one missing\?"),
         (lambda path: (path / "5.png").rename(path / "5.jpg"), r"differ in numbers only, not as 0\.png, 5\.jpg"),
         (lambda path: (path / "2.png").rename(path / "01.png"), "not numbered evenly"),
+        (lambda path: max(path.iterdir()).rename(path / "9.bmp"), r"9\.bmp is no PNG, JPEG or WebP image; convert it"),
         (lambda path: (path / "first.png").write_bytes(b"x"), "differ in numbers only"),
         (lambda path: (path / "0.png").write_bytes(b"#EXTM3U\n" * 9), "neither a PNG, a JPEG nor a WebP picture"),
         (lambda path: [each.unlink() for each in path.iterdir()], "no such video; a folder needs PNG, JPEG or WebP"),

@@ -89,15 +89,17 @@ class FileSource:
         keys: list[int] = []
         hidden: list[int] = []
         lacks_times, is_in_order, last = False, True, 0
+        units: list[int] = []
         self.packets, self._last_s = 0, 0.0
         for packet in container.demux(stream):
             if packet.size == 0:
                 continue
             if packet.is_corrupt:
                 raise DataError(f"{self.path}: frame {len(times)} is cut off; write or download the file again")
-            # AVI counts a frame for each unit of time, also where a frame was dropped.
-            self.packets = max(self.packets + 1, packet.dts + 1 if is_avi and packet.dts is not None else 0)
-            if self.packets > MAX_FRAMES:
+            self.packets += 1
+            if packet.dts is not None:
+                units.append(packet.dts)
+            if max(self.packets, units[-1] if is_avi and units else 0) > MAX_FRAMES:
                 raise DataError(f"{self.path}: more than {MAX_FRAMES} frames")
             if turn is None:
                 turn = self._turn_in(codec, packet)
@@ -115,6 +117,9 @@ class FileSource:
                 last, self._last_s = len(times) - 1, float((packet.duration or 0) * stream.time_base)
         if container.format.name == "gif" and any(later - time < 2 for time, later in pairwise(times)):
             raise DataError(f"{self.path}: has delays below 0.02 s, which viewers lengthen; write it as MP4")
+        if is_avi and units:  # it counts a frame for each unit of time, also where a frame was dropped or lasts several
+            lasts = min((later - unit for unit, later in pairwise(units) if later > unit), default=1)
+            self.packets = max(self.packets, units[-1] + lasts)
         self.turn, self.angle = turn or (Turn(), 0)
         self.size = self.turn.size(stream.width, stream.height)
         self.times = sorted(times)
@@ -297,7 +302,10 @@ class _Reader:
                 raise DataError(f"{where} is {width}x{height}, the file says {source.size}")
             # Not the whole matrix: PyAV would keep each picture in a cycle of references.
             if picture.rotation != source.angle:
-                raise DataError(f"{where} is turned by {picture.rotation} degrees, the first by {source.angle}")
+                raise DataError(
+                    f"{where} is turned by {picture.rotation} degrees, the first by {source.angle}; write the video "
+                    "upright"
+                )
             image: Image = picture.to_ndarray(format="rgb24")
             # The caller owns what it gets: a picture that needs no conversion would be shared.
             return source.turn.apply(image.copy() if picture.format.name == "rgb24" else image)
@@ -450,7 +458,7 @@ def _first_inside(file: IO[bytes], kind: bytes, first: int, stop: int) -> int | 
 
 @contextmanager
 def _open(path: Path, *, edits: bool = True) -> Iterator[tuple[av.container.InputContainer, Any]]:
-    """Container and first video stream, one decoding thread, refused before anything large is allocated."""
+    """Container and its main video stream, one decoding thread, refused before anything large is allocated."""
     import av
 
     _check_claims(path)
@@ -461,9 +469,10 @@ def _open(path: Path, *, edits: bool = True) -> Iterator[tuple[av.container.Inpu
     # Titles and comments may be no UTF-8. PyAV 19 escapes what is none by itself, and knows the argument no more.
     lenient: dict[str, Any] = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "replace"}
     with av.open(str(path), options=options, **lenient) as container:
-        if not container.streams.video:
+        # FFmpeg's choice: not the cover picture of a file, and of several the one that is marked as the default.
+        stream: Any = container.streams.best("video")
+        if stream is None or stream.disposition & av.stream.Disposition.attached_pic:
             raise DataError(f"{path}: holds no video stream")
-        stream = container.streams.video[0]
         if stream.codec_context is None:
             raise DataError(f"{path}: its video is coded in a way that cannot be decoded here")
         width, height = stream.width, stream.height

@@ -12,6 +12,7 @@ from worldgauge.core.image import MAX_IMAGE_BYTES, Image, decode_picture
 from worldgauge.core.io import digest_of_file, list_folder, read_bytes
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+_OTHER_SUFFIXES = (".avif", ".bmp", ".exr", ".gif", ".heic", ".jp2", ".ppm", ".tga", ".tif", ".tiff")
 MAX_IMAGES = 1_000_000
 
 
@@ -28,6 +29,10 @@ def digest_of_video(path: Path) -> str:
     for image in images_in(path):
         whole.update(f"{image.name}\\0{digest_of_file(image)}\\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()
+
+
+def _unnumbered(path: Path) -> str:
+    return re.sub(r"\d+", "", path.stem)
 
 
 class ImageFolder:
@@ -63,6 +68,9 @@ class ImageFolder:
     def _check_names(self) -> None:
         """Refuse images of which the order is not known, or one is missing."""
         first = self.images[0].name
+        for path in list_folder(self.path):
+            if path.suffix.lower() in _OTHER_SUFFIXES and _unnumbered(path) == _unnumbered(self.images[0]):
+                raise DataError(f"{self.path}: {path.name} is no PNG, JPEG or WebP image; convert it, or move it away")
         words = [re.split(r"(\d+)", path.name) for path in self.images]
         for path, parts in zip(self.images, words, strict=True):
             if parts[::2] != words[0][::2]:
