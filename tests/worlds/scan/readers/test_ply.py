@@ -154,12 +154,16 @@ def test_colours_that_their_type_cannot_have_are_refused(tmp_path: Path, form: s
         read_ply(path)
 
 
+OTHER_COLOURS = "R G B", "f_dc_0 f_dc_1 f_dc_2", "Red Green Blue", "intensity gray Luminance"
+
+
 def test_what_is_left_out_of_colours_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "a.ply"
     for data, said in (
         (coloured("ascii", "ushort", [200, 3, 0]), "nearly black"),
         (coloured("ascii", "uchar", [1, 2, 3, 9], "red green blue alpha"), "opacity"),
         (coloured("ascii", "uchar", [1, 2, 3], comment="TextureFile a.png"), "textures"),
+        *((coloured("ascii", "float", [0.1, 0.2, 0.3], names), "colours in the fields") for names in OTHER_COLOURS),
     ):
         path.write_bytes(data)
         (note,) = read_ply(path).notes

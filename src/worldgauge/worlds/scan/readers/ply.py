@@ -30,6 +30,8 @@ _MOST_CORNERS = 255
 _LONGEST_WORD = 48
 _END = re.compile(rb"[\r\n]end_header[ \t]*(?:\r\n|\n|\r)")
 _COLOURS = ("red", "green", "blue"), ("r", "g", "b"), ("diffuse_red", "diffuse_green", "diffuse_blue")
+_UNREAD = re.compile("(?:diffuse_)?(?:red|green|blue)|[rgb]|gr[ae]y|intensity|luminance|colou?r|rgba?|f_dc_[012]", re.I)
+"""Names of fields that hold colours when `_COLOURS` are not there."""
 _SLACK = 0.002
 """By how much a float may pass 1 by rounding."""
 
@@ -86,7 +88,11 @@ def _mesh(data: bytes, up: Up) -> Mesh:
     instance = _instances(face, vertex, triangles, own)
     types = {element.name: {name: kind for name, kind, _ in element.fields} for element in elements}
     colours, of_faces = (_colours(one, types[name], name, notes) for one, name in ((vertex, "vertex"), (face, "face")))
-    if colours is not None and of_faces is not None:
+    if colours is None and of_faces is None:
+        named = dict.fromkeys(one for some in types.values() for one in some if _UNREAD.fullmatch(one))
+        if named:
+            notes.append(f"colours in the fields {', '.join(named)} are left out: write red, green and blue")
+    elif colours is not None and of_faces is not None:
         notes.append("colours of faces are left out: its vertices have colours")
     elif of_faces is not None:
         chosen, triangles = _split(triangles, of_faces[own])
