@@ -20,6 +20,7 @@ from worldgauge.core.io import natural_key, read_text, write_file
 
 MAX_BYTES = 64 * 2**20
 _FIELDS = 10
+_EXPECTED = "expected lines 'id qw qx qy qz tx ty tz camera name'"
 
 
 class ImageList(NamedTuple):
@@ -55,7 +56,7 @@ def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] =
     rows = list(_rows(text.splitlines(), where, skip=reader == "released"))
     rows.sort(key=lambda row: row[0] if reader == "released" else image_order(row[0]))
     if not rows:
-        raise DataError(f"{where}: holds no pose; expected lines 'id qw qx qy qz tx ty tz camera name'")
+        raise DataError(f"{where}: holds no pose; {_EXPECTED}")
     if twice := [a[0] for a, b in pairwise(rows) if a[0] == b[0] and reader == "ours"]:
         raise DataError(f"{where}: image '{twice[0]}' is listed twice; keep one pose of each image")
     values = np.array([numbers for _, numbers in rows], np.float64)
@@ -113,7 +114,9 @@ def _rows(lines: Iterable[str], where: str, skip: bool) -> Iterator[tuple[str, l
         except ValueError as error:
             raise DataError(f"{where}: line {number} is no pose ({error}); write or download it again") from error
         if not all(map(math.isfinite, values)) or not (skip or any(values[:4])):
-            raise DataError(f"{where}: line {number}: a pose that is not finite; write or download it again")
+            raise DataError(f"{where}: line {number}: not finite, or a quaternion of zeros; write or download it again")
+        if not skip and not (fields[0].isdecimal() and fields[8].isdecimal()):
+            raise DataError(f"{where}: line {number}: id and camera must be whole numbers; {_EXPECTED}")
         yield fields[-1].split()[0] if skip else fields[-1].strip(), values
         if skip:
             next(walk, None)

@@ -388,6 +388,8 @@ def test_gaps_of_stamps_are_kept(tmp_path: Path) -> None:
     ("text", "said"),
     [
         (tum(STAMPS, blank=","), "blanks between"),
+        (tum(STAMPS, blank=", "), "blanks between"),
+        ("timestamp tx ty tz qx qy qz qw\n" + tum(STAMPS), "eight numbers"),
         (tum(STAMPS)[:-6], "eight numbers"),
         (tum(STAMPS[6:]), "the time of frame 6"),
         (tum(np.repeat(STAMPS, 2)), "times must ascend"),

@@ -316,15 +316,22 @@ def _read_tum(file: Path, fps: float) -> Recorded:
     rows = [line.split() for line in lines if line.strip()]
     if any(len(row) >= _IMAGE_FIELDS for row in rows):
         return _read_image_list(file)
-    if not rows or any(len(row) != 8 for row in rows) or len(rows) > MAX_POSES:
+    if len(rows) > MAX_POSES:
+        raise ValueError(f"more than {MAX_POSES} poses")
+    try:
+        table: NDArray[np.float64] = np.array(rows, np.float64).reshape(-1, 8)
+    except ValueError:
+        table = np.zeros((0, 8))
+    if not len(table) or len(table) != len(rows):
         raise ValueError("needs lines of eight numbers with blanks between them: seconds tx ty tz qx qy qz qw")
-    table: NDArray[np.float64] = np.array(rows, np.float64)
     seconds = table[:, 0]
-    if not 0 < fps < np.inf or not (np.abs(seconds) < _MAX_SECONDS).all():
-        raise ValueError(f"seconds need a video with a frame rate, and numbers below {_MAX_SECONDS:.0e}")
+    if not 0 < fps < np.inf:
+        raise ValueError("seconds need a video with a frame rate")
+    if not (np.abs(seconds) < _MAX_SECONDS).all():
+        raise ValueError(f"times must be seconds below {_MAX_SECONDS:.0e}; divide nanoseconds by 1e9")
     if (np.diff(seconds) <= 0).any():
         at = int(np.argmax(np.diff(seconds) <= 0))
-        raise ValueError(f"times must ascend; pose {at} is at {rows[at][0]} and the next at {rows[at + 1][0]}")
+        raise ValueError(f"times must ascend; pose {at} is at {rows[at][0]}, the next at {rows[at + 1][0]}; sort them")
     times, poses = (seconds - seconds[0]) * fps, poses_of_quaternions(table[:, 1:])
     frames = np.rint(times).astype(np.int64)
     if (np.diff(frames) <= 0).any() or np.abs(times - frames).max() > _ON_FRAME:
