@@ -59,7 +59,7 @@ def named(way: str, query: str = "") -> str:
 
 def write(path: Path, level: int) -> None:
     """Content of the same length, with the same time."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{level}")
     os.utime(path, (1_700_000_000, 1_700_000_000))
 
@@ -90,7 +90,7 @@ CASES: dict[str, tuple[dict[str, str], str, str, Callable[[Path, int], None]]] =
         {"settings": "folder=''", "level": READ.format("(folder + '/deep/w.txt')")},
         "?folder=ckpt",
         "ckpt/deep/w.txt",
-        lambda path, level: (path.parent.parent.mkdir(exist_ok=True), write(path, level))[1],
+        write,
     ),
     "a name without its suffix": (
         {"settings": "which=''", "level": READ.format("(which + '.pt')")},
@@ -159,7 +159,8 @@ def test_the_ways_agree_and_an_edit_is_seen_in_one_process(project: Path) -> Non
     for level in (11, 22):
         code(project / "reuse_net.py", level)
         subjects = [resolve_subject(named(way)) for way in WAYS]
-        assert [getattr(one.model, "_model", one.model).level for one in subjects[:2]] == [level, level]
+        models: list[Any] = [getattr(one.model, "_model", one.model) for one in subjects[:2]]
+        assert [one.level for one in models] == [level, level]
         assert subjects[0].identity == subjects[2].identity
         subjects[2].model.close()  # type: ignore[union-attr]
 
@@ -196,7 +197,7 @@ class Live:
 def test_a_live_object_is_asked_again_unless_it_states_a_digest(
     data: Path, tmp_path: Path, doubles: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = Live(doubles)
+    model: Any = Live(doubles)
     for level in (11, 22):
         model.level = level
         assert level_of(run("echo", model=model, data=data, out=tmp_path / "out")) == level
