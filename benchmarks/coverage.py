@@ -18,6 +18,7 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+from worldgauge.core.statistics.student import student_quantile
 
 from worldgauge.core.statistics import (
     FEWEST_RESAMPLED,
@@ -26,7 +27,6 @@ from worldgauge.core.statistics import (
     rate_interval,
     wilson,
 )
-from worldgauge.core.statistics.student import student_quantile
 
 Array = NDArray[np.float64]
 CLUSTERS = (2, 3, 4, 6, 8, 12, 20, 50)
