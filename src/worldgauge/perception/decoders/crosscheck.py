@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from worldgauge.core import polyline
 from worldgauge.core.errors import ShapeError, WorldgaugeError
 from worldgauge.core.geometry import FloatArray, Sim3
-from worldgauge.perception.decoders.contract import DecodedPath, Decoder, DecodeRequest, decoders
+from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
 
 FALLBACK = "klt-vo"
+SURE_LIKENESS = 0.3
+"""Of the anchor. Below, a path needs the consent of another decoder."""
 
 
 def cross_checked(path: DecodedPath, other: DecodedPath) -> DecodedPath:
@@ -68,23 +70,45 @@ def unconfirmed(path: DecodedPath, why: str) -> DecodedPath:
 
 
 def fall_back(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
-    """Decode the video by `klt-vo`.
+    """Decode the video by `klt-vo`, without what confirms its path by itself.
 
     Args:
         path: Gives the focal length where the request has none.
-        request: What is asked.
+        request: What is decoded.
 
     Returns:
         The second path.
     """
-    if request.hfov_deg is None and path.focal_px is not None and path.status != "failed":
-        width = request.video.width
-        request = replace(request, hfov_deg=float(np.degrees(2 * np.arctan(width / 2 / path.focal_px))))
     try:
-        decoder: Decoder = decoders.get(FALLBACK)()
+        decoder: Any = decoders.get(FALLBACK)()
     except WorldgaugeError as error:
         return DecodedPath("failed", FALLBACK, str(error))
-    return decoder.decode(request)
+    second: DecodedPath = decoder.guess(_with_focal(path, request))
+    return second
+
+
+def confirmed_alone(second: DecodedPath, path: DecodedPath, request: DecodeRequest) -> DecodedPath:
+    """The second path, with a scale only if it stands without the first.
+
+    Args:
+        second: What `fall_back` found.
+        path: The first path, as there.
+        request: As there.
+    """
+    if second.xy is None or second.status == "stationary":
+        return second
+    if (second.diagnostics.get("anchor_likeness") or 0.0) < SURE_LIKENESS:
+        return unconfirmed(second, "the anchor looks little like the first frame")
+    decoder: Any = decoders.get(FALLBACK)()
+    kept: DecodedPath = decoder.confirmed(second, _with_focal(path, request))
+    return kept
+
+
+def _with_focal(path: DecodedPath, request: DecodeRequest) -> DecodeRequest:
+    if request.hfov_deg is None and path.focal_px is not None and path.status != "failed":
+        width = request.video.width
+        return replace(request, hfov_deg=float(np.degrees(2 * np.arctan(width / 2 / path.focal_px))))
+    return request
 
 
 def second_opinion_version() -> int | None:

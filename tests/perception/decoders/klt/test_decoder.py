@@ -171,6 +171,25 @@ def test_a_start_alone_is_no_stillness(placed: int, status: str, said: str) -> N
     assert (path.xy is None) == (status == "failed")
 
 
+@pytest.mark.parametrize(
+    ("halves", "status"),
+    [((1.0, 1.04), "ok"), ((1.0, 1.1), "no_scale"), ((0.5, 0.5), "no_scale"), ((1.0, None), "no_scale")],
+)
+def test_a_scale_that_half_of_the_points_do_not_show_is_none(
+    halves: tuple[float | None, float | None], status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def guess(self: KltVo, request: DecodeRequest, points: slice = slice(None)) -> DecodedPath:
+        scale = 1.0 if points == slice(None) else halves[points.start]
+        if scale is None:
+            return DecodedPath("failed", "klt-vo", "nothing")
+        xyz = scale * np.linspace(0, 4, 9)[:, None] * [0.0, 0.0, 1.0]
+        return DecodedPath("ok", "klt-vo", xy=xyz[:, [0, 2]], positions=xyz, frame_indices=np.arange(9), scale=scale)
+
+    monkeypatch.setattr(KltVo, "guess", guess)
+    path = KltVo().decode(request_of(small("curve")))
+    assert (path.status, path.xy is None) == (status, status != "ok"), path.reason
+
+
 def test_a_walk_that_flies_is_failed() -> None:
     path = from_map(33, 1.0, 4.0)
     assert (path.status, path.xy) == ("failed", None)

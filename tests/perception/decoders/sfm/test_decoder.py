@@ -20,6 +20,7 @@ from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest, as_json, open_decoder
 from worldgauge.perception.decoders.crosscheck import align_path
+from worldgauge.perception.decoders.klt.decoder import KltVo
 from worldgauge.perception.decoders.poses import ground_path
 from worldgauge.perception.decoders.sfm import decoder as sfm
 from worldgauge.perception.decoders.sfm._mapping import Model
@@ -232,6 +233,7 @@ def test_the_second_decoder_alone_needs_a_clear_anchor_and_no_contradiction(
 ) -> None:
     monkeypatch.setattr(sfm.SfmGlobal, "_attempt", lambda *_: path_of(9.0, starts=starts))
     monkeypatch.setattr(sfm, "fall_back", lambda *_: path_of(anchor_likeness=likeness))
+    monkeypatch.setattr(KltVo, "confirmed", lambda _, path, request: path)
     path = open_decoder("sfm-global").decode(request_of("turn"))
     assert path.status == status
     assert path.diagnostics["decoder_used"] == ("klt-vo" if status == "ok" else "sfm-global")
@@ -249,6 +251,7 @@ def test_a_part_of_a_path_is_not_given_up_for_stillness(other: str, kept: str, m
     monkeypatch.setattr(sfm.SfmGlobal, "_attempt", lambda *_: own)
     second = DecodedPath(other, "klt-vo", xy=np.zeros((9, 2)), diagnostics={"anchor_likeness": 0.6})
     monkeypatch.setattr(sfm, "fall_back", lambda *_: second)
+    monkeypatch.setattr(KltVo, "confirmed", lambda _, path, request: path)
     path = open_decoder("sfm-global", cross_check="never").decode(request_of("turn"))
     assert path.status == kept
     assert path.diagnostics["decoder_used"] == ("klt-vo" if other == "ok" else "sfm-global")

@@ -36,6 +36,12 @@ class Tracks:
     xy: Float32
     descriptors: Float32
 
+    def part(self, points: slice) -> Tracks:
+        """Some of the points."""
+        described = np.arange(len(self.descriptors))
+        chosen = np.arange(self.xy.shape[1])[points]
+        return Tracks(self.xy[:, chosen], self.descriptors[np.isin(described, chosen)])
+
 
 def follow(
     frames: Iterable[Gray],

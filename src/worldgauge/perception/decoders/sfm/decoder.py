@@ -22,6 +22,8 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.crosscheck import (
     FALLBACK,
+    SURE_LIKENESS,
+    confirmed_alone,
     cross_checked,
     fall_back,
     second_opinion_version,
@@ -48,8 +50,6 @@ MIN_POINTS_UNCHECKED = 30.0
 """Points a frame below which a path is always checked against another decoder's (Target-Bench, section 9.3)."""
 MAX_REPROJECTION_UNCHECKED_PX = 0.5
 """And above which: below 0.4 in sound rooms, 0.9 and more where frames are bent, as generated ones are."""
-SURE_LIKENESS = 0.3
-"""And below which likeness of the anchor."""
 MAX_S = 300.0
 """Of one video, for all its reconstructions. Where it cut one short, diagnostics say "error": such are not cached."""
 
@@ -147,9 +147,7 @@ class SfmGlobal:
                 break
         assert best is not None
         if best.status != "ok" and self._fallback and not differ and not _unanchored(request, best):
-            other = second or fall_back(best, request)
-            if (other.diagnostics.get("anchor_likeness") or 0.0) < SURE_LIKENESS:
-                other = unconfirmed(other, "the anchor looks little like the first frame")
+            other = confirmed_alone(second or fall_back(best, request), best, request)
             attempts.append({"decoder": FALLBACK, "status": other.status, "reason": other.reason})
             if _rank(other) < _rank(best):
                 best = replace(other, decoder=self.name, diagnostics={**other.diagnostics, "decoder_used": FALLBACK})
