@@ -152,6 +152,6 @@ def _unbroken(poses: FloatArray, frames: NDArray[np.int64]) -> slice:
 
 
 @lru_cache(maxsize=2)
-def _opened(source: str, code: str) -> Decoder:
+def _opened(source: str, code: str = "") -> Decoder:
     """One decoder for all videos: that of a server loads its network when it is opened."""
     return open_decoder(source)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import SubjectError
+from worldgauge.serving import served_code
 from worldgauge.serving.estimator import Expected
 from worldgauge.suites.closedloop.manipulation.farthest_points import farthest_points
 from worldgauge.suites.closedloop.policies.contract import (
@@ -54,7 +55,7 @@ class ProcessProposer:
             NotApplicableError: If the policy says so.
             UsageError: If the server is not a policy.
         """
-        policy = opened(self._at, ("", WITH_THINGS))
+        policy = opened(self._at, ("", WITH_THINGS), served_code(self._at))
         executed = [pose for past in history for pose in past.executed if isinstance(pose, HandPose)]
         arrays: dict[str, NDArray[Any]] = {
             "front": observation.front,

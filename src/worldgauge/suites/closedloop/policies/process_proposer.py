@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import SubjectError
+from worldgauge.serving import served_code
 from worldgauge.serving.estimator import Expected
 from worldgauge.suites.closedloop.policies.contract import (
     REFUSED,
@@ -50,7 +51,7 @@ class StepsProcess:
             NotApplicableError: If the policy says so.
             UsageError: If the server is not a policy of steps.
         """
-        policy = opened(self._at, (LAYOUT,))
+        policy = opened(self._at, (LAYOUT,), served_code(self._at))
         arrays: dict[str, NDArray[Any]] = {"views": np.stack([observation.view(side) for side in SIDES])}
         if goal.image is not None:
             arrays["goal"] = np.asarray(goal.image, np.uint8)

@@ -7,7 +7,7 @@ from typing import Any
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.serving import RemoteEstimator, is_served, open_estimator, served_code
+from worldgauge.serving import RemoteEstimator, is_served, open_estimator
 from worldgauge.suites.closedloop.policies.contract import PolicyKit
 
 NAME, KIND = "process", "policy"
@@ -31,21 +31,18 @@ def address_of(kit: PolicyKit) -> str:
     return at
 
 
-def opened(at: str, layouts: tuple[str, ...]) -> RemoteEstimator:
+@lru_cache(maxsize=4)
+def opened(at: str, layouts: tuple[str, ...], code: str = "") -> RemoteEstimator:
     """Return the policy at `at`, opened once: loading a network takes longer than an episode.
 
     Args:
         at: Where it is.
         layouts: Layouts of a policy that can be asked.
+        code: `served_code` of `at`: an edited policy is opened again.
 
     Raises:
         UsageError: If the server is no policy of these layouts.
     """
-    return _opened(at, layouts, served_code(at))
-
-
-@lru_cache(maxsize=4)
-def _opened(at: str, layouts: tuple[str, ...], code: str) -> RemoteEstimator:
     remote = open_estimator(at, KIND)
     if remote.spec.kind != KIND or remote.spec.layout not in layouts:
         remote.close()
