@@ -18,6 +18,8 @@ DATA_VERSION = 3700
 """Of NAMES."""
 VERSIONS = {"1.16.1": 2529, "1.16.5": 2578, "1.20.4": 3698, "1.20.5": 3837, "1.21.9": 4541}
 """Versions whose names can be written, with the first DataVersion that has these names."""
+FIRST_NAMES = 1451
+"""First DataVersion with the names of 1.13: before it `grass` was a block of grass, and `stone` had variants."""
 _GAPS = ((2587, 3697), (4904, 2**31))
 """DataVersions of saves whose names are not written: after 1.16.5 and before 1.20.3, and after 26.2."""
 _FIRST_1_14, _FIRST_WIRE, _FIRST_1_17, _FIRST_26_1 = 1901, 2531, 2681, 4700

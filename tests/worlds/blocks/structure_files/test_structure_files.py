@@ -370,3 +370,20 @@ def test_names_of_older_versions_are_read_and_written_in_those_of_1_20_4(
     assert expected <= set(schem["Palette"]) <= expected | {"minecraft:air"}
     entries = [material(one["Name"], one.get("Properties")) for one in file["palette"]]
     assert {f"minecraft:{name}" for name in entries} == expected | {"minecraft:air"}
+
+
+def test_names_before_1_13_mean_other_blocks_and_are_refused(tmp_path: Path) -> None:
+    build = Blueprint(np.array([[[1, 2]]], np.int32), ("grass", "stone"))
+    for number, is_read in ((1343, False), (1450, False), (1451, True), (0, True)):
+        version = nbt.integer(number)
+        for fields in (
+            nbt.structure(build, DataVersion=version),
+            nbt.schematic(build, DataVersion=version),
+            nbt.litematic({"a": nbt.litematic_region(build)}, MinecraftDataVersion=version),
+        ):
+            path = nbt.put(tmp_path / "a", nbt.root(fields))
+            if is_read:
+                assert read_structure(path).blueprint.materials == ("short_grass", "stone")
+                continue
+            with pytest.raises(DataError, match=rf"before version 1\.13 of the game \(DataVersion {number}\)"):
+                read_structure(path)

@@ -71,7 +71,7 @@ def test_a_file_of_its_own_that_is_missing_is_named(tmp_path: Path) -> None:
     world = unpacked("world_mcc", tmp_path)
     own = world / "region" / "c.0.0.mcc"
     own.write_bytes(own.read_bytes()[:-9])
-    with pytest.raises(DataError, match=r"chunk \(0, 0\): packed data ends early"):
+    with pytest.raises(DataError, match=r"c\.0\.0\.mcc: chunk \(0, 0\): packed data ends early"):
         look(world, "0,64,0:3,65,3")
     outside = own.rename(tmp_path / "c.0.0.mcc")
     with pytest.raises(

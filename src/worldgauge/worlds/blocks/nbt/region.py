@@ -87,6 +87,7 @@ def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> 
         packing, body = data[0], data[1:]
         if packing & _EXTERNAL:
             packing, body, small = packing - _EXTERNAL, _external(path, cx, cz, what, limits), limits
+            what = f"{path.with_name(_external_name(cx, cz))}: chunk ({cx}, {cz})"
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     if packing not in (1, 2, 3):
@@ -200,7 +201,7 @@ def _file(source: Path, rx: int, rz: int, chunk: str) -> Path:
         own = any(source.glob("r.*.mca")) or not any(any((source / part).glob("r.*.mca")) for part in REGION_FOLDERS)
         found = (source if own else region_folder(source)) / name
         if not found.is_file():
-            raise DataError(f"{source}: has no {name}, which {chunk} of the box lies in; is the box in this world?")
+            raise DataError(f"{source}: has no {name}, which {chunk} of the box lies in; is the box in this dimension?")
         if not found.resolve().is_relative_to(source.resolve()):
             raise DataError(f"{found}: a link that leads out of {source}; put the file itself there")
         return found

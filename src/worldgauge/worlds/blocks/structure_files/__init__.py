@@ -23,6 +23,7 @@ from worldgauge.worlds.blocks.structure_files.nbt import read_nbt, write_nbt
 from worldgauge.worlds.blocks.structure_files.palette import in_current_names
 from worldgauge.worlds.blocks.structure_files.region import read_region_box
 from worldgauge.worlds.blocks.structure_files.schem import read_schem, write_schem
+from worldgauge.worlds.minecraft.versions import FIRST_NAMES
 
 __all__ = ["SUFFIXES", "Limits", "Structure", "read_region_box", "read_structure", "write_nbt", "write_schem"]
 
@@ -74,6 +75,11 @@ def read_structure(path: Path, *, limits: Limits | None = None) -> Structure:
     read = {"nbt": read_nbt, "schem": read_schem, "litematic": read_litematic}[kind]
     blueprint, facts, warnings = read(root, limits)
     version = facts.get("DataVersion")
+    if isinstance(version, int) and 0 < version < FIRST_NAMES:
+        raise DataError(
+            f"{path}: was saved before version 1.13 of the game (DataVersion {version}), whose block names mean other "
+            "blocks; open and save it in a newer one"
+        )
     blueprint = in_current_names(blueprint, version if isinstance(version, int) else None)
     return Structure(path.stem, blueprint, kind, facts, warnings)
 
