@@ -13,7 +13,7 @@ import pytest
 from suites.mind.mind_data import MIRROR, pictures, published_rows, write_published, write_published_clip
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import yaw_pitch_from_pose
-from worldgauge.core.video import Writer
+from worldgauge.core.video import Writer, header_frames
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.actions import walk_look
 from worldgauge.suites.mind.format import MindClip, Part
@@ -298,6 +298,15 @@ def test_one_frame_more_or_less_than_rows_is_cut_to_what_both_have(tmp_path: Pat
     assert clip.warnings == (f"video.mp4 has {frames} frames, action.json 30 rows: what both have counts",)
     episode = mind.load(clip)
     assert clip.frames == len(episode) == len(episode.clip) == len(episode.actions) + 1 == min(frames, FRAMES)
+
+
+def test_frames_that_a_cut_hides_do_not_count(tmp_path: Path) -> None:
+    folder = tmp_path / "1st_data/test/mem_test/data-25"
+    write_published_clip(folder, "1st", 13, (64, 48))
+    cut = Path(__file__).parents[3] / "cases/cut_one_gop.mp4"
+    assert header_frames(shutil.copy(cut, folder / "video.mp4")) == 24
+    (clip,) = mind.discover(tmp_path)
+    assert (clip.fault, clip.warnings, clip.frames) == (None, (), 13)
 
 
 def test_a_code_that_is_no_key_counts_as_none_and_is_told(tmp_path: Path) -> None:

@@ -188,7 +188,8 @@ def _examined(at: _Loading, clip: MindClip) -> MindClip:
             clip = with_sidecar(clip, read_sidecar(clip.sidecar))
         clip = replace(clip, video=at.needed(VIDEO, "it holds the frames"))
         assert clip.video is not None
-        frames = _stated_frames(clip.video)
+        if (frames := _stated_frames(clip.video)) not in (0, clip.frames):
+            frames = _shown_frames(clip.video)  # a header also counts frames that a cut left hidden
         if abs(frames - clip.frames) == 1:
             odd = f"{VIDEO} has {frames} frames, {ACTIONS} {clip.frames} rows: what both have counts"
             clip = replace(clip, frames=min(frames, clip.frames), warnings=(*clip.warnings, odd))
@@ -293,6 +294,15 @@ def _stated_frames(path: Path) -> int:
 @lru_cache(maxsize=4096)
 def _remembered_frames(path: Path, stamp: Stamp | None) -> int:
     return header_frames(path)
+
+
+def _shown_frames(path: Path) -> int:
+    return _remembered_count(path, stamp_of(path))
+
+
+@lru_cache(maxsize=4096)
+def _remembered_count(path: Path, stamp: Stamp | None) -> int:
+    return len(Clip.open(path, fps=FPS))
 
 
 def _mirror_clips(place: Path, folder: Path, perspective: Perspective, part: Part) -> Iterator[MindClip]:
