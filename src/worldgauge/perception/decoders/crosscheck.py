@@ -18,18 +18,19 @@ SURE_LIKENESS = 0.3
 """Of the anchor. Below, a path needs the consent of another decoder."""
 
 
-def cross_checked(path: DecodedPath, other: DecodedPath) -> DecodedPath:
+def cross_checked(path: DecodedPath, other: DecodedPath, *, doubtful: bool) -> DecodedPath:
     """Compare a path with what `klt-vo` finds in the same video.
 
     Args:
         path: The path.
         other: The path by `klt-vo` (`fall_back`).
+        doubtful: Whether the path has no scale without consent; else only a contradiction takes it.
 
     Returns:
         The path with `cross_check` in its diagnostics: "agrees"; "disagrees", when the paths differ by more than
         `FLAGGED` of the length in shape (`disagreement`, a share of the length) or in size (`apart_m`, the largest
-        distance in the plane); "no second path", with `second_reason`; or "nothing to compare". Only a path that
-        `klt-vo` agrees with keeps its scale, and one of another shape fails.
+        distance in the plane); "no second path", with `second_reason`; or "nothing to compare". A path
+        without consent loses its scale, and one of another shape fails.
     """
     found: dict[str, Any] = {"disagreement": None, "cross_check": "nothing to compare"}
     if path.positions is None or len(path.positions) < 3:
@@ -38,7 +39,8 @@ def cross_checked(path: DecodedPath, other: DecodedPath) -> DecodedPath:
     compared = other.positions is not None and len(shared) >= 3
     if not compared or (path.xy is not None and other.xy is None):
         found |= {"cross_check": "no second path", "second_reason": f"{FALLBACK}: {other.status}, {other.reason}"}
-        return unconfirmed(replace(path, diagnostics={**path.diagnostics, **found}), f"{FALLBACK} finds no path")
+        alone = replace(path, diagnostics={**path.diagnostics, **found})
+        return unconfirmed(alone, f"{FALLBACK} finds no path") if doubtful else alone
     assert other.positions is not None
     found |= {"disagreement": disagreement(path.positions[here], other.positions[there]), "cross_check": "agrees"}
     fault = f"{FALLBACK} finds another shape" if found["disagreement"] > FLAGGED else ""

@@ -236,7 +236,7 @@ def test_videos_without_a_path(frames: np.ndarray, status: str) -> None:
 
 def test_registered_with_its_settings() -> None:
     decoder = decoders.get("klt-vo")()
-    assert (decoder.name, decoder.version) == ("klt-vo", 2)
+    assert (decoder.name, decoder.version) == ("klt-vo", 3)
     assert set(decoder.settings) == {"key_frames", "followed", "opencv"}
 
 

@@ -53,6 +53,9 @@ MAX_REPROJECTION_UNCHECKED_PX = 0.5
 MAX_S = 300.0
 """Of one video, for all its reconstructions. Where it cut one short, diagnostics say "error": such are not cached."""
 
+MAX_DIFFERENCE_UNCHECKED = 0.005
+"""And between starts: at most 0.003 in most right paths; 0.019 where repeated texture misled both."""
+
 CrossCheck = Literal["auto", "always", "never"]
 
 
@@ -61,7 +64,7 @@ class SfmGlobal:
     """Camera paths by global structure from motion (PyCOLMAP) on a few frames of the video and the anchor.
 
     A path is sound when it passes `gates`, two models from different random starts agree on it (`_votes`), and
-    `klt-vo` finds it too: repeated texture misleads every start alike.
+    `klt-vo` does not contradict it: repeated texture misleads every start alike. A doubtful path needs its consent.
 
     Args:
         frames: Number of frames to use first, at least 3; points of the path are among them.
@@ -130,7 +133,7 @@ class SfmGlobal:
             path = self._attempt(request, pictures, frames, began + MAX_S - time.monotonic())
             if self._needs_consent(path, request):
                 second = second or fall_back(path, request)
-                path = cross_checked(path, second)
+                path = cross_checked(path, second, doubtful=is_doubtful(path) or bool(attempts))
                 # Of two that differ at least one is wrong. Models of which only some agree are no evidence.
                 solid = not attempts and path.diagnostics.get("starts", 0) <= 2
                 differ = differ or (solid and path.diagnostics["cross_check"] == "disagrees")
@@ -287,6 +290,7 @@ def is_doubtful(path: DecodedPath) -> bool:
     return path.positions is not None and (
         quality.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED
         or quality.get("starts", 0) > 2
+        or (quality.get("starts_difference") or 0.0) > MAX_DIFFERENCE_UNCHECKED
         or quality.get("reprojection_px", 0.0) > MAX_REPROJECTION_UNCHECKED_PX
         or (path.xy is not None and quality.get("anchor_likeness", np.inf) < SURE_LIKENESS)
     )
