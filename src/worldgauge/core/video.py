@@ -60,7 +60,7 @@ class Clip:
 
     @classmethod
     def open(cls, path: Path | str, fps: float | None = None, *, by_time: bool = True) -> Clip:
-        """Open the first video stream of a file, or a folder of images.
+        """Open the default video stream of a file, or a folder of images.
 
         Args:
             path: The file or folder.
