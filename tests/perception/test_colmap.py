@@ -104,7 +104,7 @@ def test_written_and_read(rows: list[tuple[float, float, float]]) -> None:
         ("1 1 0 0 0 nan 0 0 1 a.jpg\n", "line 1"),
         ("1 0 0 0 0 1 0 0 1 a.jpg\n", "line 1: not finite, or a quaternion of zeros"),
         ("0.1 1 0 0 0 1 0 0 1 1\n", "line 1: id and camera must be whole numbers"),
-        ("1 1 0 0 0 1 0 0 0.5 1\n", "line 1: id and camera must be whole numbers"),
+        ("1.0 1 0 0 0 1 0 0 0.5 1\n", "line 1: id and camera must be whole numbers"),
         ("1 w 0 0 0 1 0 0 1 a.jpg\n", "line 1"),
         (f"1 1 0 0 0 {math.inf} 0 0 1 a.jpg\n", "line 1"),
     ],

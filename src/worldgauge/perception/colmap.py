@@ -111,11 +111,12 @@ def _rows(lines: Iterable[str], where: str, skip: bool) -> Iterator[tuple[str, l
             continue
         try:
             values = [float(field) for field in fields[1:8]]
+            ids = [] if skip else [float(fields[0]), float(fields[8])]
         except ValueError as error:
             raise DataError(f"{where}: line {number} is no pose ({error}); write or download it again") from error
         if not all(map(math.isfinite, values)) or not (skip or any(values[:4])):
             raise DataError(f"{where}: line {number}: not finite, or a quaternion of zeros; write or download it again")
-        if not skip and not (fields[0].isdecimal() and fields[8].isdecimal()):
+        if not all(one.is_integer() for one in ids):
             raise DataError(f"{where}: line {number}: id and camera must be whole numbers; {_EXPECTED}")
         yield fields[-1].split()[0] if skip else fields[-1].strip(), values
         if skip:
