@@ -23,7 +23,7 @@ import numpy as np
 
 from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, WorldModel, imagines
-from worldgauge.core.statistics import bootstrap_interval, paired_difference, rate_interval
+from worldgauge.core.statistics import mean_interval, paired_difference, rate_interval
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.contract import Record, Task
@@ -155,7 +155,7 @@ def table(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         inside = (
             rate_interval(map(bool, own.values()), among)
             if set(own.values()) <= {0.0, 1.0}
-            else bootstrap_interval(own.values(), among, rng=np.random.default_rng(SEED))
+            else mean_interval(own.values(), among)
         )
         gain = "" if model == BASE else _gain(own, {task: base[task] for task in own if task in base}, clusters)
         said = "" if inside is None else f" [{100 * inside.low:.1f}, {100 * inside.high:.1f}]"
@@ -164,7 +164,7 @@ def table(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _gain(own: Mapping[str, float], base: Mapping[str, float], clusters: Mapping[str, str]) -> str:
-    told = paired_difference(own, base, cluster=clusters, rng=np.random.default_rng(SEED))
+    told = paired_difference(own, base, cluster=clusters)
     if told.mean is None:
         return ""
     low_high = "" if told.interval is None else f" [{100 * told.interval.low:.1f}, {100 * told.interval.high:.1f}]"

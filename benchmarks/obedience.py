@@ -22,7 +22,7 @@ from worldgauge.core.episode import Context
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, WorldModel
-from worldgauge.core.statistics import bootstrap_interval, paired_difference
+from worldgauge.core.statistics import mean_interval, paired_difference
 from worldgauge.core.video import resize
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.rollout import fit_context
@@ -159,7 +159,7 @@ def table(found: Mapping[str, Sequence[Mapping[str, float | None]]], worlds: Seq
                 yield f"  {label}: none"
                 continue
             few = "" if len(known) == len(values) else f" (n = {len(known)})"
-            interval = bootstrap_interval(values, clusters=worlds, rng=np.random.default_rng(SEED))
+            interval = mean_interval(values, clusters=worlds)
             told = "" if interval is None else f" [{interval.low:.4f}, {interval.high:.4f}]"
             line = f"  {label}: {np.mean(known):.4f}{told}{few}"
             if label != base:
@@ -168,7 +168,6 @@ def table(found: Mapping[str, Sequence[Mapping[str, float | None]]], worlds: Seq
                     dict(zip(ids, values, strict=True)),
                     dict(zip(ids, (row[name] for row in found[base]), strict=True)),
                     cluster=dict(zip(ids, worlds, strict=True)),
-                    rng=np.random.default_rng(SEED),
                 )
                 if pair.mean is not None and pair.interval is not None:
                     low, high = pair.interval.low, pair.interval.high

@@ -11,12 +11,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from worldgauge.core.statistics import LEVEL, balanced_interval, holm, mean_std, paired_difference, rank_ranges
+from worldgauge.core.statistics import LEVEL, balanced_interval, holm, mean_std, paired_differences, rank_ranges
 from worldgauge.engine.suite.contract import Cell, Table
+from worldgauge.engine.suite.tables import pairs_with_models
 from worldgauge.report.evidence import Evidence
-
-SEED = 20250522
-"""Of the resampling: the same runs give the same page."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +58,9 @@ class Difference:
         mean: Mean difference.
         low: Lower end of its interval, or None.
         high: Upper end of its interval, or None.
-        p: Two-sided p-value of this pair alone.
+        p: Two-sided p-value of this pair alone; None for a pair that is not tested, see `pairs_with_models`.
         n: Number of trajectories.
-        p_holm: p-value corrected for all pairs of the page.
+        p_holm: p-value corrected for all tested pairs of the page.
         clusters: Number of clusters of the trajectories.
     """
 
@@ -122,13 +120,13 @@ class Comparison:
 
     @property
     def can_order(self) -> bool:
-        """Whether this number of clusters could ever order this number of subjects.
+        """Whether a pair without a flag could be tested."""
+        return any(pair.p is not None and not {pair.a, pair.b} & self.flags.keys() for pair in self.pairs)
 
-        The smallest p-value of sign flips of n clusters is 2^(1 - n); the correction multiplies it by the number of
-        pairs.
-        """
-        placed = [pair for pair in self.pairs if pair.a not in self.flags and pair.b not in self.flags]
-        return any(2.0 ** (1 - pair.clusters) * len(self.pairs) <= 1 - LEVEL for pair in placed)
+    @property
+    def tested(self) -> int:
+        """Number of tests that the p-values are corrected for."""
+        return sum(pair.p is not None for pair in self.pairs)
 
     def shows_lead(self, difference: Difference) -> bool:
         """Whether one side is clearly better and is not flagged."""
@@ -146,7 +144,7 @@ def compare(
     balanced: str = "",
     table: Table | None = None,
 ) -> Comparison:
-    """Compare all subjects that have a finite value of a metric. p-values of pairs are corrected together (Holm).
+    """Compare all rows that have a finite value of a metric. p-values of tested pairs are corrected together (Holm).
 
     Args:
         evidence: The compared runs.
@@ -169,12 +167,9 @@ def compare(
     means = {label: _mean(theirs, stratum) for label, theirs in values.items()}
     sign = -1 if higher else 1
     labels = sorted(values, key=lambda label: (bool(flags.get(label)), sign * means[label], label))
-    pairs = _differences(values, labels, bounds[1] - bounds[0], stratum, evidence.clusters)
-    beaten = [
-        (d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a)
-        for d in pairs
-        if d.p_holm is not None and d.p_holm <= 1 - LEVEL
-    ]
+    kinds = [evidence[label].kind for label in labels]
+    pairs = _differences(values, labels, kinds, bounds[1] - bounds[0], stratum, evidence.clusters)
+    beaten = [(d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a) for d in pairs if d.clear]
     ranked = [label for label in labels if not flags.get(label)]
     placed = rank_ranges(ranked, [(a, b) for a, b in beaten if a in ranked and b in ranked])
     standings = []
@@ -186,7 +181,7 @@ def compare(
         else:
             parts = [[values[label][task] for task in own] for own in tasks]
             clusters = [[evidence.clusters[task] for task in own] for own in tasks]
-            interval = balanced_interval(parts, clusters, rng=SEED)
+            interval = balanced_interval(parts, clusters)
             low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
         held = tuple(placed[label]) if label in ranked else ()
         standings.append(Standing(label, means[label], low, high, len(values[label]), held, flags.get(label, "")))
@@ -218,20 +213,23 @@ def _mean(values: Mapping[str, float], stratum: Mapping[str, str]) -> float:
 def _differences(
     values: Mapping[str, Mapping[str, float]],
     labels: Sequence[str],
+    kinds: Sequence[str],
     most: float,
     stratum: Mapping[str, str],
     cluster: Mapping[str, str],
 ) -> list[Difference]:
-    """most: by how much two values can differ. stratum and cluster: of tasks; strata count alike."""
-    found = []
-    for a, b in combinations(labels, 2):
-        rng = np.random.default_rng(SEED)
-        result = paired_difference(values[a], values[b], stratum, cluster, rng=rng)
-        if result.mean is not None:
-            low, high = (None, None) if result.interval is None else np.clip(result.interval, -most, most).tolist()
-            found.append(Difference(a, b, result.mean, low, high, result.p, result.n, clusters=result.clusters))
-    corrected = holm([difference.p for difference in found])
-    return [replace(difference, p_holm=p) for difference, p in zip(found, corrected, strict=True)]
+    """All pairs of rows that share a task. most: by how much two values can differ."""
+    both = list(combinations(range(len(labels)), 2))
+    tested = set(pairs_with_models(kinds))
+    found = paired_differences([values[label] for label in labels], stratum, cluster, pairs=both)
+    pairs = []
+    for (a, b), mean, _, _, low, high, p, n, clusters in zip(both, *(one.tolist() for one in found), strict=True):
+        if n:
+            least, greatest = (None, None) if math.isnan(low) else (max(low, -most), min(high, most))
+            alone = None if math.isnan(p) or (a, b) not in tested else p
+            pairs.append(Difference(labels[a], labels[b], mean, least, greatest, alone, n, clusters=clusters))
+    corrected = holm([pair.p for pair in pairs])
+    return [replace(pair, p_holm=p) for pair, p in zip(pairs, corrected, strict=True)]
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from worldgauge.core.statistics import FEWEST_RESAMPLED
+from worldgauge.core.statistics import FEWEST_CLUSTERS, FEWEST_DIFFERENT
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import told_notes, with_motion, with_notes
 from worldgauge.engine.sets import data_notes
@@ -32,7 +32,7 @@ from worldgauge.report import wording as words
 from worldgauge.report.charts import charts, svg
 from worldgauge.report.charts.appearance import METRIC as SHARPNESS
 from worldgauge.report.charts.appearance import appearance
-from worldgauge.report.charts.curves import SeriesStyle, look
+from worldgauge.report.charts.curves import FEWEST_BANDED, SeriesStyle, look
 from worldgauge.report.compare import Comparison, Difference, Standing, compare
 from worldgauge.report.evidence import Evidence, cell_of, columns_by, keys_of
 from worldgauge.report.film_selection import find_extremes, select_tasks
@@ -202,7 +202,9 @@ def _results(
         "headline": tables.view_table("headline", headline, styles, {e.label: e.sees for e in evidence.runs}),
         "sharp": charts.sharp_yet_wrong(evidence, styles, metric, name, compared, shown, floor) if shown else None,
         "appearance": shown,
-        "fewest": FEWEST_RESAMPLED,
+        "fewest_clusters": FEWEST_CLUSTERS,
+        "fewest_different": FEWEST_DIFFERENT,
+        "fewest_banded": FEWEST_BANDED,
         "frame_name": frame_name,
         "panels": charts.over_frames(
             evidence,
@@ -219,6 +221,7 @@ def _results(
         "ranking": charts.ranking(styles, name, placed, ranked=compared.can_order) if placed else None,
         "matrix": _matrix(compared),
         "pairs": compared.pairs,
+        "tested": compared.tested,
         "can_order": compared.can_order,
         "clusters": max((pair.clusters for pair in compared.pairs), default=0),
         "budget": charts.memory_budget(styles, name, compared, budgets, unit=unit) if budgets else None,

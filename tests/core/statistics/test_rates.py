@@ -18,10 +18,10 @@ trials = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_s
 
 
 def test_by_hand() -> None:
-    """Four homes of two episodes with 2, 1, 1 and 0 successes: p = 1/2, V = 1/24, so 6 of 8 trials count, less by t."""
+    """Four homes with 2, 1, 1 and 0 of 2: p = 1/2, V = (3/24 + 2/16) / 5 = 1/20, so 5 of 8 trials count, less by t."""
     ended = [True, True, True, False, False, True, False, False]
     found = rate_interval(ended, [0, 0, 1, 1, 2, 2, 3, 3])
-    count = 6 * (Z / student_quantile(0.975, 3)) ** 2
+    count = 5 * (Z / student_quantile(0.975, 3)) ** 2
     centre, reach = 0.5, math.sqrt(Z**2 * (0.25 / count + Z**2 / (4 * count**2))) / (1 + Z**2 / count)
     assert found == (pytest.approx(centre - reach), pytest.approx(centre + reach))
 
@@ -40,10 +40,11 @@ def test_equals_the_score_test_solved_for_the_rate(rows: list[tuple[bool, int]])
     elif share in (0, 1) or len(sizes) == 1:
         count = sizes.sum() ** 2 / (sizes**2).sum()
     else:
-        error = Sample.of([[float(e) for e in ended]], [names]).standard_error()
-        assert error is not None
-        known = min(n, share * (1 - share) / error.value**2) if error.value else n
-        count = known * (Z / student_quantile(0.975, error.degrees)) ** 2
+        error = Sample.of([[float(e) for e in ended]], [names]).estimate()
+        clusters = sizes.sum() ** 2 / (sizes**2).sum()
+        unlike = share * (1 - share) / clusters
+        variance = (error.degrees * error.error**2 + 2 * unlike) / (error.degrees + 2)
+        count = min(n, share * (1 - share) / variance) * (Z / student_quantile(0.975, error.degrees)) ** 2
     for end in found:
         if 1e-9 < end < 1 - 1e-9:
             assert abs(share - end) == pytest.approx(Z * math.sqrt(end * (1 - end) / count), abs=1e-7)

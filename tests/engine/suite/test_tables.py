@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from worldgauge.core.statistics import smallest_resolvable_difference
+from worldgauge.core.statistics import FEWEST_CLUSTERS, Sample, minimum_detectable_effect
 from worldgauge.engine.suite.contract import Score
 from worldgauge.engine.suite.scores import SubjectScores
 from worldgauge.engine.suite.tables import (
-    FEWEST_CLUSTERS,
     clusters_by_task,
+    detectable_effect,
+    detectable_note,
     make_cell,
-    resolution_note,
+    pairs_with_models,
     score_cell,
-    smallest_difference,
 )
 
 SCORES = [
@@ -36,10 +37,7 @@ def test_a_cell_counts_values_and_clusters() -> None:
 
 
 def test_a_cell_says_how_its_interval_was_made() -> None:
-    eight = [replace(score, cluster=score.task[:3]) for score in SCORES[:8]]
-    assert score_cell(eight, (0, math.inf)).method == "bootstrap"
-    assert score_cell(eight[:7], (0, math.inf)).method == "student"
-    assert score_cell(SCORES, (0, math.inf)).method == "student"  # twenty values in four clusters
+    assert score_cell(SCORES, (0, math.inf)).method == "hall"
     assert make_cell([1.0], (0, 2)).method == ""
 
     class Rates(SubjectScores):
@@ -48,7 +46,7 @@ def test_a_cell_says_how_its_interval_was_made() -> None:
 
     ends = [Score(f"t/{k}", "psnr", 100.0 * (k % 2), group={"task": "t"}) for k in range(9)]
     assert Rates("a", "subject", ends, [], headline="psnr").cell("psnr").method == "wilson"
-    assert SubjectScores("a", "subject", ends, [], headline="psnr").cell("psnr").method == "bootstrap"
+    assert SubjectScores("a", "subject", ends, [], headline="psnr").cell("psnr").method == "hall"
 
 
 def test_one_value_has_no_spread_and_no_interval() -> None:
@@ -71,23 +69,46 @@ def test_clusters_are_found_by_task() -> None:
     assert clusters_by_task({"a": SCORES[:1], "b": [Score("alone", "psnr", 1.0)]}) == {"0/0": "0", "alone": "alone"}
 
 
-def test_what_a_set_resolves_is_told_for_its_clusters() -> None:
-    scores = [
-        Score(f"{c}/{k}", "psnr", float(c % 3 + k), cluster=f"{c}") for c in range(FEWEST_CLUSTERS) for k in (0, 1)
-    ]
-    values = {"a": {s.task: s.value for s in scores}, "b": {s.task: 0.0 for s in scores}}
-    clusters = clusters_by_task({"a": scores})
-    expected = smallest_resolvable_difference(values["a"].values(), clusters.values())
-    assert smallest_difference(values, clusters) == pytest.approx(expected)
-    assert f"about {expected:.3g}, the median" in resolution_note(values, "clips", clusters)
-
-
-def test_too_few_clusters_resolve_nothing_however_many_tasks() -> None:
-    """Five clusters: the sign-flip test cannot go below p = 1/16."""
-    tasks = [f"{c}/{k}" for c in range(5) for k in range(9)]
-    values = {"a": dict.fromkeys(tasks, 1.0), "b": dict.fromkeys(tasks, 0.0)}
-    clusters = {task: task[0] for task in tasks}
-    assert smallest_difference(values, clusters) is None
-    assert "it takes 8 clips that two subjects share, in as many clusters." in resolution_note(
-        values, "clips", clusters
+def rows(clusters: int, models: int = 2) -> tuple[dict[str, dict[str, float | None]], dict[str, str]]:
+    rng = np.random.default_rng(clusters)
+    tasks = [f"{c}/{k}" for c in range(clusters) for k in (0, 1)]
+    return (
+        {f"m{m}": dict(zip(tasks, rng.normal(size=len(tasks)).tolist(), strict=True)) for m in range(models)},
+        {task: task.split("/")[0] for task in tasks},
     )
+
+
+def test_the_detectable_effect_is_that_of_the_corrected_test() -> None:
+    values, clusters = rows(8, 3)
+    effects = []
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        one, other = values[f"m{a}"], values[f"m{b}"]
+        found = Sample.of([[one[t] - other[t] for t in one]], [[clusters[t] for t in one]]).estimate()
+        effects.append(*minimum_detectable_effect(np.array([found.error]), np.array([found.degrees]), tests=3))
+    assert detectable_effect(values, clusters) == pytest.approx(sorted(effects)[1])
+    note = detectable_note(values, {}, "clips", clusters)
+    assert f"effect: {sorted(effects)[1]:.3g} (80 % power, 5 % level, corrected for 3 pairs" in note
+
+
+def test_only_pairs_with_a_model_are_tested() -> None:
+    kinds = ["reference", "subject", "reference", "subject"]
+    assert pairs_with_models(kinds) == [(0, 1), (0, 3), (1, 2), (1, 3), (2, 3)]
+    assert pairs_with_models(["reference"] * 3) == [(0, 1), (0, 2), (1, 2)]
+    values, clusters = rows(8, 4)
+    one = {"m0": "subject", "m1": "reference", "m2": "reference", "m3": "reference"}
+    assert "corrected for 3 pairs" in detectable_note(values, one, "clips", clusters)
+
+
+@pytest.mark.parametrize("clusters", [FEWEST_CLUSTERS - 1, FEWEST_CLUSTERS])
+def test_there_is_none_for_too_few_clusters(clusters: int) -> None:
+    values, names = rows(clusters)
+    absent = clusters < FEWEST_CLUSTERS
+    assert (detectable_effect(values, names) is None) == absent
+    assert (
+        "Minimum detectable effect: none. A test needs 6 clusters" in detectable_note(values, {}, "x", names)
+    ) == absent
+
+
+def test_there_is_none_for_differences_that_do_not_vary() -> None:
+    values, names = rows(8)
+    assert detectable_effect({"a": values["m0"], "b": dict(values["m0"])}, names) is None

@@ -102,7 +102,7 @@ def test_only_rates_have_the_interval_of_a_rate() -> None:
     calls = scores("navigation", [0.0] * 50, "model_calls")
     made = tables({"m": [*scores("navigation", [0.0] * 50), *calls]})
     cell = row(made["cost"], "m").cells[2]
-    assert (cell.mean, cell.low, cell.high) == (0.0, 0.0, 0.0)
+    assert (cell.mean, cell.low, cell.high) == (0.0, None, None)
     rate = row(made[HEADLINE], "m").cells[0]
     assert rate.high is not None
     assert rate.high > 5

@@ -240,7 +240,7 @@ def test_intervals_and_the_smallest_difference_that_could_be_seen() -> None:
     assert cell.low < cell.mean < cell.high
     assert any("median over pairs" in note for note in table.notes)
     few = tables({name: scores[:2] for name, scores in own.items()})[0]
-    assert any("it takes 8 scenarios" in note for note in few.notes)
+    assert any("A test needs 6 clusters of scenarios" in note for note in few.notes)
 
 
 def test_the_published_tables_are_the_papers() -> None:

@@ -291,7 +291,7 @@ def test_it_sorts_filters_and_compares_in_a_browser(browser: Any, site: Path) ->
     tab.locator('[data-side="a"]').select_option("faulty")
     tab.locator('[data-side="b"]').select_option("better")
     said = tab.locator("output").inner_text()
-    assert said.startswith("faulty minus better: −8 ")
+    assert said.startswith("faulty minus better: −8")
     assert "on 5 shared tasks in 3 clusters" in said
     # Nothing but tables is wider than the screen.
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390

@@ -42,7 +42,7 @@ def test_a_log_holds_each_task_and_each_mean(glow_runs: Path, tmp_path: Path) ->
     by_name = {one["name"]: one for one in log["results"]["scores"]}
     told = {name: metric["value"] for name, metric in by_name["psnr"]["metrics"].items()}
     assert told["mean"] == pytest.approx(np.mean(list(wanted.values())))
-    assert told["interval_low"] < told["mean"] < told["interval_high"]
+    assert "interval_low" not in told  # of three clusters
     # What has no value is no score, and is told.
     (other,) = by_name.keys() - {"psnr"}
     assert (by_name[other]["metrics"], by_name[other]["scored_samples"], by_name[other]["unscored_samples"]) == (

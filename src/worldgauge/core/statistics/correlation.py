@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.statistics.means import LEVEL, RESAMPLES
-from worldgauge.core.statistics.sample import FloatArray, Interval
+from worldgauge.core.statistics.sample import LEVEL, FloatArray, Interval
 
 _CHUNK = 1 << 20
 """Resampled values held at once."""
@@ -36,7 +35,7 @@ def correlation(
     y: Sequence[float | None],
     *,
     rng: np.random.Generator,
-    n: int = RESAMPLES,
+    n: int = 10_000,
     level: float = LEVEL,
 ) -> Correlation:
     """Pearson's and Spearman's coefficients of pairs of values, and a percentile bootstrap interval of the latter.

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from statistics import NormalDist
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.statistics.sample import FloatArray, Interval, Sample, student_quantile
-
-RESAMPLES = 10_000
-LEVEL = 0.95
-FEWEST_RESAMPLED = 8
-"""Fewest clusters that are resampled. With fewer, the interval is Student's (docs/statistics.md has the coverage)."""
-_CHUNK = 1 << 20
-"""Resampled values held at once."""
+from worldgauge.core.statistics.sample import LEVEL, FloatArray, Interval, Sample, student_quantile
 
 
 class MeanStd(NamedTuple):
@@ -62,99 +53,78 @@ def mean_std(values: Iterable[float | None]) -> MeanStd:
     return MeanStd(float(centre), math.sqrt(np.add.reduce(apart * apart) / n) if n > 1 else None, n)
 
 
-def bootstrap_interval(
-    values: Iterable[float | None],
-    clusters: Iterable[Hashable] | None = None,
-    *,
-    rng: np.random.Generator,
-    n: int = RESAMPLES,
-    level: float = LEVEL,
+def mean_interval(
+    values: Iterable[float | None], clusters: Iterable[Hashable] | None = None, *, level: float = LEVEL
 ) -> Interval | None:
-    """Interval of the mean of values, of which those of one cluster are not independent.
+    """Interval of the mean of values; values of one cluster are not independent.
 
-    Whole clusters are resampled, and the mean is that over the values drawn, so each value counts alike. Percentile
-    bootstrap, with levels widened so that few clusters do not look more certain than with Student's t (Hesterberg 2015,
-    "expanded percentile"). Below FEWEST_RESAMPLED clusters it is Student's t with the standard error of
-    `Sample.standard_error`, because resampling cannot leave the range of the clusters. Clusters of unequal size count
-    as fewer (`Sample.effective_clusters`).
+    Each value counts alike, so a large cluster counts more. See `estimates` for the formula and its sources.
 
     Args:
-        values: One value for each task; None is missing.
-        clusters: Cluster of each value. By default every value is independent of the others.
-        rng: Random generator of the resampling.
-        n: Number of resamples.
+        values: One value per task; None is missing.
+        clusters: Cluster of each value. Default: every value is independent of the others.
         level: Confidence level.
 
     Returns:
-        The interval; None for fewer than two clusters or an infinite value.
+        The interval. None for an infinite value, and for fewer than FEWEST_DIFFERENT clusters that differ from the
+        most frequent one.
 
     Raises:
-        ShapeError: A value is NaN, or there is not one cluster for each value.
+        ShapeError: A value is NaN, or there is not one cluster per value.
+
+    Example:
+        >>> low, high = mean_interval([0.80, 0.83, 0.85, 0.90])
+        >>> round(low, 3), round(high, 3)
+        (0.778, 1.11)
     """
-    return balanced_interval([values], None if clusters is None else [clusters], rng=rng, n=n, level=level)
+    return balanced_interval([values], None if clusters is None else [clusters], level=level)
+
+
+def student_interval(values: Iterable[float | None], *, level: float = LEVEL) -> Interval | None:
+    """Student's interval of the mean of a few measurements of one thing.
+
+    It suits measurements whose errors are about normal, from two on. Values without spread give a point. For scores,
+    use `mean_interval`.
+
+    Args:
+        values: The measurements; None is missing.
+        level: Confidence level.
+
+    Returns:
+        The interval; None for fewer than two values or an infinite one.
+
+    Raises:
+        ShapeError: A value is NaN.
+    """
+    known = known_values(values)
+    if len(known) < 2 or not np.isfinite(known).all():
+        return None
+    reach = student_quantile((1 + level) / 2, len(known) - 1) * float(known.std(ddof=1)) / math.sqrt(len(known))
+    return Interval(float(known.mean()) - reach, float(known.mean()) + reach)
 
 
 def balanced_interval(
     strata: Iterable[Iterable[float | None]],
     clusters: Iterable[Iterable[Hashable]] | None = None,
     *,
-    rng: np.random.Generator | int,
-    n: int = RESAMPLES,
     level: float = LEVEL,
 ) -> Interval | None:
     """Interval of the mean of the means of several strata, which count alike whatever their sizes.
 
-    Clusters are resampled among those that lie in the same strata, with levels widened for the smallest such group (see
-    `bootstrap_interval`). With fewer than FEWEST_RESAMPLED clusters in one of them it is Student's t.
-
     Args:
         strata: Values of each stratum; None is missing.
-        clusters: Cluster of each value, in the same form. A cluster may lie in several strata. By default every value
+        clusters: Cluster of each value, in the same form. A cluster may lie in several strata. Default: every value
             is independent of the others.
-        rng: Random generator of the resampling, or the seed of a new one.
-        n: Number of resamples.
         level: Confidence level.
 
     Returns:
-        The interval; None when a stratum has a single cluster, whose spread is unknown, or an infinite value.
+        The interval; None as for `mean_interval`, and for a stratum with a single cluster.
 
     Raises:
-        ShapeError: A value is NaN, or there is not one cluster for each value.
+        ShapeError: A value is NaN, or there is not one cluster per value.
     """
-    return interval_of_sample(Sample.of(strata, clusters), rng=rng, n=n, level=level)
-
-
-def interval_of_sample(
-    sample: Sample, *, rng: np.random.Generator | int, n: int = RESAMPLES, level: float = LEVEL
-) -> Interval | None:
-    """Interval of the mean of a sample, see `balanced_interval`.
-
-    Args:
-        sample: The values.
-        rng: Random generator of the resampling, or the seed of a new one.
-        n: Number of resamples.
-        level: Confidence level.
-    """
-    error = sample.standard_error() if sample.is_finite else None
-    if error is None:
-        return None
-    if sample.fewest_clusters < FEWEST_RESAMPLED:
-        return error.interval(sample.mean, level)
-    tail = _tail(sample.fewest_clusters, level)
-    low, high = np.quantile(_resampled_means(sample, sample.patterns, n, rng), [tail, 1 - tail])
-    return Interval(float(low), float(high))
-
-
-def interval_method(
-    strata: Iterable[Iterable[float | None]], clusters: Iterable[Iterable[Hashable]] | None = None
-) -> Literal["bootstrap", "student"]:
-    """Which of its two ways `balanced_interval` takes for these values; `bootstrap_interval` is that of one stratum."""
-    return method_of_sample(Sample.of(strata, clusters))
-
-
-def method_of_sample(sample: Sample) -> Literal["bootstrap", "student"]:
-    """Which of its two ways `interval_of_sample` takes for a sample."""
-    return "student" if sample.fewest_clusters < FEWEST_RESAMPLED else "bootstrap"
+    sample = Sample.of(strata, clusters)
+    return sample.estimate(level).interval if sample.is_finite and sample.n else None
 
 
 def jackknife_interval(
@@ -210,54 +180,3 @@ def known_values(values: Iterable[float | None]) -> FloatArray:
     if len(known) and math.isnan(known[-1]):  # it comes last
         raise ShapeError("values hold NaN; give None for what is missing")
     return known
-
-
-def _tail(count: float, level: float) -> float:
-    """Share of resamples beyond each end of an interval of `count` clusters (Hesterberg 2015)."""
-    degrees = count - 1
-    return NormalDist().cdf(-math.sqrt(count / degrees) * student_quantile((1 + level) / 2, degrees))
-
-
-def _resampled_means(
-    sample: Sample, patterns: Sequence[NDArray[np.int64]], n: int, rng: np.random.Generator | int
-) -> FloatArray:
-    """Means of `n` samples of clusters, drawn among those of the same pattern, (n,)."""
-    totals, counts = np.zeros((2, n, sample.counts.shape[1]))
-    groups = tuple(map(len, patterns))
-    if not isinstance(rng, int):
-        draws = _draws(groups, n, rng)
-    elif n * sum(groups) <= _CHUNK:
-        draws = iter(_kept_draws(groups, n, rng))
-    else:
-        draws = _draws(groups, n, np.random.default_rng(rng))
-    for which, drawn, picks in draws:
-        rows = patterns[which]
-        for k in np.flatnonzero(sample.counts[rows[0]]):
-            totals[drawn, k] += sample.totals[rows, k].take(picks).sum(1)
-            sizes = sample.counts[rows, k]
-            equal = sizes[0] == sizes[-1] and (sizes == sizes[0]).all()
-            counts[drawn, k] += sizes[0] * len(rows) if equal else sizes.take(picks).sum(1)
-    totals /= counts
-    means: FloatArray = totals.mean(1) if totals.shape[1] > 1 else totals[:, 0]
-    return means
-
-
-def _draws(
-    groups: Sequence[int], n: int, rng: np.random.Generator
-) -> Iterator[tuple[int, slice, NDArray[np.unsignedinteger | np.int64]]]:
-    """For each group of clusters, by its place: which of the `n` samples, and the clusters drawn for each of them."""
-    for which, size in enumerate(groups):
-        step = max(1, _CHUNK // size)
-        for start in range(0, n, step):
-            picks = rng.integers(0, size, (min(step, n - start), size), dtype=np.uint32)
-            yield which, slice(start, start + len(picks)), picks
-
-
-@lru_cache(maxsize=8)
-def _kept_draws(
-    groups: tuple[int, ...], n: int, seed: int
-) -> list[tuple[int, slice, NDArray[np.unsignedinteger | np.int64]]]:
-    """`_draws` of a new generator, which all cells of a table share; 8 MB at most each, as indices."""
-    return [
-        (which, drawn, picks.astype(np.intp)) for which, drawn, picks in _draws(groups, n, np.random.default_rng(seed))
-    ]

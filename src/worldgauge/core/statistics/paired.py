@@ -1,10 +1,10 @@
-"""Who is better: paired tests on the same tasks, ranks, and the smallest difference that could be seen."""
+"""Who is better: paired tests on the same tasks, ranks, and the minimum detectable effect."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.statistics.means import LEVEL, RESAMPLES, interval_of_sample, known_values
-from worldgauge.core.statistics.sample import FloatArray, Interval, Sample, standard_errors, student_quantile
+from worldgauge.core.statistics.means import known_values
+from worldgauge.core.statistics.sample import LEVEL, FloatArray, Interval, estimates
 
-_EXACT_UP_TO = 14
-"""Most clusters for the exact test; 2^13 sign patterns, fewer than the draws of the random test."""
-_CHUNK = 1 << 20
-"""Signs held at once."""
+FEWEST_CLUSTERS = 6
+"""Clusters that a test needs. With fewer, the spread of the differences is a guess."""
+LOG_SPREAD = 0.5
+"""Standard deviation of the logarithms of a model's scores from which the test also compares log-normal means."""
 _BLOCK = 1 << 16
 """Differences of pairs held at once: they stay in cache."""
 
@@ -29,11 +29,11 @@ class PairedDifference(NamedTuple):
 
     Attributes:
         mean: Mean difference; None when they share no task.
-        interval: Interval of the mean; None for fewer than two pairs.
-        p: Two-sided p-value of "no difference".
-        n: Number of pairs.
-        excluded: Tasks of either side that are not among the pairs.
-        clusters: Number of clusters that the pairs are of.
+        interval: Interval of the mean, see `mean_interval`.
+        p: Two-sided p-value of "no difference"; None for fewer than FEWEST_CLUSTERS clusters.
+        n: Number of tasks that both have.
+        excluded: Tasks that only one of them has.
+        clusters: Number of clusters of the n tasks.
     """
 
     mean: float | None
@@ -44,20 +44,26 @@ class PairedDifference(NamedTuple):
     clusters: int = 0
 
 
-class PairedMeans(NamedTuple):
-    """Mean differences of all pairs of P = N (N - 1) / 2, in the order of `itertools.combinations`.
+class PairedDifferences(NamedTuple):
+    """Differences of P pairs of models; arrays (P,). Floats are NaN where `PairedDifference` has None.
 
     Attributes:
-        mean: Mean of a minus b, (P,) float64; NaN where they share no task.
-        error: Its standard error, (P,) float64; NaN where a stratum has a single cluster.
-        degrees: Degrees of freedom of Student's distribution that belongs to it, (P,) float64; NaN as the error.
-        n: Number of tasks that both have, (P,) int64.
-        clusters: Number of clusters that these are of, (P,) int64.
+        mean: Mean of a minus b.
+        error: Its standard error, by the less certain of the tests that were made.
+        degrees: Degrees of freedom of Student's distribution for that error.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        p: Two-sided p-value of "no difference".
+        n: Number of tasks that both have, int64.
+        clusters: Number of their clusters, int64.
     """
 
     mean: FloatArray
     error: FloatArray
     degrees: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p: FloatArray
     n: NDArray[np.int64]
     clusters: NDArray[np.int64]
 
@@ -80,24 +86,16 @@ def paired_difference(
     stratum: Mapping[str, str] = MappingProxyType({}),
     cluster: Mapping[str, str] = MappingProxyType({}),
     *,
-    rng: np.random.Generator,
-    n: int = RESAMPLES,
     level: float = LEVEL,
 ) -> PairedDifference:
-    """Test whether a is better than b on the same tasks.
-
-    Computes the mean of a minus b, its interval, and a sign-flip permutation test: under "no difference" a cluster's
-    differences could as well all have the other sign. The test takes all sign patterns up to 14 clusters and `n` random
-    ones beyond (Phipson & Smyth 2010: p is never zero). The smallest p of G clusters is 2^(1 - G).
+    """Test whether a differs from b on the same tasks; see `paired_differences` for the test.
 
     Args:
         a: Value of each task id.
-        b: Value of each task id. Tasks that one side lacks, or where a value is None or infinite, are left out and
-            counted; so are the clusters that only one side was asked of.
-        stratum: Stratum of each task; strata count alike whatever their sizes. By default all tasks are in one stratum.
-        cluster: Cluster of each task, see `bootstrap_interval`. A task that it lacks is one of its own.
-        rng: Random generator of the resampling and the test.
-        n: Number of resamples.
+        b: Value of each task id. Tasks that one side lacks, and values that are None or infinite, are left out and
+            counted.
+        stratum: Stratum of each task; strata count alike whatever their sizes. Default: one stratum.
+        cluster: Cluster of each task. A task without an entry is a cluster of its own.
         level: Confidence level of the interval.
 
     Returns:
@@ -106,64 +104,122 @@ def paired_difference(
     Raises:
         ShapeError: A value is NaN.
     """
-    tasks = sorted(a.keys() | b.keys())
-    own: dict[str, list[float]] = {}
-    names: dict[str, list[Hashable]] = {}
-    for task in tasks:
-        x, y = a.get(task), b.get(task)
-        if x is not None and y is not None and not (math.isinf(x) or math.isinf(y)):
-            own.setdefault(stratum.get(task, ""), []).append(x - y)
-            # A task of its own must not meet a cluster of the same name.
-            names.setdefault(stratum.get(task, ""), []).append((task in cluster, cluster.get(task, task)))
-    count = sum(map(len, own.values()))
-    if not count:
-        return PairedDifference(None, None, None, 0, len(tasks))
-    sample = Sample.of([own[key] for key in sorted(own)], [names[key] for key in sorted(own)])
-    interval = interval_of_sample(sample, rng=rng, n=n, level=level)
-    p = _sign_flip_p(sample.shares, n, rng)
-    return PairedDifference(sample.mean, interval, p, count, len(tasks) - count, len(sample.counts))
+    known = [
+        {task: value for task, value in side.items() if value is not None and not math.isinf(value)} for side in (a, b)
+    ]
+    if any(math.isnan(value) for side in known for value in side.values()):
+        raise ShapeError("values hold NaN; give None for what is missing")
+    found = paired_differences(known, stratum, cluster, level=level)
+    n = int(found.n[0])
+    excluded = len(a.keys() | b.keys()) - n
+    if not n:
+        return PairedDifference(None, None, None, 0, excluded)
+    mean, low, high, p = (float(column[0]) for column in (found.mean, found.low, found.high, found.p))
+    interval = None if math.isnan(low) else Interval(low, high)
+    return PairedDifference(mean, interval, None if math.isnan(p) else p, n, excluded, int(found.clusters[0]))
 
 
-def paired_means(
-    values: Iterable[Mapping[str, float]],
+def paired_differences(
+    values: Sequence[Mapping[str, float]],
     stratum: Mapping[str, str] = MappingProxyType({}),
     cluster: Mapping[str, str] = MappingProxyType({}),
-) -> PairedMeans:
-    """Mean differences of all pairs of many subjects with their standard errors, worked out together.
+    *,
+    pairs: Iterable[tuple[int, int]] | None = None,
+    level: float = LEVEL,
+) -> PairedDifferences:
+    """Mean differences of many pairs of models, with their intervals and tests.
 
-    Each is that of a `Sample` of the differences. Pairs that share the same tasks are one array.
+    The test is Student's, of the differences of clusters, with the standard error of `estimates`. Equal means of
+    unequally skewed scores fool it: the model without rare large errors seems worse. So for positive scores whose
+    logarithms vary by LOG_SPREAD or more, the means of log-normal distributions are compared as well (mean of the
+    logarithms plus half their variance: Cox, in Land 1972), and the larger p-value counts. If all differences are
+    equal, p is 2^(1 - clusters), that of a sign test.
 
     Args:
-        values: Finite value of each task id, for each of N subjects.
-        stratum: Stratum of each task; strata count alike. By default all tasks are in one stratum.
-        cluster: Cluster of each task. A task that it lacks stands alone.
+        values: Finite value of each task id, per model.
+        stratum: Stratum of each task; strata count alike. Default: one stratum. Only the first test is made of several.
+        cluster: Cluster of each task. A task without an entry is a cluster of its own.
+        pairs: Places of the two models of each pair. Default: all pairs in the order of `itertools.combinations`.
+        level: Confidence level of the intervals.
 
     Returns:
         The differences.
     """
-    each = list(values)
-    tasks = sorted({task for own in each for task in own})
-    table = np.array([[own.get(task, math.nan) for task in tasks] for own in each])
+    tasks = sorted({task for own in values for task in own})
+    table = np.array([[own.get(task, math.nan) for task in tasks] for own in values]).reshape(len(values), len(tasks))
     # A task of its own must not meet a cluster of the same name.
     rows = _numbered([(task in cluster, cluster.get(task, task)) for task in tasks])
     columns = _numbered([stratum.get(task, "") for task in tasks])
-    first, second = np.triu_indices(len(each), 1)
-    mean, error, degrees = np.full((3, len(first)), math.nan)
+    both = list(combinations(range(len(values)), 2) if pairs is None else pairs)
+    first, second = np.array(both, np.int64).reshape(-1, 2).T
+    numbers = np.full((6, len(first)), math.nan)
     n, clusters = np.zeros((2, len(first)), np.int64)
-    for chosen, pairs in _by_shared_tasks(~np.isnan(table), first, second) if tasks and len(first) else ():
-        counts, places = _grid(rows[chosen], columns[chosen])
-        n[pairs], clusters[pairs] = len(chosen), len(counts)
-        step = max(1, _BLOCK // max(len(chosen), counts.size))
-        for block in (pairs[start : start + step] for start in range(0, len(pairs), step)):
-            apart = table[np.ix_(first[block], chosen)] - table[np.ix_(second[block], chosen)]
-            totals = np.zeros((len(block), *counts.shape))
-            for row, column, at in places:
-                totals[:, row, column] += apart[:, at]
-            mean[block] = (totals.sum(1) / counts.sum(0)).mean(1)
-            found = standard_errors(totals, counts)
-            if found is not None:
-                error[block], degrees[block] = found
-    return PairedMeans(mean, error, degrees, n, clusters)
+    for chosen, shared in _by_shared_tasks(~np.isnan(table), first, second) if tasks and len(first) else ():
+        models, places = np.unique(np.concatenate([first[shared], second[shared]]), return_inverse=True)
+        one, other = np.split(places, 2)
+        totals, counts = _sums(table[np.ix_(models, chosen)], rows[chosen], columns[chosen])
+        n[shared], clusters[shared] = len(chosen), len(counts)
+        logs = _log_means(totals, counts) if counts.shape[1] == 1 and len(counts) >= FEWEST_CLUSTERS else None
+        step = max(1, _BLOCK // counts.size)
+        for at in (slice(start, start + step) for start in range(0, len(shared), step)):
+            found = estimates(totals[one[at]] - totals[other[at]], counts, level=level)
+            p = np.full(found.mean.shape, math.nan)
+            if len(counts) >= FEWEST_CLUSTERS:
+                p = _student_p(found.mean, found.error, found.degrees, len(counts))
+                if logs is not None:
+                    p_log, error = _log_normal_test(logs, one[at], other[at], found.degrees)
+                    p, found = np.fmax(p, p_log), found._replace(error=np.fmax(found.error, error))
+            numbers[:, shared[at]] = (*found, p)
+    mean, error, degrees, low, high, p_values = numbers
+    return PairedDifferences(mean, error, degrees, low, high, p_values, n, clusters)
+
+
+def _student_p(mean: FloatArray, error: FloatArray, degrees: FloatArray, clusters: int) -> FloatArray:
+    """Two-sided p-values; differences without spread are either none at all, or as sure as a sign test is."""
+    from scipy.special import stdtr
+
+    scale = np.where(error > 1e-12 * np.abs(mean), error, math.nan)
+    p = 2 * stdtr(degrees, -np.abs(mean) / scale)
+    return np.where(np.isnan(scale) & ~np.isnan(error), np.where(mean == 0, 1.0, 2.0 ** (1 - clusters)), p)
+
+
+class _LogMeans(NamedTuple):
+    """Logarithms of the log-normal means of models (S,), what each cluster adds to them (S, G), and their spreads (S,).
+
+    NaN for a model whose clusters are not all positive.
+    """
+
+    mean: FloatArray
+    parts: FloatArray
+    spread: FloatArray
+
+
+def _log_means(totals: FloatArray, counts: FloatArray) -> _LogMeans:
+    """The log-normal means of models from the sums of their clusters, (S, G, 1)."""
+    means = totals[..., 0] / counts[:, 0]
+    logs = np.log(np.where((means > 0).all(-1, keepdims=True), means, math.nan))
+    share = counts[:, 0] / counts.sum()
+    unbiased = len(counts) / (len(counts) - 1)
+    centre = logs @ share
+    apart = logs - centre[:, None]
+    variance = unbiased * (apart**2 @ share)
+    parts = share * (apart + (unbiased * apart**2 - variance[:, None]) / 2)
+    return _LogMeans(centre + variance / 2, parts, np.sqrt(variance))
+
+
+def _log_normal_test(
+    logs: _LogMeans, one: NDArray[np.int64], other: NDArray[np.int64], degrees: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """p-values of equal log-normal means, and standard errors in units of the score.
+
+    NaN where the logarithms of neither model vary by LOG_SPREAD.
+    """
+    difference = logs.mean[one] - logs.mean[other]
+    clusters = logs.parts.shape[1]
+    error = np.sqrt(((logs.parts[one] - logs.parts[other]) ** 2).sum(-1) * clusters / (clusters - 1))
+    varied = np.fmax(logs.spread[one], logs.spread[other]) >= LOG_SPREAD
+    error = np.where(varied, error, math.nan)
+    return _student_p(difference, error, degrees, clusters), error * np.exp((logs.mean[one] + logs.mean[other]) / 2)
 
 
 def ranks(means: Sequence[float | None], *, higher: bool = True) -> list[int | None]:
@@ -184,48 +240,6 @@ def ranks(means: Sequence[float | None], *, higher: bool = True) -> list[int | N
     return [
         None if mean is None else 1 + int(np.count_nonzero(ordered > (mean if higher else -mean))) for mean in means
     ]
-
-
-def ranks_with_ties(
-    scores: Mapping[str, Mapping[str, float | None]],
-    *,
-    cluster: Mapping[str, str] = MappingProxyType({}),
-    rng: np.random.Generator,
-    higher: bool = True,
-    level: float = LEVEL,
-    n: int = RESAMPLES,
-) -> dict[str, RankRange]:
-    """Ranks that the data can tell apart.
-
-    Every pair of subjects is tested (`paired_difference`), and the p-values are corrected together (`holm`). The first
-    place of a subject is 1 + the number of subjects significantly better than it. Its last place is the number of
-    subjects minus the number significantly worse. Subjects with the same first place share that rank.
-
-    Args:
-        scores: {subject: {task id: value}}.
-        cluster: Cluster of each task, see `paired_difference`.
-        rng: Random generator of the tests.
-        higher: Whether a higher value is better.
-        level: Confidence level; differences with a corrected p-value of at most 1 - level are significant.
-        n: Number of resamples.
-
-    Returns:
-        {subject: RankRange}.
-
-    Raises:
-        ShapeError: A value is NaN.
-    """
-    pairs = list(combinations(scores, 2))
-    results = [paired_difference(scores[a], scores[b], cluster=cluster, rng=rng, n=n, level=level) for a, b in pairs]
-    corrected = holm([result.p for result in results])
-    return rank_ranges(
-        scores,
-        [
-            (a, b) if (result.mean > 0) == higher else (b, a)
-            for (a, b), result, p in zip(pairs, results, corrected, strict=True)
-            if p is not None and result.mean is not None and p <= 1 - level
-        ],
-    )
 
 
 def rank_ranges(names: Iterable[str], beaten: Iterable[tuple[str, str]]) -> dict[str, RankRange]:
@@ -264,56 +278,29 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return [None if p is None else next(found) for p in p_values]
 
 
-def smallest_resolvable_difference(
-    differences: Iterable[float | None],
-    clusters: Iterable[Hashable] | None = None,
-    *,
-    level: float = LEVEL,
-    power: float = 0.8,
-) -> float | None:
-    """Smallest true mean difference that these clusters would show, in units of the score.
-
-    A two-sided test at `level` finds it with probability `power`: (t[(1 + level) / 2] + t[power]) times the standard
-    error of `Sample.standard_error`, with t the quantiles of Student's distribution with its degrees of freedom. Of
-    independent values that is s / sqrt(n), with s the sample standard deviation.
-
-    Args:
-        differences: Paired differences, or the values of one subject for its mean against a fixed number.
-        clusters: Cluster of each difference. By default every one is independent of the others.
-        level: Confidence level of the test.
-        power: Probability of finding the difference.
-
-    Returns:
-        The difference; None for fewer than two clusters or an infinite value.
-
-    Raises:
-        ShapeError: A value is NaN, or there is not one cluster for each.
-    """
-    sample = Sample.of([differences], None if clusters is None else [clusters])
-    error = sample.standard_error() if sample.is_finite else None
-    if error is None:
-        return None
-    value, degrees = np.array([error.value]), np.array([error.degrees])
-    return float(resolvable_differences(value, degrees, level=level, power=power)[0])
-
-
-def resolvable_differences(
-    errors: FloatArray, degrees: FloatArray, *, level: float = LEVEL, power: float = 0.8
+def minimum_detectable_effect(
+    error: FloatArray, degrees: FloatArray, *, tests: int = 1, level: float = LEVEL, power: float = 0.8
 ) -> FloatArray:
-    """`smallest_resolvable_difference` of many mean differences whose standard errors are known.
+    """Smallest true difference that the paired test finds with a given probability (MDE).
+
+    It is the noncentrality at which Student's two-sided test at (1 - level) / tests rejects with probability `power`,
+    times the standard error. Dividing by the number of tests is Holm's first step.
 
     Args:
-        errors: The standard errors, (P,).
+        error: Standard errors of differences, (P,).
         degrees: Degrees of freedom of each, (P,).
+        tests: Number of tests that are corrected together.
         level: Confidence level of the test.
         power: Probability of finding the difference.
 
     Returns:
-        The differences, (P,).
+        The differences, (P,), in units of the score.
     """
+    from scipy.special import nctdtrinc, stdtrit
+
     occurring, which = np.unique(degrees, return_inverse=True)
-    quantiles = [student_quantile((1 + level) / 2, one) + student_quantile(power, one) for one in occurring.tolist()]
-    found: FloatArray = np.array(quantiles, np.float64)[which] * errors
+    reach = stdtrit(occurring, 1 - (1 - level) / (2 * tests))
+    found: FloatArray = nctdtrinc(occurring, 1 - power, reach)[which] * error
     return found
 
 
@@ -346,38 +333,12 @@ def _numbered(names: Sequence[Any]) -> NDArray[np.int64]:
     return np.array([places[name] for name in names], np.int64)
 
 
-def _grid(
-    rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> tuple[FloatArray, list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]]:
-    """Number of tasks of each cluster in each stratum, (G, K), and how their values are added up there.
-
-    Each step adds one value to every cell that has one left: rows and columns of the cells, and places of the tasks.
-    """
+def _sums(values: FloatArray, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """Sums of values (S, T) per cluster and stratum, (S, G, K), and numbers of values there, (G, K)."""
     rows, columns = (_numbered(one.tolist()) for one in (rows, columns))
-    counts = np.zeros((rows.max() + 1, columns.max() + 1))
+    shape = (int(rows.max()) + 1, int(columns.max()) + 1)
+    counts = np.zeros(shape)
     np.add.at(counts, (rows, columns), 1.0)
-    seen = np.zeros(counts.shape, np.int64)
-    turn = np.zeros(len(rows), np.int64)
-    for place, cell in enumerate(zip(rows, columns, strict=True)):
-        turn[place] = seen[cell]
-        seen[cell] += 1
-    steps = [np.flatnonzero(turn == one) for one in range(turn.max() + 1)]
-    return counts, [(rows[at], columns[at], at) for at in steps]
-
-
-def _sign_flip_p(differences: FloatArray, n: int, rng: np.random.Generator) -> float:
-    """Share of sign patterns whose sum is at least as far from zero as the one observed."""
-    size = len(differences)
-    observed = abs(differences.sum())
-    # Sums in another order differ in the last bits; equal ones must count as equal.
-    reach = observed - 1e-12 * np.abs(differences).sum()
-    if size <= _EXACT_UP_TO:
-        # The first sign is fixed: the other half of the patterns mirrors these.
-        patterns = np.arange(2 ** (size - 1))[:, None] >> np.arange(size) & 1
-        return float(np.mean(np.abs((1 - 2 * patterns) @ differences) >= reach))
-    rows = max(1, _CHUNK // size)
-    hits = 0
-    for start in range(0, n, rows):
-        signs = rng.integers(0, 2, (min(rows, n - start), size), dtype=np.int8) * 2 - 1
-        hits += int(np.count_nonzero(np.abs(signs @ differences) >= reach))
-    return (hits + 1) / (n + 1)
+    totals = np.zeros((*shape, len(values)))
+    np.add.at(totals, (rows, columns), values.T)
+    return np.ascontiguousarray(totals.transpose(2, 0, 1)), counts

@@ -7,8 +7,10 @@ from collections.abc import Hashable, Iterable
 from statistics import NormalDist
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.statistics.means import LEVEL
-from worldgauge.core.statistics.sample import Interval, Sample, student_quantile
+from worldgauge.core.statistics.sample import LEVEL, Interval, Sample, student_quantile
+
+PRIOR = 2.0
+"""Clusters that the most unlike clusters count as, see `rate_interval`."""
 
 
 def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
@@ -39,10 +41,11 @@ def rate_interval(
 ) -> Interval | None:
     """Interval of a proportion of which those of one cluster are not independent.
 
-    Wilson's interval for the number of independent trials that would be as uncertain: p (1 - p) / V, with V the squared
-    standard error of clusters, at most the number of trials; times (z / t)^2, since V itself is an estimate (Korn and
-    Graubard 1998; Dean and Pagano 2015). Where all trials end alike nothing can be told of how alike a cluster is, and
-    each cluster counts as one trial.
+    Wilson's interval for the number of independent trials that would be as uncertain: p (1 - p) / V, at most the
+    number of trials, times (z / t)^2, since V itself is an estimate (Korn and Graubard 1998; Dean and Pagano 2015).
+    V is the squared standard error of clusters. It is averaged with the V of clusters that are one trial each, which
+    counts like PRIOR clusters: few clusters that happen to be alike do not show that clusters are alike. If all trials
+    end alike, each cluster counts as one trial.
 
     Args:
         successes: Whether each trial succeeded; None is missing.
@@ -67,12 +70,14 @@ def rate_interval(
 
 
 def _effective_trials(sample: Sample, level: float) -> float:
-    share, error = sample.mean, sample.standard_error()
-    if error is None or share in (0.0, 1.0):
-        return sample.effective_clusters()
-    known = min(float(sample.n), share * (1 - share) / error.value**2) if error.value else float(sample.n)
-    t = student_quantile((1 + level) / 2, error.degrees)
-    return known * (NormalDist().inv_cdf((1 + level) / 2) / t) ** 2
+    """Number of independent trials that are as uncertain as these."""
+    found, clusters, share = sample.estimate(level), sample.effective_clusters(), sample.mean
+    if math.isnan(found.error) or share in (0.0, 1.0):
+        return clusters
+    spread = share * (1 - share)
+    variance = (found.degrees * found.error**2 + PRIOR * spread / clusters) / (found.degrees + PRIOR)
+    t = student_quantile((1 + level) / 2, found.degrees)
+    return min(float(sample.n), spread / variance) * (NormalDist().inv_cdf((1 + level) / 2) / t) ** 2
 
 
 def _score_interval(share: float, trials: float, level: float) -> Interval:

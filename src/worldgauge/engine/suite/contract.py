@@ -125,12 +125,12 @@ class Cell:
         mean: Mean of the values. None where `n` is 0.
         std: Population standard deviation. None where `n` is 0 or 1.
         n: Number of values.
-        low: Lower end of the 95% interval, by bootstrap of the clusters unless the suite has another.
+        low: Lower end of the 95% interval of the mean.
         high: Upper end of the interval.
         expected: Number of values that there should be.
         clusters: Number of clusters that the values are of. None where it is not known, as for published numbers.
-        method: How the interval was made: "bootstrap" or "student" (see `balanced_interval`), "wilson" for rates,
-            "jackknife". Empty without an interval, or where it is not told.
+        method: How the interval was made: "hall" for means (see `balanced_interval`), "wilson" for rates, "jackknife".
+            Empty without an interval, or if it is not known.
     """
 
     mean: float | None

@@ -1,35 +1,31 @@
-"""Make tables from scores: cells with intervals, sorted rows, and the smallest difference that can be resolved."""
+"""Make tables from scores: cells with intervals, sorted rows, and the minimum detectable effect."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from worldgauge.core.statistics import (
+    FEWEST_CLUSTERS,
     Sample,
-    interval_of_sample,
     mean_std,
-    method_of_sample,
-    paired_means,
-    resolvable_differences,
+    minimum_detectable_effect,
+    paired_differences,
 )
 from worldgauge.engine.suite.contract import Better, Cell, Score, Table, TableRow
 
-FEWEST_CLUSTERS = 8
-"""Fewest shared clusters for which the told difference is found about as often as it says: sign flips of 6, whose p is
-0.03 or over 0.06, find it in 6 of 10 runs."""
-_BOOTSTRAP_SEED = 20250522
 _TRAINED = ("trained", "adapted")
 """Models that `worldgauge train` and `post-train` make."""
 
 
 def score_cell(scores: Sequence[Score], bounds: tuple[float, float], expected: int | None = None) -> Cell:
-    """Mean, population standard deviation, count and 95% interval of scores, whose clusters are resampled.
+    """Mean, population standard deviation, count and 95% interval of scores.
 
     Args:
         scores: One score for each task.
@@ -49,7 +45,7 @@ def make_cell(
     *,
     clusters: Iterable[str] | None = None,
 ) -> Cell:
-    """Mean, population standard deviation, count and 95% bootstrap interval of values.
+    """Mean, population standard deviation, count and 95% interval of values.
 
     Missing and infinite values are counted but not averaged.
 
@@ -69,10 +65,10 @@ def make_cell(
     numbers, own = [value for value, _ in known], [name for _, name in known]
     total = mean_std(numbers)
     sample = Sample.of([numbers], [own])
-    interval = interval_of_sample(sample, rng=_BOOTSTRAP_SEED)
-    low, high = (None, None) if interval is None else (min(bounds[1], max(bounds[0], float(x))) for x in interval)
+    interval = sample.estimate().interval if numbers else None
+    low, high = (None, None) if interval is None else (min(bounds[1], max(bounds[0], x)) for x in interval)
     asked = len(values) if expected is None else expected
-    method = "" if interval is None else method_of_sample(sample)
+    method = "" if interval is None else "hall"
     return Cell(total.mean, total.std, total.n, low, high, expected=asked, clusters=len(sample.counts), method=method)
 
 
@@ -121,48 +117,72 @@ def sort_rows(rows: Sequence[TableRow], better: Better, column: int = -1) -> lis
     return sorted(rows, key=key)
 
 
-def resolution_note(
-    values: Mapping[str, Mapping[str, float | None]], tasks: str, clusters: Mapping[str, str] = MappingProxyType({})
+def detectable_note(
+    values: Mapping[str, Mapping[str, float | None]],
+    kinds: Mapping[str, str],
+    tasks: str,
+    clusters: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """The line below a table that gives the smallest difference that the data set can resolve.
+    """The line below a table that gives the minimum detectable effect of its comparison.
 
     Args:
-        values: Values by subject and task id, for two or more subjects.
+        values: Values by row and task id, for two or more rows.
+        kinds: "subject" for models, "reference" for baselines, by row.
         tasks: What the tasks are called, in the plural.
-        clusters: Cluster of each task; a task that it lacks stands alone.
+        clusters: Cluster of each task; a task without an entry is a cluster of its own.
 
     Returns:
         The line.
     """
-    smallest = smallest_difference(values, clusters)
-    needed = f"{FEWEST_CLUSTERS} {tasks} that two subjects share" + (", in as many clusters" if clusters else "")
-    return "The smallest difference between two subjects that this set could resolve (80% power, 5% level) " + (
-        f"is about {smallest:.3g}, the median over pairs of subjects."
-        if smallest
-        else f"cannot be estimated: it takes {needed}."
+    pairs = pairs_with_models([kinds.get(label, "subject") for label in values])
+    smallest = detectable_effect(values, clusters, pairs=pairs)
+    if smallest is None:
+        return (
+            f"Minimum detectable effect: none. A test needs {FEWEST_CLUSTERS} clusters of {tasks} that two rows share, "
+            "and differences that vary."
+        )
+    tested = "the only pair" if len(pairs) == 1 else f"{len(pairs)} pairs"
+    return (
+        f"Minimum detectable effect: {smallest:.3g} (80 % power, 5 % level, corrected for {tested}; median over pairs)."
     )
 
 
-def smallest_difference(
-    values: Mapping[str, Mapping[str, float | None]], clusters: Mapping[str, str] = MappingProxyType({})
-) -> float | None:
-    """Smallest difference between two subjects that a data set can resolve: the median over pairs of subjects.
+def pairs_with_models(kinds: Sequence[str]) -> list[tuple[int, int]]:
+    """Places of the pairs of rows that are tested: those with a model; all pairs if all rows are baselines.
 
     Args:
-        values: Values by subject and task id.
-        clusters: Cluster of each task; a task that it lacks stands alone.
+        kinds: "subject" for a model, anything else for a baseline.
+    """
+    pairs = list(combinations(range(len(kinds)), 2))
+    return [(a, b) for a, b in pairs if "subject" in (kinds[a], kinds[b])] or pairs
+
+
+def detectable_effect(
+    values: Mapping[str, Mapping[str, float | None]],
+    clusters: Mapping[str, str] = MappingProxyType({}),
+    *,
+    pairs: Sequence[tuple[int, int]] | None = None,
+) -> float | None:
+    """Minimum detectable effect of tests that are corrected together: the median over the pairs.
+
+    Args:
+        values: Values by row and task id.
+        clusters: Cluster of each task; a task without an entry is a cluster of its own.
+        pairs: Places of the rows of each tested pair. Default: all pairs.
 
     Returns:
-        The paired difference. None where no pair shares FEWEST_CLUSTERS clusters.
+        The paired difference that a test finds with 80 % power; None if no pair can be tested.
     """
     known = [
         {task: value for task, value in own.items() if value is not None and math.isfinite(value)}
         for own in values.values()
     ]
-    pairs = paired_means(known, cluster=clusters)
-    told = (pairs.clusters >= FEWEST_CLUSTERS) & np.isfinite(pairs.error)
-    found = resolvable_differences(pairs.error[told], pairs.degrees[told])
-    return float(np.median(found)) if len(found) else None
+    found = paired_differences(known, cluster=clusters, pairs=pairs)
+    testable = ~np.isnan(found.p) & (found.error > 0)
+    if not testable.any():
+        return None
+    effects = minimum_detectable_effect(found.error[testable], found.degrees[testable], tests=len(found.p))
+    return float(np.median(effects))
 
 
 def with_seen(tables: Sequence[Table], runs: Mapping[str, Mapping[str, Any]]) -> list[Table]:

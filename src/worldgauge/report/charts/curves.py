@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 from markupsafe import Markup, escape
 
-from worldgauge.core.statistics import FEWEST_RESAMPLED, bootstrap_interval
+from worldgauge.core.statistics import mean_interval
 from worldgauge.report.charts import svg
 
 WIDTH, HEIGHT = 300.0, 240.0
@@ -23,8 +22,8 @@ NAME_GAP, NAME_PX, NAME_LETTERS = 13.0, 7.2, 13
 COLOURS, DASHES = 10, 3
 """Colours of the page, and dashes that each of them is drawn with before both come again."""
 STRETCHES = 14
-RESAMPLES, SEED = 2_000, 20250522
-"""Of the bands: enough for what can be seen of them, and the same page from the same runs."""
+FEWEST_BANDED = 8
+"""Clusters from which a line has a band. With fewer it covers the whole panel."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def mean_curve(
     series: Iterable[Sequence[tuple[int, float | None]]],
     clusters: Iterable[str] | None = None,
 ) -> tuple[tuple[float, float, float | None, float | None], ...]:
-    """Mean over trajectories by frame, with its 95% interval where FEWEST_RESAMPLED clusters or more remain.
+    """Mean over trajectories by frame, with its 95% interval from FEWEST_BANDED clusters on.
 
     Each trajectory is first averaged over stretches of frames, STRETCHES over the longest one, so that a line can be
     distinguished from others. Missing and infinite values are left out. The curve ends where fewer than half of the
@@ -146,9 +145,8 @@ def mean_curve(
             continue
         middle, mean = _mean([index for index, _, _ in at[place]]), _mean(values)
         low = high = None
-        # Of fewer, Student's interval would cover the whole panel.
-        if len(set(own)) >= FEWEST_RESAMPLED:
-            low, high = bootstrap_interval(values, own, rng=np.random.default_rng(SEED), n=RESAMPLES) or (None, None)
+        if len(set(own)) >= FEWEST_BANDED:
+            low, high = mean_interval(values, own) or (None, None)
         curve.append((middle, mean, low, high))
     return tuple(curve)
 

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from worldgauge.core.statistics import balanced_interval, interval_method, mean_std
+from worldgauge.core.statistics import balanced_interval, mean_std
 from worldgauge.engine.suite.contract import Cell, mean_of_known
 from worldgauge.engine.suite.scores import SubjectScores
 from worldgauge.engine.suite.tables import cluster_of_score
 from worldgauge.suites.build.metrics.scores import overall
 from worldgauge.suites.build.scoring import HEADLINE
 
-SEED = 20250522
-"""Of the bootstrap: the same runs give the same tables, and the intervals of the report's own comparison."""
 RATES = ("build_executable", "build_strict", "reasoning_accuracy", "build_commonsense_success")
 """Scores that are 0 or 100, so that their mean is a rate."""
 
@@ -54,8 +52,8 @@ class BuildScores(SubjectScores):
         there = [mean for mean in means if mean is not None]
         if len(there) < len(means):
             return Cell(None, None, known, expected=expected, clusters=count)
-        interval = balanced_interval(parts, clusters, rng=np.random.default_rng(SEED))
+        interval = balanced_interval(parts, clusters)
         low, high = (None, None) if interval is None else np.clip(interval, 0.0, 100.0).tolist()
         spread = mean_std([value for part in parts for value in part]).std
-        method = "" if interval is None else interval_method(parts, clusters)
+        method = "" if interval is None else "hall"
         return Cell(overall(there), spread, known, low, high, expected, count, method)

@@ -10,9 +10,9 @@ import numpy as np
 from worldgauge.core.statistics import correlation
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow, mean_of_known
 from worldgauge.engine.suite.scores import metric_facts
-from worldgauge.engine.suite.tables import cluster_of_score, clusters_by_task, make_cell, resolution_note, sort_rows
+from worldgauge.engine.suite.tables import cluster_of_score, clusters_by_task, detectable_note, make_cell, sort_rows
 from worldgauge.suites.build.critics import DIMENSIONS
-from worldgauge.suites.build.entry import SEED, BuildScores
+from worldgauge.suites.build.entry import BuildScores
 from worldgauge.suites.build.kinds import BUILD_KINDS, KINDS
 from worldgauge.suites.build.metrics.scores import overall
 from worldgauge.suites.build.published import COLUMNS, POINTS
@@ -91,7 +91,7 @@ def _marks(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
         clusters = clusters_by_task({entry.label: entry.of(HEADLINE) for entry in entries})
-        notes.append(resolution_note(values, "tasks", clusters))
+        notes.append(detectable_note(values, {entry.label: entry.kind for entry in entries}, "tasks", clusters))
     title = "Full marks by kind of task"
     return Table(
         HEADLINE, title, "%", "higher", tuple(columns), tuple(sort_rows(rows, "higher")), tuple(notes), bars=True
@@ -183,7 +183,7 @@ def _agreement(entries: Sequence[BuildScores], paid: str, free: str) -> list[str
     for entry in entries:
         values = {score.task: score.value for score in entry.of(free)}
         pairs += [(score.value, values[score.task]) for score in entry.of(paid) if score.task in values]
-    found = correlation([x for x, _ in pairs], [y for _, y in pairs], rng=np.random.default_rng(SEED), n=200)
+    found = correlation([x for x, _ in pairs], [y for _, y in pairs], rng=np.random.default_rng(0), n=200)
     if found.spearman is None:
         return []
     return [f"Spearman's correlation of the critic's evaluation with the rules', over answers: {found.spearman:.2f}."]

@@ -11,7 +11,7 @@ import numpy as np
 from worldgauge.core.statistics import holm, paired_difference
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.scores import SubjectScores, metric_facts
-from worldgauge.engine.suite.tables import cluster_of_score, clusters_by_task, make_cell, resolution_note, sort_rows
+from worldgauge.engine.suite.tables import cluster_of_score, clusters_by_task, detectable_note, make_cell, sort_rows
 from worldgauge.suites.closedloop.scoring import HEADLINE, NOTHING_IMAGINED
 from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks, task_names
 
@@ -25,7 +25,6 @@ IMAGINED = {
 LEARNED = {"controllability_lpips": "1 - LPIPS", "aesthetic": "aesthetic", "imaging": "imaging"}
 """Columns beside those where a network has looked."""
 ALL = "all"
-_SEED = 20251018
 
 
 def summarize(
@@ -103,7 +102,7 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
         clusters = clusters_by_task({entry.label: entry.of(HEADLINE) for entry in entries})
-        notes.append(resolution_note(values, "episodes", clusters))
+        notes.append(detectable_note(values, {entry.label: entry.kind for entry in entries}, "episodes", clusters))
     return Table(
         HEADLINE,
         "Task success",
@@ -138,7 +137,7 @@ def _gain_by(
         cells = []
         for column, group in columns.items():
             ours, theirs = ({s.task: s.value for s in _grouped(one, group)} for one in (entry, base))
-            told = paired_difference(ours, theirs, cluster=clusters, rng=np.random.default_rng(_SEED))
+            told = paired_difference(ours, theirs, cluster=clusters)
             low, high = (None, None) if told.interval is None else np.clip(told.interval, -100.0, 100.0).tolist()
             expected = entry.expected(group["task"]) if list(group) == ["task"] else None
             cells.append(Cell(told.mean, None, told.n, low, high, expected, told.clusters))
@@ -153,7 +152,7 @@ def _gain_by(
         tuple(columns),
         tuple(sort_rows(rows, "higher")),
         (
-            "Paired differences; intervals and sign flips take homes and tables whole. p, corrected for all cells "
+            "Paired differences; homes and tables are clusters. p of Student's paired test, corrected for all cells "
             "(Holm), of "
             + f"{', '.join(columns)}: "
             + "; ".join(

@@ -11,7 +11,7 @@ import numpy as np
 
 from worldgauge.engine.suite import drift, returned
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
-from worldgauge.engine.suite.tables import by_metric, clusters_by_task, resolution_note, score_cell, sort_rows
+from worldgauge.engine.suite.tables import by_metric, clusters_by_task, detectable_note, score_cell, sort_rows
 from worldgauge.metrics import metric_bounds
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 
@@ -118,7 +118,7 @@ def _table(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str,
         better=one.better,
         columns=(*(f"{kind} {radius}" for kind, radius in columns), "all"),
         rows=tuple(sort_rows(rows, one.better)),
-        notes=tuple(_notes(mine)),
+        notes=tuple(_notes(mine, kinds)),
     )
 
 
@@ -129,7 +129,7 @@ def _cell(metric: str, scores: Sequence[Score]) -> Cell:
     return score_cell(scores, metric_bounds(metric))
 
 
-def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
+def _notes(mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Iterator[str]:
     reasons: dict[str, int] = {}
     infinite = 0
     for own in mine.values():
@@ -154,7 +154,7 @@ def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
     if len(mine) > 1 and any(score.value is not None for own in mine.values() for score in own):
         values = {name: {s.task: s.value for s in own} for name, own in mine.items()}
-        yield resolution_note(values, "trajectories", clusters_by_task(mine))
+        yield detectable_note(values, kinds, "trajectories", clusters_by_task(mine))
 
 
 def _kind(kind: str) -> Literal["subject", "reference"]:

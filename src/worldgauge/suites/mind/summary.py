@@ -13,8 +13,8 @@ from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table
 from worldgauge.engine.suite.tables import (
     cluster_of_score,
     clusters_by_task,
+    detectable_note,
     make_cell,
-    resolution_note,
     score_cell,
     sort_rows,
 )
@@ -405,7 +405,8 @@ def _notes(metric: str, entries: Sequence[_SubjectScores]) -> Iterator[str]:
         yield f"{STILL!r}: less than {MOTION_SHARE:.0%} of the motion of real clips in at least half of the videos."
     if len(entries) > 1:
         clusters = clusters_by_task({e.label: e.of(metric) for e in entries})
-        yield resolution_note({e.label: {s.task: s.value for s in e.of(metric)} for e in entries}, "clips", clusters)
+        values = {e.label: {s.task: s.value for s in e.of(metric)} for e in entries}
+        yield detectable_note(values, {e.label: e.kind for e in entries}, "clips", clusters)
 
 
 def _occurs(metric: str, entries: Sequence[_SubjectScores]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
-from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
+from worldgauge.engine.suite.tables import detectable_note, make_cell, sort_rows
 from worldgauge.metrics import metric_bounds, metrics
 from worldgauge.suites.target.drive_scores import comparison
 from worldgauge.suites.target.metrics.profiles import PROFILES, RELEASED
@@ -331,7 +331,7 @@ def notes_of(
             for entry in subjects
         }
         clusters = {line.task: line.cluster for entry in subjects for line in entry.lines}
-        yield resolution_note(values, "scenarios", clusters)
+        yield detectable_note(values, kinds, "scenarios", clusters)
 
 
 def weights_notes(profiles: Iterable[str]) -> Iterator[str]:

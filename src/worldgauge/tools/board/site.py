@@ -39,7 +39,6 @@ from worldgauge.report.provenance import provenance
 from worldgauge.report.tables import COUNTS, view_table
 from worldgauge.report.wording import digits_for, direction, metric_name, number
 from worldgauge.tools.board.entries import Entries, Entry, open_set, read_entries
-from worldgauge.tools.board.many import MOST_BY_SIGN_FLIPS, compare_many
 from worldgauge.tools.bundle.archive import Archive
 
 INDEX, ABOUT = "index.html", "board.json"
@@ -189,10 +188,6 @@ def _write_set(placed_set: _PlacedSet, site: Path) -> dict[str, Any]:
     facts = entries[0].facts
     twins = sorted({name for name in names if names.count(name) > 1})
     notes = [f"{names.count(name)} results are named {name}; their roots tell them apart." for name in twins]
-    if len(rows) > MOST_BY_SIGN_FLIPS:
-        notes.append(
-            "Ranks and comparisons are by Student's paired test over clusters, as sign flips cannot order so many."
-        )
     if len({dumps(entry.facts.get("metrics", {})) for entry in entries}) > 1:
         notes.append("Not all were scored with the same versions of metrics: see their pages.")
     notes += data_notes({run.label: run.facts for run in evidence.runs})
@@ -215,7 +210,7 @@ def _write_set(placed_set: _PlacedSet, site: Path) -> dict[str, Any]:
         "rows": rows,
         "notes": notes + list(headline.notes if headline else ()),
         "pairs": _pairs(compared),
-        "can_order": compared is not None and (compared.can_order or len(rows) > MOST_BY_SIGN_FLIPS),
+        "can_order": compared is not None and compared.can_order,
     }
 
 
@@ -238,15 +233,15 @@ def _compare(
     sample = evidence.sample(headline.metric) if headline.betters else None
     better = headline.better if sample is None else sample.better
     flags = {**{row.label: row.flag for row in headline.rows if row.flag}, **differing}
-    shared: dict[str, Any] = {
-        "higher": better != "lower",
-        "bounds": metric_bounds(headline.metric),
-        "flags": flags,
-        "balanced": suite.balanced_by,
-    }
-    if len(evidence.runs) > MOST_BY_SIGN_FLIPS:
-        return compare_many(evidence, headline.metric, **shared)
-    return compare(evidence, headline.metric, table=headline, **shared)
+    return compare(
+        evidence,
+        headline.metric,
+        higher=better != "lower",
+        bounds=metric_bounds(headline.metric),
+        flags=flags,
+        balanced=suite.balanced_by,
+        table=headline,
+    )
 
 
 def _pairs(compared: Comparison | None) -> str:

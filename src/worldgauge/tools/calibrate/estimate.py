@@ -13,7 +13,7 @@ import numpy as np
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
-from worldgauge.core.statistics import bootstrap_interval, mean_std
+from worldgauge.core.statistics import mean_std, student_interval
 from worldgauge.models.calibration.file import DIRECTIONS, TURNS, Speed, Status
 from worldgauge.tools.calibrate.controls import DIAGONALS, RESTING, STEP_M, STILL, TURN_RAD
 
@@ -31,7 +31,6 @@ LEAST_DECODED = 0.5
 """Of the frames of an answer, and of the answers to a control, that must show where the camera is."""
 NEAR = 0.2
 """How far the exponent of the speed may be from 1 (as asked) or 0 (its own)."""
-_SEED = 20261123
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def estimate_of(values: Iterable[float | None]) -> Estimate | None:
     mean = mean_std(known).mean
     if mean is None:
         return None
-    interval = bootstrap_interval(known, rng=np.random.default_rng(_SEED))
+    interval = student_interval(known)
     low, high = (None, None) if interval is None else interval
     return Estimate(mean, low, high, len(known))
 

@@ -16,7 +16,7 @@ from typing import Any
 from worldgauge import __version__
 from worldgauge.core.errors import RunError
 from worldgauge.core.io import dumps, write_file
-from worldgauge.core.statistics import FEWEST_RESAMPLED, LEVEL, RESAMPLES
+from worldgauge.core.statistics import LEVEL
 from worldgauge.engine.result import group_columns
 from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import record_entry
@@ -27,8 +27,7 @@ from worldgauge.tools.export.published_run import ExportNames, PublishedRun, che
 
 SCHEMA_VERSION = "0.3.0"
 METHODS = {
-    "bootstrap": "percentile bootstrap over clusters of tasks, with levels widened as Student's t is",
-    "student": f"Student's t, by the standard error of clusters of tasks, of which fewer than {FEWEST_RESAMPLED} count",
+    "hall": "Student's t with the standard error of clusters of tasks, joined with Hall's (1992) skew-corrected t",
     "wilson": "Wilson's interval of a rate, for the number of independent trials that clusters of tasks are worth",
     "jackknife": "jackknife over clusters of tasks, with Student's t",
 }
@@ -170,8 +169,6 @@ def _result(
             "confidence_level": LEVEL,
             "method": METHODS.get(cell.method, "not told by the suite"),
         }
-        if cell.method == "bootstrap":
-            uncertainty["num_bootstrap_samples"] = RESAMPLES
     if cell.std is not None:
         uncertainty["standard_deviation"] = cell.std
     return {

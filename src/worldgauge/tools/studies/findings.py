@@ -10,14 +10,13 @@ import numpy as np
 
 from worldgauge.core.statistics import PairedDifference, holm, paired_difference
 from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
-from worldgauge.engine.suite.tables import make_cell, scenes_note, smallest_difference
+from worldgauge.engine.suite.tables import detectable_effect, make_cell, scenes_note
 from worldgauge.metrics import metric_bounds
 from worldgauge.tools.studies.arms import Arm, Study
 from worldgauge.tools.studies.law import LogLaw
 
 ALPHA = 0.05
 SPEED = "frames/s"
-_SEED = 20261003
 _NOTHING = 1e-9
 """Slope, against the level, below which it is rounding."""
 
@@ -153,10 +152,7 @@ def _point(one: ArmScores, measures: Sequence[Measure], clusters: Mapping[str, s
 def _gains(metric: str, scores: Sequence[ArmScores], clusters: Mapping[str, str]) -> list[Gain]:
     values = {one.arm.label: one.values.get(metric, {}) for one in scores}
     arms = [one.arm for one in scores if one.arm.base is not None]
-    found = [
-        paired_difference(values[arm.label], values[arm.base or ""], cluster=clusters, rng=np.random.default_rng(_SEED))
-        for arm in arms
-    ]
+    found = [paired_difference(values[arm.label], values[arm.base or ""], cluster=clusters) for arm in arms]
     corrected = holm([one.p for one in found])
     return [
         Gain(metric, arm.label, arm.base or "", told, p) for arm, told, p in zip(arms, found, corrected, strict=True)
@@ -188,8 +184,8 @@ def _table(
         rows.append(TableRow(point.arm.label, tuple(cells), kind, one.flag))
     told_p = ", ".join(f"{gain.label} against {gain.base}: {_p(gain.p)}" for gain in own.values())
     notes: tuple[str, ...] = (
-        f"Difference: paired, on the same tasks, with a bootstrap interval; p by sign flips, corrected for {len(own)} "
-        f"comparisons (Holm): {told_p or 'none'}.",
+        f"Difference: paired, on the same tasks, with its interval; p of Student's paired test, corrected for "
+        f"{len(own)} comparisons (Holm): {told_p or 'none'}.",
     )
     if seen := {one.arm.label: one.scenes for one in scores if one.scenes}:
         notes = (*notes, scenes_note(seen))
@@ -228,7 +224,9 @@ def _words(
     left = [gain.label for gain in own if gain.p is None or gain.p > ALPHA]
     if left:
         values = {one.arm.label: dict(one.values.get(measure.metric, {})) for one in scores}
-        smallest = smallest_difference(values, clusters)
+        labels = list(values)
+        pairs = [(labels.index(gain.label), labels.index(gain.base)) for gain in own]
+        smallest = detectable_effect(values, clusters, pairs=pairs)
         seen = "too few tasks" if smallest is None else f"nothing below about {smallest:.3g} would be seen"
         said.append(
             f"{measure.title}: not told apart from the base: {', '.join(left)}; that is no proof of equality ({seen})."

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.statistics import RESAMPLES, Interval
+from worldgauge.core.statistics import Interval
 
 Values = Mapping[str, float | None]
 
@@ -42,7 +42,7 @@ def fit_law(
     clusters: Mapping[str, str],
     *,
     rng: np.random.Generator,
-    n: int = RESAMPLES,
+    n: int = 10_000,
     level: float = 0.95,
 ) -> LogLaw | None:
     """Fit a line over the logarithm of the number of clips, by least squares over the trainings.

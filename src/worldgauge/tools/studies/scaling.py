@@ -12,7 +12,7 @@ import numpy as np
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.io import read_json_object
 from worldgauge.core.statistics import mean_std
-from worldgauge.engine.suite.tables import smallest_difference
+from worldgauge.engine.suite.tables import detectable_effect
 from worldgauge.metrics import metric_bounds
 from worldgauge.tools.studies.arms import DATA, Arm
 from worldgauge.tools.studies.findings import ArmScores, Finding, Measure, conclude
@@ -138,7 +138,7 @@ def _law(measure: Measure, scores: Sequence[ArmScores], clusters: Mapping[str, s
 def _needed(measure: Measure, scores: Sequence[ArmScores], clusters: Mapping[str, str]) -> list[str]:
     """How many tasks it takes to see a small difference, in a sentence."""
     values = {one.arm.label: dict(one.values[measure.metric]) for one in scores}
-    seen = smallest_difference(values, clusters)
+    seen = detectable_effect(values, clusters)
     mean = mean_std(scores[0].values[measure.metric].values()).mean
     is_share = metric_bounds(measure.metric) == (0.0, 100.0)
     wanted = POINTS if is_share else None if not mean else abs(mean) * POINTS / 100

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.statistics import FEWEST_RESAMPLED, LEVEL, bootstrap_interval, jackknife_interval
+from worldgauge.core.statistics import LEVEL, jackknife_interval, student_interval
 from worldgauge.tools.validate_metrics.severities import CHANGE, KEEP, USUAL, Kind
 
 THINGS_CHANGE = ("thing_loss", "thing_swap")
 """What `CHANGE` does to the largest masks, which are sky and ground as a rule, done to buildings, trees and flowers."""
 
 RESAMPLES, SEED = 2_000, 20250522
+FEWEST_RESAMPLED_UNITS = 8
 """Of the intervals: the same numbers from the same scores."""
 
 Floats = NDArray[np.float64]
@@ -244,7 +245,7 @@ def selectivity_of(
     (share,) = _share(table[None])
     if not math.isfinite(share):
         return None
-    if count < FEWEST_RESAMPLED:
+    if count < FEWEST_RESAMPLED_UNITS:
         few = jackknife_interval(count, lambda kept: float(_share(table[None][:, :, kept])[0]))
         low, high = (None, None) if few is None else (max(few.low, 0.0), min(few.high, 1.0))
         return Selectivity(float(share), low, high, count)
@@ -277,7 +278,7 @@ def _curve(name: str, by_strength: Mapping[float, Floats], units: Sequence[str],
 
 def _estimate(values: Floats) -> Estimate:
     known = values[~np.isnan(values)].tolist()
-    found = bootstrap_interval(known, rng=np.random.default_rng(SEED), n=RESAMPLES)
+    found = student_interval(known)
     low, high = found or (None, None)
     return Estimate(math.fsum(known) / len(known) if known else None, low, high, len(known))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.statistics import LEVEL, Interval, bootstrap_interval
+from worldgauge.core.statistics import LEVEL, Interval, mean_interval
 from worldgauge.suites.build.kinds import Kind
 from worldgauge.suites.build.validation.damage import SHIFTED
 
@@ -83,7 +83,7 @@ def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterat
     for kind in dict.fromkeys(kind for case in cases for kind in case.grades):
         for measure in MEASURES:
             for over, own in groups.items():
-                yield _within(own, kind, measure, f"each structure, {over}", rng)
+                yield _within(own, kind, measure, f"each structure, {over}")
             for over, own in (groups | {name: [c for c in cases if c.damage == name] for name in damages}).items():
                 found = _coefficient(own, kind, measure)
                 interval = None if found is None else _interval(own, kind, measure, rng)
@@ -116,12 +116,12 @@ def _centred(values: Array, weights: Array) -> Array:
     return centred
 
 
-def _within(cases: Sequence[StudyCase], kind: Kind, measure: str, over: str, rng: np.random.Generator) -> Agreement:
+def _within(cases: Sequence[StudyCase], kind: Kind, measure: str, over: str) -> Agreement:
     numbers = sorted({case.structure for case in cases})
     each = [_coefficient([case for case in cases if case.structure == number], kind, measure) for number in numbers]
     known = [value for value in each if value is not None]
     mean = float(np.mean(known)) if known else None
-    return Agreement(kind, measure, over, mean, bootstrap_interval(known, rng=rng), len(known))
+    return Agreement(kind, measure, over, mean, mean_interval(known), len(known))
 
 
 def _pairs(cases: Sequence[StudyCase], kind: Kind, measure: str) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from worldgauge.core.statistics import smallest_resolvable_difference
+from worldgauge.core.statistics import Sample, minimum_detectable_effect
 
 WANTED = 10.0
 """Percentage points that a set should resolve; of one that does not, it is told how many episodes would. Also how far
@@ -21,8 +21,8 @@ def resolvable_points(scenes: Sequence[Hashable], discordance: float, *, draws: 
     """Smallest difference in success between two subjects that a run would show with 80 % power at the 5 % level.
 
     Paired differences of 0 and of 100 points to either side, as often as measured and ten points in the mean, are
-    spread over the episodes by chance and given to the test's own `smallest_resolvable_difference`, whose clusters are
-    the scenes.
+    spread over the episodes by chance and given to the test's own `minimum_detectable_effect`, whose clusters are the
+    scenes.
 
     Args:
         scenes: Scene of each episode.
@@ -40,9 +40,11 @@ def resolvable_points(scenes: Sequence[Hashable], discordance: float, *, draws: 
     differences[:better], differences[better : better + worse] = 100.0, -100.0
     rng = np.random.default_rng(_SEED)
     spread = [rng.permutation(differences).tolist() for _ in range(draws)]
-    found = [smallest_resolvable_difference(one, scenes) for one in spread]
-    known = [one for one in found if one is not None]
-    return min(100.0, float(np.sqrt(np.mean(np.square(known))))) if known else None
+    found = [Sample.of([one], [scenes]).estimate() for one in spread]
+    errors, degrees = (np.array(column) for column in zip(*((one.error, one.degrees) for one in found), strict=True))
+    if np.isnan(errors).any():
+        return None
+    return min(100.0, float(np.sqrt(np.mean(minimum_detectable_effect(errors, degrees) ** 2))))
 
 
 def episodes_wanted(episodes: int, resolves: float | None, *, wanted: float = WANTED) -> int | None:

@@ -15,7 +15,7 @@ import numpy as np
 from worldgauge.core.errors import UsageError
 from worldgauge.core.statistics import Correlation, PairedDifference, correlation, holm, paired_difference
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
-from worldgauge.engine.suite.tables import clusters_by_task, score_cell, smallest_difference
+from worldgauge.engine.suite.tables import clusters_by_task, detectable_effect, score_cell
 from worldgauge.metrics import metric_bounds, metrics
 from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.scoring import HEADLINE
@@ -207,7 +207,7 @@ def _gains(
 def _compared(
     ours: Mapping[str, float | None], base: Mapping[str, float | None], clusters: Mapping[str, str]
 ) -> PairedDifference:
-    return paired_difference(ours, base, cluster=clusters, rng=np.random.default_rng(_SEED))
+    return paired_difference(ours, base, cluster=clusters)
 
 
 def _rows(study: Study, points: Sequence[ArmResult], gains: Sequence[Gain], flags: Mapping[str, str]) -> Table:
@@ -233,8 +233,8 @@ def _rows(study: Study, points: Sequence[ArmResult], gains: Sequence[Gain], flag
         ("success, %", *measured, "gain, points"),
         tuple(rows),
         (
-            "Gain: paired difference from the base row on the same episodes, with a bootstrap interval; p by sign "
-            f"flips, corrected for {len(gains)} comparisons (Holm), {told_p}.",
+            "Gain: paired difference from the base row on the same episodes, with its interval; p of Student's paired "
+            f"test, corrected for {len(gains)} comparisons (Holm): {told_p}.",
         ),
         betters=("higher", *((better,) if study.measure else ()), "higher"),
     )
@@ -305,7 +305,9 @@ def _gain_words(
             said.append(f"Told apart as {text}, p corrected: {', '.join(told)}.")
     left = [gain.label for gain in gains if gain.p is None or gain.p > ALPHA]
     if left:
-        smallest = smallest_difference(values, clusters)
+        labels = list(values)
+        pairs = [(labels.index(gain.label), labels.index(gain.base)) for gain in gains]
+        smallest = detectable_effect(values, clusters, pairs=pairs)
         seen = "too few episodes" if smallest is None else f"nothing below about {smallest:.3g} points would be seen"
         said.append(f"Not told apart from the base: {', '.join(left)}; that is no proof of equality ({seen}).")
     return said
