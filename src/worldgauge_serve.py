@@ -1092,7 +1092,7 @@ _OURS = ("worldgauge", "worldgauge_serve")
 _LEFT_OUT = ("__pycache__", "node_modules", "site-packages")
 _FOLDER = " folder"
 _PASSING = (".log", ".md", ".part", ".pyc")
-_WRITTEN = frozenset(("cache", "debug", "log", "logs", "marks", "out", "output", "outputs", "temp", "tmp"))
+_WRITTEN = frozenset(("cache", "debug", "log", "logs", "out", "output", "outputs", "temp", "tmp"))
 
 
 def digest(path: Any) -> str:

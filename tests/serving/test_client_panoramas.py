@@ -93,7 +93,7 @@ def test_an_error_says_of_which_request(serve: Open) -> None:
 
 
 def test_a_server_that_dies_in_a_batch_is_asked_once_more(serve: Open, tmp_path: Path) -> None:
-    there = serve(f"AroundTogether?marks={tmp_path}")
+    there = serve(f"AroundTogether?log={tmp_path}")
     asked = [question(there, seed) for seed in (1, 14)]
     frames = checked_batch(there, asked)
     assert (tmp_path / "died").exists()

@@ -176,7 +176,7 @@ def test_a_hello_that_cannot_be_meant(how: str) -> None:
 
 
 def test_one_that_dies_is_asked_again(tmp_path: Path, opened: Opener) -> None:
-    remote = opened(served(f"Odd?how=killed+once&marks={tmp_path}"))
+    remote = opened(served(f"Odd?how=killed+once&log={tmp_path}"))
     assert remote.estimate(FRAMES, {}, POSES).arrays["poses"].shape == (4, 4, 4)
     assert len(list(tmp_path.iterdir())) == 2
 

@@ -395,7 +395,7 @@ def test_a_rollout_can_be_left_early(stack: ExitStack) -> None:
 
 def test_a_silent_server_is_left(stack: ExitStack, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
-    model = opened(stack, stack.enter_context(http_server(f"Faulty?how=waits&marks={tmp_path}")))
+    model = opened(stack, stack.enter_context(http_server(f"Faulty?how=waits&log={tmp_path}")))
     model.deadline_s = 0.5
     taken = []
     with pytest.raises(SubjectError, match=r"timed out after 0\.5 s without a frame"):
@@ -411,7 +411,7 @@ def test_replicas_must_be_one_model(stack: ExitStack) -> None:
 
 def test_a_question_goes_to_the_replica_that_is_free(stack: ExitStack, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
-    name = f"Faulty?how=waits+once&marks={tmp_path}"
+    name = f"Faulty?how=waits+once&log={tmp_path}"
     a, b = stack.enter_context(http_server(name)), stack.enter_context(http_server(name))
     first, second = opened(stack, a, b), opened(stack, a, b)
     rollout = checked_rollout(first, question())
@@ -425,7 +425,7 @@ def test_a_question_goes_to_the_replica_that_is_free(stack: ExitStack, tmp_path:
 
 def test_a_question_waits_until_a_replica_is_free(stack: ExitStack, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
-    server = stack.enter_context(http_server(f"Faulty?how=waits+once&marks={tmp_path}"))
+    server = stack.enter_context(http_server(f"Faulty?how=waits+once&log={tmp_path}"))
     first, second = opened(stack, server), opened(stack, server)
     rollout = checked_rollout(first, question())
     taken = [next(rollout), next(rollout)]
@@ -463,7 +463,7 @@ def test_standing_in_a_line_that_moves_is_no_silence(stack: ExitStack, replicas:
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_a_line_that_does_not_move_is_left(stack: ExitStack, tmp_path: Path, replicas: int) -> None:
     os.mkfifo(tmp_path / "go")
-    servers = [stack.enter_context(http_server(f"Faulty?how=waits&marks={tmp_path}")) for _ in range(replicas)]
+    servers = [stack.enter_context(http_server(f"Faulty?how=waits&log={tmp_path}")) for _ in range(replicas)]
     for server in servers:
         rollout = stack.enter_context(closing(opened(stack, server).rollout(question())))
         next(rollout), next(rollout)
@@ -478,7 +478,7 @@ def test_a_line_that_does_not_move_is_left(stack: ExitStack, tmp_path: Path, rep
 
 def test_whoever_hangs_up_leaves_the_line(stack: ExitStack, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
-    server = stack.enter_context(http_server(f"Faulty?how=waits+once&marks={tmp_path}"))
+    server = stack.enter_context(http_server(f"Faulty?how=waits+once&log={tmp_path}"))
     rollout = checked_rollout(opened(stack, server), question())
     taken = [next(rollout), next(rollout)]
     wait_until((tmp_path / "pid").exists)

@@ -175,7 +175,7 @@ def test_a_model_that_is_forgotten_is_closed(serve: Open, opened: list[RemoteMod
 def test_lost_before_its_first_frame_it_is_asked_again(
     serve: Open, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    model = serve("Faulty?how=dies+twice&marks=MARKS")
+    model = serve("Faulty?how=dies+twice&log=MARKS")
     first = pid_of(model)
     assert frames_of(model, question())[:, 0, 0, 0].tolist() == [0, 10, 20, 30, 40, 50]
     assert pid_of(model) != first
@@ -194,7 +194,7 @@ def test_lost_again_and_again_it_is_given_up(serve: Open) -> None:
 
 def test_lost_after_a_frame_the_task_must_be_asked_again(serve: Open) -> None:
     """Frames that were handed over cannot be taken back."""
-    model = serve("Faulty?how=dies+once&marks=MARKS")
+    model = serve("Faulty?how=dies+once&log=MARKS")
     taken = []
     with pytest.raises(LostError, match=r"was killed by SIGKILL .* after 2 frames of a rollout"):
         taken.extend(checked_rollout(model, question()))
@@ -242,7 +242,7 @@ def test_an_edited_file_is_another_model(tmp_path: Path, opened: list[RemoteMode
 
 def test_a_silent_child_is_ended(serve: Open, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
-    model = serve("Faulty?how=waits&marks=MARKS")
+    model = serve("Faulty?how=waits&log=MARKS")
     pid = pid_of(model)
     model.deadline_s = 0.5
     taken = []

@@ -122,7 +122,7 @@ def test_kill_9_in_the_middle_of_a_rollout_changes_nothing(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    model = f"cmd:{SERVE} 'client_models.py:Faulty?how=waits+once&marks={tmp_path / 'marks'}'"
+    model = f"cmd:{SERVE} 'client_models.py:Faulty?how=waits+once&log={tmp_path / 'marks'}'"
     killed = run("loopnav", model=model, data=walks, out=tmp_path / "killed", limit=1, scoring=False)
     killer.join()
     assert (killed.counts.expected, killed.counts.failed) == (1, 0), killed.failures

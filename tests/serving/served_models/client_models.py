@@ -100,10 +100,10 @@ class Seeing:
 
 
 class Faulty:
-    """Breaks one promise, named by `how`, at its third frame. marks: folder in which it leaves signs of what it did."""
+    """Breaks one promise, named by `how`, at its third frame. log: folder in which it leaves signs of what it did."""
 
-    def __init__(self, how, marks=""):
-        self.how, self.marks = how, Path(marks)
+    def __init__(self, how, log=""):
+        self.how, self.log = how, Path(log)
         self.spec = ModelSpec("faulty", max_context=2, settings={"how": how})
         if how == "unloadable":
             raise RuntimeError("no CUDA device")
@@ -119,8 +119,8 @@ class Faulty:
             frame = np.full((1, height, width, 3), 10 * t % 256, np.uint8)
             if t == 0 and self.how == "dies at once":
                 self.die()
-            if t == 0 and self.how == "dies twice" and len(list(self.marks.glob("died*"))) < 2:
-                (self.marks / f"died{len(list(self.marks.glob('died*')))}").touch()
+            if t == 0 and self.how == "dies twice" and len(list(self.log.glob("died*"))) < 2:
+                (self.log / f"died{len(list(self.log.glob('died*')))}").touch()
                 self.die()
             if t == 2:
                 frame = self.misbehave(frame)
@@ -137,10 +137,10 @@ class Faulty:
             raise ValueError("no such latent")
         if self.how == "dies":
             self.die()
-        if self.how == "dies once" and not (self.marks / "died").exists():
-            (self.marks / "died").touch()
+        if self.how == "dies once" and not (self.log / "died").exists():
+            (self.log / "died").touch()
             self.die()
-        if self.how == "waits once" and not (self.marks / "pid").exists():
+        if self.how == "waits once" and not (self.log / "pid").exists():
             self.wait()
         if self.how == "waits":
             self.wait()
@@ -160,9 +160,9 @@ class Faulty:
 
     def wait(self):
         """Say who waits, and wait until somebody writes into the pipe `go`."""
-        (self.marks / "part").write_text(str(os.getpid()))
-        os.rename(self.marks / "part", self.marks / "pid")
-        with open(self.marks / "go") as pipe:
+        (self.log / "part").write_text(str(os.getpid()))
+        os.rename(self.log / "part", self.log / "pid")
+        with open(self.log / "go") as pipe:
             pipe.read()
 
 

@@ -40,23 +40,23 @@ class Sums:
 
 
 class Odd:
-    """A decoder that breaks one promise, named by `how`. marks: folder in which it leaves signs of what it did."""
+    """A decoder that breaks one promise, named by `how`. log: folder in which it leaves signs of what it did."""
 
-    def __init__(self, how, marks="", layout="vggt", kind="decoder"):
-        self.how, self.marks = how, marks
+    def __init__(self, how, log="", layout="vggt", kind="decoder"):
+        self.how, self.log = how, log
         self.spec = EstimatorSpec("odd", kind=kind, layout=layout, settings={"how": how})
 
     def estimate(self, arrays, options):
         poses, how = np.tile(np.eye(4), (len(arrays["frames"]) + 1, 1, 1)), self.how
-        if self.marks:
-            (Path(self.marks) / f"asked-{os.getpid()}-{time.time()}").write_text("")
+        if self.log:
+            (Path(self.log) / f"asked-{os.getpid()}-{time.time()}").write_text("")
         if how == "raises":
             raise RuntimeError("CUDA error\nand more")
         if how == "not applicable":
             raise NotApplicable("too dark")
         if how == "exits":
             os._exit(3)
-        if how == "killed once" and len(list(Path(self.marks).iterdir())) == 1:
+        if how == "killed once" and len(list(Path(self.log).iterdir())) == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         if how == "slow":
             time.sleep(0.5)

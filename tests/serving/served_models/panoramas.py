@@ -30,17 +30,17 @@ class Around:
 
 
 class AroundTogether(Around):
-    """Makes several at once; seed 14 kills it once, half-way through sending, where `marks` is a folder."""
+    """Makes several at once; seed 14 kills it once, half-way through sending, where `log` is a folder."""
 
-    def __init__(self, marks=""):
+    def __init__(self, log=""):
         super().__init__()
-        self.marks = marks
+        self.log = log
 
     def rollout_batch(self, requests):
         print("a batch of", len(requests), flush=True)
         for request in requests:
-            mark = os.path.join(self.marks, "died")
-            if self.marks and request.seed == 14 and not os.path.exists(mark):
+            mark = os.path.join(self.log, "died")
+            if self.log and request.seed == 14 and not os.path.exists(mark):
                 open(mark, "w").close()
                 os._exit(9)
             yield list(self.rollout(request))

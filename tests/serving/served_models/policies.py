@@ -48,21 +48,21 @@ class Told:
 
 
 class Odd:
-    """Breaks one promise, named by `how`. marks: folder in which it leaves signs of what it did."""
+    """Breaks one promise, named by `how`. log: folder in which it leaves signs of what it did."""
 
-    def __init__(self, how, marks=""):
-        self.how, self.marks = how, marks
+    def __init__(self, how, log=""):
+        self.how, self.log = how, log
         self.spec = EstimatorSpec("odd", kind="policy", settings={"how": how})
 
     def propose(self, scene):
         how, plans = self.how, np.tile(scene.hand, (2, scene.length, 1))
-        if self.marks:
-            (Path(self.marks) / f"asked-{os.getpid()}-{time.time()}").write_text("")
+        if self.log:
+            (Path(self.log) / f"asked-{os.getpid()}-{time.time()}").write_text("")
         if how == "raises":
             raise RuntimeError("CUDA error")
         if how == "not applicable":
             raise NotApplicable("an arm with seven joints only")
-        if how == "killed once" and len(list(Path(self.marks).iterdir())) == 1:
+        if how == "killed once" and len(list(Path(self.log).iterdir())) == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         if how == "exits":
             os._exit(3)

@@ -108,7 +108,7 @@ def test_more_samples_than_wanted_are_thinned_by_their_ends() -> None:
 
 
 def test_one_process_serves_many_proposers_and_answers_alike(tmp_path: Path) -> None:
-    text = at(f"Odd?how=fine&marks={tmp_path}")
+    text = at(f"Odd?how=fine&log={tmp_path}")
     assert plans_of(text) == plans_of(text)
     assert len({path.name.split("-")[1] for path in tmp_path.iterdir()}) == 1
 
@@ -162,7 +162,7 @@ def test_what_it_cannot_be_asked_is_said() -> None:
 
 
 def test_one_that_dies_is_asked_again_and_then_given_up(tmp_path: Path) -> None:
-    assert len(plans_of(at(f"Odd?how=killed+once&marks={tmp_path}"))) == 2
+    assert len(plans_of(at(f"Odd?how=killed+once&log={tmp_path}"))) == 2
     with pytest.raises(LostError, match="exited with code 3, 3 times before its first answer"):
         plans_of(at("Odd?how=exits"))
 
