@@ -176,7 +176,7 @@ def test_one_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
 def _impatient() -> Any:
     from worldgauge.serving.remote import Remote
 
-    return lambda self, channel, who: Remote.__init__(self, channel, who, 0.3)
+    return lambda self, channel, who, **given: Remote.__init__(self, channel, who, 0.3, **given)
 
 
 @pytest.mark.parametrize("given", [{}, {"policy": ""}, {"policy": "my_policy.py:Mine"}])
