@@ -1093,6 +1093,7 @@ _LEFT_OUT = ("__pycache__", "node_modules", "site-packages")
 _FOLDER = " folder"
 _PASSING = (".log", ".md", ".part", ".pyc")
 _WRITTEN = frozenset(("cache", "debug", "log", "logs", "out", "output", "outputs", "temp", "tmp"))
+_PLACES = frozenset(("dir", "directory", "file", "folder", "path", "root", ""))
 
 
 def digest(path: Any) -> str:
@@ -1218,7 +1219,8 @@ def contents_of(file: Any, values: Any = None) -> Dict[str, str]:
 def _texts(name: str, value: Any) -> Iterator[Tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, one in value.items():
-            if _WRITTEN.isdisjoint(re.split("[^a-z]+", str(key).lower())):
+            words = set(re.split("[^a-z]+", str(key).lower())) - _PLACES
+            if not words or not words <= _WRITTEN:  # output_head is no output
                 yield from _texts(("%s.%s" % (name, key)).lstrip("."), one)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for number, one in enumerate(value if isinstance(value, (list, tuple)) else sorted(map(str, value))):
@@ -1314,7 +1316,7 @@ def _read_code(path: str, stamp: Any) -> Tuple[List[Tuple[str, int]], List[str],
         with open(path, "rb") as file:
             tree = ast.parse(file.read())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return [], [], False, False
+        return [], [], False, True  # code of another Python: its whole folder counts
     imported, texts, is_computed, is_open = [], {}, False, False  # type: ignore[var-annotated]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

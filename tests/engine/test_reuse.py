@@ -86,6 +86,12 @@ CASES: dict[str, tuple[dict[str, str], str, str, Callable[[Path, int], None]]] =
     ),
     "a default": ({"settings": "weights='w.txt'", "level": READ.format("weights")}, "", "w.txt", write),
     "a stated setting": ({"level": READ.format("'w.txt'"), "stated": "{'weights': 'w.txt'}"}, "", "w.txt", write),
+    "a setting with the word output in its name": (
+        {"settings": "output_head=''", "level": READ.format("output_head")},
+        "?output_head=w.txt",
+        "w.txt",
+        write,
+    ),
     "a folder": (
         {"settings": "folder=''", "level": READ.format("(folder + '/deep/w.txt')")},
         "?folder=ckpt",
@@ -163,6 +169,16 @@ def test_the_ways_agree_and_an_edit_is_seen_in_one_process(project: Path) -> Non
         assert [one.level for one in models] == [level, level]
         assert subjects[0].identity == subjects[2].identity
         subjects[2].model.close()  # type: ignore[union-attr]
+
+
+def test_code_that_cannot_be_parsed_here_counts_with_its_folder(project: Path) -> None:
+    """A server may run another Python, whose syntax this one does not know."""
+    (project / "server.py").write_text("from net import LEVEL\ndef broken(:\n")
+    found = []
+    for level in (11, 22):
+        code(project / "net.py", level)
+        found.append(worldgauge_serve.contents_of(project / "server.py"))
+    assert found[0] != found[1]
 
 
 def test_what_changes_no_answer_is_no_change(data: Path, project: Path) -> None:

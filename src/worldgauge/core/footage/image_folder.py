@@ -27,7 +27,7 @@ def digest_of_video(path: Path) -> str:
         return digest_of_file(path)
     whole = hashlib.sha256()
     for image in images_in(path):
-        whole.update(f"{image.name}\\0{digest_of_file(image)}\\n".encode("utf-8", "surrogateescape"))
+        whole.update(f"{image.name}\0{digest_of_file(image)}\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()
 
 
