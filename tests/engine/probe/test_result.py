@@ -38,12 +38,12 @@ def test_rows_leave_out_what_is_missing() -> None:
 
 
 def test_values_are_means_over_tasks_with_intervals_in_bounds() -> None:
-    scores = [Score(f"t{n}", "lcm/ssim_720p", value) for n, value in enumerate([0.9, 1.0])]
-    scores += [Score("t2", "lcm/ssim_720p", None, reason="gone"), Score("t0", "unregistered", 3.0)]
+    scores = [Score(f"t{n}", "lcm/ssim_720p", value) for n, value in enumerate([0.88, 0.95, 0.97, 1.0])]
+    scores += [Score("t4", "lcm/ssim_720p", None, reason="gone"), Score("t0", "unregistered", 3.0)]
     values = summarize_scores(scores)
     assert list(values) == ["lcm/ssim_720p", "unregistered"]
     ssim = values["lcm/ssim_720p"]
-    assert (ssim.mean, ssim.n, ssim.high, ssim.reason) == (pytest.approx(0.95), 2, 1.0, None)
+    assert (ssim.mean, ssim.n, ssim.high, ssim.reason) == (pytest.approx(0.95), 4, 1.0, None)
     assert values["unregistered"] == ProbeValue(3.0, None, None, 1)
     assert summarize_scores([Score("t2", "psnr", None, reason="gone")])["psnr"].reason == "gone"
 

@@ -137,7 +137,7 @@ def test_declares_itself(weights: str) -> None:
     assert (spec.control, spec.fps, spec.frame_size, spec.crop) == ("camera", 16, (832, 480), (26, 15))
     assert (spec.max_context, tuple(spec.inputs), spec.lengths) == (1, ("caption",), "4n+1 to 961")
     assert spec.settings["steps"] == 4
-    assert len(spec.settings["weights"]) == 16
+    assert len(spec.settings["weights"]) == 64
     assert Needs.of(LingBot).gpus == 1
 
 

@@ -194,7 +194,7 @@ def test_drives_the_repository(tmp_path: Any) -> None:
     patches = request.context.clip[-1].reshape(18, 20, 32, 20, 3).mean((1, 3))
     expected = patches.repeat(20, axis=0).repeat(20, axis=1)
     assert np.abs(frames - expected).max() <= 1, "the stub repeats the last frame, patch by patch"
-    assert len(model.spec.settings["weights"]) == 16
+    assert len(model.spec.settings["weights"]) == 64
 
 
 def test_reads_safetensors(tmp_path: Any) -> None:
@@ -202,7 +202,7 @@ def test_reads_safetensors(tmp_path: Any) -> None:
     save_file = pytest.importorskip("safetensors.torch", reason="the published checkpoints are safetensors").save_file
     with isolated():
         model = Oasis(*_checkpoints(tmp_path, save_file, ".safetensors"), root=str(ROOT / "open_oasis"), device="cpu")
-    assert len(model.spec.settings["weights"]) == 16
+    assert len(model.spec.settings["weights"]) == 64
 
 
 def _checkpoints(folder: Any, save: Callable[[Any, str], None], suffix: str = ".pt") -> list[str]:

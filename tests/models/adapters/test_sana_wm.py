@@ -114,7 +114,7 @@ def test_declares_itself(weights: str) -> None:
         spec = SanaWM(weights, root=str(ROOT / "sana_wm")).spec
     assert (spec.control, spec.fps, spec.frame_size, spec.crop) == ("camera", 16, (1280, 704), (20, 11))
     assert (spec.max_context, tuple(spec.inputs), spec.lengths) == (1, ("caption",), "8n+1 to 961")
-    assert len(spec.settings["weights"]) == 16
+    assert len(spec.settings["weights"]) == 64
     assert Needs.of(SanaWM).gpus == 1
 
 

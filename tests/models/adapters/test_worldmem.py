@@ -182,7 +182,7 @@ def test_drives_the_repository(tmp_path: Path) -> None:
     assert np.array_equal(frames, again), "same seed, same noise"
     assert (upstream.n_tokens, upstream.memory_condition_length) == (8, 8)
     assert upstream.cfg.diffusion.sampling_timesteps == 4
-    assert len(model.spec.settings["weights"]) == 16
+    assert len(model.spec.settings["weights"]) == 64
 
 
 def test_keeps_the_promises_of_a_model_with_the_repository(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_declares_itself(weights: dict[str, str]) -> None:
         spec = WorldPlay(**weights).spec
     assert (spec.control, spec.fps, spec.frame_size, spec.crop) == ("camera", 24, (832, 480), (26, 15))
     assert (spec.max_context, spec.chunk, tuple(spec.inputs)) == (1, 16, ("caption",))
-    assert len(spec.settings["weights"]) == len(spec.settings["action"]) == 16
+    assert len(spec.settings["weights"]) == len(spec.settings["action"]) == 64
     assert "motion" not in spec.settings, "nobody says how long its units are"
     assert Needs.of(WorldPlay).gpus == 1
     with pytest.raises(ValueError, match="'distilled' or 'ar' or 'bi'"):

@@ -176,7 +176,7 @@ def test_drives_the_repository(
     at = f"cmd:sh -c 'cd {place} && exec {PYTHON} -m worldgauge_serve \"vggt.py:Vggt?{settings}\"'"
     with closing(ServedDecoder(at)) as decoder:
         path = decoder.decode(brightening)
-        assert len(decoder.settings["settings"]["weights"]) == 16
+        assert len(decoder.settings["settings"]["weights"]) == 64
     is_the_walk(path, 0.1)
     assert path.scale == pytest.approx(255 / 10 / 3, rel=1e-5)
     assert path.focal_px == pytest.approx(32, rel=1e-5), "90 degrees"

@@ -196,4 +196,4 @@ def test_drives_the_repository(tmp_path: Path) -> None:
     np.testing.assert_allclose(plans[:, 0, :3], (plans[:, -1, :3] + HAND[:3]) / 2, atol=1e-6)
     assert len(np.unique(plans[:, -1, 0])) == 6, "samples differ"
     assert (plans[..., 7] == 1).all()
-    assert len(settings["weights"]) == 16
+    assert len(settings["weights"]) == 64
