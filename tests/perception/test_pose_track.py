@@ -75,7 +75,7 @@ class Scripted:
 
 def scripted(monkeypatch: pytest.MonkeyPatch, path: DecodedPath) -> Scripted:
     decoder = Scripted(path)
-    monkeypatch.setattr(pose_track, "_opened", lambda _: decoder)
+    monkeypatch.setattr(pose_track, "_opened", lambda *_: decoder)
     return decoder
 
 
