@@ -169,9 +169,10 @@ def table(found: Mapping[str, Sequence[Mapping[str, float | None]]], worlds: Seq
                     dict(zip(ids, (row[name] for row in found[base]), strict=True)),
                     cluster=dict(zip(ids, worlds, strict=True)),
                 )
-                if pair.mean is not None and pair.interval is not None:
-                    low, high = pair.interval.low, pair.interval.high
-                    line += f"; less the first row {pair.mean:+.4f} [{low:+.4f}, {high:+.4f}], p = {pair.p:.3f}"
+                if pair.mean is not None:
+                    line += f"; less the first row {pair.mean:+.4f}"
+                if pair.interval is not None and pair.p is not None:
+                    line += f" [{pair.interval.low:+.4f}, {pair.interval.high:+.4f}], p = {pair.p:.3f}"
             yield line
 
 

@@ -133,7 +133,7 @@ def test_failures_are_shown_and_retried(cli: Callable[..., Done], data: Path) ->
     assert "  failed faulty-raise-how-raise odd/1: model 'faulty-raise' raised ValueError" in done.stdout
     assert "The same command tries the failed tasks again." in done.stdout
     assert "odd/1 failed" in cli(*arguments).stderr
-    assert cli(*arguments, "--keep-failed").stderr == ""
+    assert "1 answer from 20" in cli(*arguments, "--keep-failed").stderr
     (plan,) = json.loads(cli(*arguments, "--keep-failed", "--dry-run", "--json").stdout)["plans"]
     assert (plan["done_already"], plan["ask"], [kept["task"] for kept in plan["kept_failed"]]) == (1, 0, ["odd/1"])
     assert ", 1 failed before; into" in cli(*arguments, "--keep-failed", "--dry-run").stdout

@@ -126,6 +126,7 @@ def test_the_digest_of_a_file_is_remembered_until_it_changes(tmp_path: Path, mon
     file = tmp_path / "a.glb"
     file.write_bytes(b"one")
     os.utime(file, (1e9, 1e9))
+    monkeypatch.setattr(prepared, "_SETTLED_NS", -1)
     first = prepared.digest_of_kept(file)
     prepared._digest.cache_clear()
     monkeypatch.setattr(prepared, "digest_of_file", lambda path: pytest.fail("it is kept"))

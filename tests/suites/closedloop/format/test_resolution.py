@@ -32,7 +32,7 @@ def test_the_paired_test_finds_such_a_difference_in_four_of_five_runs() -> None:
         drawn = 100.0 * rng.choice([1, -1, 0], 100, p=[up, discordance - up, 1 - discordance])
         one = {str(n): float(value) for n, value in enumerate(drawn)}
         told = paired_difference(
-            one, dict.fromkeys(one, 0.0), cluster={str(n): str(scene) for n, scene in enumerate(scenes)}, rng=rng
+            one, dict.fromkeys(one, 0.0), cluster={str(n): str(scene) for n, scene in enumerate(scenes)}
         )
         found += told.p is not None and told.p < 0.05
     assert 0.65 < found / runs < 0.95
