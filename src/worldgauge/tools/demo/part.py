@@ -146,10 +146,12 @@ def headline_rows(table: Table, subjects: Sequence[str], column: str = "") -> tu
     """
     place = table.columns.index(column or table.columns[0 if table.betters else -1])
     cells = {row.label: row.cells[place] for row in table.rows}
-    rows = [
-        CardRow(label, cell.mean, cell.low, cell.high, cell.n)
-        for label, cell in ((label, cells[label]) for label in subjects if label in cells)
-    ]
+    rows = []
+    for label in (label for label in subjects if label in cells):
+        cell = cells[label]
+        # Equal values, such as those of ground truth, have no interval, and yet a certain place.
+        ends = (cell.mean, cell.mean) if cell.std == 0 else (cell.low, cell.high)
+        rows.append(CardRow(label, cell.mean, *ends, cell.n))
     return table.columns[place], rows
 
 
