@@ -20,6 +20,8 @@ from worldgauge.engine.run import dry_run, run, score
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.network_settings import digests_of_served
 from worldgauge.engine.task import execute_task
+from worldgauge.engine.user_modules import import_module
+from worldgauge.metrics import metrics
 from worldgauge.serving import served_code
 from worldgauge.tools.board.entries import read_entries
 from worldgauge.tools.viewer.library import Library
@@ -169,6 +171,21 @@ def test_the_ways_agree_and_an_edit_is_seen_in_one_process(project: Path) -> Non
         assert [one.level for one in models] == [level, level]
         assert subjects[0].identity == subjects[2].identity
         subjects[2].model.close()  # type: ignore[union-attr]
+
+
+def test_edited_code_registers_again_and_the_package_is_never_read_twice(project: Path) -> None:
+    """Classes of a module that is read twice exist twice, and a registry refuses the second one."""
+    import_module("worldgauge.suites.loopnav.collection", "suite")
+    before = sys.modules["worldgauge.suites.loopnav.collection"]
+    for level in (11, 22):
+        (project / "reuse_metric.py").write_text(
+            "from worldgauge.metrics import metrics\n"
+            f"@metrics.register('reuse_metric')\ndef reuse_metric(): return {level}\n"
+        )
+        import_module("reuse_metric", "metric")
+        assert metrics.get("reuse_metric")() == level
+    assert sys.modules["worldgauge.suites.loopnav.collection"] is before
+    metrics._entries.pop("reuse_metric")
 
 
 def test_code_that_cannot_be_parsed_here_counts_with_its_folder(project: Path) -> None:

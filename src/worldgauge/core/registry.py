@@ -24,6 +24,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError, WorldgaugeError
 
 T = TypeVar("T")
 _SUITES = "worldgauge.suites"
+_registries: list[Registry[Any]] = []
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Registry(Generic[T]):
         self._complete = False
         self._found: set[str] = set()
         self._searching: set[int] = set()
+        self._replaceable: set[str] = set()
+        _registries.append(self)
 
     def register(self, name: str, **facts: Any) -> Callable[[T], T]:
         """Decorator that registers its target.
@@ -157,12 +160,13 @@ class Registry(Generic[T]):
 
     def _add(self, entry: Entry[T]) -> None:
         known = self._entries.get(entry.name)
-        if known is not None and not _is_same(known, entry):
+        if known is not None and entry.name not in self._replaceable and not _is_same(known, entry):
             raise UsageError(
                 f"two {self.kind}s are called '{entry.name}': one in {known.origin}, one in {entry.origin}; rename one"
             )
         if known is None or not isinstance(entry.target, EntryPoint):
             self._entries[entry.name] = entry
+            self._replaceable.discard(entry.name)
 
     def _find_suite(self, name: str) -> bool:
         """Import what the suite of this name registers under its own name, and leave the other suites alone.
@@ -232,6 +236,16 @@ class Registry(Generic[T]):
             for name in [name for name, entry in list(self._entries.items()) if entry.origin == module]:
                 self._entries.pop(name, None)
             raise
+
+
+def let_replace(module: str) -> None:
+    """Let what a module registered be registered anew, because its edited code is imported again.
+
+    Args:
+        module: Name of the module.
+    """
+    for registry in _registries:
+        registry._replaceable.update(name for name, entry in list(registry._entries.items()) if entry.origin == module)
 
 
 def check_arguments(make: Callable[..., Any], given: Mapping[str, Any], owner: str) -> None:

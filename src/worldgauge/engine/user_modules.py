@@ -13,9 +13,11 @@ from pathlib import Path
 from types import ModuleType
 
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.registry import let_replace
 from worldgauge_serve import code_files, contents_of, digest, fingerprint
 
 _FILE_MODULE_PREFIX = "_worldgauge_model_"
+_OWN_FOLDER = os.path.realpath(Path(__file__).parents[1])
 _importing: list[str] = []
 _imported: dict[str, str] = {}
 """Digest of each file of a user's code as it was when it was imported, by path."""
@@ -147,13 +149,15 @@ def _forget_changed(file: str) -> None:
             place = os.path.realpath(str(getattr(module, "__file__", None) or ""))
             if place in _imported and name != "__main__" and not name.startswith(_FILE_MODULE_PREFIX):
                 del sys.modules[name]
+                let_replace(name)
         _imported.clear()
         importlib.invalidate_caches()
     _imported.update(now)
 
 
 def _digests(file: str) -> dict[str, str]:
-    return {path: digest(path) for path in code_files(file)}
+    """Digests of a user's code. Ours is none: read twice, its classes would exist twice."""
+    return {path: digest(path) for path in code_files(file) if not Path(path).is_relative_to(_OWN_FOLDER)}
 
 
 def refuse_while_importing() -> None:
