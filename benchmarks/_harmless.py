@@ -22,7 +22,7 @@ FRAMES_OF_DRIFT = 14
 
 
 def _rounded(values: NDArray[Any]) -> Video:
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(values), 0, 255), np.uint8)
 
 
 def _each(change: Callable[[NDArray[np.uint8]], NDArray[np.uint8]]) -> Callable[[Video, int], Video]:
@@ -68,7 +68,7 @@ def _h264(video: Video, first: int, crf: int = 23) -> Video:
     file.seek(0)
     with av.open(file, "r") as read:
         decoded = [frame.to_ndarray(format="rgb24") for frame in read.decode(video=0)]
-    return np.stack(decoded)[:, :height, :width]
+    return np.asarray(np.stack(decoded)[:, :height, :width], np.uint8)
 
 
 def _drift(video: Video, first: int) -> Video:
