@@ -165,24 +165,24 @@ def test_a_published_place_of_somebodys_server(others, tmp_path, near):
 @pytest.mark.slow
 @pytest.mark.minecraft
 def test_a_place_of_ones_own_stays_where_and_as_it_was(others, tmp_path, near):
-    def collect(*places, **more):
+    def at(*places, **more):
         return collect("loopnav", tmp_path, **{**SMALL, **more}, **GAME, server=others, places=" ".join(places))
 
-    assert collect("mine@690,70,-325").failures == ()
+    assert at("mine@690,70,-325").failures == ()
     before = contents(tmp_path)
     (trajectory,) = loopnav.discover(tmp_path)
     assert trajectory.location == "mine"
-    told = collect("other@700,70,-330", "mine@690,70,-325")
+    told = at("other@700,70,-330", "mine@690,70,-325")
     assert told.failures == ()
     assert before.items() <= contents(tmp_path).items()
     assert len(contents(tmp_path)) == 2 * len(before)
-    moved = collect("mine@700,70,-330")
+    moved = at("mine@700,70,-330")
     assert "'mine' at x 700, z -330 has lain at x 690, z -325" in moved.failures[0]
     host, port = others.split(":")
     with JavaServer(host, int(port), name="builder") as builder:
         builder.teleport(690.5, 90, -324.5)
         builder.command("setblock 691 60 -325 minecraft:gold_block")
-    changed = collect("mine@690,70,-325", per_combination=2)
+    changed = at("mine@690,70,-325", per_combination=2)
     assert "1 blocks around 'mine' are no longer as they were read" in changed.failures[0]
     assert contents(tmp_path).items() >= before.items()
 
