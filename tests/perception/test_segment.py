@@ -1,6 +1,7 @@
 import cv2
 import numpy as np
 import pytest
+from benchmarks._harmless import HARMLESS
 
 from support.paint import painted_colours
 from worldgauge.core.errors import NotApplicableError, ShapeError
@@ -8,7 +9,7 @@ from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.perception import estimators
 from worldgauge.perception._colour import classify, colour_table, number_components
 from worldgauge.perception.instances import CATEGORIES
-from worldgauge.perception.segment import COUNTABLE, Colour, Exact, Labels, Masks, min_area
+from worldgauge.perception.segment import COUNTABLE, Balanced, Colour, Exact, Labels, Masks, min_area
 from worldgauge.suites.loopnav.metrics.segmenter_accuracy import accuracy_against_exact
 from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs
 from worldgauge.weights import AbsentWeightsError
@@ -153,7 +154,7 @@ def test_number_components_by_hand():
 
 
 def test_colour_table_prefers_each_painted_colour_for_its_category():
-    table = colour_table()
+    table = colour_table(1.0)
     assert table.shape == (len(VOXEL_CATEGORIES), 1 << 18)
     assert np.isfinite(table).all()
 
@@ -167,6 +168,22 @@ def test_noise_and_odd_sizes_do_not_break_it():
         Colour().segment(noise.astype(float))
     with pytest.raises(ShapeError, match=r"H, W, 3"):
         Colour().segment(noise[..., 0])
+
+
+@pytest.mark.parametrize("change", ["tint", "contrast", "brighter", "H.264"])
+def test_balanced_takes_back_what_was_done_to_colours(change):
+    clip = np.stack([view.rgb for view in views("plains", 256, 144)])
+    segmenter = Balanced()
+
+    def found(segmenter, video):
+        fitted = segmenter.fitted(video) if isinstance(segmenter, Balanced) else segmenter
+        return [fitted.segment(frame).category for frame in video]
+
+    changed = HARMLESS[change](clip, 0)
+    kept = {one.name: np.mean(np.equal(found(one, clip), found(one, changed))) for one in (segmenter, Colour())}
+    assert kept["balanced"] > 0.9
+    assert kept["balanced"] > kept["colour"] + 0.02
+    assert np.array_equal(found(segmenter, clip), found(segmenter, clip.copy()))
 
 
 # Accuracy and registry ----------------------------------------------------------------------------------------

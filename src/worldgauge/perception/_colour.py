@@ -8,6 +8,7 @@ dirt, which has five.) The evidence of a neighbourhood is added before the decis
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -20,14 +21,30 @@ from worldgauge.worlds.voxel.textures import FACE_GROUP, SHADES, TEXELS, TEXTURE
 BITS = 6
 """Bits of each channel in the colour table."""
 
-SPREAD = 1.0
-"""Standard deviation, in table cells of 4 levels, of what video compression does to a colour."""
-
 FLOOR = 5e-4
 """Likelihood of a colour that a category never shows."""
 
-NEAR_PX, WIDE_PX, WIDE_WEIGHT = 5, 21, 0.5
-"""Sides, at 640 columns, of the neighbourhoods: one keeps edges, the other bridges the grain of near textures."""
+
+class Rule(NamedTuple):
+    """How a pixel is classified.
+
+    Attributes:
+        spread: Standard deviation, in table cells of 4 levels, of what is done to a colour.
+        near_px: Side at 640 columns of the neighbourhood that keeps edges.
+        wide_px: Side of the one that bridges the grain of near textures.
+        wide_weight: Its weight; that of the other is 1.
+    """
+
+    spread: float
+    near_px: int
+    wide_px: int
+    wide_weight: float
+
+
+SHARP = Rule(1.0, 5, 21, 0.5)
+"""For frames as rendered: 95 % of the pixels are right. Video compression alone changes a colour by one cell."""
+STEADY = Rule(1.5, 7, 41, 1.0)
+"""For frames that a model may have changed: fewer small things are found, and what is found stays."""
 
 BRIDGE_PX = 5
 """Widest gap that is bridged, in pixels at 640 columns."""
@@ -36,24 +53,25 @@ BUILDING_BIAS = -0.15
 """Log-likelihood taken from the category with the most materials, which wins most ties."""
 
 
-def classify(rgb: NDArray[np.uint8]) -> NDArray[np.uint16]:
+def classify(rgb: NDArray[np.uint8], rule: Rule = SHARP) -> NDArray[np.uint16]:
     """Category of every pixel of an image.
 
     Args:
         rgb: (H, W, 3) uint8.
+        rule: How.
 
     Returns:
         (H, W) uint16 index into blocks.CATEGORIES.
     """
     codes = _codes(np.ascontiguousarray(rgb))
-    near, wide = (max(3, round(side * rgb.shape[1] / 640) | 1) for side in (NEAR_PX, WIDE_PX))
+    near, wide = (max(3, round(side * rgb.shape[1] / 640) | 1) for side in (rule.near_px, rule.wide_px))
     best = np.zeros(codes.shape, np.uint16)
     highest = np.full(codes.shape, -np.inf, np.float32)
     plane = np.empty(codes.shape, np.float32)
     # One category fits in the processor's cache.
-    for index, column in enumerate(colour_table()):
+    for index, column in enumerate(colour_table(rule.spread)):
         np.take(column, codes, out=plane, mode="clip")
-        _keep_higher(_mean(plane, near), _mean(plane, wide), WIDE_WEIGHT, index, highest, best)
+        _keep_higher(_mean(plane, near), _mean(plane, wide), rule.wide_weight, index, highest, best)
     return best
 
 
@@ -79,12 +97,12 @@ def _mean(plane: NDArray[np.float32], side: int) -> NDArray[np.float32]:
     return np.asarray(cv2.blur(plane, (side, side), borderType=cv2.BORDER_REPLICATE), np.float32)
 
 
-@lru_cache(maxsize=1)
-def colour_table() -> NDArray[np.float32]:
+@lru_cache(maxsize=2)
+def colour_table(spread: float) -> NDArray[np.float32]:
     """Log-likelihood (n_categories, 2^(3 BITS)) of every colour cell under each category of blocks.CATEGORIES."""
     likelihood = np.zeros((len(CATEGORIES), 1 << (3 * BITS)))
-    radius = int(np.ceil(3 * SPREAD))
-    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / SPREAD) ** 2)
+    radius = int(np.ceil(3 * spread))
+    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / spread) ** 2)
     work = np.zeros(1 << (3 * BITS))
     for category, colours in _materials():
         cells, counts = np.unique(colours >> (8 - BITS), axis=0, return_counts=True)

@@ -1,9 +1,10 @@
 """Segmenters: which object does each pixel show? Exact from the view of a world, or by colour from the frame alone.
 
-    scene = estimators.get("colour")().segment(rgb).scene()
+    segmenter = estimators.get("balanced")().fitted(frames)
+    scenes = [segmenter.segment(frame).scene() for frame in frames]
 
-The exact segmenter reads the rendered view in place of pixels. The colour segmenter knows the textures of the embedded
-worlds and is meant for their frames only.
+The exact segmenter reads the rendered view in place of pixels. The two that go by colour know the textures of the
+embedded worlds and are meant for their frames only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import NotApplicableError, ShapeError
 from worldgauge.perception import _colour, estimators
+from worldgauge.perception.colour_correction import Correction, estimate_correction
 from worldgauge.perception.instances import (
     CATEGORIES,
     Instances,
@@ -56,7 +58,7 @@ class Segmentation(Protocol):
 class Segmenter(Protocol):
     """Finds the instances of CATEGORIES in a frame. The same frame gives the same result.
 
-    `Exact` and `Colour` are segmenters, and a segmenter with its own weights (such as SAM 3) needs the same method.
+    `Exact` and `Balanced` are segmenters, and a segmenter with its own weights (such as SAM 3) needs the same method.
 
     Attributes:
         name: Name in tables.
@@ -168,12 +170,54 @@ class Exact:
         return Labels(category, instance)
 
 
+@estimators.register("balanced", needs="rgb", version=1)
+class Balanced:
+    """Segmentation of embedded-world frames by their colours, after what a model did to these is taken back.
+
+    Gains and an offset of the colours are estimated from the frames alone, see `colour_correction`. No weights.
+    Touching objects of one category are one instance.
+
+    Args:
+        correction: Of the colours of the clip. By default each frame has its own.
+    """
+
+    name = "balanced"
+
+    def __init__(self, correction: Correction | None = None) -> None:
+        self._correction = correction
+
+    def fitted(self, frames: Sequence[NDArray[np.uint8]]) -> Balanced:
+        """This segmenter for a clip.
+
+        Args:
+            frames: Frames (H, W, 3) uint8 of the clip, about `colour_correction.FRAMES` of them.
+        """
+        return Balanced(estimate_correction(frames))
+
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
+        """Labels of a frame.
+
+        Args:
+            rgb: (H, W, 3) uint8.
+            view: Not used.
+
+        Returns:
+            The labels.
+
+        Raises:
+            ShapeError: The frame has another shape or dtype.
+        """
+        _check_frame(rgb)
+        correction = estimate_correction([rgb]) if self._correction is None else self._correction
+        return _labels(correction.applied(rgb), _colour.STEADY)
+
+
 @estimators.register("colour", needs="rgb", version=1)
 class Colour:
-    """Segmentation of embedded-world frames by the colours of their textures; no weights.
+    """Segmentation of embedded-world frames by the exact colours of their textures; no weights.
 
-    Touching objects of one category are one instance. It knows absolute colours, so a colour cast or another exposure
-    changes its result: use the same segmenter on both sides of a comparison.
+    Touching objects of one category are one instance. It knows absolute colours, so a hardly visible colour cast
+    changes its result: `balanced` is for frames of models.
     """
 
     name = "colour"
@@ -191,20 +235,29 @@ class Colour:
         Raises:
             ShapeError: The frame has another shape or dtype.
         """
-        if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
-            raise ShapeError(f"a frame to segment is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
-        category = _colour.classify(rgb)
-        smallest = min_area(category.shape)
-        areas = np.bincount(category.ravel(), minlength=len(CATEGORIES) + 1)
-        category[np.isin(category, np.flatnonzero(areas < smallest))] = 0
-        instance = np.zeros(category.shape, np.uint16)
-        for index in _COUNTABLE_INDICES:
-            mask = category == index
-            if mask.any():
-                parts = _colour.number_components(mask, smallest)
-                instance += parts
-                category[mask & (parts == 0)] = 0
-        return Labels(category, instance)
+        _check_frame(rgb)
+        return _labels(rgb, _colour.SHARP)
+
+
+def _check_frame(rgb: NDArray[np.uint8]) -> None:
+    if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
+        raise ShapeError(f"a frame to segment is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
+
+
+def _labels(rgb: NDArray[np.uint8], rule: _colour.Rule) -> Labels:
+    """Category of every pixel, and the connected parts of countable ones as instances."""
+    category = _colour.classify(rgb, rule)
+    smallest = min_area(category.shape)
+    areas = np.bincount(category.ravel(), minlength=len(CATEGORIES) + 1)
+    category[np.isin(category, np.flatnonzero(areas < smallest))] = 0
+    instance = np.zeros(category.shape, np.uint16)
+    for index in _COUNTABLE_INDICES:
+        mask = category == index
+        if mask.any():
+            parts = _colour.number_components(mask, smallest)
+            instance += parts
+            category[mask & (parts == 0)] = 0
+    return Labels(category, instance)
 
 
 @estimators.register("sam3", needs="weights", version=1)

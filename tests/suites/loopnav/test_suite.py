@@ -338,7 +338,7 @@ def test_exact_masks_on_the_truth_measure_the_segmenter(tasks: list[Task], tmp_p
     [
         ({"contxt": 3}, UnknownNameError, "context"),
         ({"context": 0}, UsageError, "context"),
-        ({"segmenter": "lpips"}, UsageError, "setting 'segmenter': no segmenter 'lpips'. Known: colour, exact, sam3"),
+        ({"segmenter": "lpips"}, UsageError, "no segmenter 'lpips'. Known: balanced, colour, exact, sam3"),
         ({"lpips": "lpips-alxe"}, UsageError, "setting 'lpips': no network for lpips .* mean 'lpips-alex'"),
         ({"fvd": "i3"}, UsageError, "setting 'fvd': no network for fvd 'i3'. Did you mean 'i3d'"),
         ({"fvd": 3}, UsageError, "'fvd' must be a name"),

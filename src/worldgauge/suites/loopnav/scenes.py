@@ -33,6 +33,7 @@ from worldgauge.suites.loopnav.metrics.sgcs import FrameScore, sample_pairs, sgc
 from worldgauge.suites.loopnav.segmentation import (
     SegmentedFrame,
     coverage_of,
+    fitted_segmenter,
     has_scene_categories,
     segment_frames,
     segmenter_accuracy,
@@ -45,6 +46,8 @@ SCENE_METRICS = (
     *("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_informative", "sgcs_chance_corrected", "sgcs_relations"),
     *("sgcs_drift_tolerant", "coverage", "sgcs_seen", "sgcs_unseen", "segmenter_accuracy", "loop_closure"),
 )
+BY_COLOUR = ("balanced", "colour")
+"""Segmenters that know the textures of the embedded worlds."""
 NO_SEGMENTER = "the colour segmenter knows our own pictures of known worlds; register one and set segmenter=NAME"
 OTHER_CATEGORIES = "SGCS counts ten outdoor categories, and this world has other ones"
 
@@ -71,7 +74,7 @@ def scene_scores(
     """
     segmenter = settings.segmenter or "colour"
     known = has_scene_categories(episode.world) and episode.facts.get("pictures", "ours") == "ours"
-    fits = known or segmenter not in ("colour", "exact")
+    fits = known or segmenter not in (*BY_COLOUR, "exact")
     missing = unavailable_reason(segmenter)
     foreign = episode.world is not None and not has_scene_categories(episode.world)
     if settings.segmenter is None and not fits:
@@ -87,12 +90,13 @@ def scene_scores(
     width, height = min(rollout.width, truth.width), min(rollout.height, truth.height)
     fitted = rollout.resized(width, height)
     at_once = pairs_at_once(width, height)
-    seen = partial(segment_frames, segmenter=drawn_by, device=means.device)
+    drawn = fitted_segmenter(drawn_by, fitted, pairs.indices_a)
+    seen = partial(segment_frames, segmenter=drawn, device=means.device)
     # A process has one segmenter of a name, and nobody knows whether threads may share a network or an outside one.
-    safe = drawn_by == "colour"
+    safe = drawn_by in BY_COLOUR
     got = list(means.each(seen, fitted.take(pairs.indices_a), at_once=at_once, is_thread_safe=safe))
     frames_shown = tuple(start + i for i in pairs.indices_b)
-    want = truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], segmenter)
+    want = truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], segmenter, frames_shown)
     size: dict[str, Any] = {"height": height, "width": width, "tau": settings.tau}
     scenes_got, scenes_want = [s.scene for s in got], [s.scene for s in want]
     rules: dict[str, Any] = {"empty": settings.empty, "matching": settings.matching}
@@ -130,8 +134,8 @@ def scene_scores(
     shifted, _ = drift_tolerant_sgcs(scenes_got, scenes_want, window=1, **size, **rules)
     yield _maybe(record, "sgcs_drift_tolerant", shifted.value, "no frame has a value")
     yield from _by_coverage(record, values, shown_before)
-    yield _segmenter_accuracy(record, frames_shown)
-    yield _closure(record, episode, start, scenes_got, at, size, segmenter)
+    yield _segmenter_accuracy(record, frames_shown, drawn_by if drawn_by in BY_COLOUR else "colour")
+    yield _closure(record, episode, start, scenes_got, at, size, segmenter, frames_shown)
 
 
 def _partners(a: SegmentedFrame, b: SegmentedFrame, size: Mapping[str, Any]) -> Mapping[str, NDArray[np.int64]]:
@@ -182,9 +186,9 @@ def _coverage_shown(
     return coverage_of(record.task, tuple(start + i for i in pairs.indices_b)) or []
 
 
-def _segmenter_accuracy(record: Record, frames_shown: tuple[int, ...]) -> Score:
-    """How far the colour segmenter can be trusted on this walk: its labels of the recording against exact ones."""
-    found = segmenter_accuracy(record.task, frames_shown[::ACCURACY_STRIDE])
+def _segmenter_accuracy(record: Record, frames_shown: tuple[int, ...], segmenter: str) -> Score:
+    """How far the segmenter can be trusted on this walk: its labels of the recording against exact ones."""
+    found = segmenter_accuracy(record.task, frames_shown[::ACCURACY_STRIDE], segmenter)
     if found is None:
         return make_score(
             record, "segmenter_accuracy", None, reason="this recording has no exact labels to compare with"
@@ -207,12 +211,14 @@ def _closure(
     at: Sequence[int],
     size: dict[str, Any],
     segmenter: str,
+    fit_to: tuple[int, ...],
 ) -> Score:
     """The last frames against the look-around at A; needs no truth of the way back."""
     around = _look_around(episode, start)
     if not around:
         return make_score(record, "loop_closure", None, reason="the recording has no look-around")
-    reference = truth_scenes(record.task, around, (size["width"], size["height"]), record.facts["crop"], segmenter)
+    wanted = (size["width"], size["height"]), record.facts["crop"], segmenter
+    reference = truth_scenes(record.task, around, *wanted, fit_to)
     yaw, _ = yaw_pitch_from_pose(episode.poses)
     last = list(range(max(0, len(scenes) - CLOSING_FRAMES), len(scenes)))
     result = loop_closure(

@@ -5,6 +5,7 @@ All of it depends on the recording alone, so a process keeps it for the next sub
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,12 +17,14 @@ from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import MissingExtraError, NotApplicableError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Image
+from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.suite.task_data import cached_by_task
 from worldgauge.perception import estimators
+from worldgauge.perception.colour_correction import FRAMES
 from worldgauge.perception.instances import CATEGORIES, SceneGraph
 from worldgauge.perception.score_device import ScoreDevice
-from worldgauge.perception.segment import Colour, Exact, Labels, Segmentation, Segmenter, min_area
+from worldgauge.perception.segment import Balanced, Exact, Labels, Segmentation, Segmenter, min_area
 from worldgauge.suites.loopnav.metrics.coverage import coverage, seen_surfaces
 from worldgauge.suites.loopnav.metrics.scene_relations import mean_colours
 from worldgauge.suites.loopnav.metrics.segmenter_accuracy import Accuracy, accuracy_against_exact
@@ -48,30 +51,31 @@ class SegmentedFrame(NamedTuple):
     looks: dict[str, FloatArray] | None
 
 
-def segment_frame(rgb: Image, segmenter: str, view: View | None = None) -> SegmentedFrame:
-    """Segment one frame with a registered segmenter.
+def fitted_segmenter(name: str, frames: Clip, indices: Sequence[int]) -> Segmenter:
+    """A registered segmenter, fitted to a clip if it takes back what was done to the clip's colours.
 
     Args:
-        rgb: Frame (H, W, 3), uint8 RGB.
-        segmenter: Registered name.
-        view: The exact view, for the segmenter that reads it.
+        name: Registered name.
+        frames: The clip.
+        indices: Frames that are to be segmented. It is fitted to some of them, spread evenly.
     """
-    found = _segmenter(segmenter).segment(rgb, view)
-    return SegmentedFrame(found.scene(), _looks(rgb, found))
+    segmenter = _segmenter(name)
+    if not isinstance(segmenter, Balanced) or not indices:
+        return segmenter
+    return segmenter.fitted(list(frames.take(indices[:: math.ceil(len(indices) / FRAMES)])))
 
 
-def segment_frames(frames: Sequence[Image], segmenter: str, device: ScoreDevice | None) -> list[SegmentedFrame]:
+def segment_frames(
+    frames: Sequence[Image], segmenter: Segmenter, device: ScoreDevice | None = None
+) -> list[SegmentedFrame]:
     """Segment frames of one size from their pixels, with the instances of label images found on a device.
 
     Args:
         frames: (H, W, 3), uint8 RGB.
-        segmenter: Registered name.
+        segmenter: What segments them.
         device: The device; None for the processor.
-
-    Returns:
-        What `segment_frame` gives of each.
     """
-    found = [_segmenter(segmenter).segment(frame, None) for frame in frames]
+    found = [segmenter.segment(frame, None) for frame in frames]
     labels = [one for one in found if isinstance(one, Labels)]
     # Masks of a network may overlap; they are no label images.
     on_device = device is not None and len(labels) == len(found)
@@ -106,9 +110,14 @@ def _segmenter(name: str) -> Segmenter:
 
 
 def truth_scenes(
-    task: Task, indices: tuple[int, ...], size: tuple[int, int], crop: Sequence[int] | None, segmenter: str
+    task: Task,
+    indices: tuple[int, ...],
+    size: tuple[int, int],
+    crop: Sequence[int] | None,
+    segmenter: str,
+    fit_to: tuple[int, ...],
 ) -> list[SegmentedFrame]:
-    """Segmented frames of the recording; cached, because every subject is compared with the same ones.
+    """Segmented frames of the recording; cached, because every model is compared with the same ones.
 
     Args:
         task: The task.
@@ -116,22 +125,30 @@ def truth_scenes(
         size: Width and height in pixels.
         crop: The centre part that the model draws; None for all of it.
         segmenter: Registered name.
+        fit_to: Frames to which the segmenter is fitted, see `fitted_segmenter`.
     """
-    return _truth_scenes_cached(task, indices, size, tuple(crop) if crop else None, segmenter)
+    return _truth_scenes_cached(task, indices, size, tuple(crop) if crop else None, segmenter, fit_to)
 
 
 @cached_by_task(maxsize=KEPT)
 def _truth_scenes_cached(
-    task: Task, indices: tuple[int, ...], size: tuple[int, int], crop: tuple[int, ...] | None, segmenter: str
+    task: Task,
+    indices: tuple[int, ...],
+    size: tuple[int, int],
+    crop: tuple[int, ...] | None,
+    segmenter: str,
+    fit_to: tuple[int, ...],
 ) -> list[SegmentedFrame]:
     episode, _ = episode_of(task)
     clip, camera = episode.clip, episode.camera
     if crop is not None:
         clip = clip.cropped(crop[0], crop[1])
         camera = camera.cropped(clip.width, clip.height)
+    resized = clip.resized(*size)
+    fitted = fitted_segmenter(segmenter, resized, fit_to)
     views = _views(episode, indices, camera.resized(*size), segmenter)
-    frames = clip.resized(*size).take(indices)
-    return [segment_frame(frame, segmenter, view) for frame, view in zip(frames, views, strict=True)]
+    seen = [(frame, fitted.segment(frame, view)) for frame, view in zip(resized.take(indices), views, strict=True)]
+    return [SegmentedFrame(found.scene(), _looks(frame, found)) for frame, found in seen]
 
 
 def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: str) -> Iterator[View | None]:
@@ -182,28 +199,31 @@ def _coverage_cached(task: Task, frames_shown: tuple[int, ...]) -> list[float | 
     return [coverage(surfaces(index), before) for index in frames_shown]
 
 
-def segmenter_accuracy(task: Task, indices: tuple[int, ...]) -> Accuracy | None:
-    """Compare the colour segmenter with exact masks.
+def segmenter_accuracy(task: Task, indices: tuple[int, ...], segmenter: str) -> Accuracy | None:
+    """Compare a segmenter with exact masks.
 
     Args:
         task: The loop.
         indices: Frames of the recording.
+        segmenter: Registered name of one that goes by colour.
 
     Returns:
         The accuracy; None where there are no exact masks.
     """
-    return _accuracy(task, indices)
+    return _accuracy(task, indices, segmenter)
 
 
 @cached_by_task(maxsize=KEPT)
-def _accuracy(task: Task, indices: tuple[int, ...]) -> Accuracy | None:
+def _accuracy(task: Task, indices: tuple[int, ...], segmenter: str) -> Accuracy | None:
     episode, _ = episode_of(task)
     if episode.world is None or not has_scene_categories(episode.world):
         return None
-    world, colour, exact = open_world(episode.world), Colour(), Exact()
+    world, by_colour, exact = open_world(episode.world), fitted_segmenter(segmenter, episode.clip, indices), Exact()
 
     def pairs() -> Iterator[tuple[Labels, Labels]]:
         for index, frame in zip(indices, episode.clip.take(indices), strict=True):
-            yield colour.segment(frame), exact.segment(frame, world.view(episode.poses[index], episode.camera))
+            found = by_colour.segment(frame)
+            assert isinstance(found, Labels)
+            yield found, exact.segment(frame, world.view(episode.poses[index], episode.camera))
 
     return accuracy_against_exact(pairs())

@@ -49,7 +49,7 @@ class LoopNav(Suite):
         "seen": "way out",
         "asked": "way back, asked for",
     }
-    metrics = frozenset({*summary.TITLES, "colour", "exact"})
+    metrics = frozenset({*summary.TITLES, "balanced", "colour", "exact"})
     scoring_settings = frozenset(
         {"stride", "tau", "segmenter", "empty", "matching", "alignment", "parity", "lpips", "fvd", "networks_digest"}
     )
