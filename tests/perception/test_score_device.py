@@ -92,6 +92,17 @@ def test_pixel_scores(device: ScoreDevice, size: tuple[int, int]) -> None:
             assert close(found[name], function(got, want)), (name, found[name], function(got, want))
 
 
+def test_the_true_frame_keeps_its_pixels_at_the_common_size(device: ScoreDevice) -> None:
+    want = pictures((640, 360), 2)[6]
+    for size in ((64, 36), (160, 90), (640, 360)):
+        got = resize(want, *size)
+        for means in (Means(), Means(device=device)):
+            (found,) = means.pixels_of([(got, want)])
+            assert (found["ssim_table"], found["mse"], found["psnr"]) == (1, 0, math.inf)
+            assert close(found["ssim_320x180"], ssim_320x180(got, want))
+            assert (found["ssim_320x180"] == 1) == (size == (640, 360))
+
+
 @pytest.mark.parametrize("size", [(96, 54), (320, 180), (77, 200)])
 def test_frames_are_prepared_alike(size: tuple[int, int]) -> None:
     frame = pictures(size, 3)[6]

@@ -61,10 +61,12 @@ def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -
 
 
 @metrics.register(
-    "lpips_320x180", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="lpips at one common size"
+    "lpips_320x180", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source="lpips at one common size"
 )
 def lpips_320x180(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
-    """A learned distance (LPIPS) of two frames at 320x180, comparable between models of different frame sizes.
+    """A learned distance (LPIPS) of two frames at 320x180. Fewer pixels lack detail and raise it.
+
+    Give the true frame in its own size: shrunk to a model's size before, it lacks the same detail.
 
     Args:
         x: (h, w, 3) uint8 of any size.

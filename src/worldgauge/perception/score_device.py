@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
+from worldgauge.core.video import resize
 from worldgauge.metrics import tensors
 from worldgauge.metrics.frame_pairs import (
     SIZE,
@@ -31,7 +32,7 @@ from worldgauge.metrics.frame_pairs import (
     prepared_pair,
     psnr_of,
 )
-from worldgauge.metrics.pixel import COMMON_SIZE, mse, psnr, psnr_of_mse, ssim_320x180, ssim_table
+from worldgauge.metrics.pixel import COMMON_SIZE, mse, psnr_of_mse, ssim_320x180, ssim_table
 from worldgauge.perception.instances import CATEGORIES, Instances
 from worldgauge.perception.networks.device import Batches, choose_device, inference, torch_for
 
@@ -103,7 +104,8 @@ class ScoreDevice:
         """The metrics "ssim_table", "ssim_320x180", "psnr" and "mse" of `metrics.pixel`, of each pair.
 
         Args:
-            pairs: Frames (H, W, 3) uint8, H and W >= 11, all of one size.
+            pairs: Model's and true frames (H, W, 3) uint8, H and W >= 11; the first ones of one size, and so the
+                others. A true frame is brought to the size of the model's, and from its own pixels to the common size.
 
         Returns:
             Values by name, one for each pair.
@@ -112,7 +114,9 @@ class ScoreDevice:
             ShapeError: A frame has another shape or dtype.
             UsageError: The device has no room for a single pair.
         """
-        return self._in_parts(self._pairs, self._pixel_scores, pairs, pairs[0][0].size // 3 if pairs else 1)
+        return self._in_parts(
+            self._pairs, self._pixel_scores, pairs, max(x.size for x in pairs[0]) // 3 if pairs else 1
+        )
 
     def scenes(self, labels: Sequence[Labels]) -> list[dict[str, Instances]]:
         """Instances by category of label images: `Labels.scene` of each, equal to the last bit.
@@ -158,9 +162,10 @@ class ScoreDevice:
 
     def _pixel_scores(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         got, want = (self._put(frames) for frames in zip(*pairs, strict=True))
-        small = (tensors.resized(each, *COMMON_SIZE) for each in (got, want))
-        whole, common = tensors.ssim_inside(got, want), tensors.ssim_inside(*small)
-        squared = tensors.squared_errors(got, want)
+        common = tensors.ssim_inside(*(tensors.resized(each, *COMMON_SIZE) for each in (got, want)))
+        if want.shape != got.shape:  # by the processor: a pixel that is rounded otherwise would make the truth wrong
+            want = self._put([resize(frame, got.shape[2], got.shape[1]) for _, frame in pairs])
+        whole, squared = tensors.ssim_inside(got, want), tensors.squared_errors(got, want)
         return [
             {"ssim_table": _bounded(a), "ssim_320x180": _bounded(b), "psnr": psnr_of_mse(error), "mse": error}
             for a, b, error in zip(whole.tolist(), common.tolist(), squared.tolist(), strict=True)
@@ -253,15 +258,14 @@ class Means:
         """
         if self.device is not None:
             return self.device.pixel_scores(pairs)
-        return [{name: function(*pair) for name, function in _PIXEL.items()} for pair in pairs]
+        return [_pixel_scores(*pair) for pair in pairs]
 
 
-_PIXEL: dict[str, Callable[[Image, Image], float]] = {
-    "ssim_table": ssim_table,
-    "ssim_320x180": ssim_320x180,
-    "psnr": psnr,
-    "mse": mse,
-}
+def _pixel_scores(got: Image, want: Image) -> dict[str, float]:
+    fitted = resize(want, got.shape[1], got.shape[0])
+    error = mse(got, fitted)
+    common = ssim_320x180(got, want)
+    return {"ssim_table": ssim_table(got, fitted), "ssim_320x180": common, "psnr": psnr_of_mse(error), "mse": error}
 
 
 def pairs_at_once(width: int, height: int) -> int:

@@ -23,8 +23,8 @@ from worldgauge.worlds.third_person import ThirdPerson, figure_mask
 RETURNED = {"returned_mse": "mse", "returned_detail": "detail"}
 """Metric -> its field of `AwayBin`."""
 TITLES = {
-    "returned_mse": "Surfaces back in view: mean squared error",
-    "returned_detail": "Surfaces back in view: detail",
+    "returned_mse": "Surfaces back in view: mean squared error, at the model's own size",
+    "returned_detail": "Surfaces back in view: detail, at the model's own size",
 }
 WIDTH_PX = 160
 """Width of the views that tell surfaces apart."""

@@ -33,8 +33,9 @@ FEWEST_FRAMES = 10
 def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:
     """LPIPS of every frame, FVD of the pair, and the features that the FVD of a set is made of.
 
-    LPIPS is taken at the model's own size and at the common one, 320x180. Where no network is named, its weights are
-    not on this machine, or it fails on these frames, the score is None and carries the reason.
+    LPIPS is taken at the model's own size, and at the common one, 320x180, with the recording's own pixels. Where no
+    network is named, its weights are not on this machine, or it fails on these frames, the score is None and carries
+    the reason.
 
     Args:
         record: What the model gave.
@@ -43,7 +44,8 @@ def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: LoopNav
         settings: Names of the networks.
     """
     fitted = truth.resized(rollout.width, rollout.height)
-    yield from _lpips(record, fitted, rollout, settings)
+    common = rollout.resized(*COMMON_SIZE), truth.resized(*COMMON_SIZE)
+    yield from _lpips(record, {"lpips": (rollout, fitted), "lpips_320x180": common}, settings)
     yield from _fvd(record, fitted, rollout, settings)
 
 
@@ -71,14 +73,14 @@ def fvd_cell(scores: Sequence[Score]) -> Cell:
     return Cell(distance(np.arange(len(both))), None, len(both), low, high, len(scores), len(set(clusters)), method)
 
 
-def _lpips(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:
+def _lpips(record: Record, sides: Mapping[str, tuple[Clip, Clip]], settings: LoopNavSettings) -> Iterator[Score]:
+    """LPIPS of both clips of each metric."""
     network = load_network(settings.lpips, "lpips")
     if isinstance(network, Unavailable):
         yield from (make_score(record, metric, None, reason=network.reason) for metric in LPIPS)
         return
     assert isinstance(network, AskedLpips | LocalLpips)
     network_facts = dict(network.settings)
-    sides = {"lpips": (rollout, truth), "lpips_320x180": (rollout.resized(*COMMON_SIZE), truth.resized(*COMMON_SIZE))}
     for metric, clips in sides.items():
         values: list[float] = []
         try:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from worldgauge.core.episode import Episode
-from worldgauge.core.video import Clip, side_by_side
+from worldgauge.core.video import Clip, resize, side_by_side
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
 from worldgauge.engine.suite.drift import ColourMeter, both_colours
 from worldgauge.engine.suite.returned import returned_scores
@@ -81,12 +81,15 @@ def _drawable(clip: Clip, record: Record) -> Clip:
 def _pixel_scores(
     record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings, task_context: TaskContext
 ) -> Iterator[Score]:
-    """SSIM, PSNR, MSE and detail of every frame at the rollout's own size, SSIM at the common one; its sharpness."""
+    """SSIM, PSNR, MSE and detail of every frame at the rollout's own size, SSIM at the common one; its sharpness.
+
+    At the common size, the recording comes from its own pixels: a rollout of fewer pixels pays for missing detail.
+    """
     series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in METRICS}
-    fitted, colours = truth.resized(rollout.width, rollout.height), ColourMeter()
+    colours = ColourMeter()
     means = task_context.means
-    at_once = pairs_at_once(rollout.width, rollout.height)
-    compared = means.each(partial(_of_pairs, means), side_by_side(rollout, fitted), at_once=at_once)
+    at_once = pairs_at_once(max(rollout.width, truth.width), max(rollout.height, truth.height))
+    compared = means.each(partial(_of_pairs, means), side_by_side(rollout, truth), at_once=at_once)
     for index, (found, seen) in enumerate(compared):
         for name, value in found.items():
             series[name].append((index, value))
@@ -104,10 +107,11 @@ _Colours = tuple[ColourMoments, ColourMoments]
 
 def _of_pairs(means: Means, pairs: Sequence[Any]) -> list[tuple[dict[str, float | None], _Colours]]:
     """Values by metric and colours of pairs of a generated and a true frame; in a thread of its own."""
+    fitted = ((got, resize(want, got.shape[1], got.shape[0])) for got, want in pairs)
     return [
         (
             {**values, "detail": detail_correlation(got, want), "sharpness": sharpness(got)},
             both_colours(got, want),
         )
-        for values, (got, want) in zip(means.pixels_of(pairs), pairs, strict=True)
+        for values, (got, want) in zip(means.pixels_of(pairs), fitted, strict=True)
     ]
