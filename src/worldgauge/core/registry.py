@@ -238,7 +238,7 @@ class Registry(Generic[T]):
             raise
 
 
-def let_replace(module: str) -> None:
+def allow_replacement(module: str) -> None:
     """Let what a module registered be registered anew, because its edited code is imported again.
 
     Args:

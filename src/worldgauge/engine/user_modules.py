@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
-from worldgauge.core.registry import let_replace
+from worldgauge.core.registry import allow_replacement
 from worldgauge_serve import code_files, contents_of, digest, fingerprint
 
 _FILE_MODULE_PREFIX = "_worldgauge_model_"
@@ -149,7 +149,7 @@ def _forget_changed(file: str) -> None:
             place = os.path.realpath(str(getattr(module, "__file__", None) or ""))
             if place in _imported and name != "__main__" and not name.startswith(_FILE_MODULE_PREFIX):
                 del sys.modules[name]
-                let_replace(name)
+                allow_replacement(name)
         _imported.clear()
         importlib.invalidate_caches()
     _imported.update(now)

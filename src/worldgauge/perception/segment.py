@@ -75,6 +75,9 @@ class Segmenter(Protocol):
 
         Returns:
             The segmentation.
+
+        Raises:
+            ShapeError: The frame has another shape or dtype.
         """
         ...
 
@@ -195,18 +198,7 @@ class Balanced:
         return Balanced(estimate_correction(frames))
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
-        """Labels of a frame.
-
-        Args:
-            rgb: (H, W, 3) uint8.
-            view: Not used.
-
-        Returns:
-            The labels.
-
-        Raises:
-            ShapeError: The frame has another shape or dtype.
-        """
+        """Labels of a frame; see `Segmenter.segment`. The view is not used."""
         _check_frame(rgb)
         correction = estimate_correction([rgb]) if self._correction is None else self._correction
         return _labels(correction.applied(rgb), _colour.STEADY)
@@ -223,18 +215,7 @@ class Colour:
     name = "colour"
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
-        """Labels of a frame.
-
-        Args:
-            rgb: (H, W, 3) uint8.
-            view: Not used.
-
-        Returns:
-            The labels.
-
-        Raises:
-            ShapeError: The frame has another shape or dtype.
-        """
+        """Labels of a frame; see `Segmenter.segment`. The view is not used."""
         _check_frame(rgb)
         return _labels(rgb, _colour.SHARP)
 
