@@ -1,4 +1,4 @@
-"""A model gains nothing by rendering fewer pixels."""
+"""Ground truth and a model that remembers gain nothing from fewer pixels. A wrong model can: see the README."""
 
 import sys
 from collections.abc import Iterator
