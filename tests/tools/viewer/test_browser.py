@@ -88,6 +88,32 @@ def frame_shown(frame: int) -> str:
     return f"document.getElementById('tiles').dataset.frame === '{frame}'"
 
 
+def test_a_slow_list_does_not_close_the_task_of_a_later_address(browser: Any, viewer: Viewer) -> None:
+    task = viewer.tasks(viewer.library.refresh()[0], "")["tasks"][0]
+    tab = Tab(browser, viewer.link)
+    slow = """(async () => {
+        const ask = window.fetch;
+        let first = true;
+        window.fetch = async (...given) => {
+            const answer = await ask(...given);
+            if (first && String(given[0]).includes("/api/tasks")) {
+                first = false;
+                await new Promise((done) => setTimeout(done, 1500));
+                window.slowAnswered = true;
+            }
+            return answer;
+        };
+    })()"""
+    tab.page.evaluate(slow)
+    tab.page.goto(link(viewer))
+    tab.page.goto(link(viewer, t=task, i=5))
+    tab.until("window.slowAnswered === true")
+    tab.page.wait_for_timeout(500)
+    tab.until(frame_shown(5))
+    assert tab.page.locator("#task").is_visible()
+    tab.context.close()
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_from_the_list_of_runs_to_a_frame(browser: Any, viewer: Viewer, width: int) -> None:
     tab = Tab(browser, viewer.link, viewport={"width": width, "height": 800})

@@ -640,9 +640,10 @@
     event.preventDefault();
     act();
   });
-  addEventListener("hashchange", route);
+  // One address after another: a slow earlier one must not close what a later one opened.
+  let routed = route();
+  addEventListener("hashchange", () => { routed = routed.then(route); });
   addEventListener("resize", () => { if (state.tasks) arrange(); });
   setInterval(() => { if (!document.hidden) look().catch((error) => tell(error.message === "Failed to fetch" ? "The viewer has ended." : error)); }, 2000);
-  route();
   if (wanted().g) look().catch(tell);
 })();
