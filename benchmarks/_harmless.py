@@ -6,13 +6,14 @@ import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import av
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.model import RolloutRequest
+from worldgauge.core.model import RolloutRequest, View
 from worldgauge.models import models
 
 Video = NDArray[np.uint8]
@@ -35,7 +36,8 @@ def _levels(change: Callable[[NDArray[Any]], NDArray[Any]]) -> Callable[[Video, 
 
 def _noise(sigma: float) -> Callable[[Video, int], Video]:
     def change(video: Video, first: int) -> Video:
-        rng = np.random.default_rng(first)
+        # Seeded by the content: plans of one decision must not share their noise.
+        rng = np.random.default_rng(crc32(video.tobytes()))
         return _rounded(video + rng.normal(0, sigma, video.shape).astype(np.float32))
 
     return change
@@ -102,16 +104,19 @@ class Changed:
 
     Args:
         change: A name of HARMLESS; "none" leaves the ground truth alone.
+        view: Kind of image that it returns, "perspective" or "panorama".
+
+    Attributes:
+        needs_all_frames: Whether a frame of a rollout looks different when it is requested alone.
     """
 
-    def __init__(self, change: str = "none") -> None:
+    def __init__(self, change: str = "none", view: View = "perspective") -> None:
         self._change = HARMLESS[change] if change != "none" else None
-        self._truth = models.get("truth")()
-        self.spec = replace(self._truth.spec, name=f"truth, {change}", settings={"change": change})
+        self._truth = models.get("truth")(view=view)
+        self.needs_all_frames = change == "drift"
+        self.spec = replace(self._truth.spec, name=change, settings={"change": change, "view": view})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Video]:
-        """The true frames, changed."""
-        first = 0
-        for video in self._truth.rollout(request):
-            yield video if self._change is None else self._change(video, first)
-            first += len(video)
+        """The true frames, changed as one video."""
+        video = np.concatenate(list(self._truth.rollout(request)))
+        yield video if self._change is None else self._change(video, 0)

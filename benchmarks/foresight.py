@@ -90,7 +90,8 @@ def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, ask
     env.reset()
     goal, rules = task.goal(env), task.rules(env, seed)
     rules.true_value = lambda plan: None  # regret is not told, and it takes longer than all else
-    asked = model if task.name in READS_ALL else LastFrame(model)
+    whole = task.name in READS_ALL or getattr(model, "needs_all_frames", False)
+    asked = model if whole else LastFrame(model)
     imagine = task.imagination(asked, env, seed, name) if imagines(model) else None
     if imagine is not None:
         imagine.remember()
