@@ -74,7 +74,7 @@ def test_exact_drops_tiny_instances_and_needs_a_view():
     labels = Exact().segment(view.rgb, view)
     assert min_area((360, 640)) == 115
     assert labels.scene()["tree"].rows() == [[55, 105, 121]]
-    with pytest.raises(NotApplicableError, match="colour"):
+    with pytest.raises(NotApplicableError, match="balanced"):
         Exact().segment(view.rgb)
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from worldgauge.core.statistics import Power, power_of
 from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.suite.own_metrics import name_of
 from worldgauge.terminal.output import (
@@ -84,6 +85,7 @@ def result(run: RunResult, form: Form, **more: Any) -> None:
             skips=[asdict(one) for one in run.skips],
             tables=[asdict(table) for table in tables],
             speed=None if speed is None else asdict(speed),
+            power=asdict(run.power),
             ok=run.ok,
             **more,
         )
@@ -173,8 +175,9 @@ def plans(found: Sequence[RunPlan], json: bool) -> None:
             }
         )
     if json:
-        print_json(plans=listed)
+        print_json(plans=listed, power=asdict(found[0].power))
         return
+    print_text(str(found[0].power))
     for one in listed:
         kept_failed = f", {len(one['kept_failed'])} failed before" if one["kept_failed"] else ""
         out.print(
@@ -197,26 +200,39 @@ def _kept(plan: RunPlan, status: str) -> list[dict[str, Any]]:
     ]
 
 
+def _power_of(collection: Collection) -> Power | None:
+    """What tests can find in the data of a collection; None if no suite runs on them."""
+    return power_of(collection.clusters()) if collection.first_subject else None
+
+
 def collection_plan(collection: Collection, json: bool) -> None:
     """Print what a collection would do."""
     expected, done, more = collection.expected(), collection.done(), collection.estimate()
+    power = _power_of(collection)
     if json:
         print_json(
-            out=str(collection.out), expected=expected, done_already=done, settings=collection.settings(), **more
+            out=str(collection.out),
+            expected=expected,
+            done_already=done,
+            settings=collection.settings(),
+            power=power and asdict(power),
+            **more,
         )
         return
     noun = collection.items_noun
     out.print(f"{noun}: {expected} expected, {done} already done; in {collection.out}", markup=False, soft_wrap=True)
     for name, value in more.items():
         out.print(f"estimated {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
+    if power:
+        print_text(str(power))
 
 
 def collected(collection: Collection, found: Collected, json: bool) -> None:
     """Print what a collection holds."""
-    summary = collection.summary()
+    summary, power = collection.summary(), _power_of(collection)
     if json:
         facts = {**asdict(found), "root": str(found.root), "ok": not found.failures}
-        print_json(**facts, **summary)
+        print_json(**facts, **summary, power=power and asdict(power))
         return
     print(f"{found.root}: {collection.items_noun}: {found.items}, {collection.frames_noun}: {found.frames}")
     for name, value in summary.items():
@@ -226,7 +242,8 @@ def collected(collection: Collection, found: Collected, json: bool) -> None:
     for note in found.notes:
         out.print(f"  {note}", markup=False, soft_wrap=True)
     endings("failed", [("", failure) for failure in found.failures])
-    if collection.first_subject:
+    if power:
+        print_text(str(power))
         print(f"next: {first_run(collection, found.root)}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,11 @@ def list_tasks(suite: Suite, data: Path, limit: int | None) -> list[Task]:
     except UsageError as error:
         raise UsageError(f"suite '{suite.name}', task ids of {data}: {error}") from None
     return tasks[:limit]
+
+
+def clusters_of(suite: Suite, tasks: Iterable[Task]) -> list[str]:
+    """Cluster of each task that is not skipped."""
+    return [task.cluster or suite.cluster_of(task.id, task.group) for task in tasks if task.skip is None]
 
 
 def _meant(suite: Suite, data: Path) -> str:

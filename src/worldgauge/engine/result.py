@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from worldgauge.core.errors import RunError, UsageError
+from worldgauge.core.statistics import Power, power_of
 from worldgauge.engine.journal import read_journal
 from worldgauge.engine.sets import SET_COLUMNS, data_notes, set_cells
 from worldgauge.engine.store import RunFolder, record_entry
@@ -18,7 +19,7 @@ from worldgauge.engine.suite.contract import Failure, Score, Table
 from worldgauge.engine.suite.matched_references import TRUTH
 from worldgauge.engine.suite.rate_bridge import bridge_notes
 from worldgauge.engine.suite.speed import speed_table
-from worldgauge.engine.suite.tables import told_scenes, with_seen
+from worldgauge.engine.suite.tables import cluster_of_score, pairs_with_models, told_scenes, with_seen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,6 +180,12 @@ class RunResult:
     def kinds(self) -> dict[str, str]:
         """ "subject" or "reference" for each subject."""
         return {name: str(folder.facts()["subject"]["kind"]) for name, folder in self._folders.items()}
+
+    @property
+    def power(self) -> Power:
+        """What the tests of a table over all scored tasks can find."""
+        clusters = {score.task: cluster_of_score(score) for own in self.scores.values() for score in own}
+        return power_of(clusters.values(), len(pairs_with_models(list(self.kinds.values()))))
 
     @cached_property
     def failed_tasks(self) -> dict[str, list[Failure]]:

@@ -15,18 +15,20 @@ from typing import Any
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs
+from worldgauge.core.statistics import Power, power_of
 from worldgauge.engine.identity import LIVE, keys_of, metric_versions, scoring_settings
 from worldgauge.engine.journal import read_journal
-from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite
 from worldgauge.engine.result import RunResult, find_runs
 from worldgauge.engine.resume import PlannedTask, continued_folder, plan_tasks, settle_folder
-from worldgauge.engine.run_manifest import describe_run, installed_versions
+from worldgauge.engine.run_manifest import describe_run, describe_subject, installed_versions
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.subject_run import PROCESSOR, RunStep, RunWatcher, SubjectRun
 from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.suite.matched_references import matched_references as texts_of_matched
+from worldgauge.engine.suite.tables import pairs_with_models
 from worldgauge.engine.task import EXECUTE_TASK, outcome_of_job
 from worldgauge.engine.workers.groups import SubjectLike, WorkerGroup, checked_needs, entries_here, worker_groups
 from worldgauge.engine.workers.machine import cores_here
@@ -47,11 +49,13 @@ class RunPlan:
         label: Label of the subject.
         directory: Its run folder.
         items: One entry per task; see `PlannedTask.todo`.
+        power: What the tests of all planned models together can find.
     """
 
     label: str
     directory: Path
     items: tuple[PlannedTask, ...]
+    power: Power
 
 
 def run(
@@ -140,6 +144,7 @@ def run(
             subject_run.start(facts, scoring=scoring, retry_failed=retry_failed, device=device)
             subject_run.notes[:0] = notes
             subject_runs.append(subject_run)
+        subject_runs[0].notes.append(str(_power_of(asked, tasks, [one.entry for one in subject_runs])))
         turns = [(group.pool, [subject_runs[number] for number in group.members]) for group in groups]
         _perform(subject_runs, turns, deadline_s, scoring, progress, "--fresh regenerates")
     return RunResult([subject_run.folder for subject_run in subject_runs], asked)
@@ -199,7 +204,9 @@ def dry_run(
         if beside := _texts_beside(asked, matched_references, tasks, entries):
             entries += worker_groups(beside, site, 1, None, stack)[0]
     plans = []
-    for entry in [_relabel(asked, entry, labels or {}) for entry in entries]:
+    entries = [_relabel(asked, entry, labels or {}) for entry in entries]
+    power = _power_of(asked, tasks, entries)
+    for entry in entries:
         directory = out / entry.label
         keys = keys_of(asked, tasks, entry.identity, seed)
         folder = RunFolder(continued_folder(directory, keys) or directory)
@@ -207,7 +214,7 @@ def dry_run(
         items = plan_tasks(
             asked, tasks, entry.identity, seed, folder, journal, scoring=scoring, retry_failed=retry_failed
         )
-        plans.append(RunPlan(entry.label, directory, tuple(items)))
+        plans.append(RunPlan(entry.label, directory, tuple(items), power))
     return plans
 
 
@@ -281,6 +288,12 @@ def score(
         pool = stack.enter_context(site.pool(workers, needs, "scoring"))
         _perform(subject_runs, [(pool, subject_runs)], deadline_s, True, progress, "run --fresh regenerates")
     return RunResult([subject_run.folder for subject_run in subject_runs], subject_runs[0].suite)
+
+
+def _power_of(suite: Suite, tasks: Iterable[Task], entries: Iterable[SubjectEntry]) -> Power:
+    """What the tests of a table over all tasks can find."""
+    kinds = [describe_subject(suite, entry)["kind"] for entry in entries]
+    return power_of(clusters_of(suite, tasks), len(pairs_with_models(kinds)))
 
 
 def _checked_device(name: str | None, on: str | None) -> str | None:

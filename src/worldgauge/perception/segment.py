@@ -164,7 +164,7 @@ class Exact:
             NotApplicableError: There is no view.
         """
         if view is None:
-            raise NotApplicableError("the exact segmenter needs the world's view; take 'colour' for frames alone")
+            raise NotApplicableError("the exact segmenter needs the world's view; take 'balanced' for frames alone")
         category = self._index[view.category]
         instance = np.where(np.isin(category, _COUNTABLE_INDICES), view.instance, 0).astype(np.uint16)
         for key, (area, *_) in zip(*instance_table(category, instance, len(CATEGORIES)), strict=True):

@@ -26,6 +26,7 @@ from worldgauge.core.statistics.paired import (
     rank_ranges,
     ranks,
 )
+from worldgauge.core.statistics.power import Power, power_of
 from worldgauge.core.statistics.rates import rate_interval, wilson
 from worldgauge.core.statistics.sample import FEWEST_DIFFERENT, LEVEL, Estimate, Interval, Sample
 
@@ -39,6 +40,7 @@ __all__ = [
     "MeanStd",
     "PairedDifference",
     "PairedDifferences",
+    "Power",
     "RankRange",
     "Sample",
     "balanced_interval",
@@ -50,6 +52,7 @@ __all__ = [
     "minimum_detectable_effect",
     "paired_difference",
     "paired_differences",
+    "power_of",
     "rank_ranges",
     "ranks",
     "rate_interval",

@@ -14,7 +14,7 @@ follow from that, and so does `worldgauge check spin`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -187,6 +187,10 @@ class Collection:
     def done(self) -> int:
         """Number of items that are complete."""
         return sum(self.is_done(item) for item in self.items())
+
+    def clusters(self) -> Iterable[str]:
+        """Cluster of each task that the options ask for, as `Task.cluster`. By default an item is a task in its place."""
+        return (item.place or item.id for item in self.items())
 
     def count_of(self, made: Made) -> int:
         """Number of things, counted in `items_noun`, that came of one item."""

@@ -28,6 +28,7 @@ from worldgauge.suites.build.generate.figures.shapes import FigureView, Views, s
 from worldgauge.suites.build.generate.instructions import describe
 from worldgauge.suites.build.generate.interiors.commonsense import RoomQuestion, commonsense
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
+from worldgauge.suites.build.tasks import cluster_of_row
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.views import AROUND_FOV_DEG, RAISED_DEG, RENDERER, picture
 
@@ -103,6 +104,10 @@ class BuildCollection(Collection):
         for kind, count in counts.items():
             for number in range(count):
                 yield Item(f"{kind}-{number:04d}", {"kind": kind, "number": number})
+
+    def clusters(self) -> Iterator[str]:
+        """Structures, figures and rooms, each as often as it has tasks."""
+        return (cluster_of_row(row) or row.id for row in rows_of(self.options)[1])
 
     def is_done(self, item: Item) -> bool:
         """Whether all pictures of an item are there."""

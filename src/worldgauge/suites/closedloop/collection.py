@@ -124,6 +124,12 @@ class EpisodeCollection(Collection):
         for share in all_shares(self.settings()):
             yield Item(share.scene, place=share.scene)
 
+    def clusters(self) -> Iterator[str]:
+        """Homes; each manipulation trial has its own table."""
+        for share in all_shares(self.settings()):
+            for kind, count in share.counts.items():
+                yield from (share.scene if kind in _TASKS else f"{share.scene}-{number}" for number in range(count))
+
     def expected(self) -> int:
         """Episodes of all tasks."""
         return sum(self.settings()[name] for name in _TASKS)

@@ -48,7 +48,9 @@ SCENE_METRICS = (
 )
 BY_COLOUR = ("balanced", "colour")
 """Segmenters that know the textures of the embedded worlds."""
-NO_SEGMENTER = "the colour segmenter knows our own pictures of known worlds; register one and set segmenter=NAME"
+NO_SEGMENTER = (
+    "the segmenters by colour know embedded worlds in our own textures only; register one and set segmenter=NAME"
+)
 OTHER_CATEGORIES = "SGCS counts ten outdoor categories, and this world has other ones"
 
 ACCURACY_STRIDE = 4
@@ -72,7 +74,7 @@ def scene_scores(
         settings: Stride, segmenter and rules of SGCS.
         means: What scores are computed with.
     """
-    segmenter = settings.segmenter or "colour"
+    segmenter = settings.segmenter or "balanced"
     known = has_scene_categories(episode.world) and episode.facts.get("pictures", "ours") == "ours"
     fits = known or segmenter not in (*BY_COLOUR, "exact")
     missing = unavailable_reason(segmenter)
@@ -85,7 +87,7 @@ def scene_scores(
         names = [name for name in SCENE_METRICS if name not in {score.metric for score in measured}]
         yield from (*measured, *(make_score(record, name, None, reason=missing) for name in names))
         return
-    drawn_by = "colour" if segmenter == "exact" else segmenter
+    drawn_by = "balanced" if segmenter == "exact" else segmenter
     pairs = sample_pairs(len(rollout), len(truth), settings.stride)
     width, height = min(rollout.width, truth.width), min(rollout.height, truth.height)
     fitted = rollout.resized(width, height)
@@ -125,7 +127,16 @@ def scene_scores(
     )
     yield _maybe(record, "sgcs_informative", informative_sgcs(frames), "no frame shows more than sky and grass")
     chance = chance_level(scenes_got, scenes_want, **size, **rules)
-    yield _maybe(record, "sgcs_chance_corrected", chance_corrected(video.value, chance), "the chance level is 1")
+    above = (chance_corrected(value, chance) for value in values)
+    yield make_mean_score(
+        record,
+        "sgcs_chance_corrected",
+        series(above),
+        reason="no sampled frame shows any category" if chance is None else "the chance level is 1",
+        chance=chance,
+        segmenter=segmenter,
+        segmenter_fits=fits,
+    )
     relations = (
         relation_score(a.scene, b.scene, _partners(a, b, size), height=height, width=width)
         for a, b in zip(got, want, strict=True)
@@ -134,7 +145,7 @@ def scene_scores(
     shifted, _ = drift_tolerant_sgcs(scenes_got, scenes_want, window=1, **size, **rules)
     yield _maybe(record, "sgcs_drift_tolerant", shifted.value, "no frame has a value")
     yield from _by_coverage(record, values, shown_before)
-    yield _segmenter_accuracy(record, frames_shown, drawn_by if drawn_by in BY_COLOUR else "colour")
+    yield _segmenter_accuracy(record, frames_shown, drawn_by if drawn_by in BY_COLOUR else "balanced")
     yield _closure(record, episode, start, scenes_got, at, size, segmenter, frames_shown)
 
 

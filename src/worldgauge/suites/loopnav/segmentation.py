@@ -157,7 +157,7 @@ def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: 
         yield from (None for _ in indices)
         return
     if episode.world is None:
-        raise NotApplicableError("exact masks need a world that can be rendered; set segmenter=colour")
+        raise NotApplicableError("exact masks need a world that can be rendered; set segmenter=balanced")
     if not has_scene_categories(episode.world):
         raise NotApplicableError(
             f"world '{episode.world.name}' has none of the categories that exact masks are made of"

@@ -49,8 +49,8 @@ class LoopNavSettings(HorizonSettings, BridgeSettings):
     segmenter: str | None = option(
         None,
         'Segmenter of truth and rollout: a registered name. "exact" uses exact masks for the truth (embedded worlds '
-        'only). By default "colour" for worlds that it knows, and no scene scores for others. "balanced" first takes '
-        "back what a model did to colours.",
+        'only). By default "balanced" for worlds that it knows, and no scene scores for others. "colour" does not '
+        "correct colours: a tint looks like another scene.",
     )
     empty: Literal["null", "zero"] = option(
         "null", "A frame without any category is left out (null), or counts as 0 as in the release (zero)."

@@ -15,10 +15,9 @@ from worldgauge.engine.suite.tables import by_metric, clusters_by_task, detectab
 from worldgauge.metrics import metric_bounds
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 
-HEADLINE = "sgcs"
 TITLES = {
-    "sgcs": "Scene Graph Consistency Score",
     "sgcs_chance_corrected": "SGCS above chance",
+    "sgcs": "SGCS (Scene Graph Consistency Score) of the paper",
     "sgcs_objects": "SGCS of objects only",
     "sgcs_macro": "SGCS, every category alike",
     "sgcs_informative": "SGCS, informative frames weighted",
@@ -29,7 +28,7 @@ TITLES = {
     **returned.TITLES,
     "loop_closure": "Loop closure against the look-around",
     "coverage": "Share of the way back seen before",
-    "segmenter_accuracy": "Colour segmenter: share of pixels right on the recording",
+    "segmenter_accuracy": "Segmenter: share of pixels right on the recording",
     "ssim_table": "SSIM (Gaussian 11x11, RGB), at the model's own size",
     "ssim_320x180": "SSIM at 320x180",
     "psnr": "PSNR, at the model's own size",
@@ -44,7 +43,10 @@ TITLES = {
 }
 """Every metric in the order of the report, headline first."""
 
-OVER_TIME = ("sgcs", "ssim_320x180", "mse", "detail", "lpips_320x180", "sharpness", *drift.TITLES)
+OVER_TIME = (
+    *("sgcs_chance_corrected", "sgcs", "ssim_320x180", "mse", "detail", "lpips_320x180", "sharpness"),
+    *drift.TITLES,
+)
 """Metrics that also have a table by time after the way out."""
 
 _PUBLISHED_NAMES = {"SGCS": "sgcs", "SSIM": "ssim_table", "LPIPS": "lpips", "FVD": "fvd_pair"}
@@ -142,7 +144,7 @@ def _notes(mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Ite
     if any(fact.get("alignment") == "start" for fact in facts):
         yield "alignment=start: compared with the recording's first frames, a fault of the release kept by request."
     if any(fact.get("segmenter_fits") is False for fact in facts):
-        yield "The colour segmenter was made for the embedded worlds; on these recordings it guesses."
+        yield "The segmenters by colour know the embedded worlds only; on these recordings they guess."
     if any(score.reason == SET_LEVEL for own in mine.values() for score in own):
         yield (
             "FVD of few videos is biased upwards: compare cells of equal n only. Intervals are of the jackknife over "

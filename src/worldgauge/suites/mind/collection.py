@@ -31,7 +31,7 @@ from worldgauge.suites.mind.format.read import HORIZONTAL_FOV_DEG
 from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
 from worldgauge.suites.mind.walks.captions import caption
 from worldgauge.suites.mind.walks.key_walks import KeyWalkFailedError, record_key_walk
-from worldgauge.suites.mind.walks.mirror import Perspective
+from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, Perspective
 from worldgauge.suites.mind.walks.mirror_starts import find_mirror_start
 from worldgauge.suites.mind.walks.plan import COUNTS, PlannedClip, planned_clips
 from worldgauge.worlds import open_world
@@ -107,6 +107,12 @@ class MindCollection(Collection):
         """All items, one per clip or start image, part by part."""
         for clip in planned_clips({**plain(self.options), **self.settings()}):
             yield Item(clip.id, asdict(clip), f"{clip.perspective}-{clip.scene}")
+
+    def clusters(self) -> Iterator[str]:
+        """Worlds of the test clips; a start image has several tasks."""
+        for clip in planned_clips({**plain(self.options), **self.settings()}):
+            if clip.part != "train":
+                yield from [clip.scene] * (len(MIRROR_PATHS) if clip.part == "mirror_test" else 1)
 
     def is_done(self, item: Item) -> bool:
         """Whether all files of an item are there; the folder of a clip is put in place in one step."""
