@@ -1,4 +1,4 @@
-"""Harmless changes of a video: a model that makes them is no worse world model."""
+"""Harmless changes of a video: a world model that makes them is not worse."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Changed:
     """The ground truth with a harmless change: `benchmarks/_harmless.py:Changed?change=tint`.
 
     Args:
-        change: A name of HARMLESS; "none" leaves the ground truth alone.
+        change: A name of HARMLESS, or "none".
         view: Kind of image that it returns, "perspective" or "panorama".
 
     Attributes:
@@ -117,6 +117,6 @@ class Changed:
         self.spec = replace(self._truth.spec, name=change, settings={"change": change, "view": view})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Video]:
-        """The true frames, changed as one video."""
+        """The frames of the ground truth, changed as one video."""
         video = np.concatenate(list(self._truth.rollout(request)))
         yield video if self._change is None else self._change(video, 0)

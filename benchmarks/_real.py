@@ -1,4 +1,4 @@
-"""Real changes of a video: a model that makes them is a worse world model."""
+"""Real changes of a video: a world model that makes them is worse."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from worldgauge.worlds.voxel.blocks import GROUND, LIQUID
 
 @lru_cache(maxsize=16)
 def _emptied(name: str, params: str, one_of: int) -> World:
-    """The world without the objects whose number is a multiple of `one_of`."""
+    """The world without every `one_of`th object."""
     world = open_world(WorldFacts(name, loads(params)))
     if isinstance(world, Voxel):
         cells = world.voxels
@@ -70,7 +70,7 @@ def _repeated(frame: Callable[[RolloutRequest], Any]) -> Callable[[RolloutReques
 
 
 def _painted(request: RolloutRequest) -> Video:
-    """The mean colour of the upper and of the lower half of the last frame shown."""
+    """The mean colour of each half of the last context frame, the upper and the lower one."""
     frame = request.context.clip[-1].copy()
     half = len(frame) // 2
     frame[:half], frame[half:] = (np.rint(part.mean((0, 1))) for part in (frame[:half], frame[half:]))
@@ -85,8 +85,8 @@ def _true(request: RolloutRequest) -> Video:
 
 def _late(request: RolloutRequest) -> Video:
     second = round(request.context.clip.fps)
-    shown = np.stack(list(request.context.last(second).clip))
-    before = np.concatenate([np.repeat(shown[:1], second - len(shown), axis=0), shown])
+    context = np.stack(list(request.context.last(second).clip))
+    before = np.concatenate([np.repeat(context[:1], second - len(context), axis=0), context])
     return np.concatenate([before, _true(request)])[: request.horizon]
 
 
@@ -108,30 +108,30 @@ REAL: dict[str, Callable[[RolloutRequest], Video]] = {
     "1 s late": _late,
     "flat paint": _repeated(_painted),
     "mean frame": _repeated(lambda request: np.rint(mean_frame(request.context.clip))),
-    "noise": _noise,
+    "only noise": _noise,
 }
-"""Each takes a request and returns (T, H, W, 3). Moved and emptied views are rendered, not warped."""
-SMALL: dict[str, Callable[[RolloutRequest], Video]] = {
+"""Each takes a request and returns (T, H, W, 3). Views from elsewhere and without objects are rendered, not warped."""
+SHOWN_ONLY: dict[str, Callable[[RolloutRequest], Video]] = {
     "a third of objects gone": partial(_without, one_of=3),
     "turned 15°": partial(_moved, turn_deg=15),
 }
-"""Shown, and not counted: how much of them is too much is a matter of taste."""
+"""Reported, not counted: how much of them is too much is a matter of taste."""
 
 
 class Wrong:
     """The ground truth with a real change: `benchmarks/_real.py:Wrong?change=mirrored`.
 
     Args:
-        change: A name of REAL or SMALL.
+        change: A name of REAL or SHOWN_ONLY.
         view: Kind of image that it returns, "perspective" or "panorama".
     """
 
     def __init__(self, change: str, view: View = "perspective") -> None:
-        self._change = (REAL | SMALL)[change]
+        self._change = (REAL | SHOWN_ONLY)[change]
         self.spec = ModelSpec(
             change, view=view, inputs=frozenset({"truth", "world"}), settings={"change": change, "view": view}
         )
 
     def rollout(self, request: RolloutRequest) -> Iterator[Video]:
-        """Wrong frames."""
+        """The changed frames, as one video."""
         yield self._change(request)

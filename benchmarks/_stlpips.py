@@ -1,4 +1,4 @@
-"""ST-LPIPS (Ghildyal and Liu 2022, AlexNet), a trained metric whose weights come with the package `stlpips_pytorch`."""
+"""ST-LPIPS (Ghildyal and Liu 2022, AlexNet). Its weights come with the package `stlpips_pytorch`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from worldgauge.core.image import Frames
 from worldgauge.metrics import metrics
 
 EVERY = 10
-"""Frames between two that are compared: the network is slow without a GPU."""
+"""Every tenth frame is compared, because the network is slow without a GPU."""
 
 
 @lru_cache(maxsize=1)
 def _network() -> Any:
-    # The package imports these, and needs nothing of them for this network.
+    # The package imports these modules, but this network does not use them.
     for name, member in (("torchvision", "models"), ("IPython", "embed"), ("torchsummary", "summary")):
         module = types.ModuleType(name)
         setattr(module, member, types.ModuleType(f"{name}.{member}"))

@@ -1,9 +1,10 @@
-"""How do the headlines react to harmless changes of the ground truth, and to real ones?
+"""Measure how the headlines react to harmless changes of the ground truth, and to real ones.
 
-`python -m benchmarks.changes [--suite NAME] [--out FOLDER] [--json FILE]` makes its data, prints a table per suite, and
-counts the violations: pairs in which a harmless change is not better than a real one. `--suite` may be repeated;
-`closedloop` takes hours, the others an hour of two cores. FOLDER keeps data and answers, so that a stopped study goes
-on. ST-LPIPS is measured where `torch` and `stlpips_pytorch` are installed.
+`python -m benchmarks.changes [--suite NAME ...] [--out FOLDER] [--json FILE] [--page]` prints a table per suite: value,
+95 % interval, n. It counts the violations: pairs in which a harmless change is not better than a real one. FOLDER keeps
+data and videos, so an interrupted study resumes. `--page` writes the tables and pictures of docs/reactions.md from
+stored values. The tasks of closedloop take hours each. ST-LPIPS is measured if `torch` and `stlpips_pytorch` are
+installed.
 """
 
 from __future__ import annotations
@@ -21,20 +22,22 @@ import numpy as np
 
 from benchmarks import foresight
 from benchmarks._harmless import HARMLESS
-from benchmarks._real import REAL, SMALL
+from benchmarks._real import REAL, SHOWN_ONLY
+from worldgauge.core.statistics import Interval, mean_interval, rate_interval
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.run import run as run_suite
 from worldgauge.engine.subjects import run_label
 from worldgauge.suites.closedloop.settings import Settings
 
-TRUTH = "ground truth"
-HEADLINES = (("loopnav", "SGCS above chance"), ("mind", "MSE"), ("target", "overall"))
+TRUTH, NONE = "ground truth", "none"
+CHANGES = (*HARMLESS, *REAL, *SHOWN_ONLY)
+HEADLINES = {"loopnav": "SGCS above chance", "mind": "MSE", "target": "overall"}
 LOWER = ("MSE", "ST-LPIPS")
-"""Headlines of which less is better."""
-STORED = Path(__file__).parent / "results" / "changes.json"
-WORKERS = 2
-Values = dict[str, dict[str, float | None]]
-"""Change -> task -> value."""
+"""Metrics of which less is better."""
+STORED = Path(__file__).with_suffix(".json")
+SEED = 4101
+"""Of all collections. No rule of worldgauge was chosen on its episodes."""
+SIZE = (256, 144)
 
 
 @dataclass(frozen=True)
@@ -43,232 +46,297 @@ class Study:
 
     Attributes:
         options: Of its collection.
-        headlines: Name in the table -> metric.
-        apart: Real changes that its question does not include; they are shown and not counted.
+        metrics: Name in the table -> metric; the headline first.
+        not_counted: Real changes that its question does not include.
         settings: Of the suite.
-        perceptual: Whether ST-LPIPS is measured, too.
+        frames: Whether frames are compared, so that ST-LPIPS can be measured.
     """
 
     options: Mapping[str, Any]
-    headlines: Mapping[str, str]
-    apart: Sequence[str] = ()
+    metrics: Mapping[str, str]
+    not_counted: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    perceptual: bool = False
+    frames: bool = True
 
 
 STUDIES = {
     "loopnav": Study(
-        {"settlements": 8, "types": ("ABA",), "ranges": (5,), "per_combination": 1, "size": (256, 144)},
+        {"settlements": 12, "types": ("ABA",), "ranges": (5,), "per_combination": 1, "size": SIZE},
         {"SGCS above chance": "sgcs_chance_corrected", "SGCS": "sgcs", "SSIM": "ssim_table", "MSE": "mse"},
-        perceptual=True,
+        settings={"segmenter": "balanced"},
     ),
     "mind": Study(
-        {"mem": 8, "perspectives": ("1st",), "train": 0, "action_space": 0, "mirror": 0}
-        | {"frames": 108, "size": (256, 144)},
+        {"mem": 16, "perspectives": ("1st",), "train": 0, "action_space": 0, "mirror": 0, "frames": 108, "size": SIZE},
         {"MSE": "lcm/mse_720p", "SSIM": "lcm/ssim_720p", "detail": "lcm/detail"},
-        settings={"tests": "mem"},
-        perceptual=True,
+        settings={"tests": "mem", "poses": "exact"},
     ),
     "target": Study(
         {"scenes": 12, "per_scene": 1, "size": (320, 180), "fps": 12},
         {"overall": "path/overall"},
-        # The path is the same.
-        apart=("no objects",),
+        # The path stays the same without objects; of one frame, the mean frame is the frozen one.
+        not_counted=("no objects", "mean frame"),
+        frames=False,
     ),
 }
 EPISODES = 100
-TABLE_SIZE = (256, 144)
-TASKS = ("recognition", "navigation", "questions", "manipulation")
-APART = {
-    # A mirrored thing is still that thing, and a late view differs by a step or two.
-    "recognition": ("mirrored", "1 s late"),
-    "navigation": ("1 s late",),
-    "questions": ("1 s late",),
-    # The camera stands still and worlds of the table cannot be rendered from elsewhere.
-    "manipulation": ("1 s late", "another world", "no objects", "turned 30°", "2 m aside"),
+NOT_APPLIED = {
+    # A mirrored object is still that object, and a late view differs by a step or two.
+    "closedloop/recognition": ("mirrored", "1 s late"),
+    "closedloop/navigation": ("1 s late",),
+    "closedloop/questions": ("1 s late",),
+    # The camera stands still, and no other views of the table can be rendered.
+    "closedloop/manipulation": ("1 s late", "another world", "no objects", "turned 30°", "2 m aside"),
 }
-"""Real changes that are not applied in a task of closedloop."""
+"""Real changes that are not applied, by task of closedloop."""
+SUITES = (*STUDIES, *NOT_APPLIED)
+
+
+@dataclass(frozen=True)
+class Values:
+    """What was measured in a suite.
+
+    Attributes:
+        clusters: Cluster of each task.
+        values: Metric -> change -> value of each task.
+    """
+
+    clusters: Sequence[str]
+    values: Mapping[str, Mapping[str, Sequence[float | None]]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a metric reacts.
+
+    Attributes:
+        means: Mean of each change.
+        moved: How far each harmless change moves the mean of the ground truth.
+        wrong: Pairs of a harmless and a real change, the harmless one not better.
+        pairs: Number of pairs.
+    """
+
+    means: Mapping[str, float]
+    moved: Mapping[str, float]
+    wrong: Sequence[tuple[str, str]]
+    pairs: int
 
 
 def models_of(changes: Iterable[str], view: str = "") -> dict[str, str]:
-    """The model that makes a change, by its name; the ground truth first."""
-    seen = f"&view={view}" if view else ""
-    named = {
-        change: f"benchmarks.{'_harmless:Changed' if change in HARMLESS else '_real:Wrong'}?change={change}{seen}"
-        for change in changes
-    }
-    return {TRUTH: f"truth?view={view}" if view else "truth", **named}
+    """The model that makes each change; the ground truth first."""
+    setting = f"&view={view}" if view else ""
+    models = {TRUTH: f"truth?view={view}" if view else "truth"}
+    for change in changes:
+        name = "_harmless:Changed" if change in HARMLESS else "_real:Wrong"
+        models[change] = f"benchmarks.{name}?change={change}{setting}"
+    return models
 
 
-def measure(suite: str, study: Study, folder: Path, changes: Sequence[str]) -> dict[str, Values]:
-    """Values of every headline of a suite, as `worldgauge run` computes them."""
+def measure(suite: str, folder: Path, workers: int = 1) -> Values:
+    """Values of a suite's metrics, as `worldgauge run` computes them."""
+    study = STUDIES[suite]
     data = folder / suite / "data"
-    collect(suite, data, workers=WORKERS, **study.options)
-    models = models_of(changes)
-    headlines = dict(study.headlines)
-    settings = dict(study.settings)
-    if study.perceptual and find_spec("stlpips_pytorch") and find_spec("torch"):
-        headlines["ST-LPIPS"] = "stlpips"
+    collect(suite, data, workers=workers, seed=SEED, **study.options)
+    models = models_of(CHANGES)
+    metrics, settings = dict(study.metrics), dict(study.settings)
+    if study.frames and find_spec("stlpips_pytorch") and find_spec("torch"):
+        metrics["ST-LPIPS"] = "stlpips"
         settings["metrics"] = ["benchmarks._stlpips:stlpips"]
-    labels = {text: run_label(change) for change, text in models.items()}
+    labels = {model: run_label(change) for change, model in models.items()}
     result = run_suite(
         suite,
         model=list(models.values()),
         data=data,
         out=folder / suite / "runs",
-        workers=WORKERS,
+        workers=workers,
         settings=settings,
         labels=labels,
     )
-    tasks = {score.task: None for scores in result.scores.values() for score in scores}
-    found: dict[str, Values] = {}
-    for headline, metric in headlines.items():
-        found[headline] = {change: dict.fromkeys(tasks) for change in models}
-        for change, text in models.items():
-            own = {score.task: score.value for score in result.scores[labels[text]] if score.metric == metric}
-            found[headline][change].update(own)
-    return found
+    scores = {change: result.scores[labels[model]] for change, model in models.items()}
+    clusters = {score.task: score.cluster or score.task for own in scores.values() for score in own}
+    values: dict[str, dict[str, list[float | None]]] = {}
+    for name, metric in metrics.items():
+        values[name] = {}
+        for change, own in scores.items():
+            known = {score.task: score.value for score in own if score.metric == metric}
+            values[name][change] = [known.get(task) for task in clusters]
+    return Values(list(clusters.values()), values)
 
 
-def act(task: str, folder: Path, changes: Sequence[str], episodes: int) -> Values:
-    """Success in a task of closedloop by model: `none`, the oracle, and the oracle with every change."""
-    data = folder / "closedloop" / task / "data"
-    sizes = {each: episodes if each == task else 0 for each in TASKS}
-    collect("closedloop", data, workers=WORKERS, scenes=max(4, episodes // 4), size=TABLE_SIZE, **sizes)
-    out = folder / "closedloop" / task / "ends.jsonl"
-    fits = [change for change in changes if change not in APART[task] and change not in SMALL]
-    models = {"none": "none", **models_of(fits, "panorama" if task == "questions" else "perspective")}
+def act(suite: str, folder: Path, episodes: int, workers: int = 1) -> Values:
+    """Success in a task of closedloop: without a world model, with the oracle, and with each changed oracle."""
+    task = suite.partition("/")[2]
+    data, out = folder / suite / "data", folder / suite / "ends.jsonl"
+    counts = {name.partition("/")[2]: episodes if name == suite else 0 for name in NOT_APPLIED}
+    collect("closedloop", data, workers=workers, seed=SEED, scenes=max(4, episodes // 4), size=SIZE, **counts)
+    changes = [change for change in (*HARMLESS, *REAL) if change not in NOT_APPLIED[suite]]
+    models = {NONE: "none", **models_of(changes, "panorama" if task == "questions" else "perspective")}
     foresight.act_out(data, Settings.of({"task": task}), list(models.values()), 1, out)
     ends = foresight.ends(out)
-    return {
-        change: {name: line["success"] for (name, model), line in ends.items() if model == text}
-        for change, text in models.items()
-    }
+    clusters = {name: line["cluster"] for (name, _), line in ends.items()}
+    success = {change: [ends[name, model]["success"] for name in clusters] for change, model in models.items()}
+    return Values(list(clusters.values()), {"success": success})
 
 
-def mean(values: Mapping[str, float | None]) -> float | None:
-    """Mean of the values that are there."""
-    there = [value for value in values.values() if value is not None]
-    return float(np.mean(there)) if there else None
+def mean(values: Iterable[float | None]) -> float:
+    """Mean of the values that are not missing; NaN if all are."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else np.nan
 
 
-def summary(headline: str, values: Values, apart: Sequence[str] = ()) -> dict[str, Any]:
-    """Means, how far harmless changes move the headline, and the pairs in the wrong order.
+def interval(metric: str, values: Sequence[float | None], clusters: Sequence[str]) -> Interval | None:
+    """95 % interval of a mean, or of a rate of success."""
+    return rate_interval(map(bool, values), clusters) if metric == "success" else mean_interval(values, clusters)
+
+
+def summarise(metric: str, values: Mapping[str, Sequence[float | None]], left_out: Sequence[str] = ()) -> Summary:
+    """Compare the means of all harmless changes with those of all real ones; a missing mean is the worst.
 
     Args:
-        headline: Its name.
-        values: Its values.
-        apart: Real changes that are not counted.
+        metric: Its name, which decides whether less is better.
+        values: Change -> value of each task.
+        left_out: Real changes that are not counted.
     """
     means = {change: mean(own) for change, own in values.items()}
-    true = means[TRUTH]
-    moved = {change: means[change] - true for change in means if change in HARMLESS}  # type: ignore[operator]
-    sign = -1 if headline in LOWER else 1
-    wrong = [
-        (harmless, real)
-        for harmless in moved
-        for real in means
-        if real in REAL and real not in apart and means[real] is not None
-        if sign * means[harmless] <= sign * means[real]  # type: ignore[operator]
-    ]
-    counted = sum(real in REAL and real not in apart for real in means)
+    harmless = [change for change in means if change in HARMLESS]
+    real = [change for change in means if change in REAL and change not in left_out]
+    sign = -1 if metric in LOWER else 1
+    rank = {change: -np.inf if np.isnan(value) else sign * value for change, value in means.items()}
+    wrong = [(one, other) for one in harmless for other in real if rank[one] <= rank[other]]
+    moved = {change: means[change] - means[TRUTH] for change in harmless}
+    return Summary(means, moved, wrong, len(harmless) * len(real))
+
+
+def summaries(found: Mapping[str, Values]) -> dict[tuple[str, str], Summary]:
+    """The summary of each suite and metric."""
     return {
-        "means": means,
-        "moved": moved,
-        "wrong": wrong,
-        "pairs": len(moved) * counted,
-        "tasks": len(values[TRUTH]),
+        (suite, metric): summarise(metric, values, not_counted(suite))
+        for suite, measured in found.items()
+        for metric, values in measured.values.items()
     }
 
 
-def study(suites: Sequence[str], folder: Path, episodes: int = EPISODES) -> dict[str, Any]:
-    """Values of all headlines: suite -> headline -> change -> task."""
-    changes = [*HARMLESS, *REAL, *SMALL]
-    found: dict[str, Any] = {}
-    for suite in suites:
-        if suite == "closedloop":
-            found[suite] = {task: act(task, folder, changes, episodes) for task in TASKS}
-        else:
-            found[suite] = measure(suite, STUDIES[suite], folder, changes)
-    return found
+def table(suite: str, measured: Values) -> str:
+    """Means with 95 % intervals of a suite, by change, as a Markdown table."""
+    names = list(measured.values)
+    lines = [["", "change", *names], ["---"] * (2 + len(names))]
+    for change in next(iter(measured.values.values())):
+        counted = change not in SHOWN_ONLY and (suite not in STUDIES or change not in STUDIES[suite].not_counted)
+        kind = (
+            "harmless"
+            if change in HARMLESS
+            else ""
+            if change in (TRUTH, NONE)
+            else "real"
+            if counted
+            else "not counted"
+        )
+        lines.append([kind, change, *(_cell(name, measured, change) for name in names)])
+    return markdown(lines)
 
 
-def apart_of(suite: str, headline: str) -> Sequence[str]:
-    """Real changes that a headline does not count."""
-    return APART[headline] if suite == "closedloop" else STUDIES[suite].apart
-
-
-def table(suite: str, found: Mapping[str, Values]) -> str:
-    """A table of a suite in Markdown: means by change, and how far harmless ones move them."""
-    told = {headline: summary(headline, values, apart_of(suite, headline)) for headline, values in found.items()}
-    changes = list(dict.fromkeys(change for one in told.values() for change in one["means"]))
-    lines = [["change", *told], ["---"] * (1 + len(told))]
-    for change in changes:
-        kind = {**dict.fromkeys(HARMLESS, "harmless: "), **dict.fromkeys(REAL, "real: ")}.get(change, "")
-        cells = [_cell(change, one, found[headline], apart_of(suite, headline)) for headline, one in told.items()]
-        lines.append([kind + change, *cells])
-    lines.append(["largest movement", *(f"{max(map(abs, one['moved'].values())):.3f}" for one in told.values())])
-    lines.append(["violations", *(f"{len(one['wrong'])} of {one['pairs']}" for one in told.values())])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cell(change: str, told: Mapping[str, Any], values: Values, apart: Sequence[str]) -> str:
-    if change not in values:
+def kind_of(suite: str, change: str) -> str:
+    """Kind of a change in a suite; empty for what is not changed."""
+    if change in (TRUTH, NONE):
         return ""
-    value, known = told["means"][change], [one for one in values[change].values() if one is not None]
-    text = "none" if value is None else f"{value:.3f}"
-    text += f" ({told['moved'][change]:+.3f})" if change in told["moved"] else ""
-    text += f", {len(known)} of {told['tasks']}" if 0 < len(known) < told["tasks"] else ""
-    return f"_{text}_" if change in SMALL or change in apart else text
+    if change in HARMLESS:
+        return "harmless"
+    return "real" if change in REAL and change not in not_counted(suite) else "not counted"
 
 
-def violations(found: Mapping[str, Mapping[str, Values]]) -> list[tuple[str, str, str, str]]:
-    """Suite, headline, harmless change, and the real change that is not worse."""
-    return [
-        (suite, headline, harmless, real)
-        for suite, headlines in found.items()
-        for headline, values in headlines.items()
-        for harmless, real in summary(headline, values, apart_of(suite, headline))["wrong"]
-    ]
+def not_counted(suite: str) -> Sequence[str]:
+    """Real changes that the question of a suite does not include."""
+    return STUDIES[suite].not_counted if suite in STUDIES else ()
+
+
+def markdown(lines: Iterable[Iterable[str]]) -> str:
+    """Rows of a table in Markdown."""
+    return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
+
+
+def _cell(metric: str, measured: Values, change: str) -> str:
+    values = measured.values[metric][change]
+    missing = sum(value is None for value in values)
+    if missing == len(values):
+        return "no value"
+    bounds = interval(metric, values, measured.clusters)
+    text = shown(mean(values)) + ("" if bounds is None else f" [{shown(bounds.low)}, {shown(bounds.high)}]")
+    return text + (f", n = {len(values) - missing}" if missing else "")
+
+
+def shown(value: float) -> str:
+    """A value with three digits after the point, or with two that are not 0."""
+    return f"{value:.3f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def load(path: Path = STORED) -> dict[str, Values]:
+    """Stored values by suite."""
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    return {suite: Values(**stored[suite]) for suite in SUITES if suite in stored}
+
+
+def store(found: Mapping[str, Values], path: Path) -> None:
+    """Write values with four digits, a line per change."""
+    suites = []
+    for suite, measured in found.items():
+        metrics = []
+        for metric, values in measured.values.items():
+            rows = (f"{json.dumps(change, ensure_ascii=False)}: {_rounded(own)}" for change, own in values.items())
+            metrics.append(f"{json.dumps(metric)}: {{\n" + ",\n".join(rows) + "}")
+        clusters = json.dumps(list(measured.clusters))
+        suites.append(f'{json.dumps(suite)}: {{"clusters": {clusters}, "values": {{\n' + ",\n".join(metrics) + "}}")
+    path.write_text("{" + ",\n".join(suites) + "}\n", encoding="utf-8")
+
+
+def _rounded(values: Iterable[float | None]) -> str:
+    return json.dumps([None if value is None else float(f"{value:.4g}") for value in values])
 
 
 def run() -> dict[str, Any]:
-    """Violations of the headlines of suites of videos. Reference: those of SSIM of the same videos."""
+    """Count the violations of the headlines of the suites of videos."""
     with tempfile.TemporaryDirectory() as folder:
-        found = study(tuple(STUDIES), Path(folder))
-    wrong = violations(found)
-    ours = sum((suite, headline) in HEADLINES for suite, headline, *_ in wrong)
-    reference = sum(headline == "SSIM" for _, headline, *_ in wrong)
+        found = summaries({suite: measure(suite, Path(folder)) for suite in STUDIES})
+    ours = sum(len(found[headline].wrong) for headline in HEADLINES.items())
     return {
         "name": "changes",
         "unit": "pairs of a harmless and a real change in the wrong order",
         "ours": ours,
-        "reference": reference,
-        "reference_name": "SSIM, of LoopNav's and MIND's videos",
+        "reference": sum(len(summary.wrong) for (_, metric), summary in found.items() if metric == "SSIM"),
+        "reference_name": "SSIM on the videos of LoopNav and MIND",
         "ratio": None,
         "goal": 0,
         "met": not ours,
-        "values": found,
     }
 
 
 def main() -> int:
-    """Print the tables of the named suites."""
+    """Measure, print and store."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.changes", description=__doc__.split("\n")[0])
-    parser.add_argument("--suite", action="append", choices=[*STUDIES, "closedloop"], help="repeat for several")
-    parser.add_argument("--out", type=Path, help="folder of data and answers, new or to be continued")
-    parser.add_argument("--json", type=Path, help="file of all values; suites that it holds already are replaced")
-    parser.add_argument("--episodes", type=int, default=EPISODES, help="of each task of closedloop")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = study(asked.suite or tuple(STUDIES), asked.out or Path(folder), asked.episodes)
-    for suite, headlines in found.items():
-        print(f"{suite}\n\n{table(suite, headlines)}\n")
-    if asked.json is not None:
-        known = json.loads(asked.json.read_text()) if asked.json.exists() else {}
-        asked.json.write_text(json.dumps(known | found, indent=1, ensure_ascii=False) + "\n")
-    for wrong in violations(found):
-        print(": ".join(wrong[:2]) + f": '{wrong[2]}' is not better than '{wrong[3]}'")
+    parser.add_argument("--suite", action="append", choices=SUITES, help="repeat for several; default: those of videos")
+    parser.add_argument("--out", type=Path, help="folder of data and videos, new or to be resumed")
+    parser.add_argument("--json", type=Path, help="file of all values; suites that it has already are replaced")
+    parser.add_argument("--episodes", type=int, default=EPISODES, help="number per task of closedloop")
+    parser.add_argument("--workers", type=int, default=1, help="number of processes")
+    parser.add_argument(
+        "--page", action="store_true", help="write docs/reactions.md from stored values, measure nothing"
+    )
+    options = parser.parse_args()
+    if options.page:
+        from benchmarks import _changes_page
+
+        _changes_page.write(load(), options.out)
+        return 0
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.out or Path(temporary)
+        for suite in options.suite or STUDIES:
+            if suite in STUDIES:
+                measured = measure(suite, folder, options.workers)
+            else:
+                measured = act(suite, folder, options.episodes, options.workers)
+            print(f"{suite}, n = {len(measured.clusters)}\n\n{table(suite, measured)}\n")
+            if options.json is not None:
+                store({**load(options.json), suite: measured}, options.json)
+            for (_, metric), summary in summaries({suite: measured}).items():
+                print(f"{metric}: {len(summary.wrong)} violations of {summary.pairs} pairs", *summary.wrong, sep="\n  ")
     return 0
 
 
