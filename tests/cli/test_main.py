@@ -167,9 +167,14 @@ def test_dry_run_says_what_would_be_done(cli: Callable[..., Done], data: Path, t
     done = cli(*arguments, "--dry-run")
     assert "3 tasks expected, 0 already done, 2 to run, 0 only to score, 1 skipped; into out/steady" in done.stdout
     assert "skipped even/2: marked as unusable" in done.stdout
+    assert done.stdout.startswith("Power: 2 clusters cannot order models. A test needs 6.\n")
     assert not (tmp_path / "out").exists()
-    cli(*arguments)
+    power = {"clusters": 2, "models": 0, "tests": 0, "effect": None}
+    ran = cli(*arguments, "--json")
+    assert "Power: 2 clusters cannot order models." in ran.stderr
+    assert json.loads(ran.stdout)["power"] == power
     told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
+    assert told["power"] == power
     assert (told["plans"][0]["ask"], told["plans"][0]["done_already"]) == (0, 2)
 
 
@@ -311,8 +316,9 @@ def test_a_collection_is_planned_and_continued(cli: Callable[..., Done], walks: 
     arguments = ["collect", "loopnav", "--out", "walks", "--settlements", "1", "--ranges", "5", "--seed", "3"]
     arguments += ["--per-combination", "1", "--size", "160x90", "--types", "ABA,ABCA"]
     told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
-    assert (told["expected"], told["done_already"]) == (2, 2)
+    assert (told["expected"], told["done_already"], told["power"]["clusters"]) == (2, 2, 1)
     told = json.loads(cli(*arguments, "--json").stdout)
+    assert told["power"] == {"clusters": 1, "models": 0, "tests": 0, "effect": None}
     assert (told["items"], told["ok"]) == (2, True)
     assert cli(*arguments[:-4], "--size", "80x60").returncode == 2
     for types in ("XYZ,../../etc", "/abs"):
@@ -324,7 +330,9 @@ def test_a_collection_is_planned_and_continued(cli: Callable[..., Done], walks: 
 @pytest.mark.slow
 def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[..., Done], tmp_path: Path) -> None:
     arguments = ["collect", "target", "--out", "d", "--scenes", "1", "--per-scene", "1", "--size", "32x18"]
-    assert cli(*arguments, "--dry-run").stdout == "scenarios: 1 expected, 0 already done; in d\n"
+    assert cli(*arguments, "--dry-run").stdout == (
+        "scenarios: 1 expected, 0 already done; in d\nPower: 1 cluster cannot order models. A test needs 6.\n"
+    )
     assert not (tmp_path / "d").exists()
     done = cli(*arguments, "--places", "indoors")
     assert done.returncode == 0, done.stderr
@@ -423,9 +431,9 @@ def test_what_is_not_measured_is_said_with_what_brings_it(
 
 def test_a_metric_is_put_to_the_test(cli: Callable[..., Done]) -> None:
     done = cli("validate-metric", "sgcs", "--scenes", "2", "--json")
-    assert done.returncode == 1, "two scenes are too few to accept a metric"
-    assert json.loads(done.stdout)["accepted"] is False
-    assert "error: " in cli("validate-metric", "sgcs", "--segmenter", "colour").stderr
+    assert done.returncode == 1, "two views are too few to accept a metric"
+    found = json.loads(done.stdout)
+    assert (found["accepted"], found["segmenter"]) == (False, "balanced")
     assert cli("validate-metric", "sgcs", "--segmenter", "none").returncode == 2
     unknown = cli("validate-metric", "fid").stderr
     assert unknown == "error: no study of a metric 'fid'. Known: all, people, rules, sgcs\n"

@@ -22,8 +22,9 @@ STUDIES = ("all", "sgcs", "rules", "people")
 class Segmenter(StrEnum):
     """Where the objects of a study come from."""
 
-    exact = "exact"
+    balanced = "balanced"
     colour = "colour"
+    exact = "exact"
 
 
 def validate_metric(
@@ -38,12 +39,15 @@ def validate_metric(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Data set of walks or builds to test on, by default drawn scenes and our own builds. people: "
+            help="Data set of walks or builds to test on, by default embedded villages and our own builds. people: "
             "WorldReward-Bench, a folder with pairs.csv or verdicts.csv, or runs with votes."
         ),
     ] = None,
-    scenes: Annotated[int, typer.Option(help="all, sgcs: number of drawn scenes.")] = 40,
-    segmenter: Annotated[Segmenter, typer.Option(help="sgcs: how objects are found.")] = Segmenter.exact,
+    scenes: Annotated[int, typer.Option(help="all, sgcs: number of views.")] = 40,
+    segmenter: Annotated[
+        Segmenter,
+        typer.Option(help="sgcs: how objects are found. No model has exact masks; without --data, scenes are drawn."),
+    ] = Segmenter.balanced,
     structures: Annotated[int, typer.Option(help="rules: number of builds that are damaged.")] = 66,
     metrics: Annotated[str | None, typer.Option(help="all: only these metrics, separated by commas.")] = None,
     network: Annotated[

@@ -13,7 +13,17 @@ from worldgauge.tools.validate_metrics.synthetic_scenes import draw_scene
 
 @pytest.fixture(scope="module")
 def drawn():
-    return run_published_study(scenes=20)
+    return run_published_study(scenes=20, segmenter="exact")
+
+
+def test_by_default_it_tests_what_scores_models():
+    found = run_published_study(scenes=6)
+    assert (found.segmenter, found.source) == ("balanced", "6 views of embedded villages, 320x180")
+    assert found.mean("sgcs", "truth") == 1 > found.mean("sgcs", "colour") > found.mean("sgcs", "deletion")
+    by_colour = run_published_study(scenes=6, segmenter="colour")
+    assert by_colour.mean("sgcs", "colour") < found.mean("sgcs", "colour") - 0.1
+    assert not found.accepted
+    assert "SGCS under colour" in found.reasons[1]
 
 
 def test_drawn_scenes_are_accepted(drawn):
@@ -42,7 +52,9 @@ def test_result_is_plain_json_and_prints(drawn):
 
 
 def test_given_lpips_is_used_and_few_scenes_are_not_enough():
-    found = run_published_study(scenes=2, seed=5, lpips=lambda a, b: float(np.abs(a.astype(int) - b).mean() / 255))
+    found = run_published_study(
+        scenes=2, seed=5, segmenter="exact", lpips=lambda a, b: float(np.abs(a.astype(int) - b).mean() / 255)
+    )
     assert found.mean("sim-lpips", "truth") == 1.0 > found.mean("sim-lpips", "translation")
     assert not found.accepted
     assert "2 scenes" in found.reasons[0]
@@ -93,7 +105,7 @@ def test_recordings(tmp_path):
     with pytest.raises(DataError, match="ABA"):
         run_published_study(tmp_path)
     collect("loopnav", tmp_path / "data", settlements=1, ranges=[5], types=["ABA"], per_combination=1, size=(160, 90))
-    exact = run_published_study(tmp_path / "data")
+    exact = run_published_study(tmp_path / "data", segmenter="exact")
     assert exact.mean("sgcs", "truth") == exact.mean("sgcs", "colour") == 1.0
     assert exact.mean("sgcs", "translation") > 0.95 > exact.mean("sgcs", "deletion")
     assert exact.bars[0].n == 1
@@ -102,5 +114,5 @@ def test_recordings(tmp_path):
     assert colour.mean("sgcs", "truth") == 1.0
     assert colour.mean("sgcs", "translation") > colour.mean("sgcs", "swap")
     (tmp_path / "data" / "worldgauge.json").unlink()
-    with pytest.raises(DataError, match="colour segmenter"):
-        run_published_study(tmp_path / "data")
+    with pytest.raises(DataError, match="--segmenter balanced"):
+        run_published_study(tmp_path / "data", segmenter="exact")

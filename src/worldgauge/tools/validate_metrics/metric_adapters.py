@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from worldgauge.core.errors import NotApplicableError
@@ -11,7 +12,7 @@ from worldgauge.core.image import Image
 from worldgauge.metrics.frame_pairs import Prepared, pair_error, prepared
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_perturbation, ssim_table, ssim_uniform
 from worldgauge.perception.instances import CATEGORIES, SceneGraph, instances_from_labels
-from worldgauge.perception.segment import Colour
+from worldgauge.perception.segment import Balanced, Segmenter
 from worldgauge.suites.loopnav.metrics.scene_relations import match_by_look, mean_colours, relation_score
 from worldgauge.suites.loopnav.metrics.scene_variants import macro_sgcs, object_sgcs
 from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs
@@ -128,11 +129,19 @@ def segmented(name: str, scene_of: Callable[[Image], SceneGraph]) -> Score:
     return score
 
 
-def _colour(samples: Samples) -> Score:
+def by_colour(segmenter: Segmenter, samples: Samples) -> Score:
+    """SGCS with a segmenter that knows the textures of the embedded worlds, as `sgcs_` and its name.
+
+    Args:
+        segmenter: `Balanced` or `Colour`.
+        samples: The frames.
+
+    Raises:
+        NotApplicableError: The frames do not show an embedded world.
+    """
     if not samples.coloured:
-        raise NotApplicableError("it knows the colours of the embedded worlds only: give recordings, --data DIR")
-    segmenter = Colour()
-    return segmented("sgcs_colour", lambda rgb: segmenter.segment(rgb).scene())
+        raise NotApplicableError("drawn scenes do not have the textures that the segmenters by colour know")
+    return segmented(f"sgcs_{segmenter.name}", lambda rgb: segmenter.segment(rgb).scene())
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -145,7 +154,7 @@ WEIGHTLESS: tuple[MetricAdapter, ...] = (
         _exact,
         blind=frozenset({"sgcs", "sgcs_macro", "sgcs_objects"}),
     ),
-    MetricAdapter({"sgcs_colour": "sgcs"}, _colour),
+    MetricAdapter({"sgcs_balanced": "sgcs"}, partial(by_colour, Balanced())),
     *(
         MetricAdapter(_same(name), score_each(function, name))
         for name, function in (

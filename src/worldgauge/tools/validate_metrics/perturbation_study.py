@@ -24,7 +24,7 @@ from worldgauge.tools.validate_metrics.results import (
     curves_of,
     selectivity_of,
 )
-from worldgauge.tools.validate_metrics.samples import Sample, Samples, Shot, draw_samples, read_samples
+from worldgauge.tools.validate_metrics.samples import Sample, Samples, Shot, read_samples, village_samples
 from worldgauge.tools.validate_metrics.severities import CHANGE, SeverityScale, severity_scales, steps_m
 from worldgauge.weights import AbsentWeightsError
 
@@ -53,9 +53,9 @@ def metric_study(
     Equal arguments give equal numbers on one machine.
 
     Args:
-        data: LoopNav folder with recordings. None for drawn scenes.
+        data: LoopNav folder with recordings. None for views of embedded villages.
         scenes: Number of frames.
-        seed: Seed of scenes and noise.
+        seed: Seed of villages and noise.
         names: Metrics to study, by default all that are available.
         networks: As for `learned_adapters`.
         progress: Called with the number of frames done and the total.
@@ -71,7 +71,7 @@ def metric_study(
     gauges = _chosen((*WEIGHTLESS, *learned_adapters(networks or {})), names)
     if scenes < 2:
         raise UsageError(f"a study compares frames with each other, so it needs two or more, got {scenes}")
-    samples = draw_samples(scenes, seed) if data is None else read_samples(Path(data), scenes)
+    samples = village_samples(scenes, seed) if data is None else read_samples(Path(data), scenes)
     if len(samples) < 2:
         raise UsageError(f"{samples.title}: a study needs two or more; record more, or raise the number of scenes")
     scores, reasons = _open(gauges, samples)

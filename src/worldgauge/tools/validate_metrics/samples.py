@@ -1,4 +1,4 @@
-"""Frames of a metric study, with known objects: drawn, or from recorded walks."""
+"""Frames of a metric study, with known objects: from embedded villages, from recorded walks, or drawn."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from worldgauge.core.episode import Episode
+from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.core.image import Image
 from worldgauge.perception.segment import Colour, Exact
 from worldgauge.suites.loopnav.format import trajectories as loopnav
 from worldgauge.suites.loopnav.format.write import worlds_of
+from worldgauge.suites.loopnav.walks.sites import VoxelSite
 from worldgauge.tools.validate_metrics.perturbations import Labels
 from worldgauge.tools.validate_metrics.synthetic_scenes import draw_scene
 from worldgauge.worlds import open_world
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
+from worldgauge.worlds.voxel.world import KINDS
+
+VILLAGE_SIZE = (320, 180)
+"""Width and height of views of villages, pixels."""
 
 
 class Shot(NamedTuple):
@@ -55,7 +63,7 @@ class Samples:
         title: What they are, in words.
         units: Unit of each frame. Frames of one unit are not independent.
         exact: Whether labels are exact. Otherwise they are guessed from colours, which is enough to choose objects.
-        coloured: Whether the colour segmenter supports such frames.
+        coloured: Whether the segmenters by colour know such frames.
         moves: Whether the camera can be moved.
     """
 
@@ -104,6 +112,31 @@ def draw_samples(count: int, seed: int) -> Samples:
     return Samples(f"{count} drawn scenes", units, True, False, False, shot, nothing)
 
 
+def village_samples(count: int, seed: int) -> Samples:
+    """Views of embedded villages, each of another village and a unit of its own.
+
+    A camera stands where a loop of LoopNav would begin, and looks in a random direction.
+
+    Args:
+        count: Number of views.
+        seed: Seed of the first village; the others follow.
+    """
+    camera = Camera.from_vertical_fov(*VILLAGE_SIZE, VERTICAL_FOV_DEG)
+
+    def view(number: int, step_m: float) -> Shot:
+        village = WorldFacts("voxel", {"kind": KINDS[number % len(KINDS)], "seed": seed + number})
+        world = open_world(village)
+        assert isinstance(world, Voxel)
+        site, rng = VoxelSite(world.voxels), np.random.default_rng(seed + number)
+        x, y, z = site.first_place(site.begin(), rng, "released")
+        pose = pose_from_yaw_pitch([x + 0.5, y + 0.5, z + EYE_HEIGHT_M], rng.uniform(-np.pi, np.pi), 0.0)
+        return _rendered(village, pose, camera, step_m)
+
+    units = tuple(f"village {seed + number}" for number in range(count))
+    title = f"{count} views of embedded villages, {VILLAGE_SIZE[0]}x{VILLAGE_SIZE[1]}"
+    return Samples(title, units, True, True, True, lambda number: view(number, 0.0), view)
+
+
 def read_samples(source: Path, count: int) -> Samples:
     """Frames of a LoopNav folder, the same number from the first valid recording of each village.
 
@@ -143,16 +176,21 @@ def read_samples(source: Path, count: int) -> Samples:
         True,
         True,
         True,
-        lambda number: _rendered(*places[number], 0.0),
-        lambda number, step_m: _rendered(*places[number], step_m),
+        lambda number: _recorded(*places[number], 0.0),
+        lambda number, step_m: _recorded(*places[number], step_m),
     )
 
 
-def _rendered(episode: Episode, index: int, step_m: float) -> Shot:
+def _recorded(episode: Episode, index: int, step_m: float) -> Shot:
     assert episode.world is not None
-    pose = episode.poses[index].copy()
-    pose[:3, 3] += step_m * pose[:3, 0]
-    view = open_world(episode.world).view(pose, episode.camera)
+    return _rendered(episode.world, episode.poses[index], episode.camera, step_m)
+
+
+def _rendered(world: WorldFacts, pose: FloatArray, camera: Camera, step_m: float) -> Shot:
+    """What a camera sees from so far to the right."""
+    aside = pose.copy()
+    aside[:3, 3] += step_m * aside[:3, 0]
+    view = open_world(world).view(aside, camera)
     found = Exact().segment(view.rgb, view)
     return Shot(view.rgb, Labels(found.category, found.instance))
 
