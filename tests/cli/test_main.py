@@ -103,7 +103,8 @@ def test_run_ends_with_tables_counts_and_the_next_command(
     assert "steady-level-7: 3 expected = 2 scored + 1 skipped + 0 failed" in done.stdout
     assert "skipped steady-level-7 even/2: marked as unusable" in done.stdout
     assert done.stdout.endswith("next: worldgauge report runs/x --out runs/x/report.html\n")
-    assert done.stderr == "[2/3] tasks, 67%\n[3/3] tasks, 100%\n"
+    power = "Power: 2 clusters cannot order models. A test needs 6.\n"
+    assert done.stderr == f"{power}[2/3] tasks, 67%\n[3/3] tasks, 100%\n"
     assert (tmp_path / "runs/x/steady-level-7/scores.jsonl").exists()
 
 
@@ -356,11 +357,13 @@ def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[...,
 def test_mind_clips_are_planned_collected_continued_and_checked(cli: Callable[..., Done], tmp_path: Path) -> None:
     assert cli("collect", "mind", "--out", "d", "--dry-run").stdout == (
         "clips and start images: 350 expected, 0 already done; in d\n"
+        "Power: 26 clusters can order 50 or more models that differ by 2 standard deviations.\n"
     )
     arguments = ["collect", "mind", "--out", "d", "--families", "interior,urban", "--perspectives", "3rd"]
     arguments += ["--train", "0", "--mem", "1", "--action-space", "1", "--mirror", "1", "--frames", "30"]
     arguments += ["--size", "64x36"]
-    assert cli(*arguments, "--dry-run").stdout == "clips and start images: 3 expected, 0 already done; in d\n"
+    planned = cli(*arguments, "--dry-run").stdout
+    assert planned.startswith("clips and start images: 3 expected, 0 already done; in d\nPower: 1 cluster ")
     assert not (tmp_path / "d").exists()
     done = cli(*arguments)
     assert done.returncode == 0, done.stderr

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from worldgauge.engine.collection.kernel import collect, open_collection
+from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.suites.build.format import BuildTask
 from worldgauge.suites.build.tasks import _cluster
@@ -49,3 +53,20 @@ def test_a_suite_that_says_nothing_has_tasks_that_stand_alone() -> None:
 )
 def test_of_a_row_of_the_build_suite(row: BuildTask, cluster: str) -> None:
     assert _cluster(row) == cluster
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("loopnav", {"settlements": 2, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)}),
+        ("mind", {"mem": 3, "action_space": 5, "mirror": 1, "train": 1, "frames": 24, "size": (64, 36)}),
+        ("target", {"scenes": 2, "per_scene": 2, "places": ("indoors",), "size": (32, 18), "fps": 2}),
+        ("closedloop", {"scenes": 2, "recognition": 3, "navigation": 1, "questions": 1, "manipulation": 2}),
+        ("build", {"structures": 2, "stimuli": 1, "commonsense": 2, "size_px": 64}),
+    ],
+)
+def test_a_collection_knows_the_clusters_of_its_tasks(name: str, options: dict[str, Any], tmp_path: Path) -> None:
+    planned = open_collection(name, tmp_path / "data", options).clusters()
+    suite = open_suite(name, {})
+    made = clusters_of(suite, list_tasks(suite, Path(collect(name, tmp_path / "data", **options).root), None))
+    assert sorted(Counter(planned).values()) == sorted(Counter(made).values())

@@ -48,6 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_dry_run_counts_and_writes_nothing(folder: Path, tmp_path: Path) -> None:
     assert cli(folder, *COLLECT, "--dry-run").stdout == (
         "structures, figures and rooms: 3 expected, 3 already done; in d\n"
+        "Power: 3 clusters cannot order models. A test needs 6.\n"
     )
     planned = cli(tmp_path, "collect", "build", "--out", "d", "--dry-run", "--json")
     assert json.loads(planned.stdout)["expected"] == 66 + 48 + 50

@@ -17,6 +17,7 @@ def cli(folder: Path, *arguments: str) -> Done:
 def test_collect_then_check(tmp_path: Path) -> None:
     assert cli(tmp_path, "collect", "closedloop", "--out", "d", "--dry-run").stdout == (
         "episodes: 1079 expected, 0 already done; in d\n"
+        "Power: 320 clusters can order 50 or more models that differ by 2 standard deviations.\n"
     )
     done = cli(tmp_path, *SMALL)
     assert done.returncode == 0, done.stderr

@@ -22,19 +22,20 @@ from worldgauge.engine.options import option
 from worldgauge.suites.build.curation.structure_tasks import StructureTasks, tasks_of_structure
 from worldgauge.suites.build.format import Architecture, BuildTask, check, image_path, write, write_image
 from worldgauge.suites.build.generate.figures import shapes as figures
-from worldgauge.suites.build.generate.figures.mental_rotation import RotationQuestion, balanced_questions, sheet
+from worldgauge.suites.build.generate.figures.mental_rotation import EACH, RotationQuestion, balanced_questions, sheet
 from worldgauge.suites.build.generate.figures.polycube import Cells
 from worldgauge.suites.build.generate.figures.shapes import FigureView, Views, stimuli
 from worldgauge.suites.build.generate.instructions import describe
 from worldgauge.suites.build.generate.interiors.commonsense import RoomQuestion, commonsense
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
-from worldgauge.suites.build.tasks import cluster_of_row
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.views import AROUND_FOV_DEG, RAISED_DEG, RENDERER, picture
 
 SOURCE = "worldgauge"
 AZIMUTH_DEG = 45.0
 ROOMS = "images/commonsense"
+_TASKS = {"structure": 6, "figure": sum(EACH.values()), "room": 1}
+"""Tasks of an item, by its kind."""
 CAMERA: Mapping[str, Any] = {
     **RENDERER,
     "azimuth_deg": AZIMUTH_DEG,
@@ -107,7 +108,7 @@ class BuildCollection(Collection):
 
     def clusters(self) -> Iterator[str]:
         """Structures, figures and rooms, each as often as it has tasks."""
-        return (cluster_of_row(row) or row.id for row in rows_of(self.options)[1])
+        return (item.id for item in self.items() for _ in range(_TASKS[item.args["kind"]]))
 
     def is_done(self, item: Item) -> bool:
         """Whether all pictures of an item are there."""

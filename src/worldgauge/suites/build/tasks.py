@@ -47,7 +47,7 @@ def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
                 sample={"source": folder, "kind": kind, "row": row.id},
                 fingerprint=build.fingerprint_of(row, data),
                 group={"task": kind, **_group(row, data)},
-                cluster=cluster_of_row(row),
+                cluster=_cluster(row),
             )
     if not found:
         raise DataError(
@@ -89,7 +89,7 @@ def truth_of(task: Task) -> Blueprint | None:
     return known[row.architecture].blueprint if row.architecture in known else None
 
 
-def cluster_of_row(row: BuildTask) -> str:
+def _cluster(row: BuildTask) -> str:
     """The structure to be built, or the stimulus of a rotation question; empty where there is none."""
     stimulus = _STIMULUS.match(row.metadata or "")
     return row.architecture or (stimulus[0] if stimulus else "")
