@@ -291,7 +291,7 @@ def test_the_segmenter_is_said_once_a_trajectory() -> None:
 
     made = evidence(scored("a"), scored("b"))
     assert trust.describe_accuracy(made) == (
-        "The colour segmenter labels 95 % of the recording's pixels as the exact masks do "
+        "The segmenter labels 95 % of the recording's pixels as the exact masks do "
         "(SGCS of its masks against exact ones: 0.81)."
     )
     assert trust.describe_categories(made).endswith("by category: house 0.90, tree 0.60.")

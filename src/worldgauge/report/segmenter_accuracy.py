@@ -24,7 +24,7 @@ def describe_accuracy(evidence: Evidence) -> str:
         return ""
     against = mean_of_known(score.facts.get("sgcs_against_exact") for score in scores)
     tail = f" (SGCS of its masks against exact ones: {number(against, digits=2)})" if against is not None else ""
-    return f"The colour segmenter labels {100 * share:.0f} % of the recording's pixels as the exact masks do{tail}."
+    return f"The segmenter labels {100 * share:.0f} % of the recording's pixels as the exact masks do{tail}."
 
 
 def describe_categories(evidence: Evidence) -> str:
