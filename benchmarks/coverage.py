@@ -109,15 +109,20 @@ def rate_cell(rate: float, kind: str, alike: float, clusters: int, draws: int) -
     return f"{held / draws:.3f}"
 
 
-def error_cell(one: float, other: float, clusters: int, draws: int) -> str:
-    """How often models with equal means are found different: normal scores, or log-normal ones of unequal spread."""
+def error_cell(one: Any, other: Any, clusters: int, draws: int) -> str:
+    """How often models with equal means are found different: normal, log-normal by spread, or beta scores by a and b."""
     rng = _generator("error", one, other, clusters)
     wrong = 0
+    bounds = (0.0, 1.0 if isinstance(one, tuple) else math.inf)
     for _ in range(draws):
-        place = rng.normal(size=clusters) * 0.5
-        first, second = (place + spread * rng.normal(size=clusters) for spread in (one, other))
-        scores = [np.exp(first - one**2 / 2), np.exp(second - other**2 / 2)] if one else rng.normal(size=(2, clusters))
-        wrong += paired_differences([dict(enumerate(row.tolist())) for row in scores]).p[0] <= 0.05
+        if isinstance(one, tuple):
+            scores = [np.maximum(rng.beta(*shape, clusters), 1e-12) for shape in (one, other)]
+        elif one:
+            place = rng.normal(size=clusters) * 0.5
+            scores = [np.exp(place + s * rng.normal(size=clusters) - s**2 / 2) for s in (one, other)]
+        else:
+            scores = [*rng.normal(size=(2, clusters))]
+        wrong += paired_differences([dict(enumerate(row.tolist())) for row in scores], bounds=bounds).p[0] <= 0.05
     return f"{wrong / draws:.3f}"
 
 
@@ -186,13 +191,17 @@ GRIDS = {
         4_000,
     ),
     "errors": Grid(
-        "log-spread of both models",
+        "scores of both models",
         error_cell,
         {
             "normal": (0, 0),
             **{
                 f"{one} and {other}": (one, other)
-                for one, other in ((0.6, 0.6), (0.5, 0.8), (0.6, 1.0), (0.8, 1.2), (0.5, 1.2))
+                for one, other in ((0.6, 0.6), (0.5, 0.8), (0.6, 1.0), (0.8, 1.2), (0.5, 1.2), (0.3, 1.2))
+            },
+            **{
+                f"up to 1: beta{one} and beta{other}": (one, other)
+                for one, other in (((0.5, 0.5), (50, 50)), ((1, 3), (5, 15)), ((0.5, 2), (20, 80)))
             },
         },
         (6, 8, 12, 16, 30, 60),

@@ -168,7 +168,7 @@ def compare(
     sign = -1 if higher else 1
     labels = sorted(values, key=lambda label: (bool(flags.get(label)), sign * means[label], label))
     kinds = [evidence[label].kind for label in labels]
-    pairs = _differences(values, labels, kinds, bounds[1] - bounds[0], stratum, evidence.clusters)
+    pairs = _differences(values, labels, kinds, bounds, stratum, evidence.clusters)
     beaten = [(d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a) for d in pairs if d.clear]
     ranked = [label for label in labels if not flags.get(label)]
     placed = rank_ranges(ranked, [(a, b) for a, b in beaten if a in ranked and b in ranked])
@@ -214,14 +214,15 @@ def _differences(
     values: Mapping[str, Mapping[str, float]],
     labels: Sequence[str],
     kinds: Sequence[str],
-    most: float,
+    bounds: tuple[float, float],
     stratum: Mapping[str, str],
     cluster: Mapping[str, str],
 ) -> list[Difference]:
-    """All pairs of rows that share a task. most: by how much two values can differ."""
+    """All pairs of rows that share a task."""
+    most = bounds[1] - bounds[0]
     both = list(combinations(range(len(labels)), 2))
     tested = set(pairs_with_models(kinds))
-    found = paired_differences([values[label] for label in labels], stratum, cluster, pairs=both)
+    found = paired_differences([values[label] for label in labels], stratum, cluster, pairs=both, bounds=bounds)
     pairs = []
     for (a, b), mean, _, _, low, high, p, n, clusters in zip(both, *(one.tolist() for one in found), strict=True):
         if n:

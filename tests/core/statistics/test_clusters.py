@@ -259,11 +259,36 @@ class TestPairedDifference:
         logs = [np.log(a), np.log(b)]
         means = [x.mean() + x.var(ddof=1) / 2 for x in logs]
         parts = [x - x.mean() + ((x - x.mean()) ** 2 * 10 / 9 - x.var(ddof=1)) / 2 for x in logs]
-        error = math.sqrt(((parts[0] - parts[1]) ** 2).sum() / 90)
+        error = math.sqrt(((parts[0] - parts[1]) ** 2).sum() / 80)
         expected = 2 * stats.t.sf(abs(means[0] - means[1]) / error, 9)
         student = stats.ttest_rel(a, b).pvalue
         assert paired_difference(tasks(a), tasks(b)).p == pytest.approx(max(expected, student))
         assert expected > student
+
+    def test_scores_up_to_1_are_compared_by_cut_means(self) -> None:
+        """Means of min(log-normal, 1) by quadrature, and what each cluster adds to them by numeric derivatives."""
+        a, b = rng(5).beta([[1], [4]], [[4], [1.3]], (2, 10))
+
+        def cut_mean(centre: float, variance: float) -> float:
+            x = np.linspace(-9, 9, 200_001)
+            return float(np.trapezoid(np.minimum(np.exp(centre + math.sqrt(variance) * x), 1) * stats.norm.pdf(x), x))
+
+        means, parts = [], []
+        for logs in (np.log(a), np.log(b)):
+            at, step = np.array([logs.mean(), logs.var(ddof=1)]), 1e-4
+            slopes = [(cut_mean(*(at + d)) - cut_mean(*(at - d))) / (2 * step) for d in np.eye(2) * step]
+            apart = logs - at[0]
+            means.append(cut_mean(*at))
+            parts.append(slopes[0] * apart + slopes[1] * (apart**2 * 10 / 9 - at[1]))
+        error = math.sqrt(((parts[0] - parts[1]) ** 2).sum() / 80)
+        expected = 2 * stats.t.sf(abs(means[0] - means[1]) / error, 9)
+        found, plain, unbounded = (
+            float(paired_differences([tasks(a), tasks(b)], bounds=bounds).p[0])
+            for bounds in ((0.0, 1.0), (-1.0, 1.0), (0.0, math.inf))
+        )
+        assert plain == pytest.approx(stats.ttest_rel(a, b).pvalue)
+        assert found == pytest.approx(max(expected, plain), rel=1e-5)
+        assert found < unbounded / 10, "without the bound, log-normal means hide the difference"
 
     @pytest.mark.parametrize("strata", [{}, {"task/0": "x", "task/1": "x", "task/2": "x"}])
     def test_many_pairs_are_as_they_are_alone(self, strata: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

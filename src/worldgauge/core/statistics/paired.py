@@ -125,21 +125,23 @@ def paired_differences(
     cluster: Mapping[str, str] = MappingProxyType({}),
     *,
     pairs: Iterable[tuple[int, int]] | None = None,
+    bounds: tuple[float, float] = (0.0, math.inf),
     level: float = LEVEL,
 ) -> PairedDifferences:
     """Mean differences of many pairs of models, with their intervals and tests.
 
     The test is Student's, of the differences of clusters, with the standard error of `estimates`. Equal means of
     unequally skewed scores fool it: the model without rare large errors seems worse. So for positive scores whose
-    logarithms vary by LOG_SPREAD or more, the means of log-normal distributions are compared as well (mean of the
-    logarithms plus half their variance: Cox, in Land 1972), and the larger p-value counts. If all differences are
-    equal, p is 2^(1 - clusters), that of a sign test.
+    logarithms vary by LOG_SPREAD or more, the means of log-normal distributions are compared as well (Cox, in Land
+    1972), and the larger p-value counts. The distributions are cut at the largest possible score: mean of min(x,
+    highest). If all differences are equal, p is 2^(1 - clusters), that of a sign test.
 
     Args:
         values: Finite value of each task id, per model.
         stratum: Stratum of each task; strata count alike. Default: one stratum. Only the first test is made of several.
         cluster: Cluster of each task. A task without an entry is a cluster of its own.
         pairs: Places of the two models of each pair. Default: all pairs in the order of `itertools.combinations`.
+        bounds: Smallest and largest possible score. The second test needs a smallest score of 0 or more.
         level: Confidence level of the intervals.
 
     Returns:
@@ -159,15 +161,16 @@ def paired_differences(
         one, other = np.split(places, 2)
         totals, counts = _sums(table[np.ix_(models, chosen)], rows[chosen], columns[chosen])
         n[shared], clusters[shared] = len(chosen), len(counts)
-        logs = _log_means(totals, counts) if counts.shape[1] == 1 and len(counts) >= FEWEST_CLUSTERS else None
+        fitted = counts.shape[1] == 1 and len(counts) >= FEWEST_CLUSTERS and bounds[0] >= 0
+        fits = _log_normal(totals, counts, bounds[1]) if fitted else None
         step = max(1, _BLOCK // counts.size)
         for at in (slice(start, start + step) for start in range(0, len(shared), step)):
             found = estimates(totals[one[at]] - totals[other[at]], counts, level=level)
             p = np.full(found.mean.shape, math.nan)
             if len(counts) >= FEWEST_CLUSTERS:
                 p = _student_p(found.mean, found.error, found.degrees, len(counts))
-                if logs is not None:
-                    p_log, error = _log_normal_test(logs, one[at], other[at], found.degrees)
+                if fits is not None:
+                    p_log, error = _log_normal_test(fits, one[at], other[at], found.degrees)
                     p, found = np.fmax(p, p_log), found._replace(error=np.fmax(found.error, error))
             numbers[:, shared[at]] = (*found, p)
     mean, error, degrees, low, high, p_values = numbers
@@ -183,19 +186,27 @@ def _student_p(mean: FloatArray, error: FloatArray, degrees: FloatArray, cluster
     return np.where(np.isnan(scale) & ~np.isnan(error), np.where(mean == 0, 1.0, 2.0 ** (1 - clusters)), p)
 
 
-class _LogMeans(NamedTuple):
-    """Logarithms of the log-normal means of models (S,), what each cluster adds to them (S, G), and their spreads (S,).
+class _LogNormal(NamedTuple):
+    """Log-normal distributions of models, cut at the largest possible score; NaN unless all clusters are positive.
 
-    NaN for a model whose clusters are not all positive.
+    Attributes:
+        mean: Means, (S,).
+        parts: What each cluster adds to them, (S, G).
+        varied: Whether the logarithms of the scores vary by LOG_SPREAD, (S,).
+        cut: Whether the largest score is within three standard deviations of the logarithms, (S,).
     """
 
     mean: FloatArray
     parts: FloatArray
-    spread: FloatArray
+    varied: NDArray[np.bool_]
+    cut: NDArray[np.bool_]
 
 
-def _log_means(totals: FloatArray, counts: FloatArray) -> _LogMeans:
-    """The log-normal means of models from the sums of their clusters, (S, G, 1)."""
+@np.errstate(over="ignore", invalid="ignore")
+def _log_normal(totals: FloatArray, counts: FloatArray, highest: float) -> _LogNormal:
+    """Fit models from the sums of their clusters, (S, G, 1)."""
+    from scipy.special import ndtr
+
     means = totals[..., 0] / counts[:, 0]
     logs = np.log(np.where((means > 0).all(-1, keepdims=True), means, math.nan))
     share = counts[:, 0] / counts.sum()
@@ -203,23 +214,33 @@ def _log_means(totals: FloatArray, counts: FloatArray) -> _LogMeans:
     centre = logs @ share
     apart = logs - centre[:, None]
     variance = unbiased * (apart**2 @ share)
-    parts = share * (apart + (unbiased * apart**2 - variance[:, None]) / 2)
-    return _LogMeans(centre + variance / 2, parts, np.sqrt(variance))
+    spread = np.sqrt(np.maximum(variance, 1e-18))  # scores that are all equal
+    room = (math.log(highest) - centre) / spread
+    uncut = np.exp(centre + variance / 2)
+    below = uncut * ndtr(room - spread)
+    by_variance = below / 2 - uncut * np.exp(-((room - spread) ** 2) / 2) / (spread * math.sqrt(8 * math.pi))
+    mean = below + (highest * ndtr(-room) if math.isfinite(highest) else 0)
+    parts = share * (below[:, None] * apart + by_variance[:, None] * (unbiased * apart**2 - variance[:, None]))
+    return _LogNormal(mean, parts, spread >= LOG_SPREAD, room < 3)
 
 
 def _log_normal_test(
-    logs: _LogMeans, one: NDArray[np.int64], other: NDArray[np.int64], degrees: FloatArray
+    fits: _LogNormal, one: NDArray[np.int64], other: NDArray[np.int64], degrees: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """p-values of equal log-normal means, and standard errors in units of the score.
 
-    NaN where the logarithms of neither model vary by LOG_SPREAD.
+    NaN if the logarithms of neither model vary by LOG_SPREAD.
     """
-    difference = logs.mean[one] - logs.mean[other]
-    clusters = logs.parts.shape[1]
-    error = np.sqrt(((logs.parts[one] - logs.parts[other]) ** 2).sum(-1) * clusters / (clusters - 1))
-    varied = np.fmax(logs.spread[one], logs.spread[other]) >= LOG_SPREAD
-    error = np.where(varied, error, math.nan)
-    return _student_p(difference, error, degrees, clusters), error * np.exp((logs.mean[one] + logs.mean[other]) / 2)
+    # A ratio of means has nearly normal errors, unless the limit of the scores rules large values out.
+    cut = (fits.varied & fits.cut)[one] | (fits.varied & fits.cut)[other]
+    a, b = fits.mean[one], fits.mean[other]
+    difference = np.where(cut, a - b, np.log(a / b))
+    scales = (np.where(cut, 1.0, mean)[:, None] for mean in (a, b))
+    parts = fits.parts[one] / next(scales) - fits.parts[other] / next(scales)
+    clusters = parts.shape[1]
+    error = np.sqrt((parts**2).sum(-1) * clusters / (clusters - 2))
+    error = np.where(fits.varied[one] | fits.varied[other], error, math.nan)
+    return _student_p(difference, error, degrees, clusters), error * np.where(cut, 1.0, np.sqrt(a * b))
 
 
 def ranks(means: Sequence[float | None], *, higher: bool = True) -> list[int | None]:

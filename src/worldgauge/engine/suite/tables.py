@@ -122,6 +122,7 @@ def detectable_note(
     kinds: Mapping[str, str],
     tasks: str,
     clusters: Mapping[str, str] = MappingProxyType({}),
+    bounds: tuple[float, float] = (0.0, math.inf),
 ) -> str:
     """The line below a table that gives the minimum detectable effect of its comparison.
 
@@ -130,12 +131,13 @@ def detectable_note(
         kinds: "subject" for models, "reference" for baselines, by row.
         tasks: What the tasks are called, in the plural.
         clusters: Cluster of each task; a task without an entry is a cluster of its own.
+        bounds: Smallest and largest possible value.
 
     Returns:
         The line.
     """
     pairs = pairs_with_models([kinds.get(label, "subject") for label in values])
-    smallest = detectable_effect(values, clusters, pairs=pairs)
+    smallest = detectable_effect(values, clusters, pairs=pairs, bounds=bounds)
     if smallest is None:
         return (
             f"Minimum detectable effect: none. A test needs {FEWEST_CLUSTERS} clusters of {tasks} that two rows share, "
@@ -162,6 +164,7 @@ def detectable_effect(
     clusters: Mapping[str, str] = MappingProxyType({}),
     *,
     pairs: Sequence[tuple[int, int]] | None = None,
+    bounds: tuple[float, float] = (0.0, math.inf),
 ) -> float | None:
     """Minimum detectable effect of tests that are corrected together: the median over the pairs.
 
@@ -169,6 +172,7 @@ def detectable_effect(
         values: Values by row and task id.
         clusters: Cluster of each task; a task without an entry is a cluster of its own.
         pairs: Places of the rows of each tested pair. Default: all pairs.
+        bounds: Smallest and largest possible value.
 
     Returns:
         The paired difference that a test finds with 80 % power; None if no pair can be tested.
@@ -177,7 +181,7 @@ def detectable_effect(
         {task: value for task, value in own.items() if value is not None and math.isfinite(value)}
         for own in values.values()
     ]
-    found = paired_differences(known, cluster=clusters, pairs=pairs)
+    found = paired_differences(known, cluster=clusters, pairs=pairs, bounds=bounds)
     testable = ~np.isnan(found.p) & (found.error > 0)
     if not testable.any():
         return None

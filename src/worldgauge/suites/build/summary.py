@@ -91,7 +91,8 @@ def _marks(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
         clusters = clusters_by_task({entry.label: entry.of(HEADLINE) for entry in entries})
-        notes.append(detectable_note(values, {entry.label: entry.kind for entry in entries}, "tasks", clusters))
+        kinds = {entry.label: entry.kind for entry in entries}
+        notes.append(detectable_note(values, kinds, "tasks", clusters, (0.0, 100.0)))
     title = "Full marks by kind of task"
     return Table(
         HEADLINE, title, "%", "higher", tuple(columns), tuple(sort_rows(rows, "higher")), tuple(notes), bars=True

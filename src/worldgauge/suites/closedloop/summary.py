@@ -102,7 +102,8 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
         clusters = clusters_by_task({entry.label: entry.of(HEADLINE) for entry in entries})
-        notes.append(detectable_note(values, {entry.label: entry.kind for entry in entries}, "episodes", clusters))
+        kinds = {entry.label: entry.kind for entry in entries}
+        notes.append(detectable_note(values, kinds, "episodes", clusters, (0.0, 100.0)))
     return Table(
         HEADLINE,
         "Task success",

@@ -120,7 +120,7 @@ def _table(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str,
         better=one.better,
         columns=(*(f"{kind} {radius}" for kind, radius in columns), "all"),
         rows=tuple(sort_rows(rows, one.better)),
-        notes=tuple(_notes(mine, kinds)),
+        notes=tuple(_notes(metric, mine, kinds)),
     )
 
 
@@ -131,7 +131,7 @@ def _cell(metric: str, scores: Sequence[Score]) -> Cell:
     return score_cell(scores, metric_bounds(metric))
 
 
-def _notes(mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Iterator[str]:
+def _notes(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Iterator[str]:
     reasons: dict[str, int] = {}
     infinite = 0
     for own in mine.values():
@@ -156,7 +156,7 @@ def _notes(mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Ite
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
     if len(mine) > 1 and any(score.value is not None for own in mine.values() for score in own):
         values = {name: {s.task: s.value for s in own} for name, own in mine.items()}
-        yield detectable_note(values, kinds, "trajectories", clusters_by_task(mine))
+        yield detectable_note(values, kinds, "trajectories", clusters_by_task(mine), metric_bounds(metric))
 
 
 def _kind(kind: str) -> Literal["subject", "reference"]:

@@ -408,7 +408,7 @@ def _notes(metric: str, entries: Sequence[_SubjectScores]) -> Iterator[str]:
     if len(entries) > 1:
         clusters = clusters_by_task({e.label: e.of(metric) for e in entries})
         values = {e.label: {s.task: s.value for s in e.of(metric)} for e in entries}
-        yield detectable_note(values, {e.label: e.kind for e in entries}, "clips", clusters)
+        yield detectable_note(values, {e.label: e.kind for e in entries}, "clips", clusters, metric_bounds(metric))
 
 
 def _occurs(metric: str, entries: Sequence[_SubjectScores]) -> bool:

@@ -331,7 +331,7 @@ def notes_of(
             for entry in subjects
         }
         clusters = {line.task: line.cluster for entry in subjects for line in entry.lines}
-        yield detectable_note(values, kinds, "scenarios", clusters)
+        yield detectable_note(values, kinds, "scenarios", clusters, metric_bounds(HEADLINE))
 
 
 def weights_notes(profiles: Iterable[str]) -> Iterator[str]:
