@@ -32,6 +32,8 @@ def resolvable_points(scenes: Sequence[Hashable], discordance: float, *, draws: 
     Returns:
         Percentage points, at most 100; None for fewer than two scenes.
     """
+    if len(set(scenes)) < 2:
+        return None
     n, apart = len(scenes), WANTED / 100
     ended = max(1, round(discordance * n))
     better = min(ended, max(1, round((discordance + apart) / 2 * n)))
@@ -42,8 +44,6 @@ def resolvable_points(scenes: Sequence[Hashable], discordance: float, *, draws: 
     spread = [rng.permutation(differences).tolist() for _ in range(draws)]
     found = [Sample.of([one], [scenes]).estimate() for one in spread]
     errors, degrees = (np.array(column) for column in zip(*((one.error, one.degrees) for one in found), strict=True))
-    if np.isnan(errors).any():
-        return None
     return min(100.0, float(np.sqrt(np.mean(minimum_detectable_effect(errors, degrees) ** 2))))
 
 
