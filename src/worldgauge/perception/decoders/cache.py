@@ -74,6 +74,7 @@ def key_of(decoder: Decoder, request: DecodeRequest, content: str) -> str:
         "video": [len(request.video), request.video.width, request.video.height, repr(float(request.video.fps))],
         "anchor": None if anchor is None else [list(anchor.shape), digest_of(anchor.tobytes())],
         "anchor_distance_m": repr(request.anchor_distance_m),
+        "anchor_xy": None if request.anchor_xy is None else [repr(float(value)) for value in request.anchor_xy],
         "hfov_deg": repr(request.hfov_deg),
         "max_speed_m_s": repr(request.max_speed_m_s),
         "n_points": request.n_points,

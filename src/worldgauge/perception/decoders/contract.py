@@ -30,6 +30,8 @@ class DecodeRequest:
         video: Generated frames; the first follows the current frame.
         anchor: First real frame of the history, (H, W, 3) uint8; None when there is none.
         anchor_distance_m: Metres in the plane between the cameras of the anchor and of the current frame.
+        anchor_xy: (2,) from the current camera to the anchor's, +x to the right, +y ahead; only its direction counts.
+            None when unknown.
         hfov_deg: Horizontal field of view in degrees; None when unknown.
         max_speed_m_s: A faster path has a wrong scale and fails; None without a limit. Suites set it from their data.
         n_points: Points of the path.
@@ -50,6 +52,7 @@ class DecodeRequest:
     poses: FloatArray | None = None
     content: str = ""
     name: str = ""
+    anchor_xy: FloatArray | None = None
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ def decode_video(
         clip,
         anchor=_anchor(scenario, clip, settings.parity, crop, follows),
         anchor_distance_m=distance if np.isfinite(distance) else None,
+        anchor_xy=None if settings.parity else _anchor_xy(scenario),
         hfov_deg=hfov_deg,
         max_speed_m_s=speed_limit(scenario),
         poses=poses,
@@ -126,6 +127,14 @@ def _anchor(
         return None
     frame = read_png(scenario.first_frame)
     return frame if parity == "released" else _as_drawn(frame, clip, crop, follows)
+
+
+def _anchor_xy(scenario: Scenario) -> FloatArray | None:
+    """Where the anchor is, if the first row of the path is as far away; else the data contradict themselves."""
+    if not scenario.history_rows or not scenario.anchor_distance_m > 0:
+        return None
+    first: FloatArray = scenario.path_xy[0]
+    return first if abs(np.linalg.norm(first) / scenario.anchor_distance_m - 1) < 0.05 else None
 
 
 def _as_drawn(frame: Image, clip: Clip, crop: Sequence[int] | None, follows: bool) -> Image:

@@ -207,6 +207,17 @@ def test_without_an_anchor_there_is_a_shape_and_no_size() -> None:
     assert np.abs(align_path(path.positions, truth).apply(path.positions) - truth).max() < 0.04
 
 
+def test_an_anchor_is_found_only_in_its_known_direction() -> None:
+    request = request_of(small("curve"))
+    free, behind, ahead = (
+        quickly(replace(request, anchor_xy=xy)) for xy in (None, np.array([0, -1]), np.array([0, 1]))
+    )
+    assert behind.xy is not None
+    assert free.xy is not None
+    assert np.array_equal(behind.xy, free.xy)
+    assert ahead.status == "no_scale"
+
+
 def test_an_anchor_of_another_place_gives_no_size() -> None:
     request = request_of(small("curve"))
     noise = np.random.default_rng(0).integers(0, 256, request.video[0].shape, np.uint8)
@@ -236,7 +247,7 @@ def test_videos_without_a_path(frames: np.ndarray, status: str) -> None:
 
 def test_registered_with_its_settings() -> None:
     decoder = decoders.get("klt-vo")()
-    assert (decoder.name, decoder.version) == ("klt-vo", 3)
+    assert (decoder.name, decoder.version) == ("klt-vo", 4)
     assert set(decoder.settings) == {"key_frames", "followed", "opencv"}
 
 

@@ -25,6 +25,9 @@ _LEAST_AGREEING, _LEAST_LIKENESS = 12, 0.12
 LEAST_LEAD = 0.01
 """By how much the place of the anchor must be more like it than any other that was tried: right ones led by 0.029 and
 more, the one seen wrong by 0.0001 (nine walks in voxel worlds)."""
+_LARGEST_ANGLE_DEG = 45.0
+"""Between where the anchor is and where the data say it is, seen from the first frame. Data may measure the heading
+by the path instead of the camera, so the angle is wide."""
 _SAME_PLACE = 0.1
 """Of the distance of the anchor: places nearer than this to one another are one."""
 _ATTEMPTS = 4
@@ -36,7 +39,7 @@ _NEIGHBOURS = 8
 @dataclass(frozen=True)
 class FirstFrame:
     """What is known of the first frame: `image`, its pose (world to camera), points (n, 3) seen at `xy` (n, 2) pixels
-    from the image centre; the first rows have SIFT `descriptors`."""
+    from the image centre; the first rows have SIFT `descriptors`. `anchor_xy` is that of `DecodeRequest`."""
 
     image: Gray
     rotation: FloatArray
@@ -45,6 +48,7 @@ class FirstFrame:
     xy: FloatArray
     descriptors: Float32
     focal: float
+    anchor_xy: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def place_anchor(first: FirstFrame, anchor: Gray, guesses: Sequence[Placed] = ()
         return None
     distances = np.sqrt(np.maximum(2 - 2 * ours @ theirs.T, 0))
     attempts = (*guesses, *_attempts(first.points[: len(ours)], xy, distances, first.focal))
-    tried = [(_likeness(first, anchor, placed), placed) for placed in attempts]
+    tried = [(_likeness(first, anchor, placed), placed) for placed in attempts if _in_direction(first, placed)]
     if not tried:
         return None
     likeness, best = max(tried, key=lambda one: one[0])
@@ -88,6 +92,15 @@ def place_anchor(first: FirstFrame, anchor: Gray, guesses: Sequence[Placed] = ()
     others = [value for value, placed in tried if np.linalg.norm(_centre(placed) - own) > apart]
     lead = likeness - max(others, default=0.0)
     return AnchorPlace(best.rotation, best.translation, int(best.agree.sum()), likeness, lead)
+
+
+def _in_direction(first: FirstFrame, placed: Placed) -> bool:
+    """Whether a place lies in the direction that is known; true if none is known."""
+    if first.anchor_xy is None:
+        return True
+    x, _, z = first.rotation @ _centre(placed) + first.translation
+    known = first.anchor_xy / np.linalg.norm(first.anchor_xy)
+    return bool(np.array([x, z]) @ known >= np.cos(np.radians(_LARGEST_ANGLE_DEG)) * np.hypot(x, z))
 
 
 def _attempts(points: FloatArray, xy: FloatArray, distances: Float32, focal: float) -> Iterator[Placed]:

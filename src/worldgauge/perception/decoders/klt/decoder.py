@@ -67,7 +67,7 @@ class KltVo:
     """
 
     name = "klt-vo"
-    version = 3
+    version = 4
 
     def __init__(self, key_frames: int = KEY_FRAMES, followed: int = FOLLOWED) -> None:
         self._key_frames = key_frames
@@ -156,7 +156,8 @@ class KltVo:
             return DecodedPath("failed", self.name, why, registered=np.zeros(len(keys), bool))
         there = None
         if request.anchor is not None and built.placed[0]:
-            there = place_anchor(_first_frame(images[0], built, tracks, xy), _gray(request.anchor, size))
+            first = replace(_first_frame(images[0], built, tracks, xy), anchor_xy=request.anchor_xy)
+            there = place_anchor(first, _gray(request.anchor, size))
         views = Views(keys, xy, recorded, every)
         return self._path(request, built, there, views, shown, size[0])
 

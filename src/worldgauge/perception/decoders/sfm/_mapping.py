@@ -69,13 +69,22 @@ class Matched:
         focal_px: Where the focal length starts from; None when unknown.
         folder: Where the database lies while this is in use.
         anchored: Image 0 is the anchor.
+        anchor_xy: As in `DecodeRequest`.
     """
 
     def __init__(
-        self, images: Sequence[Gray], focal_px: float | None, folder: Path, seed: int, *, anchored: bool = False
+        self,
+        images: Sequence[Gray],
+        focal_px: float | None,
+        folder: Path,
+        seed: int,
+        *,
+        anchored: bool = False,
+        anchor_xy: FloatArray | None = None,
     ) -> None:
         self._count = len(images)
         self._first = images[:2] if anchored and len(images) > 1 else None
+        self._anchor_xy = anchor_xy
         self._described = np.zeros((0, 128), np.float32)
         self._known_focal = focal_px is not None
         self._path = folder / "database.db"
@@ -135,6 +144,7 @@ class Matched:
             np.array([p.xy for p in seen]) - np.array([image.shape[1], image.shape[0]]) / 2,
             self._described[rows],
             model.focal_px,
+            self._anchor_xy,
         )
         guesses = []
         if 0 in model.poses:

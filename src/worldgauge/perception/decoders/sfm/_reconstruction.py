@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge.core.geometry import FloatArray
 from worldgauge.perception.decoders.frames import Gray
 from worldgauge.perception.decoders.sfm._mapping import Matched, Model
 from worldgauge.perception.decoders.sfm._votes import Election, elect
@@ -49,7 +50,13 @@ class BrokenOffError(Exception):
 
 
 def reconstruct(
-    images: Sequence[Gray], focal_px: float | None, seed: int, *, anchored: bool, max_s: float
+    images: Sequence[Gray],
+    focal_px: float | None,
+    seed: int,
+    *,
+    anchored: bool,
+    max_s: float,
+    anchor_xy: FloatArray | None = None,
 ) -> Election | None:
     """Reconstruct the cameras of images in a child process, of which nothing remains.
 
@@ -59,6 +66,7 @@ def reconstruct(
         seed: First seed.
         anchored: Image 0 is the anchor.
         max_s: Time limit, seconds.
+        anchor_xy: As in `DecodeRequest`.
 
     Returns:
         The model that two starts agree on, or the best of those that differ; None if there is none.
@@ -77,6 +85,7 @@ def reconstruct(
             focal_px=np.nan if focal_px is None else focal_px,
             seed=seed,
             anchored=anchored,
+            anchor_xy=np.zeros(0) if anchor_xy is None else anchor_xy,
         )
         return _election(_answer(folder, max_s))
     except OSError as error:
@@ -140,7 +149,8 @@ def _elect(request: Mapping[str, Any], folder: Path) -> Election | None:
     focal_px = None if np.isnan(request["focal_px"]) else float(request["focal_px"])
     seed = int(request["seed"])
     anchored = bool(request["anchored"])
-    matched = Matched(list(request["images"]), focal_px, folder, seed, anchored=anchored)
+    anchor_xy = request["anchor_xy"] if request["anchor_xy"].size else None
+    matched = Matched(list(request["images"]), focal_px, folder, seed, anchored=anchored, anchor_xy=anchor_xy)
     # Every other model trusts the given field of view, if there is one.
     ballots = [
         partial(matched.map, seed + start, focal_fixed=focal_px is not None and start % 2 == 1)

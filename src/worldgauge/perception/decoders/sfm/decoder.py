@@ -79,7 +79,7 @@ class SfmGlobal:
     """
 
     name = "sfm-global"
-    version = 4
+    version = 5
 
     def __init__(
         self, frames: int = 17, retry_frames: int = 33, cross_check: CrossCheck = "auto", fallback: bool = True
@@ -174,7 +174,9 @@ class SfmGlobal:
         images = ([pictures.anchor] if pictures.anchor is not None else []) + pictures.at(looked_at)
         placed = np.zeros(len(looked_at), bool)
         try:
-            election = reconstruct(images, pictures.focal_px, request.seed, anchored=anchored, max_s=max_s)
+            election = reconstruct(
+                images, pictures.focal_px, request.seed, anchored=anchored, max_s=max_s, anchor_xy=request.anchor_xy
+            )
         except BrokenOffError as error:
             details = {"error": type(error).__name__} if error.passing else {}
             return DecodedPath("failed", self.name, str(error), registered=placed, diagnostics=details)
