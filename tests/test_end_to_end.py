@@ -39,12 +39,13 @@ def test_everything_is_scored(result: RunResult) -> None:
 
 
 @pytest.mark.slow
-def test_references_stand_in_order_with_intervals_apart(result: RunResult) -> None:
-    """truth > memory > forgetful > noise; truth is exactly 1."""
-    cells = {row.label: row.cells[-1] for row in result.table()[0].rows}
-    assert cells["truth"].mean == pytest.approx(1.0, abs=1e-12)
-    for better, worse in (("truth", "memory"), ("memory", "forgetful"), ("forgetful", "noise"), ("freeze", "noise")):
-        assert cells[better].low > cells[worse].high, (better, cells[better], worse, cells[worse])
+def test_references_stand_in_order(result: RunResult) -> None:
+    """Two villages are too few for intervals."""
+    means = result.frame.groupby(["metric", "subject"]).value.mean()
+    for metric in ("sgcs_chance_corrected", "sgcs"):
+        assert means[metric, "truth"] == pytest.approx(1.0, abs=1e-12)
+        assert 1 > means[metric, "memory"] > means[metric, "forgetful"] + 0.2
+    assert means["sgcs", "forgetful"] > means["sgcs", "noise"] + 0.1
 
 
 @pytest.mark.slow
@@ -59,7 +60,7 @@ def test_tables_are_by_type_and_range_with_counts(result: RunResult) -> None:
     table = result.table()[0]
     assert table.columns == ("ABA 5", "ABA 8", "ABCA 5", "ABCA 8", "all")
     assert all([cell.n for cell in row.cells] == [2, 2, 2, 2, 8] for row in table.rows)
-    assert any("smallest difference" in note for note in table.notes)
+    assert any("6 clusters" in note for note in table.notes), table.notes
 
 
 @pytest.fixture(scope="module")
