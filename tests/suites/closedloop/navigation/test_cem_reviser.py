@@ -39,8 +39,8 @@ class Known(CrossEntropyReviser):
         super().__init__(PolicyKit("navigation", LENGTH))
         self.goal = np.array(goal)
 
-    def _to(self, goal: Goal, hfov_deg: float) -> Any:
-        return SimpleNamespace(far=lambda rollout, frame: rollout.model)
+    def _nearby(self, goal: Goal, observation: Any) -> Any:
+        return SimpleNamespace(end=lambda plan, rollout: rollout.model)
 
 
 class KnownWeighed(Known, PathIntegralReviser):

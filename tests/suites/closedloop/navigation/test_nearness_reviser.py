@@ -47,7 +47,9 @@ def candidate(real: Any, *imagined: Any, leading: int = 0) -> Candidate:
 
 
 def decision(goal: Any, candidates: list[Candidate]) -> Decision:
-    here: Any = SimpleNamespace(camera=CAMERA)
+    here: Any = SimpleNamespace(
+        camera=CAMERA, view=lambda side: np.zeros((64, 64, 3), np.uint8), depth=lambda side: np.full((64, 64), np.inf)
+    )
     reviser = revisers.get("nearness")(PolicyKit("navigation", 4))
     return reviser.revise(candidates, here, Goal(image=goal), [], np.random.default_rng(0))
 

@@ -39,7 +39,9 @@ def candidate(frame: Any, steps: int, *, valid: int | None = None) -> Candidate:
 
 def decision(views: dict[str, Any], candidates: list[Candidate]) -> Decision:
     reviser = revisers.get("similarity")(PolicyKit("navigation", 4))
-    here: Any = SimpleNamespace(camera=CAMERA)
+    here: Any = SimpleNamespace(
+        camera=CAMERA, view=lambda side: np.zeros((64, 64, 3), np.uint8), depth=lambda side: np.full((64, 64), np.inf)
+    )
     return reviser.revise(candidates, here, Goal(image=views["goal"]), [], np.random.default_rng(0))
 
 

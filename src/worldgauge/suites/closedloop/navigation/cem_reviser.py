@@ -56,12 +56,12 @@ class CrossEntropyReviser(NearnessReviser, PlanSearch):
         rng: np.random.Generator,
     ) -> Sequence[ActionPlan]:
         """Plans around the best ones; see `PlanSearch.further`."""
-        place = self._to(goal, observation.camera.hfov_deg)
+        nearby = self._nearby(goal, observation)
         known = []
         for candidate in candidates:
             plan, rollout = legs_of(candidate.plan.steps), candidate.rollout
             if plan is not None and rollout is not None:
-                known.append((place.far(rollout, rollout.valid_len - 1), plan))
+                known.append((nearby.end(candidate.plan, rollout), plan))
         if not known:
             return []
         known.sort(key=lambda one: one[0])

@@ -9,11 +9,14 @@ import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
+from worldgauge.suites.closedloop.home.real_colours import RealColours
 from worldgauge.suites.closedloop.home.strips import panorama_strip, view_strip
 from worldgauge.suites.closedloop.navigation.nearness.network import Encoded, identity, shipped
 from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity
 from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
     Candidate,
     Decision,
     History,
@@ -49,11 +52,33 @@ class GoalPlace:
         """The place of a panorama, for views of a horizontal field of view in degrees."""
         return cls(image, PlaceSimilarity(image, hfov_deg), shipped().encoded(panorama_strip(image)))
 
-    def far(self, rollout: Rollout, frame: int) -> float:
-        """How far one frame of a rollout is from the goal; without unit, lower is nearer."""
-        view = rollout.seen(frame)
-        learned = shipped().far(view_strip(view, rollout.camera), self.encoded)
+    def far(self, view: Image, camera: Camera) -> float:
+        """How far a view (H, W, 3) uint8 is from the goal; without unit, lower is nearer."""
+        learned = shipped().far(view_strip(view, camera), self.encoded)
         return round(learned + SIMILARITY_WEIGHT * self.similarity.distance(view), _DIGITS)
+
+
+class Nearby:
+    """How far the goal seems to be in a decision: `place` is the goal's, and colours are those of `observation`."""
+
+    def __init__(self, place: GoalPlace, observation: HomeObservation) -> None:
+        self._place, self._colours = place, RealColours(observation)
+
+    def end(self, plan: ActionPlan, rollout: Rollout) -> float:
+        """How far the goal seems to be from the plan's end; without unit, lower is nearer."""
+        return self._restored(plan, rollout, rollout.valid_len - 1)
+
+    def before(self, plan: ActionPlan, rollout: Rollout) -> float:
+        """How far it seems to be from the last real view, also where that is taken for the plan's end.
+
+        Then a frozen picture never seems to come nearer.
+        """
+        real = rollout.exact - 1
+        return min(self._place.far(rollout.seen(real), rollout.camera), self._restored(plan, rollout, real))
+
+    def _restored(self, plan: ActionPlan, rollout: Rollout, frame: int) -> float:
+        view = self._colours.restored(rollout.seen(frame), rollout.camera, plan)
+        return self._place.far(view, rollout.camera)
 
 
 @revisers.register("nearness", tasks=("navigation",), imagines=True, identity=identity)
@@ -81,27 +106,25 @@ class NearnessReviser:
         Raises:
             UsageError: If the goal has no image.
         """
-        rollouts = [candidate.rollout for candidate in candidates]
-        if any(rollout is None for rollout in rollouts):
+        if any(candidate.rollout is None for candidate in candidates):
             return Decision(candidates[0].plan, 0)
-        place = self._to(goal, observation.camera.hfov_deg)
-        scores = [_score(rollout, place) for rollout in rollouts if rollout is not None]
+        nearby = self._nearby(goal, observation)
+        scores = [_score(one.plan, one.rollout, nearby) for one in candidates if one.rollout is not None]
         known = [score for score in scores if score is not None]
         chosen = scores.index(max(known)) if known else 0
         return Decision(candidates[chosen].plan, chosen, scores=tuple(scores))
 
-    def _to(self, goal: Goal, hfov_deg: float) -> GoalPlace:
+    def _nearby(self, goal: Goal, observation: HomeObservation) -> Nearby:
         if goal.image is None:
             raise UsageError("the reviser 'nearness' needs a goal image")
         if self._goal is None or self._goal.image is not goal.image:
-            self._goal = GoalPlace.of(goal.image, hfov_deg)
-        return self._goal
+            self._goal = GoalPlace.of(goal.image, observation.camera.hfov_deg)
+        return Nearby(self._goal, observation)
 
 
-def _score(rollout: Rollout, place: GoalPlace) -> float | None:
+def _score(plan: ActionPlan, rollout: Rollout, nearby: Nearby) -> float | None:
     """Return how near the plan's end is, higher is nearer; None where it is not nearer than what is really seen."""
-    end, real = rollout.valid_len - 1, rollout.exact - 1
-    if end <= real:
+    if rollout.valid_len <= rollout.exact:
         return None
-    there = place.far(rollout, end)
-    return -there if there < place.far(rollout, real) else None
+    there = nearby.end(plan, rollout)
+    return -there if there < nearby.before(plan, rollout) else None

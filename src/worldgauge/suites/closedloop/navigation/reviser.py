@@ -11,10 +11,12 @@ import numpy as np
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
+from worldgauge.suites.closedloop.home.real_colours import RealColours
 from worldgauge.suites.closedloop.manipulation.reviser import GoalSimilarityReviser
 from worldgauge.suites.closedloop.metrics.reward import ranked_by_distance
 from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity
 from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
     Candidate,
     Decision,
     History,
@@ -57,11 +59,10 @@ class PlaceSimilarityReviser:
         Raises:
             UsageError: If the goal has no image.
         """
-        rollouts = [candidate.rollout for candidate in candidates]
-        if any(rollout is None for rollout in rollouts):
+        if any(candidate.rollout is None for candidate in candidates):
             return Decision(candidates[0].plan, 0)
-        likeness = self._to(goal, observation.camera.hfov_deg)
-        distances = [_last(rollout, likeness) for rollout in rollouts if rollout is not None]
+        likeness, colours = self._to(goal, observation.camera.hfov_deg), RealColours(observation)
+        distances = [_last(one.plan, one.rollout, likeness, colours) for one in candidates if one.rollout is not None]
         ranking = ranked_by_distance(distances)
         scores = tuple(reward if math.isfinite(reward) else None for reward in ranking.rewards)
         return Decision(candidates[ranking.best].plan, ranking.best, scores=scores)
@@ -74,5 +75,8 @@ class PlaceSimilarityReviser:
         return self._likeness
 
 
-def _last(rollout: Rollout, likeness: PlaceSimilarity) -> list[float]:
-    return [likeness.distance(rollout.seen(frame)) for frame in range(1, rollout.valid_len)[-1:]]
+def _last(plan: ActionPlan, rollout: Rollout, likeness: PlaceSimilarity, colours: RealColours) -> list[float]:
+    """Return the distance of the plan's end in real colours; empty where nothing follows the real view."""
+    if rollout.valid_len < 2:
+        return []
+    return [likeness.distance(colours.restored(rollout.seen(rollout.valid_len - 1), rollout.camera, plan))]

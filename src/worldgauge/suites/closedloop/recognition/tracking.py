@@ -18,13 +18,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.geometry import Camera, FloatArray, Panorama, invert
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import Box, Image
 from worldgauge.core.panorama import perspective
+from worldgauge.suites.closedloop.home.camera_motion import motion, seen_from, turned
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, Rollout
 from worldgauge.suites.closedloop.recognition.boxes import GROWN
 from worldgauge.suites.closedloop.recognition.refine_box import GRID_PX, refine_box
-from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive
+from worldgauge.worlds.walking.primitives import Primitive
 
 LEAST_INSIDE = 0.2
 """Least share of a target's points that a frame must show."""
@@ -120,7 +121,7 @@ class Target:
         x0, y0, x1, y1 = self._box
         u, v = np.meshgrid(np.linspace(x0, x1, 9), np.linspace(y0, y1, 9))
         rays = np.stack([(u - self._camera.cx) / self._camera.fx, (v - self._camera.cy) / self._camera.fy], -1)
-        places, depth = camera.project(_seen_from(_turned(left_rad), np.dstack([rays, np.ones_like(u)])))
+        places, depth = camera.project(seen_from(turned(left_rad), np.dstack([rays, np.ones_like(u)])))
         places = np.clip(places[depth > 0], 0, (camera.width, camera.height))
         if not len(places):
             return None
@@ -138,19 +139,19 @@ class Target:
         Returns:
             The box, and the share of the target's points in view; None if that share is less than LEAST_INSIDE.
         """
-        own = _seen_from(pose, self._own)
+        own = seen_from(pose, self._own)
         pixels, depth = camera.project(own)
         with np.errstate(invalid="ignore"):
             inside = (depth > _NEAREST_M) & (pixels >= 0).all(-1) & (pixels < (camera.width, camera.height)).all(-1)
         share = float(inside.mean()) if len(own) else 0.0
         if share < LEAST_INSIDE:
             return None
-        box = refine_box(image, camera, own, _seen_from(pose, self._beside))
+        box = refine_box(image, camera, own, seen_from(pose, self._beside))
         return None if box is None else (box, share)
 
     def bearing(self, pose: FloatArray) -> float:
         """Return the bearing of its centre, radians to the right, from `pose`, (4, 4) relative to the real view."""
-        x, _, z = np.median(_seen_from(pose, self._own), axis=0)
+        x, _, z = np.median(seen_from(pose, self._own), axis=0)
         return math.atan2(x, z)
 
     def moved(self, pose: FloatArray, step: Primitive, frame: Image, camera: Camera | Panorama) -> FloatArray | None:
@@ -166,9 +167,9 @@ class Target:
             (4, 4) pose; None if the frame shows too little of the real view.
         """
         small, eye = _small(frame, camera)
-        taken = pose @ _motion(step, 1.0)
+        taken = pose @ motion(step)
         error, overlap = self._error(small, eye, taken)
-        others = [pose @ _motion(step, part) for part in ((0.0, 0.5) if step is Primitive.FORWARD else (0.0,))]
+        others = [pose @ motion(step, part) for part in ((0.0, 0.5) if step is Primitive.FORWARD else (0.0,))]
         for other in others:
             theirs, shared = self._error(small, eye, other)
             if theirs < _STILL * error:
@@ -181,7 +182,7 @@ class Target:
 
     def _error(self, small: Image, camera: Camera | Panorama, pose: FloatArray) -> tuple[float, float]:
         """Return the mean colour difference of the points in view, and their share."""
-        pixels, depth = camera.project(_seen_from(pose, self._cloud))
+        pixels, depth = camera.project(seen_from(pose, self._cloud))
         with np.errstate(invalid="ignore"):
             inside = (depth > _NEAREST_M) & (pixels >= 0).all(-1) & (pixels < (camera.width, camera.height)).all(-1)
         if not inside.any():
@@ -249,7 +250,7 @@ def target_in(target: Target, rollout: Rollout, frame: int, pose: FloatArray) ->
     image = rollout.seen(frame)
     if aim:
         image = perspective(rollout.frames[frame], rollout.camera, yaw_right_deg=math.degrees(aim), rule=rollout.rule)
-    found = target.box_in(image, rollout.camera, pose @ _turned(-aim))
+    found = target.box_in(image, rollout.camera, pose @ turned(-aim))
     return None if found is None else TrackedView(frame, int(rollout.frame_to_action[frame]), image, *found, off)
 
 
@@ -259,11 +260,11 @@ def _poses(
     """Yield the frames from 1 to `last` with their poses, up to the first that shows too little of the real view."""
     if not target.known:
         return
-    pose = _turned(plan.turn_left_rad)
+    pose = turned(plan.turn_left_rad)
     for frame in range(1, min(last, len(rollout.frames) - 1) + 1):
         step = plan.steps[frame - 1] if frame <= len(plan.steps) else Primitive.FORWARD
         pixels = rollout.frames[frame]
-        there = pose @ _motion(step, 1.0) if frame < exact else target.moved(pose, step, pixels, _whole(rollout))
+        there = pose @ motion(step) if frame < exact else target.moved(pose, step, pixels, _whole(rollout))
         if there is None:
             return
         pose = there
@@ -274,28 +275,6 @@ def _whole(rollout: Rollout) -> Camera | Panorama:
     """Return what the frames of a rollout were seen by."""
     height, width = rollout.frames.shape[1:3]
     return Panorama(width, height) if rollout.view == "panorama" else rollout.camera
-
-
-def _seen_from(pose: FloatArray, points: FloatArray) -> FloatArray:
-    inverse = invert(pose)
-    there: FloatArray = points @ inverse[:3, :3].T + inverse[:3, 3]
-    return there
-
-
-def _turned(left_rad: float) -> FloatArray:
-    """Return the pose of a camera turned to the left, relative to its former pose."""
-    c, s = math.cos(left_rad), math.sin(left_rad)
-    return np.array([[c, 0.0, -s, 0.0], [0.0, 1.0, 0.0, 0.0], [s, 0.0, c, 0.0], [0.0, 0.0, 0.0, 1.0]])
-
-
-def _motion(step: Primitive, part: float) -> FloatArray:
-    """Return the pose after a part of a step, relative to the one before."""
-    if step is Primitive.FORWARD:
-        ahead = np.eye(4)
-        ahead[2, 3] = part * STEP_M
-        return ahead
-    sign = {Primitive.TURN_LEFT: 1.0, Primitive.TURN_RIGHT: -1.0}.get(step, 0.0)
-    return _turned(sign * part * math.radians(TURN_DEG))
 
 
 def _small(frame: Image, camera: Camera | Panorama) -> tuple[Image, Camera | Panorama]:
