@@ -110,19 +110,22 @@ def rate_cell(rate: float, kind: str, alike: float, clusters: int, draws: int) -
 
 
 def error_cell(one: Any, other: Any, clusters: int, draws: int) -> str:
-    """How often models with equal means are found different: normal, log-normal by spread, or beta scores by a and b."""
+    """How often models with equal means are found different: normal, log-normal (spread), or beta scores (a, b)."""
     rng = _generator("error", one, other, clusters)
     wrong = 0
     bounds = (0.0, 1.0 if isinstance(one, tuple) else math.inf)
-    for _ in range(draws):
+    pairs = [(place, BATCH + place) for place in range(BATCH)]
+    for _ in range(draws // BATCH):
+        size = (BATCH, clusters)
         if isinstance(one, tuple):
-            scores = [np.maximum(rng.beta(*shape, clusters), 1e-12) for shape in (one, other)]
+            scores = [np.maximum(rng.beta(*shape, size), 1e-12) for shape in (one, other)]
         elif one:
-            place = rng.normal(size=clusters) * 0.5
-            scores = [np.exp(place + s * rng.normal(size=clusters) - s**2 / 2) for s in (one, other)]
+            place = rng.normal(size=size) * 0.5
+            scores = [np.exp(place + s * rng.normal(size=size) - s**2 / 2) for s in (one, other)]
         else:
-            scores = [*rng.normal(size=(2, clusters))]
-        wrong += paired_differences([dict(enumerate(row.tolist())) for row in scores], bounds=bounds).p[0] <= 0.05
+            scores = [rng.normal(size=size) for _ in range(2)]
+        models = [dict(enumerate(row)) for row in np.concatenate(scores).tolist()]
+        wrong += np.count_nonzero(paired_differences(models, pairs=pairs, bounds=bounds).p <= 0.05)
     return f"{wrong / draws:.3f}"
 
 
@@ -205,7 +208,7 @@ GRIDS = {
             },
         },
         (6, 8, 12, 16, 30, 60),
-        5_000,
+        20_000,
     ),
     "power": Grid(
         "models, correlation",
