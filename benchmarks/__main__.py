@@ -35,7 +35,17 @@ NAMES = (
     "path_scores",
     "decoders",
 )
-LONG = ("decoder_check", "decoders_game", "networks", "demo", "coverage", "faults", "clients", "cluster_chaos")
+LONG = (
+    "decoder_check",
+    "decoders_game",
+    "networks",
+    "demo",
+    "coverage",
+    "faults",
+    "clients",
+    "cluster_chaos",
+    "changes",
+)
 """Only when named: they take more than two minutes; networks needs the extra `torch`, decoders_game ViZDoom, demo a
 package index, faults root, cluster_chaos the extra `cluster`."""
 
