@@ -229,6 +229,14 @@ def test_a_doubtful_path_that_is_compared_with_nothing_has_no_scale(
     assert path.status == ("no_scale" if quality else "ok")
 
 
+@pytest.mark.parametrize(("error_px", "status"), [(0.9, "ok"), (1.1, "no_scale")])
+def test_errors_count_in_pixels_of_a_small_video(error_px: float, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sfm.SfmGlobal, "_attempt", lambda *_: path_of(reprojection_px=error_px))
+    small = Clip.from_array(seen("turn").frames[:, ::2, ::2], 1.5)
+    request = request_of("turn", video=small)
+    assert open_decoder("sfm-global", cross_check="never", fallback=False).decode(request).status == status
+
+
 @pytest.mark.parametrize(("starts", "likeness", "status"), [(4, 0.5, "ok"), (4, 0.2, "no_scale"), (2, 0.5, "no_scale")])
 def test_the_second_decoder_alone_needs_a_clear_anchor_and_no_contradiction(
     starts: int, likeness: float, status: str, monkeypatch: pytest.MonkeyPatch

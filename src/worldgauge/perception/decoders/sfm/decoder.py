@@ -30,6 +30,7 @@ from worldgauge.perception.decoders.crosscheck import (
     unconfirmed,
 )
 from worldgauge.perception.decoders.frames import (
+    LONGEST_SIDE_PX,
     STILL_PX,
     Gray,
     Indices,
@@ -49,7 +50,8 @@ from worldgauge.perception.decoders.sfm._votes import Election
 MIN_POINTS_UNCHECKED = 30.0
 """Points a frame below which a path is always checked against another decoder's (Target-Bench, section 9.3)."""
 MAX_REPROJECTION_UNCHECKED_PX = 0.5
-"""And above which: below 0.4 in sound rooms, 0.9 and more where frames are bent, as generated ones are."""
+"""And above which, in pixels of a video that is smaller than the working size: below 0.4 in sound rooms, 0.9 and more
+where frames are bent, as generated ones are."""
 MAX_S = 300.0
 """Of one video, for all its reconstructions. Where it cut one short, diagnostics say "error": such are not cached."""
 
@@ -79,7 +81,7 @@ class SfmGlobal:
     """
 
     name = "sfm-global"
-    version = 5
+    version = 6
 
     def __init__(
         self, frames: int = 17, retry_frames: int = 33, cross_check: CrossCheck = "auto", fallback: bool = True
@@ -133,11 +135,11 @@ class SfmGlobal:
             path = self._attempt(request, pictures, frames, began + MAX_S - time.monotonic())
             if self._needs_consent(path, request):
                 second = second or fall_back(path, request)
-                path = cross_checked(path, second, doubtful=is_doubtful(path) or bool(attempts))
+                path = cross_checked(path, second, doubtful=is_doubtful(path, request) or bool(attempts))
                 # Of two that differ at least one is wrong. Models of which only some agree are no evidence.
                 solid = not attempts and path.diagnostics.get("starts", 0) <= 2
                 differ = differ or (solid and path.diagnostics["cross_check"] == "disagrees")
-            elif path.xy is not None and is_doubtful(path):
+            elif path.xy is not None and is_doubtful(path, request):
                 path = unconfirmed(path, "it was not compared with a second decoder")
             attempts.append({"frames": len(path.registered), "status": path.status, "reason": path.reason})
             if best is None or _rank(path) < _rank(best):
@@ -164,7 +166,7 @@ class SfmGlobal:
             return False
         if path.xy is None and request.anchor is not None:
             return False
-        return path.xy is not None or self._cross_check == "always" or is_doubtful(path)
+        return path.xy is not None or self._cross_check == "always" or is_doubtful(path, request)
 
     def _attempt(self, request: DecodeRequest, pictures: _Pictures, frames: int, max_s: float) -> DecodedPath:
         """One reconstruction, from its frames to its path."""
@@ -286,14 +288,16 @@ def _diagnostics(model: Model, election: Election, evidence: Evidence, given_px:
     }
 
 
-def is_doubtful(path: DecodedPath) -> bool:
+def is_doubtful(path: DecodedPath, request: DecodeRequest) -> bool:
     """Whether the evidence for a path is weak: few points, large errors, or a start or an anchor that is uncertain."""
     quality = path.diagnostics
+    # A small video is enlarged, and its errors with it.
+    enlarged = max(1.0, LONGEST_SIDE_PX / max(request.video.width, request.video.height))
     return path.positions is not None and (
         quality.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED
         or quality.get("starts", 0) > 2
         or (quality.get("starts_difference") or 0.0) > MAX_DIFFERENCE_UNCHECKED
-        or quality.get("reprojection_px", 0.0) > MAX_REPROJECTION_UNCHECKED_PX
+        or quality.get("reprojection_px", 0.0) > MAX_REPROJECTION_UNCHECKED_PX * enlarged
         or (path.xy is not None and quality.get("anchor_likeness", np.inf) < SURE_LIKENESS)
     )
 
