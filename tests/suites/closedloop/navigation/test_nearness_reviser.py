@@ -14,7 +14,7 @@ from worldgauge.core.panorama import rolled
 from worldgauge.suites.closedloop.home.strips import panorama_strip, view_strip
 from worldgauge.suites.closedloop.navigation.nearness.network import shipped
 from worldgauge.suites.closedloop.navigation.nearness_reviser import SIMILARITY_WEIGHT
-from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity
+from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity, soft_panorama, soft_view
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import Primitive
@@ -64,8 +64,8 @@ def test_the_plan_that_ends_at_the_goal_is_taken(views: dict[str, Any]) -> None:
 
 def test_the_score_by_hand(views: dict[str, Any]) -> None:
     made = decision(views["goal"], [candidate(views["far"], views["there"])])
-    goal = shipped().encoded(panorama_strip(views["goal"]))
-    learned = shipped().far(view_strip(views["there"], CAMERA), goal)
+    goal = shipped().encoded(panorama_strip(soft_panorama(views["goal"])))
+    learned = shipped().far(view_strip(soft_view(views["there"]), CAMERA), goal)
     likeness = PlaceSimilarity(views["goal"], 90.0).distance(views["there"])
     assert made.scores == (pytest.approx(-(learned + SIMILARITY_WEIGHT * likeness), abs=1e-4),)
 

@@ -14,7 +14,7 @@ from worldgauge.core.image import Image
 from worldgauge.suites.closedloop.home.real_colours import RealColours
 from worldgauge.suites.closedloop.home.strips import panorama_strip, view_strip
 from worldgauge.suites.closedloop.navigation.nearness.network import Encoded, identity, shipped
-from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity
+from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity, soft_panorama, soft_view
 from worldgauge.suites.closedloop.policies.contract import (
     ActionPlan,
     Candidate,
@@ -50,11 +50,11 @@ class GoalPlace:
     @classmethod
     def of(cls, image: Image, hfov_deg: float) -> GoalPlace:
         """The place of a panorama, for views of a horizontal field of view in degrees."""
-        return cls(image, PlaceSimilarity(image, hfov_deg), shipped().encoded(panorama_strip(image)))
+        return cls(image, PlaceSimilarity(image, hfov_deg), shipped().encoded(panorama_strip(soft_panorama(image))))
 
     def far(self, view: Image, camera: Camera) -> float:
         """How far a view (H, W, 3) uint8 is from the goal; without unit, lower is nearer."""
-        learned = shipped().far(view_strip(view, camera), self.encoded)
+        learned = shipped().far(view_strip(soft_view(view), camera), self.encoded)
         return round(learned + SIMILARITY_WEIGHT * self.similarity.distance(view), _DIGITS)
 
 

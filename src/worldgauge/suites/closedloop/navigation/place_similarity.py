@@ -1,8 +1,9 @@
 """Distance of a view from the place where a panorama was taken, without weights: by colours and by matched patches.
 
 The two complement each other. Colours by height in the view separate near places from far ones at any heading. The
-share of the panorama's patches that is found in the view tells the heading. On 300 places in homes the first has a rank
-correlation of 0.67 with the distance between places and of 0.36 with the heading, the second of 0.24 and 0.56.
+share of the panorama's patches that is found in the view tells the heading. On 300 places in homes, without the blur,
+the first has a rank correlation of 0.67 with the distance between places and of 0.36 with the heading, the second of
+0.24 and 0.56.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from worldgauge.core.panorama import perspective
 from worldgauge.core.video import resize
 
 SIDE_PX = 64
+SOFT_PX = 1.3
+"""Deviation of the blur of all that is compared: without it noise and compression look like another place."""
 HEADINGS = 16
 BANDS, LEVELS = 4, 8
 SPREAD = (0.43, 0.31)
@@ -43,7 +46,7 @@ class PlaceSimilarity:
     """
 
     def __init__(self, panorama: Image, hfov_deg: float = 90.0) -> None:
-        small = resize(panorama, *_PANORAMA)
+        small = soft_panorama(panorama)
         camera = Camera.from_horizontal_fov(SIDE_PX, SIDE_PX, hfov_deg)
         turns = np.arange(HEADINGS) * 360 / HEADINGS
         self._colours = np.stack([_colours(perspective(small, camera, yaw_right_deg=turn)) for turn in turns])
@@ -52,13 +55,29 @@ class PlaceSimilarity:
 
     def distance(self, view: Image) -> float:
         """Return the distance of a view (H, W, 3) uint8: 0 or more, smaller for a more similar place."""
-        square = resize(view, SIDE_PX, SIDE_PX)
+        square = soft_view(view)
         colours = float(np.linalg.norm(self._colours - _colours(square), axis=1).min())
         return colours / SPREAD[0] + self._lost(square) / SPREAD[1]
 
     def _lost(self, square: Image) -> float:
         """Return the mean distance of the panorama's patches to the nearest one of the view."""
         return float(np.sqrt(_nearest(self._patches, _patches(square))).mean())
+
+
+def soft_view(view: Image) -> Image:
+    """The view as (64, 64, 3), without its finest detail."""
+    return _softened(resize(view, SIDE_PX, SIDE_PX))
+
+
+def soft_panorama(panorama: Image) -> Image:
+    """The panorama as (128, 256, 3), without its finest detail."""
+    return _softened(resize(panorama, *_PANORAMA))
+
+
+def _softened(image: Image) -> Image:
+    import cv2
+
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), SOFT_PX), np.uint8)
 
 
 @njit(cache=True, nogil=True, fastmath=True)

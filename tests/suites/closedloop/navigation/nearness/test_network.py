@@ -153,7 +153,7 @@ def test_the_shipped_file_is_small_and_says_what_it_was_made_of() -> None:
     facts = network.shipped().facts
     assert facts["trained_on"]["homes"] == train.HOMES
     assert facts["trained_on"]["epochs"] == train.EPOCHS
-    assert network.identity() == f"nearness-1-{facts['trained_on']['digest'][:16]}"
+    assert network.identity() == f"nearness-{network.VERSION}-{facts['trained_on']['digest'][:16]}"
 
 
 def test_a_view_and_a_panorama_of_the_same_place_have_the_same_strip() -> None:
@@ -171,7 +171,7 @@ def test_a_view_and_a_panorama_of_the_same_place_have_the_same_strip() -> None:
 
 @pytest.fixture
 def content(tmp_path: Path) -> dict[str, Any]:
-    network.save(Nearness(train.initial(np.random.default_rng(0)), {"version": 1}), tmp_path / "made.npz")
+    network.save(Nearness(train.initial(np.random.default_rng(0)), {"version": network.VERSION}), tmp_path / "made.npz")
     with np.load(tmp_path / "made.npz") as arrays:
         return {name: arrays[name] for name in arrays.files}
 
@@ -184,14 +184,14 @@ def stored(content: dict[str, Any]) -> bytes:
 
 def test_what_is_saved_is_read(content: dict[str, Any]) -> None:
     made = read(stored(content), "made.npz")
-    assert made.facts == {"version": 1}
+    assert made.facts == {"version": network.VERSION}
     np.testing.assert_array_equal(made.weights["w3"], content["w3"].astype(np.float32))
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"facts": np.frombuffer(json.dumps({"version": 2}).encode(), np.uint8)}, "version 2, not 1"),
+        ({"facts": np.frombuffer(json.dumps({"version": 1}).encode(), np.uint8)}, f"version 1, not {network.VERSION}"),
         ({"facts": np.frombuffer(b"[", np.uint8)}, "no network of nearness"),
         ({"w4": np.zeros((2, 2), np.float16)}, "not the arrays of this network: w4"),
         ({"b1": np.full(24, np.nan, np.float16)}, "not all are finite"),

@@ -19,7 +19,7 @@ import numpy as np
 from worldgauge.suites.closedloop.home.layers import Array, Weights, padded, patches_of, read_network, save_network
 from worldgauge.suites.closedloop.home.strips import COLUMNS, ROWS, VIEW_COLUMNS, Strip
 
-VERSION = 1
+VERSION = 2
 FILE = "nearness.npz"
 """The shipped one, beside this module."""
 GROUPS, GROUP = 8, 4
