@@ -1,12 +1,15 @@
 """Which plan is taken by how near its imagined end seems to be, and what cannot be chosen by."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from suites.closedloop.policies.home_scene import PANORAMA, Seen, candidates, home, stance
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama
@@ -18,7 +21,7 @@ from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimila
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.stance import Stance, walked
 
 CAMERA = Camera.from_horizontal_fov(64, 64, 90)
 
@@ -105,3 +108,48 @@ def test_without_rollouts_the_first_plan_is_taken(views: dict[str, Any]) -> None
 def test_a_goal_without_a_picture_is_refused(views: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="needs a goal image"):
         decision(None, [candidate(views["far"], views["near"])])
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "none": lambda frames: frames,
+    "tint": lambda frames: frames * np.array([1.06, 1, 0.92]),
+    "contrast": lambda frames: (frames - 128.0) * 1.12 + 146,
+    "brighter": lambda frames: frames + 25.0,
+    "noise": lambda frames: frames + np.random.default_rng(0).normal(0, 10, frames.shape),
+}
+
+
+@pytest.fixture(scope="module")
+def walk() -> tuple[Seen, Any, list[Candidate]]:
+    """What is seen, the goal, and plans of which the last ends at it."""
+    seen = Seen(stance().turned(np.pi))
+    plans = [ActionPlan((turn,) * n + (Primitive.FORWARD,), "test") for turn in list(Primitive)[1:3] for n in (3, 1)]
+    made = candidates([*plans, ActionPlan((Primitive.FORWARD,) * 5, "test")], seen, view="perspective")
+    end = seen.stance
+    for step in made[-1].plan.steps:
+        end, _ = walked(home().floor, end, step)
+    return seen, home().view(end.eye(), PANORAMA).rgb, made
+
+
+def choice(walk: tuple[Seen, Any, list[Candidate]], change: Callable[[Any], Any]) -> Decision:
+    seen, goal, plans = walk
+    changed = []
+    for one in plans:
+        assert one.rollout is not None
+        frames = one.rollout.frames.copy()
+        frames[1:] = np.clip(np.rint(change(frames[1:])), 0, 255)
+        changed.append(replace(one, rollout=replace(one.rollout, frames=frames)))
+    reviser = revisers.get("nearness")(PolicyKit("navigation", 5))
+    return reviser.revise(changed, seen, Goal(image=goal), [], np.random.default_rng(0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_harmless_change_leaves_the_choice(walk: Any, change: Callable[[Any], Any]) -> None:
+    assert choice(walk, change).chosen == 4
+
+
+@pytest.mark.parametrize("wrong", ["frozen", "noise"])
+def test_frames_that_show_nothing_have_no_score(walk: Any, wrong: str) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, walk[2][0].rollout.frames.shape[1:])
+    made = choice(walk, lambda frames: np.broadcast_to(walk[0].front if wrong == "frozen" else noise, frames.shape))
+    assert (made.chosen, set(made.scores)) == (0, {None})
