@@ -73,11 +73,11 @@ class LoopNav(Suite):
     def demo_set(cls, *, full: bool = False) -> DemoSet:
         """See `Suite.demo_set`."""
         place, question = 1, "Does the model redraw the same place on the way back?"
-        options = {"settlements": 8, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (192, 108)}
+        options = {"settlements": 12, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (192, 108)}
         if full:
             options = {"settlements": 2, "ranges": (5, 15), "per_combination": 1, "size": (256, 144)}
             return DemoSet(place, question, options, cls.references, core_seconds=300, megabytes=300)
-        return DemoSet(place, question, options, ("truth", "memory", "forgetful"), core_seconds=74, beside=("hedge",))
+        return DemoSet(place, question, options, ("truth", "memory", "forgetful"), core_seconds=87, beside=("hedge",))
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per recorded loop; invalid recordings become skipped tasks with the reason."""
