@@ -12,7 +12,7 @@ from worldgauge.engine.run import run
 @pytest.mark.timeout(900)
 def test_the_oracle_gains_over_no_model_beyond_its_interval_and_a_frozen_view_gains_nothing(tmp_path: Path) -> None:
     counts = {"recognition": 0, "navigation": 16, "questions": 0, "manipulation": 0}
-    collect("closedloop", tmp_path / "data", scenes=8, size=(256, 144), **counts)
+    collect("closedloop", tmp_path / "data", scenes=16, size=(256, 144), **counts)
     settings = {"view_px": 64, "panorama_px": 256, "task": "navigation"}
     models = ["oracle", "freeze", "none"]
     result = run("closedloop", model=models, data=tmp_path / "data", out=tmp_path / "runs", settings=settings)
