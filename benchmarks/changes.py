@@ -228,11 +228,17 @@ def summaries(found: Mapping[str, Values]) -> dict[tuple[str, str], Summary]:
 
 
 def table(measured: Values) -> str:
-    """Means with 95 % intervals, by change, as a Markdown table."""
+    """Means with 95 % intervals, by change, as a Markdown table; with `none`, also the share of the gain over it."""
     names = list(measured.values)
-    lines = [["", "change", *names], ["---"] * (2 + len(names))]
+    base = {name: mean(own[NONE]) for name, own in measured.values.items() if NONE in own}
+    head = ["", "change", *names, *(["share of the gain"] if base else [])]
+    lines = [head, ["---"] * len(head)]
     for change in next(iter(measured.values.values())):
         lines.append([kind_of(change), change, *(_cell(name, measured, change) for name in names)])
+        for name, none in base.items():
+            own = measured.values[name]
+            gain = mean(own[TRUTH]) - none
+            lines[-1].append(f"{100 * (mean(own[change]) - none) / gain:.0f} %" if gain else "no gain")
     return markdown(lines)
 
 

@@ -102,6 +102,12 @@ def test_violations_by_hand() -> None:
     ]
 
 
+def test_share_of_the_gain() -> None:
+    success = {changes.NONE: [0.0, 1.0], changes.TRUTH: [1.0, 1.0], "tint": [0.0, 1.0], "blur": [1.0, 1.0]}
+    rows = changes.table(changes.Values(["a", "b"], {"success": success})).splitlines()
+    assert [row.split("|")[-2].strip() for row in rows[2:]] == ["0 %", "100 %", "0 %", "100 %"]
+
+
 def test_stored_values_come_back(tmp_path: Path) -> None:
     found = {"mind": changes.Values(["a", "b"], {"MSE": {changes.TRUTH: [0.0, None], "turned 30°": [0.25, 1e-5]}})}
     changes.store(found, tmp_path / "values.json")
