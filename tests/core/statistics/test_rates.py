@@ -18,10 +18,13 @@ trials = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_s
 
 
 def test_by_hand() -> None:
-    """Four homes with 2, 1, 1 and 0 of 2: p = 1/2, V = (3/24 + 2/16) / 5 = 1/20, so 5 of 8 trials count, less by t."""
+    """Four homes with 2, 1, 1 and 0 of 2, successes and failures in 3 each: p = 1/2, V = (2/24 + 1/4/16) / (2 + 1/4).
+
+    So 1/4 / V = 108/19 trials count, less by t.
+    """
     ended = [True, True, True, False, False, True, False, False]
     found = rate_interval(ended, [0, 0, 1, 1, 2, 2, 3, 3])
-    count = 5 * (Z / student_quantile(0.975, 3)) ** 2
+    count = 108 / 19 * (Z / student_quantile(0.975, 3)) ** 2
     centre, reach = 0.5, math.sqrt(Z**2 * (0.25 / count + Z**2 / (4 * count**2))) / (1 + Z**2 / count)
     assert found == (pytest.approx(centre - reach), pytest.approx(centre + reach))
 
@@ -43,7 +46,9 @@ def test_equals_the_score_test_solved_for_the_rate(rows: list[tuple[bool, int]])
         error = Sample.of([[float(e) for e in ended]], [names]).estimate()
         clusters = sizes.sum() ** 2 / (sizes**2).sum()
         unlike = share * (1 - share) / clusters
-        variance = (error.degrees * error.error**2 + 2 * unlike) / (error.degrees + 2)
+        rarer = min(len({name for e, name in zip(ended, names, strict=True) if e == kind}) for kind in (True, False))
+        known = min(error.degrees, rarer - 1)
+        variance = (known * error.error**2 + unlike / 4) / (known + 1 / 4)
         count = min(n, share * (1 - share) / variance) * (Z / student_quantile(0.975, error.degrees)) ** 2
     for end in found:
         if 1e-9 < end < 1 - 1e-9:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Hashable, Iterable
 from statistics import NormalDist
 
+import numpy as np
+
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.statistics.sample import LEVEL, Interval, Sample, student_quantile
 
-PRIOR = 2.0
-"""Clusters that the most unlike clusters count as, see `rate_interval`."""
+PRIOR = 0.25
+"""Clusters that the prior variance counts like, see `rate_interval`."""
 
 
 def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
@@ -43,9 +45,9 @@ def rate_interval(
 
     Wilson's interval for the number of independent trials that would be as uncertain: p (1 - p) / V, at most the
     number of trials, times (z / t)^2, since V itself is an estimate (Korn and Graubard 1998; Dean and Pagano 2015).
-    V is the squared standard error of clusters. It is averaged with the V of clusters that are one trial each, which
-    counts like PRIOR clusters: few clusters that happen to be alike do not show that clusters are alike. If all trials
-    end alike, each cluster counts as one trial.
+    V is the squared standard error of clusters. It counts like the number of clusters with the rarer outcome, less one.
+    It is averaged with the V of clusters that are one trial each, which counts like PRIOR clusters: few failures say
+    little about how they spread. If all trials end alike, each cluster counts as one trial.
 
     Args:
         successes: Whether each trial succeeded; None is missing.
@@ -75,7 +77,10 @@ def _effective_trials(sample: Sample, level: float) -> float:
     if math.isnan(found.error) or share in (0.0, 1.0):
         return clusters
     spread = share * (1 - share)
-    variance = (found.degrees * found.error**2 + PRIOR * spread / clusters) / (found.degrees + PRIOR)
+    successes, sizes = sample.totals.sum(1), sample.counts.sum(1)
+    rarer = min(int(np.count_nonzero(successes)), int(np.count_nonzero(successes < sizes)))
+    known = min(found.degrees, rarer - 1)
+    variance = (known * found.error**2 + PRIOR * spread / clusters) / (known + PRIOR)
     t = student_quantile((1 + level) / 2, found.degrees)
     return min(float(sample.n), spread / variance) * (NormalDist().inv_cdf((1 + level) / 2) / t) ** 2
 
