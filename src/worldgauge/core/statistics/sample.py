@@ -203,7 +203,7 @@ def estimates(totals: FloatArray, counts: FloatArray, *, level: float = LEVEL) -
     bent = _skewness(residuals, degrees + 1)
     low = mean - error * np.maximum(reach, _hall(reach, bent))
     high = mean + error * np.maximum(reach, -_hall(-reach, bent))
-    known = _different(residuals / (counts @ weights), mean) >= FEWEST_DIFFERENT
+    known = _is_varied(residuals / (counts @ weights), mean)
     return Estimates(mean, error, degrees, np.where(known, low, math.nan), np.where(known, high, math.nan))
 
 
@@ -223,16 +223,14 @@ def _hall(t: FloatArray, skewness: FloatArray) -> FloatArray:
     return found
 
 
-def _different(values: FloatArray, mean: FloatArray) -> NDArray[np.int64]:
-    """How many of the values (..., G) differ from the most frequent one, apart from rounding."""
+def _is_varied(values: FloatArray, mean: FloatArray) -> NDArray[np.bool_]:
+    """Whether FEWEST_DIFFERENT values (..., G) differ from the most frequent one by more than rounding."""
     ordered = np.sort(values, axis=-1)
     rounding = 1e-9 * np.abs(values).max(-1) + 1e-12 * np.abs(mean)
-    equal = np.diff(ordered, axis=-1) <= rounding[..., None]
-    run = most = np.ones(mean.shape, np.int64)
-    for place in range(equal.shape[-1]):
-        run = np.where(equal[..., place], run + 1, 1)
-        most = np.maximum(most, run)
-    found: NDArray[np.int64] = values.shape[-1] - most
+    reach = max(0, values.shape[-1] - FEWEST_DIFFERENT)
+    # So many more equal values in a row would leave too few that differ.
+    apart = ordered[..., reach:] - ordered[..., : values.shape[-1] - reach]
+    found: NDArray[np.bool_] = (apart > rounding[..., None]).all(-1)
     return found
 
 
