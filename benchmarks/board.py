@@ -28,7 +28,7 @@ def run() -> dict[str, Any]:
     """
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
-        collect("loopnav", root / "data", settlements=1, ranges=(5,), per_combination=LOOPS, seed=1, size=(160, 90))
+        collect("loopnav", root / "data", settlements=LOOPS, ranges=(5,), per_combination=1, seed=1, size=(160, 90))
         result = perform("loopnav", model="freeze", data=root / "data", out=root / "runs")
         folder = next(one.directory for one in result.folders if one.directory.name == "freeze")
         (made,) = write_bundles([folder], root / "one", whole=0)
