@@ -189,7 +189,7 @@ class Collection:
         return sum(self.is_done(item) for item in self.items())
 
     def clusters(self) -> Iterable[str]:
-        """Cluster of each task that the options request, as `Task.cluster`. Default: an item is a task in its place."""
+        """Cluster of each task that the options ask for. By default an item is a task whose cluster is its place."""
         return (item.place or item.id for item in self.items())
 
     def count_of(self, made: Made) -> int:
