@@ -261,7 +261,8 @@ def _cell(metric: str, measured: Values, change: str) -> str:
     bounds = interval(metric, values, measured.clusters)
     text = shown(mean(values))
     if bounds is not None:
-        low, high = (bounds.low, bounds.high) if metric not in LOWER else (max(0.0, bounds.low), bounds.high)
+        low, high = bounds
+        low = max(0.0, low) if metric in (*LOWER, "overall", NO_PATH) else low
         text += f" [{shown(low)}, {shown(high if metric in LOWER else min(1.0, high))}]"
     return text + (f", n = {len(values) - missing}" if missing else "")
 
