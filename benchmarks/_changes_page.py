@@ -106,26 +106,28 @@ def extremes(metric: str, summary: Summary) -> tuple[str, str]:
 
 
 def chart(found: Mapping[tuple[str, str], Summary]) -> str:
-    """A row per metric from its worst value to that of the ground truth, as one SVG file."""
+    """A row per metric from its worst value to its best, as one SVG file."""
     parts = [
         svg.tag("rect", width=WIDTH, height=TOP + ROW * len(found) + 8, fill="white"),
         _text(LEFT, 18, "harmless changes (above)", HARMLESS_INK),
         _text(LEFT + 190, 18, "real changes (below)", REAL_INK),
-        _text(RIGHT, 18, "ground truth", INK, "end"),
+        _text(RIGHT, 18, "● ground truth", INK, "end"),
     ]
     for row, ((suite, metric), summary) in enumerate(found.items()):
         middle = TOP + ROW * row + ROW / 2
         values = {change: value for change, value in summary.means.items() if kind_of(change) in ("harmless", "real")}
         values = {change: value for change, value in values.items() if not np.isnan(value)}
-        worst = (max if metric in LOWER else min)(values.values())
-        scale = svg.Scale(worst, summary.means[TRUTH], LEFT, RIGHT)
+        ends = sorted((summary.means[TRUTH], *values.values()), reverse=metric in LOWER)
+        worst, best, truth = ends[0], ends[-1], summary.means[TRUTH]
+        scale = svg.Scale(worst, best, LEFT, RIGHT)
         parts += [
             _text(
                 12, middle + 4, f"{TITLES[suite]}: {metric}", INK, weight="bold" if HEADLINES[suite] == metric else None
             ),
             svg.tag("line", x1=LEFT, x2=RIGHT, y1=middle, y2=middle, stroke=PALE),
             _text(LEFT - 6, middle + 4, shown(worst), PALE, "end", 11),
-            _text(RIGHT + 6, middle + 4, shown(summary.means[TRUTH]), PALE, size=11),
+            _text(RIGHT + 6, middle + 4, shown(best), PALE, size=11),
+            svg.tag("circle", cx=scale(truth), cy=middle, r=3.5, fill=INK),
             _text(WIDTH - 12, middle + 4, f"{len(summary.wrong)} violations", INK, "end"),
         ]
         for change, value in values.items():
