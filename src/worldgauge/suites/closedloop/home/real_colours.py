@@ -56,21 +56,7 @@ class RealColours:
         Returns:
             (H, W, 3) uint8; the view itself where it shows too little, or something else than what is there.
         """
-        shown, real = self._pairs(view, camera, plan)
-        if len(shown) < _FEWEST:
-            return view
-        gain, offset = np.ones(3), np.median(shown - real, axis=0)
-        off = np.abs(shown - real - offset).mean(-1)
-        for _ in range(_ROUNDS):
-            same = off <= 2 * float(np.median(off)) + _ROUNDING
-            # The ratio of spreads: least squares would take errors of place for a loss of contrast.
-            ratio = (shown[same].std(0) + 1) / (real[same].std(0) + 1)
-            gain = np.clip(ratio, 1 / MOST_GAIN, MOST_GAIN)
-            offset = shown[same].mean(0) - gain * real[same].mean(0)
-            off = np.abs(shown - gain * real - offset).mean(-1)
-        if float(np.median(off)) > MOST_OFF:
-            return view
-        return np.asarray(np.clip(np.rint((view - offset) / gain), 0, 255), np.uint8)
+        return restored(view, *self._pairs(view, camera, plan))
 
     def _pairs(self, view: Image, camera: Camera, plan: ActionPlan) -> tuple[FloatArray, FloatArray]:
         """Return colours (n, 3) of a view, and those that the nearest real point has in that place."""
@@ -84,3 +70,30 @@ class RealColours:
         _, first = np.unique(rows * _GRID_PX + columns, return_index=True)
         small = resize(view, _GRID_PX, _GRID_PX).astype(float)
         return small[rows[first], columns[first]], self._colours[nearest[first]]
+
+
+def restored(view: Image, shown: FloatArray, real: FloatArray) -> Image:
+    """A view with the gain and the offset taken back that lie between colours of the same places.
+
+    Args:
+        view: (H, W, 3) uint8, imagined.
+        shown: (n, 3) levels of places in the view. Some may show something else.
+        real: (n, 3) levels of the same places.
+
+    Returns:
+        (H, W, 3) uint8; the view itself if there are too few places, or if they differ by more than colour.
+    """
+    if len(shown) < _FEWEST:
+        return view
+    gain, offset = np.ones(3), np.median(shown - real, axis=0)
+    off = np.abs(shown - real - offset).mean(-1)
+    for _ in range(_ROUNDS):
+        same = off <= 2 * float(np.median(off)) + _ROUNDING
+        # The ratio of spreads: least squares would take errors of place for a loss of contrast.
+        ratio = (shown[same].std(0) + 1) / (real[same].std(0) + 1)
+        gain = np.clip(ratio, 1 / MOST_GAIN, MOST_GAIN)
+        offset = shown[same].mean(0) - gain * real[same].mean(0)
+        off = np.abs(shown - gain * real - offset).mean(-1)
+    if float(np.median(off)) > MOST_OFF:
+        return view
+    return np.asarray(np.clip(np.rint((view - offset) / gain), 0, 255), np.uint8)

@@ -22,6 +22,7 @@ from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import Box, Image
 from worldgauge.core.panorama import perspective
 from worldgauge.suites.closedloop.home.camera_motion import motion, seen_from, turned
+from worldgauge.suites.closedloop.home.real_colours import restored
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, Rollout
 from worldgauge.suites.closedloop.recognition.boxes import GROWN
 from worldgauge.suites.closedloop.recognition.refine_box import GRID_PX, refine_box
@@ -37,6 +38,8 @@ _STILL = 0.9
 _LEAST_OVERLAP = 0.05
 _MOST_OFF = 60.0
 """Cap on the difference of a colour, so that occlusion weighs no more than this."""
+_MOST_SHIFT = 30.0
+"""Levels by which a model may shift a channel."""
 
 
 class TrackedView(NamedTuple):
@@ -180,16 +183,31 @@ class Target:
         """Return the mean difference of colour between a frame from `pose` and what was really seen, 0 to 60 levels."""
         return self._error(*_small(rollout.frames[frame], _whole(rollout)), pose)[0]
 
+    def in_real_colours(self, view: Image, camera: Camera, pose: FloatArray) -> Image:
+        """Return a view (H, W, 3) from `pose` in the colours of the real view, where it shows enough of that."""
+        small = camera.resized(round(camera.width * GRID_PX / camera.height), GRID_PX)
+        shown, real = self._pairs(_shrunk(view, small.width), small, pose)
+        return restored(view, shown.astype(np.float64), real.astype(np.float64))
+
     def _error(self, small: Image, camera: Camera | Panorama, pose: FloatArray) -> tuple[float, float]:
-        """Return the mean colour difference of the points in view, and their share."""
+        """Return the mean colour difference of the points in view, without the shift they share, and their share."""
+        shown, real = self._pairs(small, camera, pose)
+        if not len(shown):
+            return _MOST_OFF, 0.0
+        off = shown - real
+        # A model that shows all brighter shows the same place.
+        off = np.abs(off - np.clip(np.median(off, axis=0), -_MOST_SHIFT, _MOST_SHIFT)).mean(-1)
+        return float(np.minimum(off, _MOST_OFF).mean()), len(shown) / len(self._cloud)
+
+    def _pairs(
+        self, small: Image, camera: Camera | Panorama, pose: FloatArray
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the colours (n, 3) of the points in view, in the view and in the real one."""
         pixels, depth = camera.project(seen_from(pose, self._cloud))
         with np.errstate(invalid="ignore"):
             inside = (depth > _NEAREST_M) & (pixels >= 0).all(-1) & (pixels < (camera.width, camera.height)).all(-1)
-        if not inside.any():
-            return _MOST_OFF, 0.0
         columns, rows = pixels[inside].astype(np.int64).T
-        off = np.abs(small[rows, columns].astype(np.float32) - self._colours[inside]).mean(-1)
-        return float(np.minimum(off, _MOST_OFF).mean()), float(inside.mean())
+        return small[rows, columns].astype(np.float32), self._colours[inside]
 
 
 Follow = Callable[[Target, ActionPlan, Rollout, Sequence[int]], Iterator[TrackedView]]
@@ -250,6 +268,7 @@ def target_in(target: Target, rollout: Rollout, frame: int, pose: FloatArray) ->
     image = rollout.seen(frame)
     if aim:
         image = perspective(rollout.frames[frame], rollout.camera, yaw_right_deg=math.degrees(aim), rule=rollout.rule)
+    image = target.in_real_colours(image, rollout.camera, pose @ turned(-aim))
     found = target.box_in(image, rollout.camera, pose @ turned(-aim))
     return None if found is None else TrackedView(frame, int(rollout.frame_to_action[frame]), image, *found, off)
 
