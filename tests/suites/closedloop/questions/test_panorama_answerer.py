@@ -119,4 +119,4 @@ def test_the_promise_by_hand() -> None:
 
 def test_it_is_registered_with_what_its_answers_depend_on() -> None:
     assert revisers.get("panorama-answerer") is PanoramaAnswerer
-    assert revisers.entry("panorama-answerer").facts["identity"]().startswith("panorama-reader-1-")
+    assert revisers.entry("panorama-answerer").facts["identity"]().startswith("panorama-reader-2-")

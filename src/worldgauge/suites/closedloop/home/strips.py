@@ -17,6 +17,9 @@ VIEW_COLUMNS = 32
 """Of a view's strip: 90 degrees."""
 _SIDE_PX = 64
 
+CONTRAST, OFFSET, NOISE = 0.1, 0.1, 0.12
+"""Most that training changes a strip by, of values in [-1, 1]: the gain, the level, the deviation of noise."""
+
 Strip = NDArray[np.float32]
 
 
@@ -63,3 +66,20 @@ def _places(camera: Camera, finer: int) -> tuple[Strip, Strip]:
 
 def _values(pixels: Image) -> Strip:
     return np.asarray(pixels.astype(np.float32) / np.float32(127.5) - 1, np.float32)
+
+
+def as_imagined(strips: Strip, rng: np.random.Generator) -> Strip:
+    """Strips as a model may show them: each with other colours and exposure, a third blurred, half of them noisy.
+
+    Args:
+        strips: (n, rows, columns, 3) in [-1, 1].
+        rng: Chooses the changes.
+    """
+    each = (len(strips), 1, 1, 3)
+    made = strips * (1 + rng.uniform(-CONTRAST, CONTRAST, each)) + rng.uniform(-OFFSET, OFFSET, each)
+    wide = np.pad(made, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge")
+    rows = (wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]) / 4
+    soft = (rows[:, :, :-2] + 2 * rows[:, :, 1:-1] + rows[:, :, 2:]) / 4
+    made = np.where(rng.random((len(strips), 1, 1, 1)) < 1 / 3, soft, made)
+    sigma = rng.uniform(0, NOISE, (len(strips), 1, 1, 1)) * (rng.random((len(strips), 1, 1, 1)) < 0.5)
+    return np.asarray(np.clip(made + sigma * rng.standard_normal(strips.shape), -1, 1), np.float32)

@@ -125,13 +125,13 @@ def test_the_shipped_file_is_small_and_says_what_it_was_made_of() -> None:
     assert facts["trained_on"]["homes"] == train.HOMES
     assert facts["trained_on"]["epochs"] == train.EPOCHS
     assert facts["room_accuracy"] > 0.75
-    assert network.identity() == f"panorama-reader-1-{facts['trained_on']['digest'][:16]}"
+    assert network.identity() == f"panorama-reader-2-{facts['trained_on']['digest'][:16]}"
 
 
 @pytest.fixture
 def content(tmp_path: Path) -> dict[str, Any]:
     made = initial_weights(network.shapes(), np.random.default_rng(0))
-    network.save(PanoramaReader(made, {"version": 1}), tmp_path / "made.npz")
+    network.save(PanoramaReader(made, {"version": 2}), tmp_path / "made.npz")
     with np.load(tmp_path / "made.npz") as arrays:
         return {name: arrays[name] for name in arrays.files}
 
@@ -144,11 +144,11 @@ def stored(content: dict[str, Any]) -> bytes:
 
 def test_what_is_saved_is_read(content: dict[str, Any]) -> None:
     made = read(stored(content), "made.npz")
-    assert made.facts == {"version": 1}
+    assert made.facts == {"version": 2}
     np.testing.assert_array_equal(made.weights["w3"], content["w3"].astype(np.float32))
 
 
 def test_a_file_of_another_version_is_refused(content: dict[str, Any]) -> None:
-    other = {**content, "facts": np.frombuffer(json.dumps({"version": 2}).encode(), np.uint8)}
-    with pytest.raises(DataError, match=r"made\.npz: no reader of panoramas \(version 2, not 1\); train it again"):
+    other = {**content, "facts": np.frombuffer(json.dumps({"version": 1}).encode(), np.uint8)}
+    with pytest.raises(DataError, match=r"made\.npz: no reader of panoramas \(version 1, not 2\); train it again"):
         read(stored(other), "made.npz")

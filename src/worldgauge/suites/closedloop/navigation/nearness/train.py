@@ -16,7 +16,7 @@ from worldgauge.suites.closedloop.home.layers import (
     through_dense,
     through_patches,
 )
-from worldgauge.suites.closedloop.home.strips import Strip
+from worldgauge.suites.closedloop.home.strips import as_imagined
 from worldgauge.suites.closedloop.navigation.nearness.network import (
     AROUND,
     ASIDE,
@@ -40,8 +40,6 @@ HOMES, HELD_OUT, EPOCHS = 120, 12, 25
 _FAR_WEIGHT = 0.3
 """Of pairs beyond FAR_M, which are most: that they are far is all that can be learned of them."""
 _NEAR_M = 3.0
-CONTRAST, OFFSET, NOISE = 0.1, 0.1, 0.12
-"""Most that training changes a view by, of values in [-1, 1]: the gain, the level, the deviation of noise."""
 
 
 def train(
@@ -132,23 +130,11 @@ def initial(rng: np.random.Generator) -> dict[str, Array]:
 
 def _varied(one: Sample, rng: np.random.Generator) -> Sample:
     """The same home with panoramas at another heading, half the time in a mirror, and views as models show them."""
-    views = _as_imagined(one.views, rng)
+    views = as_imagined(one.views, rng)
     panoramas = np.roll(one.panoramas, int(rng.integers(one.panoramas.shape[2])), axis=2)
     if rng.random() < 0.5:
         views, panoramas = np.ascontiguousarray(views[:, :, ::-1]), np.ascontiguousarray(panoramas[:, :, ::-1])
     return Sample(views, panoramas, one.metres)
-
-
-def _as_imagined(views: Strip, rng: np.random.Generator) -> Strip:
-    """Views with other colours and exposure each, of three one blurred, and of two one noisy."""
-    each = (len(views), 1, 1, 3)
-    made = views * (1 + rng.uniform(-CONTRAST, CONTRAST, each)) + rng.uniform(-OFFSET, OFFSET, each)
-    wide = np.pad(made, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge")
-    rows = (wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]) / 4
-    soft = (rows[:, :, :-2] + 2 * rows[:, :, 1:-1] + rows[:, :, 2:]) / 4
-    made = np.where(rng.random((len(views), 1, 1, 1)) < 1 / 3, soft, made)
-    sigma = rng.uniform(0, NOISE, (len(views), 1, 1, 1)) * (rng.random((len(views), 1, 1, 1)) < 0.5)
-    return np.asarray(np.clip(made + sigma * rng.standard_normal(views.shape), -1, 1), np.float32)
 
 
 def _through_match(

@@ -20,7 +20,7 @@ from worldgauge.suites.closedloop.home.layers import Array, Weights, padded, pat
 from worldgauge.suites.closedloop.home.strips import ROWS, Strip
 from worldgauge.suites.closedloop.questions.panorama_reader.samples import FINER, KINDS, THINGS
 
-VERSION = 1
+VERSION = 2
 FILE = "panorama_reader.npz"
 """The shipped one, beside this module."""
 FIRST, SECOND, THIRD, HIDDEN, LAST = 16, 24, 32, 64, 96

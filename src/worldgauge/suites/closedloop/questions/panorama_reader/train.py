@@ -18,6 +18,7 @@ from worldgauge.suites.closedloop.home.layers import (
     through_dense,
     through_patches,
 )
+from worldgauge.suites.closedloop.home.strips import as_imagined
 from worldgauge.suites.closedloop.questions.panorama_reader.network import (
     VERSION,
     PanoramaReader,
@@ -134,8 +135,8 @@ def _backwards(weights: Weights, kept: Mapping[str, Array], by_logits: Array, gr
 
 
 def _varied(one: Sample, rng: np.random.Generator) -> Sample:
-    """The same home at other headings, half the time in a mirror, some panoramas under noise."""
-    strips = np.roll(one.strips, int(rng.integers(one.strips.shape[2])), axis=2)
+    """The same home at other headings, half the time in a mirror, as models show it, some panoramas under noise."""
+    strips = np.roll(as_imagined(one.strips, rng), int(rng.integers(one.strips.shape[2])), axis=2)
     if rng.random() < 0.5:
         strips = np.ascontiguousarray(strips[:, :, ::-1])
     for place in np.flatnonzero(rng.random(len(strips)) < NOISY):
