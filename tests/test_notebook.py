@@ -76,5 +76,5 @@ def test_jupyter_runs_it_and_shows_tables_and_film(tmp_path: Path) -> None:
     html = [
         "".join(out["data"].get("text/html", "")) for cell in cells for out in cell.get("outputs", ()) if "data" in out
     ]
-    assert sum("Scene Graph Consistency" in one for one in html) == 2
+    assert sum("SGCS above chance" in one for one in html) == 2
     assert sum("data:video/mp4;base64," in one for one in html) == 1
