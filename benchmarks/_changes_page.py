@@ -128,7 +128,7 @@ def chart(found: Mapping[tuple[str, str], Summary]) -> str:
             _text(LEFT - 6, middle + 4, shown(worst), PALE, "end", 11),
             _text(RIGHT + 6, middle + 4, shown(best), PALE, size=11),
             svg.tag("circle", cx=scale(truth), cy=middle, r=3.5, fill=INK),
-            _text(WIDTH - 12, middle + 4, f"{len(summary.wrong)} violations", INK, "end"),
+            _text(WIDTH - 12, middle + 4, _count(summary), INK, "end"),
         ]
         for change, value in values.items():
             up = kind_of(change) == "harmless"
@@ -148,9 +148,13 @@ def chart(found: Mapping[tuple[str, str], Summary]) -> str:
             _text(scale(values[worst_harmless]) - 4, middle - 5, worst_harmless, HARMLESS_INK, "end", 11),
             _text(scale(values[best_real]) + 4, middle + 13, best_real, REAL_INK, size=11),
         ]
-    text = "; ".join(f"{TITLES[suite]} {metric}: {len(one.wrong)} violations" for (suite, metric), one in found.items())
+    text = "; ".join(f"{TITLES[suite]} {metric}: {_count(one)}" for (suite, metric), one in found.items())
     drawn = svg.picture("reactions", WIDTH, TOP + ROW * len(found) + 8, "Harmless and real changes", text, *parts)
     return str(drawn).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" ', 1)
+
+
+def _count(summary: Summary) -> str:
+    return f"{len(summary.wrong)} violation{'' if len(summary.wrong) == 1 else 's'}"
 
 
 def _text(

@@ -61,7 +61,6 @@ STUDIES = {
     "loopnav": Study(
         {"settlements": 8, "types": ("ABA",), "ranges": (5,), "per_combination": 1, "size": SIZE},
         {"SGCS above chance": "sgcs_chance_corrected", "SGCS": "sgcs", "SSIM": "ssim_table", "MSE": "mse"},
-        settings={"segmenter": "balanced"},
     ),
     "mind": Study(
         {"mem": 16, "perspectives": ("1st",), "train": 0, "action_space": 0, "mirror": 0, "frames": 108, "size": SIZE},

@@ -46,7 +46,9 @@ def validate_metric(
     scenes: Annotated[int, typer.Option(help="all, sgcs: number of views.")] = 40,
     segmenter: Annotated[
         Segmenter,
-        typer.Option(help="sgcs: how objects are found. No model has exact masks; without --data, scenes are drawn."),
+        typer.Option(
+            help="sgcs: how objects are found. exact: no model has such masks; without --data, of synthetic scenes."
+        ),
     ] = Segmenter.balanced,
     structures: Annotated[int, typer.Option(help="rules: number of builds that are damaged.")] = 66,
     metrics: Annotated[str | None, typer.Option(help="all: only these metrics, separated by commas.")] = None,

@@ -221,7 +221,7 @@ def test_every_gauge_scores_what_it_names_and_knows_a_direction():
     for gauge in WEIGHTLESS:
         assert all(metrics.entry(name).facts["better"] for name in gauge.metrics.values())
         if "sgcs_balanced" in gauge.metrics:
-            with pytest.raises(NotApplicableError, match="drawn scenes"):
+            with pytest.raises(NotApplicableError, match="synthetic scenes"):
                 gauge.open(samples)
             continue
         found = gauge.open(samples)(truth, [truth, other])

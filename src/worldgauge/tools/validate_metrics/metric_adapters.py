@@ -140,7 +140,7 @@ def by_colour(segmenter: Segmenter, samples: Samples) -> Score:
         NotApplicableError: The frames do not show an embedded world.
     """
     if not samples.coloured:
-        raise NotApplicableError("drawn scenes do not have the textures that the segmenters by colour know")
+        raise NotApplicableError("synthetic scenes do not have the textures that the segmenters by colour know")
     return segmented(f"sgcs_{segmenter.name}", lambda rgb: segmenter.segment(rgb).scene())
 
 

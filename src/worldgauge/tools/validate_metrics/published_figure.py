@@ -5,7 +5,7 @@ near 1 where pixel metrics fall. Deletion and swap change it: SGCS must fall whe
 
     print(run_published_study().table())                       views of embedded villages
     print(run_published_study(Path("data/loopnav")).table())   recorded walks
-    print(run_published_study(segmenter="exact").table())      drawn scenes, as in the paper's release
+    print(run_published_study(segmenter="exact").table())      synthetic scenes, exact masks
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PublishedBar:
     Attributes:
         metric: Name of the metric.
         perturbation: Name of the perturbation.
-        mean: Mean over units (drawn scenes, or videos). None where `n` is 0.
+        mean: Mean over units (synthetic scenes, or videos). None where `n` is 0.
         std: Population standard deviation over units. None where `n` is 0.
         n: Number of units with a value.
         skipped: Number of frames without an object to delete, or without two to swap.
@@ -135,12 +135,12 @@ def run_published_study(
     segmenter: Segmenter = "balanced",
     lpips: Distance | None = None,
 ) -> PublishedStudy:
-    """Run the study on views of embedded villages, on drawn scenes, or on recorded walks.
+    """Run the study on views of embedded villages, on synthetic scenes, or on recorded walks.
 
     Args:
         source: LoopNav folder. Type ABA, range 5, the first recording of each village and every fifth frame are used.
-            None for views of embedded villages, or for drawn scenes with exact masks.
-        scenes: Number of views or drawn scenes.
+            None for views of embedded villages, or for synthetic scenes with exact masks.
+        scenes: Number of views or synthetic scenes.
         seed: Seed of the first.
         segmenter: "balanced", which scores models by default, and "colour" segment the perturbed picture again. No
             model has "exact" masks, which move with the perturbation; recordings need embedded worlds for them.

@@ -1,4 +1,4 @@
-"""Frames of a metric study, with known objects: from embedded villages, from recorded walks, or drawn."""
+"""Frames of a metric study, with known objects: of embedded villages, of recorded walks, or synthetic."""
 
 from __future__ import annotations
 
@@ -106,10 +106,10 @@ def draw_samples(count: int, seed: int) -> Samples:
         return Shot(scene.rgb, Labels(scene.category, scene.instance))
 
     def nothing(number: int, step_m: float) -> Shot:
-        raise UsageError("a drawn scene is seen from one place only")
+        raise UsageError("a synthetic scene is seen from one place only")
 
     units = tuple(f"scene {seed + number}" for number in range(count))
-    return Samples(f"{count} drawn scenes", units, True, False, False, shot, nothing)
+    return Samples(f"{count} synthetic scenes", units, True, False, False, shot, nothing)
 
 
 def village_samples(count: int, seed: int) -> Samples:

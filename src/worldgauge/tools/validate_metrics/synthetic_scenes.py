@@ -25,7 +25,7 @@ _COLOURS = {
 
 
 class DrawnScene(NamedTuple):
-    """A drawn scene.
+    """A synthetic scene.
 
     Attributes:
         rgb: (H, W, 3) uint8.
