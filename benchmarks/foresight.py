@@ -30,8 +30,7 @@ from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.suites.closedloop import task_index
 from worldgauge.suites.closedloop.loop import run_episode
 from worldgauge.suites.closedloop.manipulation.env import TableEnv
-from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import ClosedLoopTask, noted_settings, task_names
+from worldgauge.suites.closedloop.task import ClosedLoopTask, Settings, noted_settings, task_names
 from worldgauge.terminal.options import settings_of
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.simulation import Move, State
@@ -40,6 +39,8 @@ SEED = 0
 BASE = "none"
 READS_ALL = frozenset({"recognition"})
 """Tasks whose default reviser reads all frames of a plan."""
+IN_ORDER = ("hedge", "tiny", "trained-")
+"""Begins of the names of models that draw a frame from those before it."""
 
 
 class LastFrame:
@@ -90,7 +91,8 @@ def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, ask
     env.reset()
     goal, rules = task.goal(env), task.rules(env, seed)
     rules.true_value = lambda plan: None  # regret is not told, and it takes longer than all else
-    whole = task.name in READS_ALL or getattr(model, "needs_all_frames", False)
+    in_order = getattr(model, "needs_all_frames", model.spec.name.startswith(IN_ORDER))
+    whole = task.name in READS_ALL or in_order
     asked = model if whole else LastFrame(model)
     imagine = task.imagination(asked, env, seed, name) if imagines(model) else None
     if imagine is not None:
