@@ -27,7 +27,7 @@ from worldgauge.core.statistics import Interval, mean_interval, rate_interval
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.run import run as run_suite
 from worldgauge.engine.subjects import run_label
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 
 TRUTH, NONE = "ground truth", "none"
 CHANGES = (*HARMLESS, *REAL, *SHOWN_ONLY)

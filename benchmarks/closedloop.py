@@ -24,7 +24,7 @@ from worldgauge.suites.closedloop.navigation.task import NavigationRules, Naviga
 from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.policies.heuristic import HeuristicProposer
 from worldgauge.suites.closedloop.protocol import TracedEnv
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.suites.closedloop.trace import Tracer
 from worldgauge.worlds.export import export_starter
 from worldgauge.worlds.indoor import Home

@@ -26,7 +26,7 @@ from worldgauge.core.statistics import mean_interval, paired_difference
 from worldgauge.core.video import resize
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.rollout import fit_context
-from worldgauge.metrics.detail import detail_correlation
+from worldgauge.metrics.high_frequency import detail_correlation
 from worldgauge.training.clip import TrainingClip, read_clips
 from worldgauge.training.validation import LONGEST, SECONDS, mse, opposite_of
 

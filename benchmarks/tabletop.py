@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from worldgauge.worlds.tabletop.engine import mujoco
-from worldgauge.worlds.tabletop.picture import _arranged, front_camera, front_pose
-from worldgauge.worlds.tabletop.simulation import Simulation
+from worldgauge.worlds.tabletop.simulation import Simulation, _arranged, front_camera, front_pose
 from worldgauge.worlds.tabletop.world import Tabletop
 
 TASKS = ("push_buttons", "slide_block", "insert_ring", "stack_cups")

@@ -6,7 +6,7 @@ from scipy.spatial.distance import cosine
 
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics.feature_heads import aesthetic, dino_mse, imaging
+from worldgauge.metrics.learned import aesthetic, dino_mse, imaging
 
 
 @pytest.mark.parametrize("case", cases("mind_feature_heads", "cases"))

@@ -6,7 +6,7 @@ from scipy.linalg import sqrtm
 
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics.fvd import frechet_distance, fvd, fvd_pair
+from worldgauge.metrics.learned import frechet_distance, fvd, fvd_pair
 
 
 def by_the_formula(a, b):

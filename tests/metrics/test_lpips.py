@@ -3,7 +3,7 @@ import pytest
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.metrics.frame_pairs import prepared
-from worldgauge.metrics.lpips import lpips, lpips_320x180, lpips_720p
+from worldgauge.metrics.learned import lpips, lpips_320x180, lpips_720p
 
 
 def test_learned_distance_is_shown_both_frames_at_the_common_size():

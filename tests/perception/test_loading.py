@@ -15,8 +15,8 @@ from support.perception_server import patches, projection
 from support.places import TESTS
 from support.vectors import cases
 from worldgauge.core.errors import DataError, ShapeError, SubjectError, UnknownNameError, UsageError, WorldgaugeError
-from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import prepared
+from worldgauge.metrics.learned import dino_mse
 from worldgauge.perception import estimators
 from worldgauge.perception.loading import BATCH, Unavailable, open_perception
 from worldgauge.perception.lpips_numpy import Lpips

@@ -10,7 +10,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from worldgauge import __version__
 from worldgauge.cli import suite_commands
 from worldgauge.cli.check import check
 from worldgauge.cli.collect import collect_app
@@ -33,6 +32,7 @@ from worldgauge.cli.world import app as world_app
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import HELP_STYLE, INTERRUPTED, KNOWN_ERROR
+from worldgauge.version import __version__
 
 COLLECT_EXAMPLE = "worldgauge collect loopnav --out data --settlements 2 --ranges 5,15 --per-combination 1"
 COMMANDS = (

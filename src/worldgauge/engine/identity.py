@@ -17,7 +17,7 @@ from worldgauge.engine.suite.drift import HorizonSettings
 from worldgauge.engine.suite.network_settings import SERVED
 from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, versions_of
 from worldgauge.engine.suite.rate_bridge import BridgeSettings
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metrics
 from worldgauge.perception import estimators
 
 LIVE = "live:"

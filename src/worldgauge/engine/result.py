@@ -18,8 +18,7 @@ from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Failure, Score, Table
 from worldgauge.engine.suite.matched_references import TRUTH
 from worldgauge.engine.suite.rate_bridge import bridge_notes
-from worldgauge.engine.suite.speed import speed_table
-from worldgauge.engine.suite.tables import cluster_of_score, pairs_with_models, told_scenes, with_seen
+from worldgauge.engine.suite.tables import cluster_of_score, pairs_with_models, speed_table, told_scenes, with_seen
 
 if TYPE_CHECKING:
     import pandas as pd

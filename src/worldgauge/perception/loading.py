@@ -49,7 +49,7 @@ from worldgauge.core.errors import (
 )
 from worldgauge.core.io import digest_of_file
 from worldgauge.core.model import Needs
-from worldgauge.metrics.feature_heads import aesthetic, imaging
+from worldgauge.metrics.learned import aesthetic, imaging
 from worldgauge.perception import estimators
 from worldgauge.perception.cache import cached_rows
 from worldgauge.perception.lpips_numpy import Lpips

@@ -23,8 +23,7 @@ from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Table
 from worldgauge.engine.suite.matched_references import TRUTH
 from worldgauge.engine.suite.rate_bridge import bridge_notes
-from worldgauge.engine.suite.speed import speed_table
-from worldgauge.engine.suite.tables import with_seen
+from worldgauge.engine.suite.tables import speed_table, with_seen
 from worldgauge.metrics import metric_bounds
 from worldgauge.report import segmenter_accuracy as trust
 from worldgauge.report import tables

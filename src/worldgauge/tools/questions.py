@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from worldgauge import __version__
 from worldgauge.core.actions import Actions, Control
 from worldgauge.core.errors import DataError, NotApplicableError, RunError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray
@@ -29,6 +28,7 @@ from worldgauge.engine.subjects import find_served, resolve_subject
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.task import LocalTaskContext
+from worldgauge.version import __version__
 from worldgauge_serve import KEYS, key_rows, mouse_deltas
 
 FORMAT, VERSION = "worldgauge-questions", 1

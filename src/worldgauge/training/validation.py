@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.actions import ActionSpace, Motion
 from worldgauge.core.errors import UsageError
-from worldgauge.metrics.detail import detail_correlation
+from worldgauge.metrics.high_frequency import detail_correlation
 from worldgauge.nets.action_rows import MOTION_SCALES, Rows, Told, key_width
 from worldgauge.nets.reckoning import Poses
 from worldgauge.training.cache import CachedClip

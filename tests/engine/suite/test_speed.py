@@ -16,7 +16,8 @@ from worldgauge.core.image import Frames
 from worldgauge.core.io import loads
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.run import run, score
-from worldgauge.engine.suite.speed import Stopwatch, speed_table
+from worldgauge.engine.suite.speed import Stopwatch
+from worldgauge.engine.suite.tables import speed_table
 from worldgauge.report.page import write_report
 from worldgauge_serve import forget_notes, note, notes
 

@@ -18,7 +18,7 @@ from worldgauge.worlds import open_world, worlds
 def data(reads: list[Path]) -> TaskData[tuple[Path, str]]:
     """Each file is a task; an item holds what `read` took from the file, which the fingerprint leaves to the digest."""
 
-    def read(folder: Path) -> dict[str, tuple[Path, str]]:
+    def read(folder: Path, _: str) -> dict[str, tuple[Path, str]]:
         reads.append(folder)
         return {path.name: (path, path.read_text()) for path in folder.iterdir()}
 

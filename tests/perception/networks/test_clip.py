@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from support.vectors import cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
-from worldgauge.metrics.feature_heads import aesthetic  # noqa: E402
 from worldgauge.metrics.frame_pairs import prepared  # noqa: E402
+from worldgauge.metrics.learned import aesthetic  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks.clip import HEAD  # noqa: E402
 from worldgauge.perception.networks.preprocessing import clip_input  # noqa: E402

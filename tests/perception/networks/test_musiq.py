@@ -13,7 +13,7 @@ from support import musiq_reference  # noqa: E402
 from support.musiq_reference import tiny_tensors  # noqa: E402
 from support.vectors import cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
-from worldgauge.metrics.feature_heads import imaging  # noqa: E402
+from worldgauge.metrics.learned import imaging  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks.musiq import (  # noqa: E402
     PUBLISHED,

@@ -10,7 +10,7 @@ from support.served import question
 from worldgauge.core.video import Clip
 from worldgauge.engine.run import run
 from worldgauge.models.references.truth import Truth
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 
 MODELS = ["none", "oracle", "freeze"]
 PANORAMAS = ["none", "oracle?view=panorama", "freeze?view=panorama"]

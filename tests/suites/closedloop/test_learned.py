@@ -14,8 +14,8 @@ from support.task_context import QuietContext
 from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Score
 from worldgauge.models import models
-from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.suite import ClosedLoop
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.suites.closedloop.trace import COMPARED
 
 SERVER = TESTS / "support" / "perception_server.py"

@@ -14,7 +14,7 @@ from worldgauge.suites.closedloop.loop import LoopStep, Rules, generator, run_ep
 from worldgauge.suites.closedloop.navigation.task import NavigationRules
 from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Candidate, Decision, PlanSearch
 from worldgauge.suites.closedloop.recognition.task import RecognitionRules
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds.walking.primitives import Primitive, from_letters
 from worldgauge.worlds.walking.stance import Stance
 

@@ -16,7 +16,7 @@ from worldgauge.suites.closedloop.questions.generate.episodes import HIDDEN_SHAR
 from worldgauge.suites.closedloop.questions.generate.templates import OF_BOXES, read_question
 from worldgauge.suites.closedloop.recognition.episodes import difficulty_of
 from worldgauge.suites.closedloop.recognition.visibility import VisibilityMeter
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.suites.closedloop.task_index import open_task, tasks
 from worldgauge.worlds.export import export_starter
 from worldgauge.worlds.scan import Scan, sources

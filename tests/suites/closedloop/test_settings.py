@@ -15,9 +15,8 @@ from worldgauge.engine.options import given_fields
 from worldgauge.engine.suite.contract import Record
 from worldgauge.models import models
 from worldgauge.suites.closedloop.questions import detecting
-from worldgauge.suites.closedloop.settings import Settings, settings_type
 from worldgauge.suites.closedloop.suite import ClosedLoop
-from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
+from worldgauge.suites.closedloop.task import Settings, closed_loop_tasks, settings_type, task_names
 from worldgauge.weights import AbsentWeightsError
 
 SMALL = {"view_px": 48, "panorama_px": 128, "decisions": 4}

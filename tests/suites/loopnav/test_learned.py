@@ -12,7 +12,7 @@ from support.places import TESTS
 from support.task_context import QuietContext
 from worldgauge.core.statistics import jackknife_interval
 from worldgauge.engine.suite.contract import Score, Task
-from worldgauge.metrics.fvd import frechet_distance
+from worldgauge.metrics.learned import frechet_distance
 from worldgauge.models import models
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 from worldgauge.suites.loopnav.scenes import SCENE_METRICS

@@ -16,8 +16,8 @@ from support.places import TESTS
 from support.task_context import Given, QuietContext
 from worldgauge.core.image import Frames
 from worldgauge.engine.suite.contract import Record, Score, Task
-from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import prepared
+from worldgauge.metrics.learned import dino_mse
 from worldgauge.perception.colmap import write_images_txt
 from worldgauge.perception.loading import open_perception
 from worldgauge.suites.mind import format as mind

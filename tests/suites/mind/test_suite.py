@@ -27,8 +27,8 @@ from worldgauge.engine.identity import score_key, task_key
 from worldgauge.engine.run import run, score
 from worldgauge.engine.suite.contract import Failure, Record, Score, Task
 from worldgauge.engine.videos import score_videos
-from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import pair_error, prepared
+from worldgauge.metrics.learned import dino_mse
 from worldgauge.models import models
 from worldgauge.models.references.truth import Truth
 from worldgauge.perception.loading import open_perception

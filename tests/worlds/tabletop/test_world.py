@@ -13,8 +13,7 @@ from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageErr
 from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop.engine import mujoco
 from worldgauge.worlds.tabletop.meshes import MOST_TRIANGLES
-from worldgauge.worlds.tabletop.picture import front_camera, front_pose
-from worldgauge.worlds.tabletop.simulation import Simulation
+from worldgauge.worlds.tabletop.simulation import Simulation, front_camera, front_pose
 from worldgauge.worlds.tabletop.world import Tabletop
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from worldgauge import __version__
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.io import digest_of, dumps
 from worldgauge.engine.collection.kernel import collect, open_collection
 from worldgauge.engine.suite.base import Suite
 from worldgauge.perception.cache import FOLDER_VARIABLE, cache_folder
+from worldgauge.version import __version__
 
 _MOST_WORKERS = 4
 

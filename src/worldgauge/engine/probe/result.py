@@ -9,7 +9,7 @@ from typing import Any
 from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import Score
 from worldgauge.engine.suite.tables import score_cell
-from worldgauge.metrics import metric_bounds
+from worldgauge.metrics._registry import metric_bounds
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from worldgauge.engine.suite.rate_bridge import BridgeSettings
 from worldgauge.engine.suite.rollout import fit_context, fit_truth, open_rollout, run_rollout
 from worldgauge.engine.suite.tables import score_cell, sort_rows
 from worldgauge.engine.suite.trial_questions import TrialQuestions
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metrics
 from worldgauge.worlds import caption_of
 
 SubjectKind = Literal["model", "agent"]

@@ -1,6 +1,6 @@
 """A user's own metrics in the tables of any suite that compares frames: `--metric package.module:name`.
 
-    @metrics.register("edge_f1", unit="1", better="higher", bounds=(0, 1), version=1, compares="frames", source="ours")
+    @metric("edge_f1", unit="1", better="higher", bounds=(0, 1), version=1, compares="frames", source="ours")
     def edge_f1(truth, rollout): ...   # (H, W, 3) uint8 each -> float
 
 With compares="frames" the metric gets two frames at a time, and the score is the mean. With compares="clips" it gets
@@ -21,7 +21,7 @@ from worldgauge.engine.suite.contract import Better, Record, Score, Table, Table
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.engine.suite.tables import score_cell, sort_rows
 from worldgauge.engine.user_modules import import_file, import_module, module_digest
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metrics
 
 SETTING, DIGEST = "metrics", "metrics_digest"
 """Names of the user's own metrics, and of their digest, among the settings of a run."""

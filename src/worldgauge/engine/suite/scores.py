@@ -9,7 +9,7 @@ from typing import Any, Literal
 from worldgauge.core.statistics import rate_interval
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Score, mean_of_known
 from worldgauge.engine.suite.tables import cluster_of_score, score_cell
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metrics
 
 Series = Sequence[tuple[int, float | None]]
 

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch, checked_rollout
-from worldgauge.engine.suite.contract import Table, TableRow
-from worldgauge.engine.suite.tables import make_cell
 from worldgauge_serve import forget_gpu_peak, forget_notes, gpu_peak_bytes, notes
-
-METRIC = "speed"
-NOTES = (
-    "Frames are the model's own, at its own rate; the time is that in which it was waited for, so writing and scoring "
-    "do not count. Answers to a batch arrive together: their first frame is as late as their last.",
-    "GPU memory is the most that tensors took during an answer, where the model uses torch or its server tells it.",
-    "Speeds of different machines, and of workers that share one, cannot be compared.",
-)
 
 
 @runtime_checkable
@@ -149,38 +139,3 @@ class Stopwatch:
         self.notes += [one for one in told if one not in self.notes]
         if peak is not None:
             self._gpu_peak_bytes = max(peak, self._gpu_peak_bytes or 0)
-
-
-def speed_table(measured: Mapping[str, Sequence[Mapping[str, Any] | None]], kinds: Mapping[str, str]) -> Table | None:
-    """The table of speeds, one row per subject.
-
-    Args:
-        measured: By subject what `Stopwatch.plain` gave for each task that was asked; None where that is not known.
-        kinds: "subject" or "reference", by subject.
-
-    Returns:
-        The table, with means over tasks. None where nothing was measured.
-    """
-    rows = []
-    for label, tasks in measured.items():
-        if not any(tasks):
-            continue
-        columns = (
-            [one["first_s"] for one in tasks if one],
-            [one["frames"] / one["seconds"] for one in tasks if one and one["seconds"] > 0],
-            [one["gpu_peak_bytes"] / 1e9 for one in tasks if one and one["gpu_peak_bytes"] is not None],
-        )
-        cells = tuple(make_cell(values, (0.0, math.inf), len(tasks)) for values in columns)
-        rows.append(TableRow(label, cells, "reference" if kinds[label] == "reference" else "subject"))
-    if not rows:
-        return None
-    return Table(
-        METRIC,
-        "Speed",
-        "1",
-        "neither",
-        ("first frame (s)", "frames/s", "peak GPU memory (GB)"),
-        tuple(rows),
-        NOTES,
-        ("lower", "higher", "lower"),
-    )

@@ -23,6 +23,13 @@ from worldgauge.engine.suite.contract import Better, Cell, Score, Table, TableRo
 _TRAINED = ("trained", "adapted")
 """Models that `worldgauge train` and `post-train` make."""
 
+_SPEED_NOTES = (
+    "Frames are the model's own, at its own rate; the time is that in which it was waited for, so writing and scoring "
+    "do not count. Answers to a batch arrive together: their first frame is as late as their last.",
+    "GPU memory is the most that tensors took during an answer, where the model uses torch or its server tells it.",
+    "Speeds of different machines, and of workers that share one, cannot be compared.",
+)
+
 
 def score_cell(scores: Sequence[Score], bounds: tuple[float, float], expected: int | None = None) -> Cell:
     """Mean, population standard deviation, count and 95% interval of scores.
@@ -260,3 +267,38 @@ def scenes_note(told: Mapping[str, str]) -> str:
         labels.setdefault(text, []).append(label)
     line = "; ".join(f"{', '.join(own)}: {text}" for text, own in labels.items())
     return f"{line}."
+
+
+def speed_table(measured: Mapping[str, Sequence[Mapping[str, Any] | None]], kinds: Mapping[str, str]) -> Table | None:
+    """The table of speeds, one row per subject.
+
+    Args:
+        measured: By subject what `Stopwatch.plain` gave for each task that was asked; None where that is not known.
+        kinds: "subject" or "reference", by subject.
+
+    Returns:
+        The table, with means over tasks. None where nothing was measured.
+    """
+    rows = []
+    for label, tasks in measured.items():
+        if not any(tasks):
+            continue
+        columns = (
+            [one["first_s"] for one in tasks if one],
+            [one["frames"] / one["seconds"] for one in tasks if one and one["seconds"] > 0],
+            [one["gpu_peak_bytes"] / 1e9 for one in tasks if one and one["gpu_peak_bytes"] is not None],
+        )
+        cells = tuple(make_cell(values, (0.0, math.inf), len(tasks)) for values in columns)
+        rows.append(TableRow(label, cells, "reference" if kinds[label] == "reference" else "subject"))
+    if not rows:
+        return None
+    return Table(
+        "speed",
+        "Speed",
+        "1",
+        "neither",
+        ("first frame (s)", "frames/s", "peak GPU memory (GB)"),
+        tuple(rows),
+        _SPEED_NOTES,
+        ("lower", "higher", "lower"),
+    )

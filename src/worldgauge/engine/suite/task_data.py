@@ -1,6 +1,6 @@
 """The data behind tasks: one cache for all suites, in which nothing is found but under its fingerprint.
 
-recordings = TaskData(read=index_of_folder, fingerprint=fingerprint_of)
+recordings = TaskData(read=read_recording, fingerprint=fingerprint_of)
 recordings(task)                 # what the task is made of, as it was when the task was planned
 
 @cached_by_task(maxsize=16)
@@ -26,17 +26,19 @@ _FOLDERS = 2
 
 
 class TaskData(Generic[T]):
-    """Finds what a task is made of. The folder is read again when that has another fingerprint than the task.
+    """Finds what a task is made of. It is read again when that has another fingerprint than the task.
 
     Args:
-        read: Reads a data folder: by task id, what the task is made of.
+        read: Reads what a task is made of, of a data folder and the task's id. A suite with a file per recording reads
+            that recording alone; one with a file for all reads all. Returns what was read by task id, without that of
+            `id` where it is gone.
         fingerprint: Fingerprint of that, with the content of files as it is now (`core.io.digest_of_file`).
         files: Files of which `read` takes more than the fingerprint holds; None for one that is missing.
     """
 
     def __init__(
         self,
-        read: Callable[[Path], Mapping[str, T]],
+        read: Callable[[Path, str], Mapping[str, T]],
         fingerprint: Callable[[T], str],
         files: Callable[[T], Iterable[Path | None]] = lambda _: (),
     ) -> None:
@@ -53,18 +55,22 @@ class TaskData(Generic[T]):
         source = str(task.sample["source"])
         found = self._find(self._held.get(source, {}), task)
         if found is None:
-            held = {name: (one, self._stamps(one)) for name, one in self._read(Path(source)).items()}
-            with self._lock:
-                self._held.pop(source, None)
-                self._held[source] = held
-                if len(self._held) > _FOLDERS:
-                    del self._held[next(iter(self._held))]
-            if task.id not in held:
+            read = self._read(Path(source), task.id)
+            if task.id not in read:
                 raise DataError(f"{source}: '{task.id}' is gone; run again")
-            found = self._find(held, task)
+            found = self._find(self.hold(source, read), task)
             if found is None:
                 raise changed(task)
         return found[0]
+
+    def hold(self, source: str, read: Mapping[str, T]) -> Mapping[str, tuple[T, list[Stamp | None]]]:
+        """Cache what tasks are made of, so that the process that plans them does not read it again."""
+        added = {name: (one, self._stamps(one)) for name, one in read.items()}
+        with self._lock:
+            self._held[source] = held = {**self._held.pop(source, {}), **added}
+            if len(self._held) > _FOLDERS:
+                del self._held[next(iter(self._held))]
+        return held
 
     def _find(self, held: Mapping[str, tuple[T, list[Stamp | None]]], task: Task) -> tuple[T, ...] | None:
         """What is held of a task, alone in a tuple; None where it is missing or another one."""

@@ -22,11 +22,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from worldgauge import __version__
 from worldgauge.core.errors import MissingExtraError, RunError, UsageError, WorldgaugeError
 from worldgauge.core.model import Needs
 from worldgauge.engine.workers.local import LocalWorker, log_of
 from worldgauge.engine.workers.pool import Event, Pool
+from worldgauge.version import __version__
 
 EXTRA = "cluster"
 SEE_S = 10.0

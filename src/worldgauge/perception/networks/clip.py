@@ -33,7 +33,7 @@ _CONSTANTS = ("vision_model.embeddings.position_ids",)
 class ClipLaion:
     """CLIP ViT-L/14 image features (n, 768) and LAION's linear head.
 
-    `metrics.feature_heads.aesthetic` makes scores of them. With random weights of its size, float16 moved scores by
+    `metrics.learned.aesthetic` makes scores of them. With random weights of its size, float16 moved scores by
     2e-4 at most, bfloat16 by 2e-3. Source: Radford et al. 2021; LAION aesthetic predictor; MIND, visual quality.
 
     Args:

@@ -128,6 +128,6 @@ class Build(Suite):
 
     def vote_table(self, votes: Path, runs: Sequence[Path]) -> Table:
         """Creativity with the votes that `worldgauge vote` has held."""
-        from worldgauge.suites.build.voting.vote import voted  # it imports this module
+        from worldgauge.suites.build.voting.vote import voted
 
         return voted(votes, runs)

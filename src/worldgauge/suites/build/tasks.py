@@ -95,7 +95,7 @@ def _cluster(row: BuildTask) -> str:
     return row.architecture or (stimulus[0] if stimulus else "")
 
 
-def _read(source: Path) -> dict[str, tuple[BuildTask, BuildSet]]:
+def _read(source: Path, _: str) -> dict[str, tuple[BuildTask, BuildSet]]:
     data = build.load(source)
     return {f"{kind}/{row.id}": (row, data) for kind, rows in data.tasks.items() for row in rows}
 

@@ -15,7 +15,7 @@ from worldgauge.engine.suite.scores import make_score
 from worldgauge.perception.loading import Perception, Unavailable, load_network
 from worldgauge.perception.naming import What
 from worldgauge.suites.closedloop.metrics.controllability import SIZE_PX, controllability_lpips
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 
 METRICS: Mapping[What, str] = {"lpips": "controllability_lpips", "aesthetic": "aesthetic", "imaging": "imaging"}
 """What is looked with -> the metric it gives. Each is a setting of that name."""

@@ -14,8 +14,7 @@ from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.suites.closedloop.loop import LoopStep, run_episode
 from worldgauge.suites.closedloop.policies.contract import queries_of
 from worldgauge.suites.closedloop.policies.person.desk import Seat, desk_here
-from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import TaskEnv, noted_settings
+from worldgauge.suites.closedloop.task import Settings, TaskEnv, noted_settings
 from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import SEEN, Tracer
 from worldgauge.worlds import caption_of

@@ -17,8 +17,7 @@ from worldgauge.suites.closedloop.learned import learned_scores, missing_learned
 from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.metrics import controllability
 from worldgauge.suites.closedloop.metrics.success import model_calls
-from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskEnv, closed_loop_tasks, task_names
+from worldgauge.suites.closedloop.task import ClosedLoopTask, Settings, TaskEnv, closed_loop_tasks, task_names
 from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import COMPARED, read_trace
 

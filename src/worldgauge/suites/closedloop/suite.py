@@ -27,9 +27,8 @@ from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.closedloop import protocol, published, scoring, summary, task_index
 from worldgauge.suites.closedloop.report import replay
 from worldgauge.suites.closedloop.report.view import task_details, task_view
-from worldgauge.suites.closedloop.settings import REACHING, SUITE, settings_type
-from worldgauge.suites.closedloop.settings import Settings as ClosedLoopSettings
-from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
+from worldgauge.suites.closedloop.task import REACHING, SUITE, closed_loop_tasks, settings_type, task_names
+from worldgauge.suites.closedloop.task import Settings as ClosedLoopSettings
 from worldgauge.suites.closedloop.task_index import world_of_task
 from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.worlds.tabletop.canvas import can_draw

@@ -15,8 +15,7 @@ from worldgauge.suites.closedloop.format.files import fingerprint_of
 from worldgauge.suites.closedloop.format.load import load
 from worldgauge.suites.closedloop.format.scenes import scene_missing
 from worldgauge.suites.closedloop.policies.contract import revisers
-from worldgauge.suites.closedloop.settings import SUITE, Settings
-from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks
+from worldgauge.suites.closedloop.task import SUITE, ClosedLoopTask, Settings, closed_loop_tasks
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
@@ -109,7 +108,7 @@ def _place(scene: str, world: WorldFacts | None) -> str:
     return str(world.params["scene"]) if world is not None and world.name == "scan" else scene
 
 
-def _read(source: Path) -> dict[str, tuple[Any, WorldFacts | None]]:
+def _read(source: Path, _: str) -> dict[str, tuple[Any, WorldFacts | None]]:
     data = load(source)
     kinds = {name: closed_loop_tasks.get(name) for name in closed_loop_tasks.names()}
     return {

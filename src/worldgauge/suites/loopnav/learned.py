@@ -18,7 +18,7 @@ from worldgauge.core.video import Clip, side_by_side
 from worldgauge.engine.suite.contract import Cell, Record, Score
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.engine.suite.tables import cluster_of_score
-from worldgauge.metrics.fvd import fvd, fvd_pair
+from worldgauge.metrics.learned import fvd, fvd_pair
 from worldgauge.perception.loading import AskedLpips, LocalLpips, Unavailable, VideoFeatures, load_network
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 

@@ -14,7 +14,7 @@ from worldgauge.engine.suite.returned import returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score
 from worldgauge.metrics.colour import ColourMoments
-from worldgauge.metrics.detail import detail_correlation
+from worldgauge.metrics.high_frequency import detail_correlation
 from worldgauge.metrics.pixel import sharpness
 from worldgauge.perception.score_device import Means, pairs_at_once
 from worldgauge.suites.loopnav.learned import learned_scores

@@ -12,7 +12,7 @@ import numpy as np
 from worldgauge.engine.suite import drift, returned
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
 from worldgauge.engine.suite.tables import by_metric, clusters_by_task, detectable_note, score_cell, sort_rows
-from worldgauge.metrics import metric_bounds
+from worldgauge.metrics._registry import metric_bounds
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 
 TITLES = {

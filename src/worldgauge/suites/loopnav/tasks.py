@@ -45,8 +45,10 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
             "take them all with: --set selection=all"
         )
     _demand_horizon(source, chosen, settings)
-    known = worlds_of(source)
-    for trajectory in chosen:
+    worlds, pictures = worlds_of(source), pictures_of(source)
+    recordings = {one.id: _Recording(one, worlds.get(one.location), pictures) for one in chosen}
+    _recordings.hold(str(source.resolve()), recordings)
+    for trajectory, world, _ in recordings.values():
         split = generated_from(trajectory, settings)
         # Files that cannot be read are a failure of the task; a walk that is no loop is not asked.
         broken = trajectory.invalid if trajectory.fault in FILE_FAULTS else None
@@ -60,7 +62,7 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
                 "broken": broken,
             }
             | ({} if settings.frames_asked is None else {"frames_asked": settings.frames_asked}),
-            fingerprint=loopnav.fingerprint_of(trajectory, known.get(trajectory.location)),
+            fingerprint=loopnav.fingerprint_of(trajectory, world),
             group={"type": trajectory.type, "range": trajectory.radius, "location": trajectory.location},
             skip=None if broken else trajectory.invalid or _too_short(trajectory, split, settings),
         )
@@ -151,9 +153,9 @@ class _Recording(NamedTuple):
     pictures: str
 
 
-def _read(source: Path) -> dict[str, _Recording]:
-    worlds, pictures = worlds_of(source), pictures_of(source)
-    return {one.id: _Recording(one, worlds.get(one.location), pictures) for one in loopnav.discover(source)}
+def _read(source: Path, id: str) -> dict[str, _Recording]:
+    one = loopnav.find(source, id)
+    return {} if one is None else {id: _Recording(one, worlds_of(source).get(one.location), pictures_of(source))}
 
 
 _recordings = TaskData(

@@ -13,7 +13,7 @@ from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_mean_score, make_score
-from worldgauge.metrics.feature_heads import dino_mse
+from worldgauge.metrics.learned import dino_mse
 from worldgauge.perception.loading import Perception, Unavailable, load_network
 from worldgauge.perception.naming import What
 from worldgauge.suites.mind.metrics.scene_consistency import SceneDistances, scene_distances

@@ -18,7 +18,7 @@ from worldgauge.engine.suite.tables import (
     score_cell,
     sort_rows,
 )
-from worldgauge.metrics import metric_bounds, metrics
+from worldgauge.metrics._registry import metric_bounds, metrics
 from worldgauge.suites.mind.metrics.out_leg_motion import MOTION_SHARE, moves
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import PARTS, VIEWS

@@ -49,6 +49,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
         )
     test_of = {part: test for test, part in PARTS.items()}
     _demand_horizon(source, found, settings)
+    _clips.hold(str(Path(source).resolve()), {clip.id: clip for clip in found if not clip.is_submitted})
     for clip in found:
         group = {"test": test_of[clip.part], "perspective": VIEWS[clip.perspective], "family": clip.family}
         if clip.part == "mirror_test":
@@ -184,8 +185,9 @@ def _problems(video: Path, stamp: Stamp | None) -> str | None:
     return next(iter(problems(video)), None)
 
 
-def _read(source: Path) -> dict[str, MindClip]:
-    return {clip.id: clip for clip in mind.discover(source, parts=tuple(PARTS.values()), perspectives=PERSPECTIVES)}
+def _read(source: Path, id: str) -> dict[str, MindClip]:
+    clip = mind.find(source, id)
+    return {} if clip is None else {id: clip}
 
 
 _clips = TaskData(

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.tables import detectable_note, make_cell, sort_rows
-from worldgauge.metrics import metric_bounds, metrics
+from worldgauge.metrics._registry import metric_bounds, metrics
 from worldgauge.suites.target.drive_scores import comparison
 from worldgauge.suites.target.metrics.profiles import PROFILES, RELEASED
 from worldgauge.suites.target.scoring import HEADLINE, METRICS, NAMES, SHOWN_PROFILES

@@ -21,14 +21,13 @@ from typing import Any
 from jinja2 import Template
 from markupsafe import Markup
 
-from worldgauge import __version__
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import atomic_folder, dumps
 from worldgauge.engine.collection.findings import counted
 from worldgauge.engine.sets import SET_COLUMNS, data_notes, set_cells
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
-from worldgauge.engine.suite.speed import speed_table
+from worldgauge.engine.suite.tables import speed_table
 from worldgauge.metrics import metric_bounds
 from worldgauge.report.charts.curves import SeriesStyle
 from worldgauge.report.compare import Comparison, compare
@@ -40,6 +39,7 @@ from worldgauge.report.tables import COUNTS, view_table
 from worldgauge.report.wording import digits_for, direction, metric_name, number
 from worldgauge.tools.board.entries import Entries, Entry, open_set, read_entries
 from worldgauge.tools.bundle.archive import Archive
+from worldgauge.version import __version__
 
 INDEX, ABOUT = "index.html", "board.json"
 _TABLE_FACTS = ("ident", "suite", "version", "data", "tasks", "limit", "settings", "metric", "direction", "columns")

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import worldgauge
 from worldgauge.core.errors import NotApplicableError, SubjectError, WorldgaugeError
 from worldgauge.core.model import RolloutRequest, WorldModel, fitted
 from worldgauge.engine.suite.base import suites
@@ -26,7 +25,7 @@ LONG_HORIZON, LONG_S = 100, 60.0
 
 _MAX_EMPTY = 20
 _PLACE = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
-_OURS = Path(worldgauge.__file__).parent
+_OURS = Path(__file__).parents[2]
 
 
 class ModelAnswer:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from worldgauge import __version__
 from worldgauge.core.io import write_file
 from worldgauge.engine.sets import NamedSet
 from worldgauge.engine.suite.base import suites
+from worldgauge.version import __version__
 
 CARD, LICENCE = "README.md", "LICENSE"
 SPDX = "Apache-2.0"

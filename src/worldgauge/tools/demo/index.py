@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from worldgauge import __version__
 from worldgauge.engine.store import atomic_write
 from worldgauge.engine.suite.base import suites
 from worldgauge.report.page import asset, environment
 from worldgauge.terminal.tables import interval, number
 from worldgauge.tools.demo.schedule import Demo, Part
+from worldgauge.version import __version__
 
 INDEX = "index.html"
 OWN_MODEL = "my_model.py"

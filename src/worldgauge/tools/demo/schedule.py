@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from worldgauge import __version__
 from worldgauge.core.errors import DataError, RunError
 from worldgauge.core.io import dumps, read_json_object
 from worldgauge.engine.store import atomic_write, write_error
@@ -25,6 +24,7 @@ from worldgauge.engine.suite.base import suites
 from worldgauge.engine.suite.contract import DemoSet
 from worldgauge.engine.workers.local import THREAD_LIMITS
 from worldgauge.tools.demo.part import CARD, STAGES
+from worldgauge.version import __version__
 
 MANIFEST = "demo.json"
 LOG = "log.txt"

@@ -52,7 +52,7 @@ class Extra:
 
 
 def _draw_table() -> str:
-    from worldgauge.worlds.tabletop.picture import front_camera, front_pose
+    from worldgauge.worlds.tabletop.simulation import front_camera, front_pose
     from worldgauge.worlds.tabletop.world import Tabletop
 
     Tabletop("push_buttons").view(front_pose(), front_camera(32))

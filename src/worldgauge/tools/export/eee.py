@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from worldgauge import __version__
 from worldgauge.core.errors import RunError
 from worldgauge.core.io import dumps, write_file
 from worldgauge.core.statistics import LEVEL
@@ -24,6 +23,7 @@ from worldgauge.engine.suite.contract import Cell, Score
 from worldgauge.engine.suite.tables import score_cell
 from worldgauge.metrics import metric_bounds
 from worldgauge.tools.export.published_run import ExportNames, PublishedRun, check_one_model
+from worldgauge.version import __version__
 
 SCHEMA_VERSION = "0.3.0"
 METHODS = {

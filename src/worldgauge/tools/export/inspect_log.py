@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from worldgauge import __version__
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import dumps, write_file
 from worldgauge.engine.sets import data_notes
@@ -21,6 +20,7 @@ from worldgauge.engine.suite.contract import Score
 from worldgauge.engine.suite.tables import score_cell
 from worldgauge.metrics import metric_bounds
 from worldgauge.tools.export.published_run import ExportNames, PublishedRun, check_one_model
+from worldgauge.version import __version__
 
 LOG_VERSION = 2
 

@@ -11,7 +11,7 @@ import numpy as np
 from worldgauge.core.statistics import PairedDifference, holm, paired_difference
 from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
 from worldgauge.engine.suite.tables import detectable_effect, make_cell, scenes_note
-from worldgauge.metrics import metric_bounds
+from worldgauge.metrics._registry import metric_bounds
 from worldgauge.tools.studies.arms import Arm, Study
 from worldgauge.tools.studies.law import LogLaw
 

@@ -13,7 +13,7 @@ from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.io import read_json_object
 from worldgauge.core.statistics import mean_std
 from worldgauge.engine.suite.tables import detectable_effect
-from worldgauge.metrics import metric_bounds
+from worldgauge.metrics._registry import metric_bounds
 from worldgauge.tools.studies.arms import DATA, Arm
 from worldgauge.tools.studies.findings import ArmScores, Finding, Measure, conclude
 from worldgauge.tools.studies.law import LogLaw, fit_law

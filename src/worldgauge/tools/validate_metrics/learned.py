@@ -11,8 +11,8 @@ import numpy as np
 
 from worldgauge.core.errors import UnknownNameError
 from worldgauge.core.image import Image
-from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import prepared
+from worldgauge.metrics.learned import dino_mse
 from worldgauge.perception import estimators
 from worldgauge.perception.loading import BATCH, Float32, Unavailable, open_perception
 from worldgauge.perception.naming import What

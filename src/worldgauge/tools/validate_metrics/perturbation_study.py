@@ -11,7 +11,7 @@ import numpy as np
 
 from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableError, UnknownNameError, UsageError
 from worldgauge.core.image import Image
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metrics
 from worldgauge.metrics.frame_pairs import in_order
 from worldgauge.tools.validate_metrics.learned import learned_adapters
 from worldgauge.tools.validate_metrics.metric_adapters import WEIGHTLESS, MetricAdapter, Score

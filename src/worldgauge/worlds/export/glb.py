@@ -13,10 +13,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge import __version__
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
 from worldgauge.core.io import write_file
+from worldgauge.version import __version__
 
 Up = Literal["y", "z"]
 """The axis that points up in the file: y by the standard, z for programs that take scans as they are published."""

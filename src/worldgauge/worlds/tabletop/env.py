@@ -23,7 +23,6 @@ from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.tabletop.canvas import LARGEST_PX
 from worldgauge.worlds.tabletop.contract import table_tasks
 from worldgauge.worlds.tabletop.expert import MOST_POSES
-from worldgauge.worlds.tabletop.picture import FAR_M, front_camera, front_pose
 from worldgauge.worlds.tabletop.pose_plans import (
     POSITION_BINS,
     ROTATION_BINS,
@@ -35,7 +34,7 @@ from worldgauge.worlds.tabletop.pose_plans import (
     from_actions,
     poses_from_bins,
 )
-from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError
+from worldgauge.worlds.tabletop.simulation import FAR_M, Simulation, UnstableError, front_camera, front_pose
 from worldgauge.worlds.tabletop.splits import SEEDS
 from worldgauge.worlds.tabletop.world import Tabletop
 

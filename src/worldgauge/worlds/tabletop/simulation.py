@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.errors import WorldError, WorldgaugeError
+from worldgauge.core.errors import UsageError, WorldError, WorldgaugeError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
-from worldgauge.worlds.tabletop.contract import Memory, Thing
+from worldgauge.worlds.tabletop.canvas import drawn, measured
+from worldgauge.worlds.tabletop.contract import Memory, TableTask, Thing
 from worldgauge.worlds.tabletop.engine import mujoco
-from worldgauge.worlds.tabletop.franka_arm import FINGER_M, FINGERS, GRIPPER, JOINTS, TIP, joint_names
+from worldgauge.worlds.tabletop.franka_arm import FINGER_M, FINGERS, GRIPPER, HOME_RAD, JOINTS, TIP, joint_names
 from worldgauge.worlds.tabletop.motion import Motion, UnreachableError
 from worldgauge.worlds.tabletop.pose_plans import WORKSPACE_HIGH_M, WORKSPACE_LOW_M, HandPose
-from worldgauge.worlds.tabletop.world import TICK_S, Tabletop, start_data
 
+TICK_S = 0.002
 CONTROL_S = 0.01
 RECORD_S = 0.02
 """Between two states that are kept of a move: 50 a second."""
@@ -35,9 +36,37 @@ _EDGE_M = 1e-6
 _WILD = 1e3
 """Metres or radians a second that nothing on the table reaches while the physics holds."""
 
+NEAR_M, FAR_M = 0.05, 10.0
+FRONT_EYE_M, FRONT_AT_M, FRONT_FOV_DEG = (1.35, 0.0, 1.58), (0.17, 0.0, 0.966), 38.0
+"""The front camera looks back at the arm from across the table."""
+
 
 class UnstableError(WorldgaugeError):
     """The physics became unstable, so the episode cannot continue."""
+
+
+class Table(Protocol):
+    """What a simulation needs of a table: `world.Tabletop` has it."""
+
+    @property
+    def task(self) -> TableTask:
+        """Task with its things."""
+        ...
+
+    @property
+    def model(self) -> Any:
+        """Compiled model (mujoco.MjModel)."""
+        ...
+
+    @property
+    def state(self) -> Sequence[Any] | None:
+        """State to begin with, as plain values; None for the start."""
+        ...
+
+    @property
+    def categories(self) -> Sequence[str]:
+        """Categories of views, by number."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -98,9 +127,9 @@ class Simulation:
         WorldError: When `world` holds the state of another table.
     """
 
-    def __init__(self, world: Tabletop) -> None:
+    def __init__(self, world: Table) -> None:
         self.world, self.task, self.model = world, world.task, world.model
-        self.data: Any = start_data(self.model)
+        self.data: Any = _start_data(self.model)
         self.memory: Memory = ()
         self._gripper = 1.0
         self._tip = self.model.site(TIP).id
@@ -278,9 +307,7 @@ class Simulation:
         Raises:
             UsageError: For panoramas.
         """
-        from worldgauge.worlds.tabletop.picture import taken
-
-        return taken(self, pose, camera, position=position)
+        return _view(self, pose, camera, position=position)
 
     def rgb(self, pose: FloatArray, camera: Camera) -> NDArray[np.uint8]:
         """Render only the colours of `view`, which takes less time.
@@ -292,14 +319,10 @@ class Simulation:
         Returns:
             (H, W, 3) uint8.
         """
-        from worldgauge.worlds.tabletop.picture import coloured
-
-        return coloured(self, pose, camera)
+        return _coloured(self, pose, camera)
 
     def front(self, size_px: int = 448) -> NDArray[np.uint8]:
         """What the front camera sees, (size_px, size_px, 3) uint8."""
-        from worldgauge.worlds.tabletop.picture import front_camera, front_pose
-
         return self.rgb(front_pose(), front_camera(size_px))
 
     def _carried_out(self, way: list[FloatArray], gripper: float) -> Iterator[None]:
@@ -378,3 +401,119 @@ def _fault(pose: ArrayLike) -> str | None:
     ).any():
         return f"({values[0]:.2f}, {values[1]:.2f}, {values[2]:.2f}) lies outside the workspace"
     return None
+
+
+def _start_data(model: Any) -> Any:
+    """Physics data (mujoco.MjData) with the arm at home, the gripper open, and nothing moved."""
+    mj = mujoco()
+    data = mj.MjData(model)
+    for name, angle in zip(joint_names(), HOME_RAD, strict=True):
+        data.joint(name).qpos[0] = angle
+        data.actuator(name).ctrl[0] = angle
+    for name in FINGERS:
+        data.joint(name).qpos[0] = FINGER_M
+    data.actuator(GRIPPER).ctrl[0] = FINGER_M
+    mj.mj_forward(model, data)
+    return data
+
+
+def front_camera(size_px: int = 448) -> Camera:
+    """Square, as the paper's: 448 px for its diffusion model, 480 px for others."""
+    return Camera.from_vertical_fov(size_px, size_px, FRONT_FOV_DEG)
+
+
+def front_pose() -> FloatArray:
+    """Camera-to-world (4, 4) of the front camera."""
+    eye, at = np.array(FRONT_EYE_M), np.array(FRONT_AT_M)
+    forward = (at - eye) / np.linalg.norm(at - eye)
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    right /= np.linalg.norm(right)
+    pose = np.eye(4)
+    pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3] = right, np.cross(forward, right), forward, eye
+    return pose
+
+
+def _coloured(simulation: Simulation, pose: FloatArray, camera: Camera) -> NDArray[np.uint8]:
+    """Render the colours of a simulation.
+
+    Args:
+        simulation: The simulation.
+        pose: Camera-to-world pose (4, 4).
+        camera: The camera.
+
+    Returns:
+        (H, W, 3) uint8.
+
+    Raises:
+        WorldError: Nothing can be drawn on this machine.
+    """
+    size = (camera.width, camera.height)
+    return drawn(simulation.model, simulation.data, size, partial(_arranged, simulation, pose, camera))
+
+
+def _view(simulation: Simulation, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
+    """Render a view of a simulation: colours, depth and labels.
+
+    Args:
+        simulation: The simulation.
+        pose: Camera-to-world pose (4, 4).
+        camera: The camera.
+        position: Also the world position of every pixel, metres.
+
+    Returns:
+        The view.
+
+    Raises:
+        UsageError: The camera is a panorama.
+        WorldError: Nothing can be drawn on this machine.
+    """
+    if isinstance(camera, Panorama):
+        raise UsageError("the table is looked at with a camera, not all around")
+    rgb = _coloured(simulation, pose, camera)
+    size = (camera.width, camera.height)
+    inverse, geoms = measured(simulation.model, simulation.data, size, partial(_arranged, simulation, pose, camera))
+    depth = NEAR_M * FAR_M / (NEAR_M + inverse.astype(np.float64) * (FAR_M - NEAR_M))
+    seen = np.where(geoms >= 0, depth, np.inf).astype(np.float32)
+    instance, category = _labels(simulation)
+    points = None
+    if position:
+        hits = camera.unproject(np.where(np.isfinite(seen), seen, np.nan))
+        points = (hits @ pose[:3, :3].T + pose[:3, 3]).astype(np.float32)
+    return View(rgb, seen, category[geoms], instance[geoms], points)
+
+
+def _arranged(simulation: Simulation, pose: FloatArray, camera: Camera, scene: Any) -> None:
+    """Put both eyes of the scene where the camera is, with its pinhole; colour geoms as the task says."""
+    top, bottom = camera.cy / camera.fy * NEAR_M, (camera.cy - camera.height) / camera.fy * NEAR_M
+    left, right = -camera.cx / camera.fx * NEAR_M, (camera.width - camera.cx) / camera.fx * NEAR_M
+    for eye in scene.camera:
+        eye.pos, eye.forward, eye.up = pose[:3, 3], pose[:3, 2], -pose[:3, 1]
+        eye.frustum_near, eye.frustum_far = NEAR_M, FAR_M
+        eye.frustum_top, eye.frustum_bottom = top, bottom
+        eye.frustum_center, eye.frustum_width = (left + right) / 2, (right - left) / 2
+    model, kind = simulation.model, mujoco().mjtObj.mjOBJ_GEOM
+    colours = {model.geom(name).id: colour for name, colour in simulation.task.colours(simulation.memory).items()}
+    for geom in scene.geoms[: scene.ngeom] if colours else ():
+        if geom.objtype == kind and geom.objid in colours:
+            geom.rgba[:3] = colours[geom.objid]
+
+
+def _labels(simulation: Simulation) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
+    """Of every geom, and last of nothing: its instance (1, 2, ... as the task's things, else 0) and its category."""
+    model, things, names = simulation.model, simulation.task.things, simulation.world.categories
+    instances = np.zeros(model.ngeom + 1, np.uint16)
+    categories = np.zeros(model.ngeom + 1, np.uint16)
+    numbers = {model.body(thing.body).id: n for n, thing in enumerate(things, start=1)}
+    arm = model.body("base").id
+    for geom in range(model.ngeom):
+        body = int(model.geom_bodyid[geom])
+        while body not in numbers and body not in (arm, 0):
+            body = int(model.body_parentid[body])
+        if body in numbers:
+            instances[geom] = numbers[body]
+            categories[geom] = names.index(things[numbers[body] - 1].category)
+        elif body == arm:
+            categories[geom] = names.index("arm")
+        elif model.geom(geom).name == "table":
+            categories[geom] = names.index("table")
+    return instances, categories

@@ -17,18 +17,9 @@ from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
 from worldgauge.worlds.tabletop.contract import TABLE_M, TableTask, table_tasks
 from worldgauge.worlds.tabletop.engine import mujoco
-from worldgauge.worlds.tabletop.franka_arm import (
-    ARM_BIT,
-    FINGER_M,
-    FINGERS,
-    GRIPPER,
-    HOME_RAD,
-    THING_BIT,
-    add_arm,
-    joint_names,
-)
+from worldgauge.worlds.tabletop.franka_arm import ARM_BIT, THING_BIT, add_arm
+from worldgauge.worlds.tabletop.simulation import TICK_S, Simulation
 
-TICK_S = 0.002
 BEHAVIOUR = 1
 """Raised with whatever makes tables behave otherwise than the shapes in their digest tell: motors, friction, ticks."""
 TABLE_HALF_M = (0.65, 0.6, 0.03)
@@ -103,8 +94,6 @@ class Tabletop:
         Raises:
             UsageError: For panoramas.
         """
-        from worldgauge.worlds.tabletop.simulation import Simulation
-
         return Simulation(self).view(pose, camera, position=position)
 
     @cached_property
@@ -190,20 +179,6 @@ def _light(spec: Any) -> None:
 def _task_of(task: str, variation: int, seed: int) -> TableTask:
     salt = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "big")
     return table_tasks.get(task)(variation, np.random.default_rng([seed, variation, salt]))
-
-
-def start_data(model: Any) -> Any:
-    """Physics data (mujoco.MjData) with the arm at home, the gripper open, and nothing moved."""
-    mj = mujoco()
-    data = mj.MjData(model)
-    for name, angle in zip(joint_names(), HOME_RAD, strict=True):
-        data.joint(name).qpos[0] = angle
-        data.actuator(name).ctrl[0] = angle
-    for name in FINGERS:
-        data.joint(name).qpos[0] = FINGER_M
-    data.actuator(GRIPPER).ctrl[0] = FINGER_M
-    mj.mj_forward(model, data)
-    return data
 
 
 def check_engine(otherwise: str) -> None:

@@ -16,7 +16,7 @@ from worldgauge.models import models
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.imagination import HomeImagination
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Rollout
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds import caption_of
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic

@@ -14,7 +14,7 @@ from worldgauge.models import models
 from worldgauge.suites.closedloop.manipulation.env import FPS, TableEnv
 from worldgauge.suites.closedloop.manipulation.imagination import REMEMBERED, TableImagination
 from worldgauge.suites.closedloop.policies.contract import ActionPlan
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop.pose_plans import from_actions
 from worldgauge.worlds.tabletop.simulation import Simulation

@@ -12,7 +12,7 @@ from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.manipulation.env import RefusedPlan, TableEnv, plan_fault
 from worldgauge.suites.closedloop.manipulation.task import SOLVED, UNSTABLE, ManipulationRules
 from worldgauge.suites.closedloop.policies.contract import REFUSED, ActionPlan, Decision
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 POSE = HandPose(0.3, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0)

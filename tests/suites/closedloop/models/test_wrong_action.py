@@ -13,9 +13,8 @@ from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, checked_batch, checked_rollout
 from worldgauge.core.video import Clip
 from worldgauge.suites.closedloop.models.wrong_action import WrongAction, mirrored, stops
-from worldgauge.worlds.tabletop.picture import front_camera, front_pose
 from worldgauge.worlds.tabletop.pose_plans import as_actions, clip_plan, from_actions
-from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError
+from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError, front_camera, front_pose
 from worldgauge.worlds.tabletop.world import Tabletop
 
 WORLD = WorldFacts("tabletop", {"task": "push_buttons", "variation": 1, "seed": 3})

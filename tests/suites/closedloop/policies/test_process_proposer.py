@@ -16,7 +16,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.engine.run import run
 from worldgauge.suites.closedloop.policies.contract import REFUSED, ActionPlan, PolicyKit
 from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess, checked_steps
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds.walking.primitives import Primitive, letters
 
 

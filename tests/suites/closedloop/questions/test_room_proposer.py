@@ -11,7 +11,7 @@ from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, PastDecision, PolicyKit, proposers
 from worldgauge.suites.closedloop.questions.room_proposer import ARRIVED_M, RoomProposer, room_at
 from worldgauge.suites.closedloop.questions.task import QuestionRules
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.stance import Stance
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, Blueprint, base_name, shared_blocks
 
 FULL = 10.0
@@ -65,7 +65,7 @@ def overlap(truth: Blueprint, built: Blueprint) -> Overlap:
     return Overlap(truth.blocks, built.blocks, shared_blocks(truth, built), occupied)
 
 
-@metrics.register(
+@metric(
     "build_matching", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
@@ -82,7 +82,7 @@ def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
     return FULL * count.matched / count.truth if count.truth else None
 
 
-@metrics.register(
+@metric(
     "build_precision", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
 )
 def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
@@ -101,7 +101,7 @@ def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
     return count.matched / count.built if count.built else 0.0
 
 
-@metrics.register("build_f1", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3")
+@metric("build_f1", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3")
 def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
     """Return 2 M / (N + P), the harmonic mean of precision and recall.
 
@@ -116,7 +116,7 @@ def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
     return 2 * count.matched / (count.truth + count.built) if count.truth else None
 
 
-@metrics.register(
+@metric(
     "build_typed_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
 )
 def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
@@ -133,7 +133,7 @@ def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
     return count.matched / (count.truth + count.built - count.matched) if count.truth else None
 
 
-@metrics.register(
+@metric(
     "build_occupancy_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
 )
 def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
@@ -150,7 +150,7 @@ def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
     return count.occupied / (count.truth + count.built - count.occupied) if count.truth else None
 
 
-@metrics.register(
+@metric(
     "build_best_shift", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from worldgauge.chat.answers import answer_text
 from worldgauge.core.errors import UsageError
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.suites.build.metrics.matrix_text import Matrix, Unreadable, read_matrix, read_matrix_released
 from worldgauge.worlds.blocks.blueprint import AIR, AIR_NAMES, Blueprint, Cells, base_name
 
@@ -107,7 +107,7 @@ def read_blueprint(
     return _read(text, tuple(materials), most, first=parser == "first")
 
 
-@metrics.register(
+@metric(
     "build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 4.2"
 )
 def executable(reading: Reading) -> float:
@@ -115,7 +115,7 @@ def executable(reading: Reading) -> float:
     return 100.0 if reading.executable else 0.0
 
 
-@metrics.register("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 4.2")
+@metric("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 4.2")
 def strict(reading: Reading) -> float:
     """Return 100 for an answer that can be built without any repair, else 0."""
     return 100.0 if reading.strict else 0.0

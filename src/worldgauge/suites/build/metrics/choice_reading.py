@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from worldgauge.chat.answers import answer_text
 from worldgauge.core.errors import UsageError
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 
 _SIGNS = "*_`\"'()[]{}<>"
 _MARKS = str.maketrans("", "", _SIGNS)
@@ -96,7 +96,7 @@ def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
     return text.strip() if text.strip() in choices else None
 
 
-@metrics.register(
+@metric(
     "reasoning_accuracy", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.3"
 )
 def reasoning_accuracy(read: str | None, right: str) -> float:

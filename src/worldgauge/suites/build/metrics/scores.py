@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from worldgauge.core.errors import UsageError
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 
 Weighting = Literal["paper", "released"]
 Weights = Mapping[str, Mapping[str, float]]
@@ -63,7 +63,7 @@ def dimension_of(name: str) -> str | None:
     return _DIMENSIONS.get(re.sub(r"[^a-z]", "", name[:200].lower()))
 
 
-@metrics.register(
+@metric(
     "build_grade", unit="points", better="higher", bounds=(1.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def build_grade(grade: float) -> float:
@@ -77,7 +77,7 @@ def build_grade(grade: float) -> float:
     return float(grade)
 
 
-@metrics.register(
+@metric(
     "build_evaluation", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def evaluation(
@@ -104,7 +104,7 @@ def evaluation(
     return None if grades is None else _mean(own, grades)
 
 
-@metrics.register(
+@metric(
     "build_graded", unit="points", better="higher", bounds=(1.0, 10.0), version=1, source="MineAnyBuild, released code"
 )
 def graded_only(
@@ -125,7 +125,7 @@ def graded_only(
     return evaluation(kind, executable, grades, weights=weights) if executable else None
 
 
-@metrics.register(
+@metric(
     "build_comprehensive", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def comprehensive(executable: bool, evaluated: float | None, on_top: float | None) -> float | None:
@@ -144,7 +144,7 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
     return None if evaluated is None or on_top is None else (1 - ON_TOP) * evaluated + ON_TOP * on_top
 
 
-@metrics.register(
+@metric(
     "build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=2, source="MineAnyBuild, 3.3"
 )
 def commonsense(mark: float | None) -> float | None:
@@ -158,7 +158,7 @@ def commonsense(mark: float | None) -> float | None:
     return None if mark is None else float(mark)
 
 
-@metrics.register(
+@metric(
     "build_commonsense_success",
     unit="%",
     better="higher",
@@ -176,7 +176,7 @@ def commonsense_success(mark: float | None) -> float | None:
     return None if checked is None else 100.0 if checked >= SUCCESS else 0.0
 
 
-@metrics.register("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 4.1")
+@metric("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 4.1")
 def full_marks(points: float | None) -> float | None:
     """Return points of 10, for any kind of task, in percent; None without points.
 
@@ -188,7 +188,7 @@ def full_marks(points: float | None) -> float | None:
     return None if points is None else 100 * points / HIGHEST
 
 
-@metrics.register(
+@metric(
     "build_overall", unit="points", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, table 1"
 )
 def overall(marks: Sequence[float]) -> float:

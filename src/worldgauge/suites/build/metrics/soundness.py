@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.worlds.blocks.blueprint import AIR, AIR_NAMES, Blueprint, Size, base_name
 
 _SOURCE = "ours; MineAnyBuild has none"
@@ -98,7 +98,7 @@ def soundness(built: Blueprint) -> Soundness:
     )
 
 
-@metrics.register("build_supported", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("build_supported", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def supported_share(built: Blueprint) -> float | None:
     """Return the share of blocks joined to the lowest layer of the build by faces or edges, and not falling.
 
@@ -116,7 +116,7 @@ def supported_share(built: Blueprint) -> float | None:
     return float((grounded & ~falls).sum() / solid.sum())
 
 
-@metrics.register("build_connected", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("build_connected", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def connected_share(built: Blueprint) -> float | None:
     """Return the share of blocks in the largest part connected by faces, edges or corners. None without blocks."""
     solid = built.solid
@@ -126,7 +126,7 @@ def connected_share(built: Blueprint) -> float | None:
     return float(np.bincount(labels[solid])[1:].max() / solid.sum())
 
 
-@metrics.register("build_symmetry", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("build_symmetry", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def symmetry(built: Blueprint) -> float | None:
     """Return the share of blocks with an equal one in the best mirror image (x or z) or turn about the vertical axis.
 
@@ -143,7 +143,7 @@ def symmetry(built: Blueprint) -> float | None:
     return float(max(((image == cells) & solid).sum() for image in images) / solid.sum())
 
 
-@metrics.register("build_order", unit="1", better="neither", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
+@metric("build_order", unit="1", better="neither", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
 def order(built: Blueprint) -> float | None:
     """Return Cohen's kappa of touching cells: near 0 for blocks placed at random, 1 for one kind.
 
@@ -164,7 +164,7 @@ def order(built: Blueprint) -> float | None:
     return max(-1.0, (alike - chance) / (1 - chance))
 
 
-@metrics.register("build_alike", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("build_alike", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def alike_share(built: Blueprint) -> float | None:
     """Return the share of pairs of touching blocks that are of one material.
 
@@ -184,7 +184,7 @@ def alike_share(built: Blueprint) -> float | None:
     return alike / pairs if pairs else 1.0
 
 
-@metrics.register("build_evenness", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("build_evenness", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def evenness(built: Blueprint) -> float | None:
     """Return the normalised entropy of the materials in use: 0 for one material, 1 for equal parts of several."""
     counts = np.array(list(built.names_only().counts().values()), float)
@@ -194,7 +194,7 @@ def evenness(built: Blueprint) -> float | None:
     return float(-(shares * np.log(shares)).sum() / math.log(len(counts))) if len(counts) > 1 else 0.0
 
 
-@metrics.register("build_offered_used", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("build_offered_used", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def offered_used(built: Blueprint, offered: Sequence[str]) -> float | None:
     """Return the share of the offered materials that the build uses; None if none is offered.
 
@@ -206,7 +206,7 @@ def offered_used(built: Blueprint, offered: Sequence[str]) -> float | None:
     return len(names & set(built.names_only().counts())) / len(names) if names else None
 
 
-@metrics.register("build_reachable", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("build_reachable", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def reachable_share(built: Blueprint) -> float | None:
     """Return the share of the inside that a figure two blocks high can reach from outside, through doors and gaps.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from worldgauge.core.errors import UsageError
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 
 LOWEST, RANGE = 3.0, 5.0
 """The last gets 3 points, the first 8."""
@@ -84,7 +84,7 @@ def swiss(ids: Sequence[str], rounds: int, first_wins: Callable[[str, str], bool
     return Tournament(tuple(played), points, tuple(_ranked(points)))
 
 
-@metrics.register(
+@metric(
     "build_voting",
     unit="points",
     better="higher",

@@ -16,7 +16,6 @@ from worldgauge.engine.store import RunFolder, atomic_write, record_entry
 from worldgauge.engine.suite.contract import Record, Table, Task
 from worldgauge.suites.build.scoring import critic_of
 from worldgauge.suites.build.settings import SUITE, FailedPlans
-from worldgauge.suites.build.suite import Build
 from worldgauge.suites.build.voting.ballots import EVALUATION, ROUNDS, Ballot, ballot, table_of
 
 KIND = "creativity"
@@ -54,7 +53,6 @@ def vote(
     plain = open_suite(SUITE, {}).settings
     changed = {name: value for name, value in facts[0]["settings"].items() if value != plain.get(name)}
     suite = open_suite(SUITE, {**changed, **(settings or {})})
-    assert isinstance(suite, Build)
     result = RunResult(folders, suite)
     records = _records(folders)
     shared = {task: own for task, own in sorted(records.items()) if len(own) > 1}

@@ -21,8 +21,7 @@ from worldgauge.engine.suite.speed import Stopwatch
 from worldgauge.suites.closedloop.home.env import HomeEnv, HomeSight
 from worldgauge.suites.closedloop.home.settings import HomeSettings
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, HomeObservation, Rollout
-from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import TaskParameters
+from worldgauge.suites.closedloop.task import Settings, TaskParameters
 from worldgauge.worlds import caption_of
 from worldgauge.worlds.walking.primitives import (
     NAV_STEPS,

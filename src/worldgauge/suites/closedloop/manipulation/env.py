@@ -15,9 +15,8 @@ from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, SeenThing, letters
 from worldgauge.worlds import View
-from worldgauge.worlds.tabletop.picture import front_camera, front_pose
 from worldgauge.worlds.tabletop.pose_plans import ClipPlan, HandPose, clip_plan
-from worldgauge.worlds.tabletop.simulation import Simulation, State, UnstableError
+from worldgauge.worlds.tabletop.simulation import Simulation, State, UnstableError, front_camera, front_pose
 from worldgauge.worlds.tabletop.world import Tabletop
 
 FPS = 7.0

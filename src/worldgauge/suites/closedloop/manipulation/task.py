@@ -27,14 +27,12 @@ from worldgauge.suites.closedloop.manipulation.episodes.sampler import Manipulat
 from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
 from worldgauge.suites.closedloop.metrics.success import success, task_progress, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import REFUSED, ActionPlan, Decision, History, TableObservation
-from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskParameters, closed_loop_tasks, walked_facts
+from worldgauge.suites.closedloop.task import ClosedLoopTask, Settings, TaskParameters, closed_loop_tasks, walked_facts
 from worldgauge.suites.closedloop.training_data.demonstrations.index import read_index
 from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop.canvas import can_draw
-from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan, random_pose
-from worldgauge.worlds.tabletop.simulation import State
+from worldgauge.worlds.tabletop.simulation import FRONT_FOV_DEG, State
 from worldgauge.worlds.tabletop.world import Tabletop, check_engine
 
 SOLVED, UNSTABLE = "solved", "unstable"

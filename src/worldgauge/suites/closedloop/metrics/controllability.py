@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.video import resize
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.metrics.pixel import mse, ssim_table
 
 SIZE_PX = 384
@@ -29,7 +29,7 @@ _exponent = _SIGNIFICANCE ** (1 / (PATCH_PX**2 - 1))
 _LEAST_COHERENCE = math.sqrt((1 - _exponent) / (1 + _exponent))
 
 
-@metrics.register(
+@metric(
     "controllability_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="World-in-World, 11.2"
 )
 def controllability_ssim(imagined: Frames, replayed: Frames) -> float:
@@ -45,7 +45,7 @@ def controllability_ssim(imagined: Frames, replayed: Frames) -> float:
     return math.fsum(ssim_table(a, b) for a, b in _pairs(imagined, replayed)) / len(imagined)
 
 
-@metrics.register(
+@metric(
     "controllability_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="World-in-World, 11.2"
 )
 def controllability_psnr(imagined: Frames, replayed: Frames) -> float:
@@ -62,7 +62,7 @@ def controllability_psnr(imagined: Frames, replayed: Frames) -> float:
     return math.inf if error == 0 else 10 * math.log10(255**2 / error)
 
 
-@metrics.register(
+@metric(
     "controllability_lpips",
     unit="1",
     better="higher",
@@ -84,7 +84,7 @@ def controllability_lpips(distances: Sequence[float]) -> float:
     return 1 - math.fsum(distances) / len(distances)
 
 
-@metrics.register(
+@metric(
     "visual_quality",
     unit="1",
     better="higher",
@@ -121,7 +121,7 @@ def visual_quality(frame: NDArray[np.uint8]) -> float:
     return float(np.where(coherence > _LEAST_COHERENCE, s1 * coherence, 0).mean()) * _correlation(grey, APART_PX)
 
 
-@metrics.register(
+@metric(
     "decision_regret",
     unit="1",
     better="lower",

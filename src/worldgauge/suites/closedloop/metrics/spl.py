@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from worldgauge.core.errors import UsageError
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.suites.closedloop.metrics.success import Term, share_of_mark
 
 
-@metrics.register("spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.3")
+@metric("spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.3")
 def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
     """Success weighted by path length, in percent: 100 shortest / max(travelled, shortest), 0 where it failed.
 
@@ -24,7 +24,7 @@ def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
     return _weighted(1.0 if done else 0.0, shortest, travelled)
 
 
-@metrics.register(
+@metric(
     "answer_spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
 )
 def answer_spl(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from worldgauge.core.errors import UsageError
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 
 MARKS = range(1, 6)
 """What a judge may give."""
@@ -39,13 +39,13 @@ class Term(NamedTuple):
     flags: tuple[str, ...] = ()
 
 
-@metrics.register("success", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1")
+@metric("success", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1")
 def success(done: bool) -> float:
     """100 for an episode that succeeded, else 0; what could not start has failed."""
     return 100.0 if done else 0.0
 
 
-@metrics.register(
+@metric(
     "trajectory_steps", unit="steps", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.1"
 )
 def trajectory_steps(steps: int | None) -> float | None:
@@ -61,7 +61,7 @@ def trajectory_steps(steps: int | None) -> float | None:
     return None if steps is None else float(steps)
 
 
-@metrics.register(
+@metric(
     "trajectory_m", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.1"
 )
 def trajectory_m(metres: float) -> float:
@@ -75,7 +75,7 @@ def trajectory_m(metres: float) -> float:
     return metres
 
 
-@metrics.register("task_progress", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="worldgauge")
+@metric("task_progress", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="worldgauge")
 def task_progress(progress: float) -> float:
     """Progress of a task at the table, in [0, 1]: 1 exactly when it is solved. The paper has success only.
 
@@ -87,7 +87,7 @@ def task_progress(progress: float) -> float:
     return float(progress)
 
 
-@metrics.register(
+@metric(
     "model_calls", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.4, 11.4"
 )
 def model_calls(rollouts: int) -> float:
@@ -101,7 +101,7 @@ def model_calls(rollouts: int) -> float:
     return float(rollouts)
 
 
-@metrics.register(
+@metric(
     "answer_score", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
 )
 def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None, *, failed: float = 0.0) -> Term:

@@ -27,8 +27,7 @@ from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, Na
 from worldgauge.suites.closedloop.navigation.sampler import NavigationSampler
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, revisers
 from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess
-from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, score_of_term, walked_facts
+from worldgauge.suites.closedloop.task import Settings, TaskParameters, closed_loop_tasks, score_of_term, walked_facts
 from worldgauge.worlds.walking.primitives import Primitive
 from worldgauge.worlds.walking.stance import Stance
 

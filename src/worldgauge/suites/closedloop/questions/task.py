@@ -31,8 +31,14 @@ from worldgauge.suites.closedloop.questions.format import QuestionEpisode, Quest
 from worldgauge.suites.closedloop.questions.generate.sampler import QuestionSampler
 from worldgauge.suites.closedloop.questions.judge import AnswerJudge, AnswerMark, judges
 from worldgauge.suites.closedloop.questions.travel import LowLevel, Traveller, ahead
-from worldgauge.suites.closedloop.settings import SUITE, Settings
-from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, score_of_term, walked_facts
+from worldgauge.suites.closedloop.task import (
+    SUITE,
+    Settings,
+    TaskParameters,
+    closed_loop_tasks,
+    score_of_term,
+    walked_facts,
+)
 from worldgauge.worlds.walking.primitives import Primitive
 
 STUCK = "stuck"

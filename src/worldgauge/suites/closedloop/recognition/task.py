@@ -27,8 +27,7 @@ from worldgauge.suites.closedloop.recognition.format import RecognitionEpisode, 
 from worldgauge.suites.closedloop.recognition.sampler import RecognitionSampler
 from worldgauge.suites.closedloop.recognition.visibility import VisibilityMeter
 from worldgauge.suites.closedloop.report import drawing
-from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import Size, TaskParameters, closed_loop_tasks, walked_facts
+from worldgauge.suites.closedloop.task import Settings, Size, TaskParameters, closed_loop_tasks, walked_facts
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.scan import Scan

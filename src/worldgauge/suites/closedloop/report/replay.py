@@ -24,7 +24,7 @@ from worldgauge.engine.suite.contract import EpisodeFilms, Record
 from worldgauge.suites.closedloop.metrics.controllability import decision_regret
 from worldgauge.suites.closedloop.report import drawing
 from worldgauge.suites.closedloop.report.drawing import ALARM, CHOSEN, FAINT, INK, Sheet
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace
 

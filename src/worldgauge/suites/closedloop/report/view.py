@@ -9,7 +9,7 @@ import numpy as np
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.suite.contract import Score, Task, TaskDetails, TaskView
 from worldgauge.suites.closedloop.scoring import HEADLINE
-from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.suites.closedloop.task_index import open_task
 
 

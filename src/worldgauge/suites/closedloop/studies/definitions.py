@@ -16,7 +16,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.statistics import Correlation, PairedDifference, correlation, holm, paired_difference
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.tables import clusters_by_task, detectable_effect, score_cell
-from worldgauge.metrics import metric_bounds, metrics
+from worldgauge.metrics._registry import metric_bounds, metrics
 from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.scoring import HEADLINE
 from worldgauge.suites.closedloop.studies.questions import QUESTIONS

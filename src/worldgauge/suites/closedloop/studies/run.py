@@ -11,8 +11,8 @@ from worldgauge.engine.run import DEADLINE_S, run
 from worldgauge.engine.subject_run import RunWatcher
 from worldgauge.engine.subjects import run_label
 from worldgauge.engine.suite.contract import Failure, Score
-from worldgauge.suites.closedloop.settings import SUITE
 from worldgauge.suites.closedloop.studies.definitions import STUDIES, Arm, StudyRequest, StudyResult, conclude
+from worldgauge.suites.closedloop.task import SUITE
 
 
 def run_study(

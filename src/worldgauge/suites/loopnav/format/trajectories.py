@@ -18,6 +18,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -162,6 +163,25 @@ def discover(root: Path) -> list[Trajectory]:
     return [found[name] for name in sorted(found)]
 
 
+def find(root: Path, id: str) -> Trajectory | None:
+    """One trajectory of a folder by its id; no other is read. None where there is none.
+
+    Raises:
+        DataError: When there is no such folder, or a part of the id cannot be a name.
+    """
+    parts = [check_name(part, id) for part in id.split("/")]
+    kind = next((kind for kind in TYPES if kind == parts[0]), None)
+    if kind is not None and len(parts) == 4 and parts[2].isdecimal():
+        location, radius, stamp = parts[1:]
+        orders = [(location, radius)] if location.isdigit() else [(location, radius), (radius, location)]
+        for outer, inner in orders:
+            pair = _Pair("", _base(Path(root)) / kind / outer / inner, kind, location, int(radius), stamp)
+            if any(pair.stamps):
+                return _examine(pair)
+    # A range may be spelled otherwise in the folder, such as 05.
+    return next((one for one in discover(root) if one.id == id), None)
+
+
 def load(trajectory: Trajectory, world: WorldFacts | None = None, pictures: str = "ours") -> Episode:
     """Read a trajectory as an Episode in our frame; frames are decoded when needed.
 
@@ -265,7 +285,7 @@ def _without_files(world: WorldFacts) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Pair:
-    """The two files of one trajectory. stamps: of video and records, None where there is none."""
+    """The two files of one trajectory."""
 
     key: str
     folder: Path
@@ -273,7 +293,11 @@ class _Pair:
     location: str
     radius: int
     stamp: str
-    stamps: tuple[Stamp | None, ...]
+
+    @cached_property
+    def stamps(self) -> tuple[Stamp | None, ...]:
+        """Of video and records, None where there is none, or a link to nothing."""
+        return stamp_of(self.video), stamp_of(self.records)
 
     @property
     def id(self) -> str:
@@ -289,7 +313,7 @@ class _Pair:
 
 
 def _scan(root: Path) -> Iterator[_Pair]:
-    base = root if any((root / kind).is_dir() for kind in TYPES) else root / "test_data"
+    base = _base(root)
     for kind in TYPES:
         for outer in _folders(base / kind):
             for inner in _folders(outer):
@@ -298,6 +322,10 @@ def _scan(root: Path) -> Iterator[_Pair]:
                     raise DataError(f"{inner}: expected a range in blocks as folder name, such as 15, got '{radius}'")
                 location = check_name(place, str(inner))
                 yield from _pairs(inner, inner.relative_to(root).as_posix(), kind, location, int(radius))
+
+
+def _base(root: Path) -> Path:
+    return root if any((root / kind).is_dir() for kind in TYPES) else root / "test_data"
 
 
 def _is_range_first(outer: Path, inner: Path) -> bool:
@@ -327,9 +355,7 @@ def _pairs(folder: Path, key: str, kind: LoopKind, location: str, radius: int) -
         check_name(name, str(folder))
         names.add(name)
     for name in sorted(names):
-        # A link to nothing is as good as no file: it spoils its own trajectory, not the folder.
-        stamps = tuple(stamp_of(folder / f"{name}.{suffix}") for suffix in ("avi", "json"))
-        yield _Pair(f"{key}/{name}", folder, kind, location, radius, name, stamps)
+        yield _Pair(f"{key}/{name}", folder, kind, location, radius, name)
 
 
 def _examine(pair: _Pair) -> Trajectory:

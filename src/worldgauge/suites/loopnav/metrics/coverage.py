@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.metrics.surfaces import CELL, NO_SURFACE, surface_codes
 
 
@@ -31,7 +31,7 @@ def seen_surfaces(positions: Iterable[NDArray[np.float32]], *, cell: float = CEL
     return found
 
 
-@metrics.register(
+@metric(
     "coverage", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source="own: share of surfaces seen before"
 )
 def coverage(position: NDArray[np.float32], seen: NDArray[np.int64], *, cell: float = CELL) -> float | None:

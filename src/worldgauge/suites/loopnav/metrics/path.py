@@ -7,10 +7,10 @@ import math
 from numpy.typing import ArrayLike
 
 from worldgauge.core import polyline
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 
 
-@metrics.register(
+@metric(
     "path/length", unit="m", better="neither", bounds=(0.0, math.inf), version=1, source="LoopNav, appendix B.3"
 )
 def path_length(points: ArrayLike) -> float:
@@ -28,7 +28,7 @@ def path_length(points: ArrayLike) -> float:
     return polyline.length(points)
 
 
-@metrics.register(
+@metric(
     "path/enclosed_area", unit="m^2", better="neither", bounds=(0.0, math.inf), version=1, source="LoopNav, table 4"
 )
 def enclosed_area(xy_out: ArrayLike, xy_back: ArrayLike) -> float:
@@ -49,7 +49,7 @@ def enclosed_area(xy_out: ArrayLike, xy_back: ArrayLike) -> float:
     return polyline.enclosed_area(xy_out, xy_back)
 
 
-@metrics.register(
+@metric(
     "path/normalised_deviation",
     unit="m",
     better="neither",

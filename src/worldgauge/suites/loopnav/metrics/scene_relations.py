@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.perception.instances import Instances, SceneGraph, instance_table
 from worldgauge.suites.loopnav.metrics.matching import assignment, closest_maximum_matching
 from worldgauge.suites.loopnav.metrics.scene_variants import STUFF
@@ -98,7 +98,7 @@ def mean_colours(
     return {name: rows for name, rows in found.items() if len(rows)}
 
 
-@metrics.register(
+@metric(
     "sgcs_relations",
     unit="1",
     better="higher",
@@ -163,7 +163,7 @@ def shape_iou(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
     return common / (len(rows_a) + len(rows_b) - common)
 
 
-@metrics.register(
+@metric(
     "sgcs_shape", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="LoopNav, outlook: shape level"
 )
 def shape_score(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import wrap_angle
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.perception.instances import SceneGraph
 from worldgauge.suites.loopnav.metrics.sgcs import TAU, Empty, FrameScore, Matching, VideoScore, frame_sgcs, video_score
 
@@ -27,7 +27,7 @@ BACKDROP = ("sky", "grass")
 """What a frame that has left the settlement, or a collapsed model, still shows."""
 
 
-@metrics.register(
+@metric(
     "sgcs_macro", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS without area weights"
 )
 def macro_sgcs(frame: FrameScore) -> float | None:
@@ -39,7 +39,7 @@ def macro_sgcs(frame: FrameScore) -> float | None:
     return math.fsum(present) / len(present) if present else None
 
 
-@metrics.register(
+@metric(
     "sgcs_objects", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of objects only"
 )
 def object_sgcs(frame: FrameScore) -> float | None:
@@ -69,7 +69,7 @@ def information(frame: FrameScore) -> float:
     return 1 - backdrop / total if total else 0.0
 
 
-@metrics.register(
+@metric(
     "sgcs_informative",
     unit="1",
     better="higher",
@@ -124,7 +124,7 @@ def chance_level(
     return video_score(values, empty=empty).value if values else None
 
 
-@metrics.register(
+@metric(
     "sgcs_chance_corrected",
     unit="1",
     better="higher",
@@ -147,7 +147,7 @@ def chance_corrected(score: float | None, chance: float | None) -> float | None:
     return (score - chance) / (1 - chance)
 
 
-@metrics.register(
+@metric(
     "sgcs_drift_tolerant",
     unit="1",
     better="higher",
@@ -250,7 +250,7 @@ def sgcs_by_coverage(
     return bins
 
 
-@metrics.register(
+@metric(
     "sgcs_seen", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of frames seen before"
 )
 def seen_sgcs(
@@ -266,7 +266,7 @@ def seen_sgcs(
     return _scored_where(values, [c is not None and c >= share for c in coverage])
 
 
-@metrics.register(
+@metric(
     "sgcs_unseen", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of frames not seen before"
 )
 def unseen_sgcs(
@@ -287,7 +287,7 @@ def _scored_where(values: Sequence[float | None], kept: Sequence[bool]) -> Video
     return video_score(mine) if mine else VideoScore(None, 0, 0)
 
 
-@metrics.register(
+@metric(
     "loop_closure",
     unit="1",
     better="higher",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.perception.instances import CATEGORIES
 from worldgauge.perception.segment import Labels
 from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs, video_score
@@ -40,7 +40,7 @@ def confusion(got: NDArray[np.uint16], exact: NDArray[np.uint16], n_categories: 
     return np.bincount(codes.ravel(), minlength=size * size).reshape(size, size)
 
 
-@metrics.register(
+@metric(
     "segmenter_accuracy", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="pixel accuracy, definition"
 )
 def pixel_accuracy(counts: Counts) -> float | None:

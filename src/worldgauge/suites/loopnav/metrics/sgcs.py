@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.perception.instances import Instances, SceneGraph
 from worldgauge.suites.loopnav.metrics.matching import maximum_matching, padded_cost_matches
 
@@ -96,7 +96,7 @@ class Sampling(NamedTuple):
     indices_b: list[int]
 
 
-@metrics.register(
+@metric(
     "sgcs", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="LoopNav (arXiv 2505.22976), section 3.3"
 )
 def sgcs(

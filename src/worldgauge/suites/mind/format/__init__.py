@@ -25,6 +25,7 @@ from worldgauge.suites.mind.format.layout import (
 from worldgauge.suites.mind.format.read import (
     absent,
     discover,
+    find,
     fingerprint_of,
     keys_of,
     load,
@@ -51,6 +52,7 @@ __all__ = [
     "absent",
     "check",
     "discover",
+    "find",
     "fingerprint_of",
     "keys_of",
     "load",

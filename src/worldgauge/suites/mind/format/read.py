@@ -73,13 +73,26 @@ def discover(
         UnknownNameError: For another part or perspective.
     """
     place = data_folder(root)
-    found: list[MindClip] = []
-    for perspective, part in _asked(parts, perspectives):
-        folder = place / part_folder(perspective, part)
-        if folder.is_dir():
-            find = _mirror_clips if part == "mirror_test" else _recorded_clips
-            found += find(place, folder, perspective, part)
-    return found
+    return [
+        clip
+        for perspective, part in _asked(parts, perspectives)
+        for clip in _clips_of(place, perspective, part, _holdings(place / part_folder(perspective, part), part))
+    ]
+
+
+def find(root: Path, id: str) -> MindClip | None:
+    """One clip of a folder by its id, without opening any other; None where there is none.
+
+    Raises:
+        DataError: When there is no such folder.
+    """
+    place = data_folder(root)
+    for perspective, part in _asked(PARTS, PERSPECTIVES):
+        top, named, name, *_ = [*id.split("/"), "", ""]
+        if (top, named) == (f"{perspective}_data", part):
+            held = _holdings(place / part_folder(perspective, part), part, name)
+            return next((clip for clip in _clips_of(place, perspective, part, held) if clip.id == id), None)
+    return None
 
 
 def absent(
@@ -122,15 +135,21 @@ def _asked(parts: Sequence[Part], perspectives: Sequence[Perspective]) -> list[t
     return [(a, b) for a in PERSPECTIVES if a in perspectives for b in PARTS if b in parts]
 
 
-def _holdings(folder: Path, part: Part) -> list[Path]:
-    """Folders of the clips of a part, of the mirror test its start images."""
+def _holdings(folder: Path, part: Part, name: str = "") -> list[Path]:
+    """Folders of the clips of a part, of the mirror test its start images: all of them, or those with this name."""
+    if not folder.is_dir():
+        return []
     if part == "mirror_test":
-        return [path for path in list_folder(folder) if path.suffix.lower() == ".png" and path.is_file()]
-    return [path for path in list_folder(folder) if path.is_dir()]
+        pictures = (path for path in list_folder(folder) if path.suffix.lower() == ".png")
+        return [path for path in pictures if name in ("", path.stem) and path.is_file()]
+    return [path for path in list_folder(folder) if name in ("", path.name) and path.is_dir()]
 
 
-def _recorded_clips(place: Path, folder: Path, perspective: Perspective, part: Part) -> Iterator[MindClip]:
-    for inner in _holdings(folder, part):
+def _clips_of(place: Path, perspective: Perspective, part: Part, held: Sequence[Path]) -> Iterator[MindClip]:
+    if part == "mirror_test":
+        yield from _mirror_clips(place, place / part_folder(perspective, part), perspective, part, held)
+        return
+    for inner in held:
         yield _examined(_Loading(place, inner), _blank(inner.name, inner, perspective, part))
 
 
@@ -305,9 +324,10 @@ def _remembered_count(path: Path, stamp: Stamp | None) -> int:
     return len(Clip.open(path, fps=FPS))
 
 
-def _mirror_clips(place: Path, folder: Path, perspective: Perspective, part: Part) -> Iterator[MindClip]:
+def _mirror_clips(
+    place: Path, folder: Path, perspective: Perspective, part: Part, pictures: Sequence[Path]
+) -> Iterator[MindClip]:
     """Every start image with every path, image by image."""
-    pictures = _holdings(folder, part)
     paths = list(_mirror_paths(place, folder)) if pictures else []
     for picture in pictures:
         blank = replace(_blank(picture.stem, folder, perspective, part), space=space_of(*SHARED_SPACE))

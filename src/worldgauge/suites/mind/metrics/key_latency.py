@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.suites.mind.metrics.step_cosines import camera_steps
 
 BEFORE, AFTER = 8, 16
@@ -81,7 +81,7 @@ def key_answers(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> list
     return found
 
 
-@metrics.register("key_latency", unit="s", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metric("key_latency", unit="s", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def key_latency(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike, fps: float) -> float | None:
     """Median time from a change of keys to the change of the imagined motion, over answered changes.
 
@@ -100,7 +100,7 @@ def key_latency(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike, fps: fl
     return median_s(key_answers(truth, generated, keys), fps)
 
 
-@metrics.register("keys_answered", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("keys_answered", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def keys_answered(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> float | None:
     """Share of the changes of keys that the imagined camera answers within `LATEST` frames.
 

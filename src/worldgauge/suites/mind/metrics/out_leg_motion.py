@@ -14,14 +14,14 @@ import numpy as np
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.metrics.frame_pairs import prepared
 
 MOTION_SHARE = 0.1
 """A video moves when its motion is at least this share of the median of real clips of equal length."""
 
 
-@metrics.register(
+@metric(
     "out_leg_motion",
     unit="1",
     better="neither",

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, ahead
-from worldgauge.metrics import metrics
-from worldgauge.metrics.detail import detail_correlation
+from worldgauge.metrics._registry import metric
 from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, mean_error, pair_error, prepared
+from worldgauge.metrics.high_frequency import detail_correlation
 from worldgauge.perception.score_device import Means, pairs_at_once
 
 _SOURCE = "MIND, released scorer"
@@ -175,31 +175,31 @@ def scene_details(video: Clip, start: Image | None = None, *, means: Means = Mea
     return SceneDetails(tuple(one for one, _ in pairs), () if start is None else tuple(other for _, other in pairs))
 
 
-@metrics.register("gsc_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_SOURCE)
+@metric("gsc_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_SOURCE)
 def gsc_mse(video: Clip) -> float:
     """Mean squared difference of the way out and the way back reversed, released pairing; see `scene_errors`."""
     return mean_error(scene_errors(video).released).mse
 
 
-@metrics.register("gsc_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source=_SOURCE)
+@metric("gsc_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source=_SOURCE)
 def gsc_psnr(video: Clip) -> float:
     """Mean peak signal-to-noise ratio of the way out and the way back reversed, released pairing."""
     return mean_error(scene_errors(video).released).psnr
 
 
-@metrics.register("gsc_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source=_SOURCE)
+@metric("gsc_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source=_SOURCE)
 def gsc_ssim(video: Clip) -> float:
     """Mean structural similarity of the way out and the way back reversed, released pairing."""
     return mean_error(scene_errors(video).released).ssim
 
 
-@metrics.register("gsc_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_DETAIL)
+@metric("gsc_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_DETAIL)
 def gsc_detail(video: Clip) -> float | None:
     """Mean correlation of detail of the way out and the way back reversed, released pairing; see `scene_details`."""
     return _mean_of_known(scene_details(video).released)
 
 
-@metrics.register("gsc_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_SOURCE)
+@metric("gsc_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_SOURCE)
 def gsc_lpips(video: Clip, distances: Distances) -> float:
     """Compute the mean learned distance of the way out and the reversed way back (pairing of the release).
 
@@ -210,7 +210,7 @@ def gsc_lpips(video: Clip, distances: Distances) -> float:
     return _mean(scene_distances(video, distances).released)
 
 
-@metrics.register("gsc_aligned_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_OURS)
+@metric("gsc_aligned_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_OURS)
 def gsc_aligned_mse(video: Clip, start: Image) -> float:
     """Compute the mean squared difference of frames seen from one place on the way out and back.
 
@@ -224,7 +224,7 @@ def gsc_aligned_mse(video: Clip, start: Image) -> float:
     return mean_error(scene_errors(video, start).aligned).mse
 
 
-@metrics.register("gsc_aligned_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source=_OURS)
+@metric("gsc_aligned_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source=_OURS)
 def gsc_aligned_psnr(video: Clip, start: Image) -> float:
     """Compute the mean peak signal-to-noise ratio of frames seen from one place on the way out and back.
 
@@ -238,7 +238,7 @@ def gsc_aligned_psnr(video: Clip, start: Image) -> float:
     return mean_error(scene_errors(video, start).aligned).psnr
 
 
-@metrics.register("gsc_aligned_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source=_OURS)
+@metric("gsc_aligned_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source=_OURS)
 def gsc_aligned_ssim(video: Clip, start: Image) -> float:
     """Compute the mean structural similarity of frames seen from one place on the way out and back.
 
@@ -252,7 +252,7 @@ def gsc_aligned_ssim(video: Clip, start: Image) -> float:
     return mean_error(scene_errors(video, start).aligned).ssim
 
 
-@metrics.register("gsc_aligned_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_DETAIL)
+@metric("gsc_aligned_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_DETAIL)
 def gsc_aligned_detail(video: Clip, start: Image) -> float | None:
     """Compute the mean correlation of detail of frames seen from one place on the way out and back.
 
@@ -266,7 +266,7 @@ def gsc_aligned_detail(video: Clip, start: Image) -> float | None:
     return _mean_of_known(scene_details(video, start).aligned)
 
 
-@metrics.register("gsc_aligned_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_OURS)
+@metric("gsc_aligned_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_OURS)
 def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
     """Compute the mean learned distance of frames seen from one place on the way out and back.
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray, rotation_angle
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 
 LEAST_MOVE_M = 1e-3
 """True steps shorter than this, metres a frame, have no direction."""
@@ -78,7 +78,7 @@ def step_cosines(truth: ArrayLike, generated: ArrayLike) -> StepCosines:
     return StepCosines(_cosines(q[:, :3], p[:, :3], LEAST_MOVE_M), _cosines(q[:, 3:], p[:, 3:], LEAST_TURN_RAD))
 
 
-@metrics.register("move_cosine", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
+@metric("move_cosine", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
 def move_cosine(truth: ArrayLike, generated: ArrayLike) -> float | None:
     """Mean cosine between imagined and true direction of motion, over steps in which the truth moves.
 
@@ -95,7 +95,7 @@ def move_cosine(truth: ArrayLike, generated: ArrayLike) -> float | None:
     return _mean(step_cosines(truth, generated).move)
 
 
-@metrics.register("turn_cosine", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
+@metric("turn_cosine", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
 def turn_cosine(truth: ArrayLike, generated: ArrayLike) -> float | None:
     """Mean cosine between imagined and true axis of turning, over steps in which the truth turns.
 

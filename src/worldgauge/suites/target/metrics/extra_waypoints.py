@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from worldgauge.core import polyline
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray, wrap_angle
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.suites.target.metrics.waypoints import fde
 
 HEADING_M = 0.5
@@ -23,7 +23,7 @@ HEADING_M = 0.5
 _SOURCE = "ours (specification target, section 5.13)"
 
 
-@metrics.register("path/time_aligned_ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metric("path/time_aligned_ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def time_aligned_ade(path: ArrayLike, times_s: ArrayLike, truth: ArrayLike, dt_s: float) -> float:
     """Mean distance in metres of path and truth at the same moments, as long as both last.
 
@@ -49,7 +49,7 @@ def time_aligned_ade(path: ArrayLike, times_s: ArrayLike, truth: ArrayLike, dt_s
     return float(np.linalg.norm(there - rows[common], axis=1).mean())
 
 
-@metrics.register("path/arc_aligned_ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metric("path/arc_aligned_ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
     """Compute the mean distance of two paths at equal shares of their own lengths: shape, not pace.
 
@@ -70,7 +70,7 @@ def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
     return float(np.linalg.norm(_at_shares(points, shares) - _at_shares(rows, shares), axis=1).mean())
 
 
-@metrics.register("path/scale_free_ade", unit="1", better="lower", bounds=(0.0, 2.0), version=1, source=_SOURCE)
+@metric("path/scale_free_ade", unit="1", better="lower", bounds=(0.0, 2.0), version=1, source=_SOURCE)
 def scale_free_ade(path: ArrayLike, truth: ArrayLike) -> float | None:
     """Compute `arc_aligned_ade` of two paths of length 1 that begin at one place: shape and heading, not speed.
 
@@ -93,7 +93,7 @@ def scale_free_ade(path: ArrayLike, truth: ArrayLike) -> float | None:
     return float(arc_aligned_ade((points - points[0]) / (walked or 1.0), (rows - rows[0]) / asked))
 
 
-@metrics.register(
+@metric(
     "path/end_heading_error", unit="rad", better="lower", bounds=(0.0, math.pi), version=1, source=_SOURCE
 )
 def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M) -> float | None:
@@ -116,7 +116,7 @@ def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M)
     return min(abs(float(wrap_angle(ways[0] - ways[1]))), math.pi)
 
 
-@metrics.register("path/length_ratio", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metric("path/length_ratio", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def length_ratio(path: ArrayLike, truth: ArrayLike) -> float | None:
     """Compute the length of a path over that of the truth.
 
@@ -134,7 +134,7 @@ def length_ratio(path: ArrayLike, truth: ArrayLike) -> float | None:
     return None if walked == 0 else polyline.length(_checked(path)) / walked
 
 
-@metrics.register("path/reach_half_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("path/reach_half_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def reach_half_metre(path: ArrayLike, truth: ArrayLike) -> float:
     """Tell whether a path ends less than 0.5 m from the end of the truth.
 
@@ -151,7 +151,7 @@ def reach_half_metre(path: ArrayLike, truth: ArrayLike) -> float:
     return float(fde(path, truth) < 0.5)
 
 
-@metrics.register("path/reach_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("path/reach_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def reach_metre(path: ArrayLike, truth: ArrayLike) -> float:
     """Tell whether a path ends less than 1 m from the end of the truth.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.suites.target.metrics.profiles import RELEASED, Profile
 
 _SOURCE = "Target-Bench (arXiv 2511.17792), section 4; constants of the profile"
 
 
-@metrics.register("path/overall", unit="1", better="higher", bounds=(0.0, 1.0), version=2, source=_SOURCE)
+@metric("path/overall", unit="1", better="higher", bounds=(0.0, 1.0), version=2, source=_SOURCE)
 def overall(
     ade: float,
     fde: float,

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.suites.target.metrics.overall import overall
 from worldgauge.suites.target.metrics.profiles import RELEASED, Profile
 
@@ -110,7 +110,7 @@ def failed(reason: str) -> PathScores:
     return PathScores(math.inf, math.inf, 100.0, 0.0, 0.0, 0.0, valid=False, reason=reason)
 
 
-@metrics.register("path/ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metric("path/ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def ade(path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, parity: Parity = None) -> float:
     """Compute the mean distance of a path from the truth, row by row.
 
@@ -130,7 +130,7 @@ def ade(path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, parity: Parity 
     return float(_distances(path, truth, mode, parity).mean()) if len(path) and len(truth) else math.inf
 
 
-@metrics.register("path/fde", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metric("path/fde", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def fde(path: ArrayLike, truth: ArrayLike, *, parity: Parity = None) -> float:
     """Compute the distance of the last point of a path from the last of the truth.
 
@@ -149,7 +149,7 @@ def fde(path: ArrayLike, truth: ArrayLike, *, parity: Parity = None) -> float:
     return float(np.linalg.norm(path[-1] - truth[-1])) if len(path) and len(truth) else math.inf
 
 
-@metrics.register("path/miss_rate", unit="%", better="lower", bounds=(0.0, 100.0), version=1, source=_SOURCE)
+@metric("path/miss_rate", unit="%", better="lower", bounds=(0.0, 100.0), version=1, source=_SOURCE)
 def miss_rate(
     path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, miss_m: float = RELEASED.miss_m, parity: Parity = None
 ) -> float:
@@ -169,7 +169,7 @@ def miss_rate(
     return _missed(_distances(path, truth, mode, parity), miss_m) if len(path) and len(truth) else 100.0
 
 
-@metrics.register("path/soft_endpoint", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("path/soft_endpoint", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def soft_endpoint(
     path: ArrayLike, truth: ArrayLike, *, sigma_m: float = RELEASED.sigma_m, parity: Parity = None
 ) -> float:
@@ -190,7 +190,7 @@ def soft_endpoint(
     return math.exp(-(fde(path, truth, parity=parity) ** 2) / (2 * sigma_m**2))
 
 
-@metrics.register("path/approach_consistency", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+@metric("path/approach_consistency", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def approach_consistency(
     path: ArrayLike, truth: ArrayLike, *, profile: Profile = RELEASED, parity: Parity = None
 ) -> float:

@@ -20,10 +20,10 @@ import numpy as np
 from worldgauge.core.errors import UnknownNameError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, resize
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metrics
 from worldgauge.metrics.colour import colour_change
-from worldgauge.metrics.detail import detail_correlation
 from worldgauge.metrics.frame_pairs import mean_error, pair_error, prepared
+from worldgauge.metrics.high_frequency import detail_correlation
 from worldgauge.metrics.pixel import mse, sharpness, ssim_uniform
 from worldgauge.perception.loading import Unavailable, open_perception
 from worldgauge.perception.naming import What

@@ -24,6 +24,7 @@ from worldgauge.worlds.scan.readers._document import (
     Document,
     checked_list,
     checked_object,
+    draco_arrays,
     extension,
     numbers,
     whole,
@@ -371,8 +372,6 @@ class _Reader:
         return get
 
     def _draco(self, draco: Mapping[str, Any], attributes: Mapping[str, Any], where: str, plain: Any) -> Any:
-        from worldgauge.worlds.scan.readers.compressed import draco_arrays
-
         held = checked_object(draco.get("attributes"), f"{where}.KHR_draco_mesh_compression.attributes")
         ids = {name: whole(held, name, where, 0, 2**31) for name in held}
         packed = bytes(self.document.bytes_of(draco.get("bufferView"), where))

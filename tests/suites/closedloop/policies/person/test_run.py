@@ -22,8 +22,8 @@ from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import dry_run, run, score
 from worldgauge.report.loading import load_evidence
 from worldgauge.suites.closedloop.policies.person import desk as desks
-from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.suite import ClosedLoop
+from worldgauge.suites.closedloop.task import Settings
 from worldgauge.tools.bundle.bundle import write_bundles
 from worldgauge.tools.bundle.verify import verify
 

@@ -16,8 +16,8 @@ from worldgauge.suites.closedloop.training_data.demonstrations.demonstration imp
     DemoThing,
     write_demonstration,
 )
-from worldgauge.worlds.tabletop.picture import front_pose
 from worldgauge.worlds.tabletop.pose_plans import HandPose
+from worldgauge.worlds.tabletop.simulation import front_pose
 from worldgauge.worlds.tabletop.splits import SEEDS
 
 FRAMES = 7

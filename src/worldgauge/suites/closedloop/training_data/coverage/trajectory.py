@@ -21,7 +21,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge import __version__
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.fields import number_of, poses_of, short, whole_of, world_of
@@ -40,6 +39,7 @@ from worldgauge.core.npz import read_npy
 from worldgauge.core.video import Clip, Writer
 from worldgauge.suites.closedloop.format.coordinates import habitat_camera, habitat_stance
 from worldgauge.suites.closedloop.format.files import read_json
+from worldgauge.version import __version__
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 

@@ -36,8 +36,7 @@ from worldgauge.suites.closedloop.training_data.demonstrations.expert import Sol
 from worldgauge.suites.closedloop.training_data.demonstrations.index import read_index, write_index
 from worldgauge.worlds.tabletop.contract import table_tasks
 from worldgauge.worlds.tabletop.engine import mujoco
-from worldgauge.worlds.tabletop.picture import front_camera, front_pose
-from worldgauge.worlds.tabletop.simulation import Simulation
+from worldgauge.worlds.tabletop.simulation import Simulation, front_camera, front_pose
 from worldgauge.worlds.tabletop.splits import SEEDS as TABLES
 from worldgauge.worlds.tabletop.world import Tabletop
 

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge import __version__
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.fields import camera_of, number_of, poses_of, short, whole_of, world_of
@@ -40,6 +39,7 @@ from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
     millimetres,
     read_depth,
 )
+from worldgauge.version import __version__
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 MAX_NUMBER = 100_000
