@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
 from worldgauge.core.video import resize
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 
 WIDTH_PX = 160
 """Width at which colours are taken, so that sharpness and frame size do not count."""
@@ -82,7 +82,7 @@ def colour_distance(one: ColourMoments, other: ColourMoments) -> float:
     return math.sqrt(float(shift @ shift + widening @ widening))
 
 
-@metrics.register(
+@metric(
     "colour_drift", unit="dE", better="lower", bounds=(0.0, math.inf), version=1, source="own: colours against truth"
 )
 def colour_drift(got: Image, want: Image) -> float:
@@ -101,7 +101,7 @@ def colour_drift(got: Image, want: Image) -> float:
     return colour_distance(colour_moments(got), colour_moments(want))
 
 
-@metrics.register(
+@metric(
     "colour_change", unit="dE", better="neither", bounds=(0.0, math.inf), version=1, source="own: colours against start"
 )
 def colour_change(got: Image, first: Image) -> float:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.image import Image
-from worldgauge.metrics import metrics
 from worldgauge.metrics._bilinear import resample
+from worldgauge.metrics._registry import metric
 from worldgauge.metrics._ssim import WINDOW, squared_error_and_ssim
 
 Prepared = NDArray[np.float32]
@@ -233,7 +233,7 @@ def scored_frames(n: int, rule: Rule = "all") -> int:
     return n if rule == "all" else _CHUNK * max(0, (n - 1) // _CHUNK)
 
 
-@metrics.register("mse_720p", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source="MIND, released scorer")
+@metric("mse_720p", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source="MIND, released scorer")
 def mse_720p(x: Image, y: Image) -> float:
     """Mean squared difference of two frames at 1280x720, on values in [0, 1].
 
@@ -250,7 +250,7 @@ def mse_720p(x: Image, y: Image) -> float:
     return _error_of(x, y).mse
 
 
-@metrics.register(
+@metric(
     "psnr_720p", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source="MIND, released scorer"
 )
 def psnr_720p(x: Image, y: Image) -> float:
@@ -269,7 +269,7 @@ def psnr_720p(x: Image, y: Image) -> float:
     return _error_of(x, y).psnr
 
 
-@metrics.register("ssim_720p", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source="MIND, released scorer")
+@metric("ssim_720p", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source="MIND, released scorer")
 def ssim_720p(x: Image, y: Image) -> float:
     """Structural similarity of two frames at 1280x720 over the whole map, with mirrored borders.
 

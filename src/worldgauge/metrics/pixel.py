@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
 from worldgauge.core.video import resize
-from worldgauge.metrics import metrics
+from worldgauge.metrics._registry import metric
 from worldgauge.metrics._ssim import BOX, WINDOW, gaussian_ssim, uniform_ssim
 
 COMMON_SIZE = (320, 180)
 """Width and height of `ssim_320x180`."""
 
 
-@metrics.register(
+@metric(
     "ssim_table", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="LoopNav, released table script"
 )
 def ssim_table(a: Image, b: Image) -> float:
@@ -52,7 +52,7 @@ def ssim_table(a: Image, b: Image) -> float:
     return _bounded(gaussian_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
 
 
-@metrics.register(
+@metric(
     "ssim_320x180", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source="ssim_table at one common size"
 )
 def ssim_320x180(a: Image, b: Image) -> float:
@@ -77,7 +77,7 @@ def ssim_320x180(a: Image, b: Image) -> float:
     return float(ssim_table(*(resize(x, *COMMON_SIZE) for x in (a, b))))
 
 
-@metrics.register(
+@metric(
     "ssim_perturbation", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="LoopNav, perturbation study"
 )
 def ssim_perturbation(a: Image, b: Image) -> float:
@@ -99,7 +99,7 @@ def ssim_perturbation(a: Image, b: Image) -> float:
     return _bounded(gaussian_ssim(_three(one), _three(other)))
 
 
-@metrics.register(
+@metric(
     "ssim_uniform", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="Wang et al. 2004, 7x7 window"
 )
 def ssim_uniform(a: Image, b: Image) -> float:
@@ -121,7 +121,7 @@ def ssim_uniform(a: Image, b: Image) -> float:
     return _bounded(uniform_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
 
 
-@metrics.register("mse", unit="grey^2", better="lower", bounds=(0.0, 65025.0), version=1, source="definition")
+@metric("mse", unit="grey^2", better="lower", bounds=(0.0, 65025.0), version=1, source="definition")
 def mse(a: Image, b: Image) -> float:
     """Mean squared difference over pixels and channels; the sum is exact.
 
@@ -139,7 +139,7 @@ def mse(a: Image, b: Image) -> float:
     return float(_squared_error(a.ravel(), b.ravel()) / a.size)
 
 
-@metrics.register("psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="10 log10(255^2 / MSE)")
+@metric("psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="10 log10(255^2 / MSE)")
 def psnr(a: Image, b: Image) -> float:
     """Peak signal-to-noise ratio over all channels together: 10 log10(255^2 / MSE).
 
@@ -161,7 +161,7 @@ def psnr_of_mse(error: float) -> float:
     return math.inf if error == 0 else 10 * math.log10(255**2 / error)
 
 
-@metrics.register(
+@metric(
     "sharpness", unit="grey^2", better="neither", bounds=(0.0, math.inf), version=1, source="variance of the Laplacian"
 )
 def sharpness(a: Image) -> float:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
-from worldgauge.metrics import metrics
-from worldgauge.metrics.detail import correlation, fine_detail
+from worldgauge.metrics._registry import metric
+from worldgauge.metrics.high_frequency import correlation, fine_detail
 from worldgauge.metrics.surfaces import CELL, NO_SURFACE, surface_codes
 
 OUT_OF_VIEW_S = 0.5
@@ -158,7 +158,7 @@ class ReturnedPixels:
 _U8 = np.dtype(np.uint8)
 
 
-@metrics.register(
+@metric(
     "returned_mse", unit="grey^2", better="lower", bounds=(0.0, 65025.0), version=1, source="own: MSE of seen surfaces"
 )
 def returned_mse(frames: Iterable[tuple[Image, Image, Away]], least_s: float = LEAST_AWAY_S) -> float | None:
@@ -174,7 +174,7 @@ def returned_mse(frames: Iterable[tuple[Image, Image, Away]], least_s: float = L
     return _total(frames, least_s).mse
 
 
-@metrics.register(
+@metric(
     "returned_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="own: detail of seen surfaces"
 )
 def returned_detail(frames: Iterable[tuple[Image, Image, Away]], least_s: float = LEAST_AWAY_S) -> float | None:

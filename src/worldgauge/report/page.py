@@ -24,7 +24,7 @@ from worldgauge.engine.suite.contract import Table
 from worldgauge.engine.suite.matched_references import TRUTH
 from worldgauge.engine.suite.rate_bridge import bridge_notes
 from worldgauge.engine.suite.tables import speed_table, with_seen
-from worldgauge.metrics import metric_bounds
+from worldgauge.metrics._registry import metric_bounds
 from worldgauge.report import segmenter_accuracy as trust
 from worldgauge.report import tables
 from worldgauge.report import wording as words

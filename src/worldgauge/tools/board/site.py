@@ -28,7 +28,7 @@ from worldgauge.engine.sets import SET_COLUMNS, data_notes, set_cells
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.engine.suite.tables import speed_table
-from worldgauge.metrics import metric_bounds
+from worldgauge.metrics._registry import metric_bounds
 from worldgauge.report.charts.curves import SeriesStyle
 from worldgauge.report.compare import Comparison, compare
 from worldgauge.report.evidence import ComparedRun, Evidence

@@ -21,7 +21,7 @@ from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import record_entry
 from worldgauge.engine.suite.contract import Cell, Score
 from worldgauge.engine.suite.tables import score_cell
-from worldgauge.metrics import metric_bounds
+from worldgauge.metrics._registry import metric_bounds
 from worldgauge.tools.export.published_run import ExportNames, PublishedRun, check_one_model
 from worldgauge.version import __version__
 

@@ -1,0 +1,85 @@
+"""What is evaluated: models, agents and policies, and the networks and decoders that metrics need.
+
+    from worldgauge.model import ModelSpec, models
+
+A model that runs in an environment of its own imports from `worldgauge_serve` instead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worldgauge.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from worldgauge.chat.client import ChatModel, EndpointError, Limits, Message, Prices
+    from worldgauge.core.agent import Agent, AgentSpec, Answer, Problem, agents
+    from worldgauge.core.model import ModelSpec, Needs, RolloutRequest, WorldModel
+    from worldgauge.models import models
+    from worldgauge.models.calibration.calibrated import Calibrated
+    from worldgauge.models.outside.video_api import VideoApi
+    from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, decoders, open_decoder
+    from worldgauge.perception.networks import choose_device, networks
+    from worldgauge.perception.networks.depth import DepthAnything
+    from worldgauge.suites.build.critics import Critic, critics
+    from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit, proposers, revisers
+    from worldgauge.worlds.tabletop.pose_plans import clip_indices
+    from worldgauge.worlds.walking.primitives import from_letters, nav_control, render_text, trajectory
+
+__all__ = [
+    "ActionPlan",
+    "Agent",
+    "AgentSpec",
+    "Answer",
+    "Calibrated",
+    "ChatModel",
+    "Critic",
+    "DecodeRequest",
+    "DecodedPath",
+    "Decoder",
+    "DepthAnything",
+    "EndpointError",
+    "Limits",
+    "Message",
+    "ModelSpec",
+    "Needs",
+    "PolicyKit",
+    "Prices",
+    "Problem",
+    "RolloutRequest",
+    "VideoApi",
+    "WorldModel",
+    "agents",
+    "choose_device",
+    "clip_indices",
+    "critics",
+    "decoders",
+    "from_letters",
+    "models",
+    "nav_control",
+    "networks",
+    "open_decoder",
+    "proposers",
+    "render_text",
+    "revisers",
+    "trajectory",
+]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "chat.client": "ChatModel EndpointError Limits Message Prices",
+        "core.agent": "Agent AgentSpec Answer Problem agents",
+        "core.model": "ModelSpec Needs RolloutRequest WorldModel",
+        "models": "models",
+        "models.calibration.calibrated": "Calibrated",
+        "models.outside.video_api": "VideoApi",
+        "perception.decoders": "DecodeRequest DecodedPath Decoder decoders open_decoder",
+        "perception.networks": "choose_device networks",
+        "perception.networks.depth": "DepthAnything",
+        "suites.build.critics": "Critic critics",
+        "suites.closedloop.policies.contract": "ActionPlan PolicyKit proposers revisers",
+        "worlds.tabletop.pose_plans": "clip_indices",
+        "worlds.walking.primitives": "from_letters nav_control render_text trajectory",
+    },
+)
