@@ -42,6 +42,10 @@ def test_a_folder_is_read_once_while_nothing_changes(tmp_path: Path) -> None:
     find, task = data(reads), planned(tmp_path)
     assert [find(task)[1] for _ in range(3)] == ["one"] * 3
     assert reads == [tmp_path]
+    planner = data(reads)
+    planner.hold(str(tmp_path), {"a": find(task)})
+    assert planner(task)[1] == "one"
+    assert reads == [tmp_path], "the process that plans a task does not read it again"
 
 
 def test_data_collected_again_are_found_and_old_tasks_refused(tmp_path: Path) -> None:

@@ -33,6 +33,27 @@ def test_both_folder_orders(tmp_path: Path) -> None:
         loopnav.discover(tmp_path / "a")
 
 
+def test_one_is_found_by_its_id_without_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for second in range(3):
+        put(tmp_path / "a", stamp=f"01-01_00-00-0{second}")
+    (tmp_path / "b" / "test_data" / "ABA" / "5").mkdir(parents=True)
+    shutil.copytree(tmp_path / "a/ABA/plains_village_20/5", tmp_path / "b/test_data/ABA/5/plains_village_20")
+    (tmp_path / "c" / "ABA" / "plains_village_20").mkdir(parents=True)
+    shutil.copytree(tmp_path / "a/ABA/plains_village_20/5", tmp_path / "c/ABA/plains_village_20/05")
+    found = {folder: loopnav.discover(tmp_path / folder) for folder in "abc"}
+    (tmp_path / "a/ABA/plains_village_20/5/01-01_00-00-01.avi").unlink()
+    broken = loopnav.discover(tmp_path / "a")[1]
+    assert loopnav.find(tmp_path / "c", broken.id) == found["c"][1], "a range that is spelled otherwise"
+    assert loopnav.find(tmp_path / "a", broken.id + "0") is None
+    assert loopnav.find(tmp_path / "a", "ABA") is None
+    with pytest.raises(DataError, match=r"the name '\.\.'"):
+        loopnav.find(tmp_path / "a", "../a/5/01-01_00-00-00")
+    monkeypatch.setattr(loopnav, "_entries", None)
+    for folder in "ab":
+        assert loopnav.find(tmp_path / folder, found[folder][0].id) == found[folder][0]
+    assert loopnav.find(tmp_path / "a", broken.id) == broken
+
+
 def test_names_on_disk(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such folder"):
         loopnav.discover(tmp_path / "absent")

@@ -16,7 +16,7 @@ from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.video import Writer, header_frames
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.actions import walk_look
-from worldgauge.suites.mind.format import MindClip, Part
+from worldgauge.suites.mind.format import MindClip, Part, read
 from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS
 
 SIZE = (64, 36)
@@ -49,6 +49,21 @@ def test_all_are_found_in_order(published: Path) -> None:
     assert {clip.family for clip in clips} == {"unknown"}
     assert not any(clip.space_known or clip.world for clip in clips)
     assert len({hash(clip) for clip in clips}) == len(clips)
+
+
+def test_one_is_found_by_its_id_without_the_others(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clips = mind.discover(published)
+    opened: list[Path] = []
+    read_action = read.read_action
+    monkeypatch.setattr(read, "read_action", lambda path: (opened.append(path), read_action(path))[1])
+    read._remembered.cache_clear()
+    for clip in clips:
+        assert mind.find(published.parent, clip.id) == clip
+        assert set(opened) <= ({clip.records} if clip.path is None else {one.records for one in clips if one.path})
+        opened.clear()
+        read._remembered.cache_clear()
+    for gone in ("1st_data/mem_test/data-1", "1st_data/mem_test/..", "1st_data/mem_test", "2nd_data/train/data-75", ""):
+        assert mind.find(published, gone) is None
 
 
 def test_parts_and_perspectives(published: Path) -> None:
