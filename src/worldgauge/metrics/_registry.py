@@ -49,8 +49,15 @@ def metric(
         def brightness_gap(truth, rollout):
             return abs(float(truth.mean()) - float(rollout.mean()))
     """
-    facts = {"unit": unit, "better": better, "bounds": bounds, "version": version, "source": source}
-    return metrics.register(name, **facts, **({} if compares is None else {"compares": compares}))
+    facts: dict[str, Any] = {"unit": unit, "better": better, "bounds": bounds, "version": version, "source": source}
+    if compares is not None:
+        facts["compares"] = compares
+
+    def register(function: F) -> F:
+        metrics.register(name, **facts)(function)
+        return function
+
+    return register
 
 
 def metric_bounds(name: str) -> tuple[float, float]:
