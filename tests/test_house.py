@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("chat",),
     ("nets",),
     ("models",),
-    ("engine/options.py", "engine/user_modules.py"),
+    ("engine/options.py",),
     ("engine/workers",),
     ("engine/suite",),
     ("engine/collection", "engine", "engine/workers/groups.py"),

@@ -164,7 +164,7 @@ def test_a_suite_of_a_file_whose_import_failed_is_refused(folder: Path) -> None:
     code = f"""
 from contextlib import suppress
 from pathlib import Path
-from worldgauge.engine.user_modules import import_file
+from worldgauge.core.user_modules import import_file
 from worldgauge.core.errors import SubjectError
 with suppress(SubjectError):
     import_file(Path({str(folder / "broken.py")!r}), "model")

@@ -20,7 +20,7 @@ from worldgauge.engine.run import dry_run, run, score
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.network_settings import digests_of_served
 from worldgauge.engine.task import execute_task
-from worldgauge.engine.user_modules import import_module
+from worldgauge.core.user_modules import import_module
 from worldgauge.metrics import metrics
 from worldgauge.serving import served_code
 from worldgauge.tools.board.entries import read_entries

@@ -32,11 +32,12 @@ class _Collections(TyperGroup):
         return collections.names()
 
     def get_command(self, context: Any, name: str) -> Any:
-        """The command of one collection; for an unknown name, an error that lists the known ones."""
+        """The command of a collection, by its name or file; for an unknown name, an error that lists the known ones."""
         from worldgauge.engine.collection.collection import collections
 
         app = typer.Typer(add_completion=False, rich_markup_mode=HELP_STYLE)
-        app.command(name)(command_of(name, collections.get(name)))
+        entry = collections.entry(name)
+        app.command(name)(command_of(entry.name, entry.load()))
         return typer.main.get_command(app)
 
 

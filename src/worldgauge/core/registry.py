@@ -11,6 +11,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -21,10 +22,12 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from worldgauge.core.errors import UnknownNameError, UsageError, WorldgaugeError, did_you_mean
+from worldgauge.core.user_modules import import_file, import_module, recall, remember
 
 T = TypeVar("T")
 _SUITES = "worldgauge.suites"
-_registries: list[Registry[Any]] = []
+_TEXT = re.compile(r"(?:.+\.py|[\w.]+):\w+")
+"""A component named by its file or module: "./spin.py:Spin", "package.module:Spin"."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,7 @@ class Registry(Generic[T]):
         self._complete = False
         self._found: set[str] = set()
         self._searching: set[int] = set()
-        self._replaceable: set[str] = set()
-        _registries.append(self)
+        self._modules: dict[str, Any] = {}
 
     def register(self, name: str, **facts: Any) -> Callable[[T], T]:
         """Decorator that registers its target.
@@ -118,7 +120,7 @@ class Registry(Generic[T]):
         """The component with this name.
 
         Args:
-            name: Name of the component.
+            name: Name of the component, or "./file.py:Class" or "package.module:Class".
 
         Returns:
             The component, imported if necessary.
@@ -131,18 +133,22 @@ class Registry(Generic[T]):
     def entry(self, name: str) -> Entry[T]:
         """The entry with this name, without loading the target of an entry point.
 
+        A component that registers itself in a file of the user is named by that file once. It is then known by its
+        name too, also in other processes and later commands of this user.
+
         Args:
-            name: Name of the component.
+            name: Name of the component, or "./file.py:Class" or "package.module:Class".
 
         Returns:
             The entry.
 
         Raises:
             UnknownNameError: There is no such name; the message suggests the nearest one.
+            UsageError: The file or module registers no such component.
         """
-        if not self._find_suite(name):
-            self._discover()
-        if name not in self._entries:
+        if _TEXT.fullmatch(name):
+            return self._import_named(name)
+        if name not in self:
             raise UnknownNameError(self.kind, name, self._entries)
         return self._entries[name]
 
@@ -155,18 +161,43 @@ class Registry(Generic[T]):
         return (self._entries[name] for name in self.names())
 
     def __contains__(self, name: str) -> bool:
-        self._discover()
+        if not self._find_suite(name):
+            self._discover()
+        if name not in self._entries and (text := recall(self.kind, name)) is not None:
+            self._import_named(text)
         return name in self._entries
+
+    def _import_named(self, text: str) -> Entry[T]:
+        """Import a user's file or module, and find what it registers."""
+        place, _, attribute = text.rpartition(":")
+        owner = f"{self.kind} '{text}'"
+        if place.endswith(".py"):
+            module, _ = import_file(Path(place).expanduser(), owner)
+        else:
+            module = import_module(place, owner, "; or name its file: ./file.py:Class")
+        self._discover()
+        target = getattr(module, attribute, None)
+        # A suite also stands for the collection of its name, which lies in the same file.
+        names = [entry.name for entry in self._entries.values() if entry.target is target]
+        name = next(iter(names), getattr(target, "name", None))
+        entry = self._entries.get(name) if isinstance(name, str) else None
+        if entry is None or not (names or entry.origin == module.__name__):
+            raise UsageError(
+                f"{owner}: {place} registers no {self.kind} '{attribute}'; decorate it with register(NAME)"
+            )
+        remember(self.kind, entry.name, text)
+        return entry
 
     def _add(self, entry: Entry[T]) -> None:
         known = self._entries.get(entry.name)
-        if known is not None and entry.name not in self._replaceable and not _is_same(known, entry):
+        module = sys.modules.get(entry.origin)
+        imported_again = known is not None and known.origin == entry.origin and module is not self._modules[entry.name]
+        if known is not None and not imported_again and not _is_same(known, entry):
             raise UsageError(
                 f"two {self.kind}s are called '{entry.name}': one in {known.origin}, one in {entry.origin}; rename one"
             )
         if known is None or not isinstance(entry.target, EntryPoint):
-            self._entries[entry.name] = entry
-            self._replaceable.discard(entry.name)
+            self._entries[entry.name], self._modules[entry.name] = entry, module
 
     def _find_suite(self, name: str) -> bool:
         """Import what the suite of this name registers under its own name, and leave the other suites alone.
@@ -236,16 +267,6 @@ class Registry(Generic[T]):
             for name in [name for name, entry in list(self._entries.items()) if entry.origin == module]:
                 self._entries.pop(name, None)
             raise
-
-
-def allow_replacement(module: str) -> None:
-    """Let what a module registered be registered anew, because its edited code is imported again.
-
-    Args:
-        module: Name of the module.
-    """
-    for registry in _registries:
-        registry._replaceable.update(name for name, entry in list(registry._entries.items()) if entry.origin == module)
 
 
 def check_arguments(make: Callable[..., Any], given: Mapping[str, Any], owner: str) -> None:

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.user_modules import import_located, locate_module
 from worldgauge.engine.collection.collection import collection_of
 from worldgauge.engine.store import check_file_slugs
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.user_modules import import_located, locate_module
 from worldgauge.serving.isolation import check_no_secret
 
 
 def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
-    """Make the suite with a registered name.
+    """Make a suite.
 
     Args:
-        name: Registered name.
+        name: Registered name, or "./file.py:Class" or "package.module:Class".
         settings: Its settings, plain values.
 
     Returns:
@@ -29,7 +29,8 @@ def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
         UnknownNameError: For an unknown suite or setting.
         UsageError: For settings that the suite does not accept, or something registered that is not a suite.
     """
-    kind = suites.get(name)
+    entry = suites.entry(name)
+    kind, name = entry.load(), entry.name
     if not (isinstance(kind, type) and issubclass(kind, Suite)):
         raise UsageError(f"what is registered as suite '{name}' is no subclass of worldgauge.engine.suite.base.Suite")
     for setting, value in settings.items():

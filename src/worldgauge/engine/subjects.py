@@ -22,7 +22,7 @@ from worldgauge.core.registry import check_arguments
 from worldgauge.engine.identity import LIVE, states_digest, subject_identity
 from worldgauge.engine.store import file_slug
 from worldgauge.engine.suite.base import SubjectKind
-from worldgauge.engine.user_modules import import_file, import_module, module_digest
+from worldgauge.core.user_modules import import_file, import_module, module_digest
 from worldgauge.engine.workers.pool import Job, Pool
 from worldgauge.engine.workers.worker import Progress
 from worldgauge.models import models

@@ -103,7 +103,7 @@ def write_questions(
         "format": FORMAT,
         "version": VERSION,
         "worldgauge": __version__,
-        "suite": suite,
+        "suite": opened.name,
         "settings": dict(opened.settings),
         "model": identity,
         "seed": seed,

@@ -279,7 +279,7 @@ def check_data(name: str, root: Path, *, decode: bool = False) -> DataReport:
     """Check a folder of data as a collection declares.
 
     Args:
-        name: Registered name of the collection.
+        name: Name of the collection, or "./file.py:Class" or "package.module:Class".
         root: The folder.
         decode: Whether every video is decoded as well.
 
@@ -291,7 +291,8 @@ def check_data(name: str, root: Path, *, decode: bool = False) -> DataReport:
         UsageError: For a folder that another collection made, or a format that has no check.
         DataError: Where the folder holds no such data set.
     """
-    kind, maker = collections.get(name), collection_of(root)
+    entry, maker = collections.entry(name), collection_of(root)
+    kind, name = entry.load(), entry.name
     if maker not in (None, name):
         raise UsageError(f"{root} was made by collection '{maker}': use: worldgauge check {maker} --data {root}")
     return kind.check(root, decode=decode)

@@ -13,10 +13,10 @@ import numpy as np
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, RunError, UsageError
+from worldgauge.core.user_modules import import_located, locate_module
 from worldgauge.engine.collection.collection import Collection, Item, Made, collections
 from worldgauge.engine.options import options_of, plain
 from worldgauge.engine.store import explain_full_disk
-from worldgauge.engine.user_modules import import_located, locate_module
 from worldgauge.engine.workers.pool import Job, Result
 from worldgauge.engine.workers.site import open_site
 from worldgauge.engine.workers.worker import one_line
@@ -109,7 +109,7 @@ def collect(
     stop, for any number of workers.
 
     Args:
-        name: Name of the collection; see `worldgauge list collections`.
+        name: Name of the collection, or "./file.py:Class" or "package.module:Class".
         out: Folder of the data set.
         workers: Number of parallel processes.
         on: Where the workers run, as for `engine.run.run`. Their output goes to the folder `logs` in `out`. A single

@@ -16,11 +16,11 @@ from typing import Any
 
 from worldgauge.core.errors import NotApplicableError, UsageError, WorldgaugeError
 from worldgauge.core.io import digest_of
+from worldgauge.core.user_modules import import_file, import_module, module_digest
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Better, Record, Score, Table, TableRow
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.engine.suite.tables import score_cell, sort_rows
-from worldgauge.engine.user_modules import import_file, import_module, module_digest
 from worldgauge.metrics._registry import metrics
 
 SETTING, DIGEST = "metrics", "metrics_digest"

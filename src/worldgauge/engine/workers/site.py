@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs
-from worldgauge.engine.user_modules import refuse_while_importing
+from worldgauge.core.user_modules import refuse_while_importing
 from worldgauge.engine.workers.local import LocalWorker, log_of
 from worldgauge.engine.workers.machine import cores_here, in_turn, rooms, visible_gpus
 from worldgauge.engine.workers.pool import Pool

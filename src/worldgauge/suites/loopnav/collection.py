@@ -33,6 +33,7 @@ from worldgauge.suites.loopnav.format.write import MANIFEST, worlds_of, write_ma
 from worldgauge.suites.loopnav.walks.game import Game, Mode, Pictures
 from worldgauge.suites.loopnav.walks.locations import close_locations, kept_facts, open_location
 from worldgauge.suites.loopnav.walks.loops import LoopFailedError, record_loop
+from worldgauge.worlds import worlds
 from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.servers.java import address
@@ -79,8 +80,8 @@ class LoopNavOptions:
     )
     world: str = option(
         "voxel",
-        'World to walk in: "voxel" (villages), "minecraft" (the real game), "indoor" (homes), or any '
-        "other with a floor.",
+        'World to walk in: "voxel" (villages), "minecraft" (the real game), "indoor" (homes), any other with a '
+        "floor, or one of your own, ./FILE.py:CLASS.",
     )
     mode: Mode | None = option(
         None,
@@ -107,6 +108,10 @@ class LoopNavOptions:
         "With --world scan: registered folders or keys of scenes, separated by commas (worldgauge world list). Each "
         "is one world; --settlements is not asked.",
     )
+
+    def __post_init__(self) -> None:
+        if ":" in self.world:  # a file or module; what is written holds the name alone
+            object.__setattr__(self, "world", worlds.entry(self.world).name)
 
     @property
     def game(self) -> Game | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import os
 import re
 import sys
@@ -11,13 +12,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
-from worldgauge.core.registry import allow_replacement
+from worldgauge.core.io import read_json_object, write_file
 from worldgauge_serve import code_files, contents_of, digest, fingerprint
 
 _FILE_MODULE_PREFIX = "_worldgauge_model_"
 _OWN_FOLDER = os.path.realpath(Path(__file__).parents[1])
+_NAMED = "named.json"
 _importing: list[str] = []
 _imported: dict[str, str] = {}
 """Digest of each file of a user's code as it was when it was imported, by path."""
@@ -149,7 +152,6 @@ def _forget_changed(file: str) -> None:
             place = os.path.realpath(str(getattr(module, "__file__", None) or ""))
             if place in _imported and name != "__main__" and not name.startswith(_FILE_MODULE_PREFIX):
                 del sys.modules[name]
-                allow_replacement(name)
         _imported.clear()
         importlib.invalidate_caches()
     _imported.update(now)
@@ -182,3 +184,43 @@ def _mark_importing(name: str) -> Generator[None]:
         yield
     finally:
         _importing.remove(name)
+
+
+def remember(kind: str, name: str, text: str) -> None:
+    """Note where the user named a component, so that later commands find it by its name: runs and data hold only that.
+
+    Reading the path from a run or a data set instead would let whoever made those run code here.
+
+    Raises:
+        UsageError: The note cannot be written.
+    """
+    place, _, attribute = text.rpartition(":")
+    whole = f"{os.path.abspath(Path(place).expanduser())}:{attribute}" if place.endswith(".py") else text
+    noted = _noted()
+    if noted.get(kind, {}).get(name) != whole:
+        file = _named_file()
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_file(file, json.dumps({**noted, kind: {**noted.get(kind, {}), name: whole}}, indent=1))
+        except OSError as error:
+            raise UsageError(
+                f"{kind} '{text}': {file} cannot be written ({error.strerror}); "
+                "set WORLDGAUGE_CONFIG to a folder for such notes"
+            ) from None
+
+
+def recall(kind: str, name: str) -> str | None:
+    """Where the user last named a component, "/path/file.py:Class" or "package.module:Class"; None if never."""
+    text = _noted().get(kind, {}).get(name)
+    return text if isinstance(text, str) else None
+
+
+def _noted() -> dict[str, Any]:
+    file = _named_file()
+    return read_json_object(file) if file.is_file() else {}
+
+
+def _named_file() -> Path:
+    from platformdirs import user_config_dir
+
+    return Path(os.environ.get("WORLDGAUGE_CONFIG") or user_config_dir("worldgauge")) / _NAMED
