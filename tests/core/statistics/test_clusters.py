@@ -17,6 +17,7 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.core.statistics import (
     Sample,
     balanced_interval,
+    estimate_all,
     jackknife_interval,
     mean_interval,
     minimum_detectable_effect,
@@ -41,6 +42,16 @@ def tasks(numbers: Iterable[float]) -> dict[str, float]:
 
 def zeros(count: int) -> dict[str, float]:
     return tasks([0.0] * count)
+
+
+def test_samples_that_are_estimated_together_are_as_each_alone() -> None:
+    """To the last bit, so that a cell of a table does not depend on its neighbours."""
+    sizes = rng().integers(1, 4, (3, 12))
+    samples = [
+        Sample.of([rng(seed).lognormal(size=own.sum())], [np.repeat(np.arange(12), own)])
+        for seed, own in enumerate([*sizes, *[np.ones(12, int)] * 20])
+    ]
+    assert estimate_all(samples) == [sample.estimate() for sample in samples]
 
 
 class TestStandardError:

@@ -28,7 +28,7 @@ from worldgauge.core.statistics.paired import (
 )
 from worldgauge.core.statistics.power import Power, power_of
 from worldgauge.core.statistics.rates import rate_interval, wilson
-from worldgauge.core.statistics.sample import FEWEST_DIFFERENT, LEVEL, Estimate, Interval, Sample
+from worldgauge.core.statistics.sample import FEWEST_DIFFERENT, LEVEL, Estimate, Interval, Sample, estimate_all
 
 __all__ = [
     "FEWEST_CLUSTERS",
@@ -45,6 +45,7 @@ __all__ = [
     "Sample",
     "balanced_interval",
     "correlation",
+    "estimate_all",
     "holm",
     "jackknife_interval",
     "mean_interval",

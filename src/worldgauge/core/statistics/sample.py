@@ -152,6 +152,25 @@ class Estimate(NamedTuple):
         return None if math.isnan(self.low) else Interval(self.low, self.high)
 
 
+def estimate_all(samples: Sequence[Sample], *, level: float = LEVEL) -> list[Estimate]:
+    """What `Sample.estimate` gives for each sample; samples with equal counts are computed together.
+
+    Args:
+        samples: The samples.
+        level: Confidence level of the intervals.
+    """
+    alike: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
+    for place, sample in enumerate(samples):
+        alike.setdefault((sample.counts.shape, sample.counts.tobytes()), []).append(place)
+    found: dict[int, Estimate] = {}
+    for places in alike.values():
+        totals = np.stack([samples[place].totals for place in places])
+        columns = estimates(totals, samples[places[0]].counts, level=level)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        found.update(zip(places, (Estimate(*row) for row in rows), strict=True))
+    return [found[place] for place in range(len(samples))]
+
+
 class Estimates(NamedTuple):
     """Arrays of the fields of `Estimate`, one value per sample."""
 
@@ -193,10 +212,11 @@ def estimates(totals: FloatArray, counts: FloatArray, *, level: float = LEVEL) -
         return Estimates(mean, *np.full((4, *mean.shape), math.nan))
     parts = (totals - means[..., None, :] * counts) * weights
     adjusted = parts / np.sqrt(1 - counts / sizes)
-    error = np.sqrt((adjusted.sum(-1) ** 2).sum(-1))
+    variance = (adjusted.sum(-1) ** 2).sum(-1)
+    error = np.sqrt(variance)
     own = np.array([max(1.0, effective_number(column) - 1) for column in counts.T])
     spread = ((adjusted**2).sum(-2) ** 2 / own).sum(-1)
-    joined = np.divide(error**4, spread, out=np.full(spread.shape, own.sum()), where=spread > 0)
+    joined = np.divide(variance * variance, spread, out=np.full(spread.shape, own.sum()), where=spread > 0)
     degrees = np.clip(joined, 1.0, own.sum())
     reach = stdtrit(degrees, (1 + level) / 2)
     residuals = parts.sum(-1)
@@ -209,9 +229,10 @@ def estimates(totals: FloatArray, counts: FloatArray, *, level: float = LEVEL) -
 
 def _skewness(residuals: FloatArray, clusters: FloatArray) -> FloatArray:
     """Skewness of the mean of clusters: that of the residuals, unbiased for normal ones, over sqrt(clusters)."""
-    spread = (residuals**2).sum(-1) ** 1.5
+    variance = (residuals**2).sum(-1)
+    spread = variance * np.sqrt(variance)  # the power 1.5 rounds differently in arrays
     clusters = np.maximum(clusters, 3.0)
-    third = np.divide((residuals**3).sum(-1), spread, out=np.zeros(spread.shape), where=spread > 0)
+    third = np.divide((residuals**2 * residuals).sum(-1), spread, out=np.zeros(spread.shape), where=spread > 0)
     found: FloatArray = third * np.sqrt(clusters * (clusters - 1)) / (clusters - 2)
     return found
 

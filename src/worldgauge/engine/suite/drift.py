@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from worldgauge.core.image import Image
 from worldgauge.engine.options import option
 from worldgauge.engine.suite.contract import Record, Score, Table, TableRow, mean_of_known
 from worldgauge.engine.suite.scores import Series, make_mean_score, metric_facts
-from worldgauge.engine.suite.tables import by_metric, cluster_of_score, make_cell, sort_rows
+from worldgauge.engine.suite.tables import by_metric, cluster_of_score, make_cells, sort_rows
 from worldgauge.metrics.colour import ColourMoments, colour_distance, colour_moments
 
 EDGES_S = (0.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, math.inf)
@@ -131,16 +131,16 @@ def time_tables(
     rates = {one.task: float(one.facts["fps"]) for own in scores.values() for one in own if _tells_rate(one)}
     sorted_out = {subject: by_metric(own) for subject, own in scores.items()}
     for metric, title in titles.items():
-        rows = []
+        found: dict[str, list[tuple[str, Mapping[int, float | None]]]] = {}
         unit, better, bounds = metric_facts(metric)
         real: dict[str, tuple[str, Mapping[int, float | None]]] = {}
         for subject, theirs in sorted_out.items():
             mine = [one for one in theirs.get(metric, ()) if one.task in rates]
-            found = [(cluster_of_score(one), _by_stretch(one.series, rates[one.task])) for one in mine]
+            found[subject] = [(cluster_of_score(one), _by_stretch(one.series, rates[one.task])) for one in mine]
             real |= {one.task: (cluster_of_score(one), _recorded(one)) for one in mine if RECORDING in one.facts}
-            rows.append(_row(subject, kinds[subject], found, bounds))
         if real:
-            rows.append(_row(RECORDING, "reference", list(real.values()), bounds))
+            found[RECORDING] = list(real.values())
+        rows = _rows(found, {**kinds, RECORDING: "reference"}, bounds)
         filled = [place for place in range(len(EDGES_S) - 1) if any(row.cells[place].n for row in rows)]
         if len(filled) < 2:
             continue
@@ -156,16 +156,23 @@ def time_tables(
         )
 
 
-def _row(
-    label: str, kind: str, found: Sequence[tuple[str, Mapping[int, float | None]]], bounds: tuple[float, float]
-) -> TableRow:
+def _rows(
+    found: Mapping[str, Sequence[tuple[str, Mapping[int, float | None]]]],
+    kinds: Mapping[str, str],
+    bounds: tuple[float, float],
+) -> list[TableRow]:
     """Means over tasks, each with its cluster; a task that ends before a stretch is not expected there."""
-    cells = []
-    for place in range(len(EDGES_S) - 1):
-        here = [(cluster, one[place]) for cluster, one in found if place in one]
-        cells.append(make_cell([value for _, value in here], bounds, clusters=[cluster for cluster, _ in here]))
-    of: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
-    return TableRow(label, tuple(cells), of)
+    groups = []
+    for own in found.values():
+        for place in range(len(EDGES_S) - 1):
+            here = [(cluster, one[place]) for cluster, one in own if place in one]
+            groups.append(([value for _, value in here], [cluster for cluster, _ in here]))
+    cells = iter(make_cells(groups, bounds))
+    rows = []
+    for label in found:
+        kind: Literal["subject", "reference"] = "reference" if kinds[label] == "reference" else "subject"
+        rows.append(TableRow(label, tuple(islice(cells, len(EDGES_S) - 1)), kind))
+    return rows
 
 
 def _recorded(score: Score) -> dict[int, float | None]:

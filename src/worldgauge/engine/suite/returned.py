@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip, side_by_side
 from worldgauge.engine.suite.contract import Record, Score, Table, TableRow, Task
 from worldgauge.engine.suite.scores import make_score, metric_facts
-from worldgauge.engine.suite.tables import cluster_of_score, make_cell, sort_rows
+from worldgauge.engine.suite.tables import cluster_of_score, make_cells, sort_rows
 from worldgauge.engine.suite.task_data import cached_by_task
 from worldgauge.metrics.reobservation import EDGES_S, AwayBin, ReturnedPixels, SurfaceClock
 from worldgauge.worlds import World, open_world
@@ -93,14 +94,15 @@ def curve_table(
     """
     unit, better, bounds = metric_facts(metric)
     name = RETURNED[metric.rpartition("/")[2]]
-    rows = []
-    for subject, own in scores.items():
+    groups = []
+    for own in scores.values():
         curves = [score for score in own if score.metric == metric and _CURVE in score.facts]
         clusters = [cluster_of_score(score) for score in curves]
-        cells = tuple(
-            make_cell([score.facts[_CURVE][k][name] for score in curves], bounds, clusters=clusters)
-            for k in range(len(EDGES_S) - 1)
-        )
+        groups += [([score.facts[_CURVE][k][name] for score in curves], clusters) for k in range(len(EDGES_S) - 1)]
+    all_cells = iter(make_cells(groups, bounds))
+    rows = []
+    for subject in scores:
+        cells = tuple(islice(all_cells, len(EDGES_S) - 1))
         kind: Literal["subject", "reference"] = "reference" if kinds[subject] == "reference" else "subject"
         rows.append(TableRow(subject, cells, kind))
     filled = [k for k in range(len(EDGES_S) - 1) if any(row.cells[k].n for row in rows)]

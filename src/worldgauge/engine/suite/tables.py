@@ -14,6 +14,7 @@ import numpy as np
 from worldgauge.core.statistics import (
     FEWEST_CLUSTERS,
     Sample,
+    estimate_all,
     mean_std,
     minimum_detectable_effect,
     paired_differences,
@@ -42,7 +43,15 @@ def score_cell(scores: Sequence[Score], bounds: tuple[float, float], expected: i
     Returns:
         The cell.
     """
-    return make_cell([score.value for score in scores], bounds, expected, clusters=map(cluster_of_score, scores))
+    (cell,) = score_cells([scores], bounds)
+    return cell if expected is None else replace(cell, expected=expected)
+
+
+def score_cells(groups: Iterable[Sequence[Score]], bounds: tuple[float, float]) -> list[Cell]:
+    """`score_cell` of each group; see `make_cells`."""
+    return make_cells(
+        [([score.value for score in own], [cluster_of_score(score) for score in own]) for own in groups], bounds
+    )
 
 
 def make_cell(
@@ -67,16 +76,39 @@ def make_cell(
     """
     values = list(values)
     names = [str(place) for place in range(len(values))] if clusters is None else list(clusters)
-    pairs = zip(values, names, strict=True)
-    known = [(value, name) for value, name in pairs if value is not None and math.isfinite(value)]
-    numbers, own = [value for value, _ in known], [name for _, name in known]
-    total = mean_std(numbers)
-    sample = Sample.of([numbers], [own])
-    interval = sample.estimate().interval if numbers else None
-    low, high = (None, None) if interval is None else (min(bounds[1], max(bounds[0], x)) for x in interval)
-    asked = len(values) if expected is None else expected
-    method = "" if interval is None else "hall"
-    return Cell(total.mean, total.std, total.n, low, high, expected=asked, clusters=len(sample.counts), method=method)
+    (cell,) = make_cells([(values, names)], bounds)
+    return cell if expected is None else replace(cell, expected=expected)
+
+
+def make_cells(
+    groups: Iterable[tuple[Sequence[float | None], Sequence[str]]], bounds: tuple[float, float]
+) -> list[Cell]:
+    """`make_cell` of each group of values with their clusters: the cells of a table in a fraction of the time.
+
+    Args:
+        groups: Values and the cluster of each value.
+        bounds: Smallest and largest possible value of the metric. They limit the intervals.
+
+    Returns:
+        The cells.
+    """
+    asked, totals, samples = [], [], []
+    for values, names in groups:
+        pairs = zip(values, names, strict=True)
+        known = [(value, name) for value, name in pairs if value is not None and math.isfinite(value)]
+        numbers = [value for value, _ in known]
+        asked.append(len(values))
+        totals.append(mean_std(numbers))
+        samples.append(Sample.of([numbers], [[name for _, name in known]]))
+    filled = iter(estimate_all([sample for sample in samples if sample.n]))
+    cells = []
+    for expected, total, sample in zip(asked, totals, samples, strict=True):
+        interval = next(filled).interval if sample.n else None
+        low, high = (None, None) if interval is None else (min(bounds[1], max(bounds[0], x)) for x in interval)
+        method = "" if interval is None else "hall"
+        clusters = len(sample.counts)
+        cells.append(Cell(*total, low, high, expected=expected, clusters=clusters, method=method))
+    return cells
 
 
 def cluster_of_score(score: Score) -> str:

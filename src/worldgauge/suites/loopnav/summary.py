@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import islice
 from typing import Literal
 
 import numpy as np
 
 from worldgauge.engine.suite import drift, returned
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
-from worldgauge.engine.suite.tables import by_metric, clusters_by_task, detectable_note, score_cell, sort_rows
+from worldgauge.engine.suite.tables import by_metric, clusters_by_task, detectable_note, score_cells, sort_rows
 from worldgauge.metrics._registry import metric_bounds
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 
@@ -106,13 +107,14 @@ def _published_cell(row: Mapping[str, float]) -> Cell:
 
 def _table(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], columns: Columns) -> Table:
     one = next(score for own in mine.values() for score in own)
-    rows = []
-    for subject, own in mine.items():
-        groups: dict[tuple[str, int], list[Score]] = {column: [] for column in columns}
+    groups: list[Sequence[Score]] = []
+    for own in mine.values():
+        by_column: dict[tuple[str, int], list[Score]] = {column: [] for column in columns}
         for score in own:
-            groups[_column(score)].append(score)
-        cells = tuple(_cell(metric, group) for group in (*groups.values(), own))
-        rows.append(TableRow(subject, cells, _kind(kinds[subject])))
+            by_column[_column(score)].append(score)
+        groups += [*by_column.values(), own]
+    cells = iter(_cells(metric, groups))
+    rows = [TableRow(subject, tuple(islice(cells, len(columns) + 1)), _kind(kinds[subject])) for subject in mine]
     return Table(
         metric=metric,
         title=TITLES[metric],
@@ -124,11 +126,11 @@ def _table(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str,
     )
 
 
-def _cell(metric: str, scores: Sequence[Score]) -> Cell:
+def _cells(metric: str, groups: Sequence[Sequence[Score]]) -> list[Cell]:
     """Over trajectories; missing ones are counted, not zero. FVD is one number of all of them."""
     if metric == "fvd":
-        return fvd_cell(scores)
-    return score_cell(scores, metric_bounds(metric))
+        return [fvd_cell(scores) for scores in groups]
+    return score_cells(groups, metric_bounds(metric))
 
 
 def _notes(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Iterator[str]:
