@@ -15,12 +15,12 @@ import pytest
 import worldgauge_serve
 from support.commands import command
 from worldgauge.core.errors import RunError, UsageError
+from worldgauge.core.user_modules import import_module
 from worldgauge.engine.result import find_runs
-from worldgauge.engine.run import dry_run, run, score
+from worldgauge.engine.run import RunRequest, dry_run, run, score
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.network_settings import digests_of_served
 from worldgauge.engine.task import execute_task
-from worldgauge.core.user_modules import import_module
 from worldgauge.metrics import metrics
 from worldgauge.serving import served_code
 from worldgauge.tools.board.entries import read_entries
@@ -235,7 +235,8 @@ def test_a_live_object_is_asked_again_unless_it_states_a_digest(
         model.level = level
         assert level_of(run("echo", model=model, data=data, out=tmp_path / "out")) == level
     assert "live.1: answers of a Python object are not reused" in capsys.readouterr().err
-    assert [one.todo for one in dry_run("echo", model=model, data=data, out=tmp_path / "out")[0].items] == ["ask"] * 4
+    (plan,) = dry_run(RunRequest("echo", models=(model,), data=data, out=tmp_path / "out"))
+    assert [one.todo for one in plan.items] == ["ask"] * 4
     assert level_of(score(tmp_path / "out" / "live.1")) == 11
     model = Live(doubles, digest="step 100")
     for level in (11, 22):
@@ -284,7 +285,8 @@ def test_a_crash_between_keeping_and_running_loses_nothing(data: Path, project: 
     run("echo", model=named("file"), data=data, out=out)
     (out / "grey").rename(out / "grey.1")
     assert [one.directory.name for one in find_runs([out])] == ["grey.1"], "alone, it is what is there"
-    assert {one.todo for one in dry_run("echo", model=named("file"), data=data, out=out)[0].items} == {"nothing"}
+    (plan,) = dry_run(RunRequest("echo", models=(named("file"),), data=data, out=out))
+    assert {one.todo for one in plan.items} == {"nothing"}
     run("echo", model=named("file"), data=data, out=out)
     assert [path.name for path in out.glob("grey*")] == ["grey"]
     (out / "grey").rename(out / "grey.1")

@@ -17,7 +17,7 @@ from worldgauge.core.errors import RunError, SubjectError, UnknownNameError, Usa
 from worldgauge.core.io import loads
 from worldgauge.engine import task
 from worldgauge.engine.result import RunResult
-from worldgauge.engine.run import dry_run, run, score
+from worldgauge.engine.run import RunRequest, dry_run, run, score
 from worldgauge.engine.store import write_error
 from worldgauge.engine.subject_run import SubjectRun
 from worldgauge.engine.subjects import SubjectEntry, find_served, resolve_cached, resolve_subject
@@ -395,12 +395,13 @@ def test_a_lost_record_is_made_again(data: Path, tmp_path: Path, worked: Worked,
 
 
 def test_dry_run_writes_nothing(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    request = RunRequest("echo", models=(doubles.Steady(),), data=data, out=tmp_path / "out")
     doubles.make_data(data, 4, skip=[3])
-    (plan,) = dry_run("echo", model=doubles.Steady(), data=data, out=tmp_path / "out")
+    (plan,) = dry_run(request)
     assert [item.todo for item in plan.items] == ["ask", "ask", "ask", "skip"]
     assert not (tmp_path / "out").exists()
     run("echo", model=doubles.Steady(), data=data, out=tmp_path / "out", limit=2)
-    (plan,) = dry_run("echo", model=doubles.Steady(), data=data, out=tmp_path / "out")
+    (plan,) = dry_run(request)
     assert [item.todo for item in plan.items] == ["nothing", "nothing", "ask", "skip"]
     assert [item.line and item.line["status"] for item in plan.items] == ["done", "done", None, None]
 

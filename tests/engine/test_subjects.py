@@ -2,8 +2,10 @@
 
 import importlib
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -12,8 +14,9 @@ from support.served import is_alive, question
 from worldgauge.core.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.core.model import ModelSpec, Needs, checked_rollout, rollout_batch
 from worldgauge.engine.identity import score_key, task_key, task_seed
-from worldgauge.engine.subjects import find_served, parse_subject, resolve_cached, resolve_subject
+from worldgauge.engine.subjects import find_served, resolve_cached, resolve_subject
 from worldgauge.engine.suite.contract import Task
+from worldgauge.models.address import ModelAddress
 from worldgauge.models.references.trivial import Freeze
 from worldgauge.serving import RemoteModel, open_model
 from worldgauge_serve import value_of
@@ -43,15 +46,22 @@ def test_values_are_json_where_they_can_be(text: str, value: object) -> None:
     assert value_of(text) == value
 
 
+def taken_apart(text: str) -> tuple[str, Mapping[str, Any]]:
+    address = ModelAddress.parse(text)
+    assert address.text == text
+    assert (address.calibration, address.context_frames) == (None, None)
+    return address.target, address.settings
+
+
 def test_a_query_holds_settings() -> None:
-    assert parse_subject("drift?step_m=0.01&seed=3&how=a%26b") == ("drift", {"step_m": 0.01, "seed": 3, "how": "a&b"})
-    assert parse_subject("./a.py:B") == ("./a.py:B", {})
+    assert taken_apart("drift?step_m=0.01&seed=3&how=a%26b") == ("drift", {"step_m": 0.01, "seed": 3, "how": "a&b"})
+    assert taken_apart("./a.py:B") == ("./a.py:B", {})
     command = "cmd:python -m worldgauge_serve a.py:B?gain=1&x=%20"
-    assert parse_subject(command) == (command, {}), "its settings are its server's affair"
+    assert taken_apart(command) == (command, {}), "its settings are its server's affair"
     with pytest.raises(UsageError, match="settings look like"):
-        parse_subject("drift?step")
+        ModelAddress.parse("drift?step")
     with pytest.raises(UsageError, match="given twice"):
-        parse_subject("drift?a=1&a=2")
+        ModelAddress.parse("drift?a=1&a=2")
 
 
 def test_registered_and_live_models(doubles: ModuleType) -> None:
@@ -263,8 +273,8 @@ def test_settings_of_references_are_checked_when_they_are_made() -> None:
 
 
 def test_a_short_form_is_a_setting() -> None:
-    assert parse_subject("trained:ckpt/tiny?steps=2") == ("trained", {"folder": "ckpt/tiny", "steps": 2})
-    assert parse_subject("trained?folder=ckpt") == ("trained", {"folder": "ckpt"})
-    assert parse_subject("freeze:Class") == ("freeze:Class", {})  # a module, for freeze has no short form
+    assert taken_apart("trained:ckpt/tiny?steps=2") == ("trained", {"folder": "ckpt/tiny", "steps": 2})
+    assert taken_apart("trained?folder=ckpt") == ("trained", {"folder": "ckpt"})
+    assert taken_apart("freeze:Class") == ("freeze:Class", {})  # a module, for freeze has no short form
     with pytest.raises(UsageError, match="folder is given twice"):
-        parse_subject("trained:a?folder=b")
+        ModelAddress.parse("trained:a?folder=b")

@@ -13,6 +13,7 @@ from worldgauge.cli import show as cli_show
 from worldgauge.core.errors import UsageError
 from worldgauge.core.io import loads
 from worldgauge.core.video import Clip
+from worldgauge.engine.run import RunRequest
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.videos import VideoFolder, read_video_folder, score_videos
@@ -113,7 +114,7 @@ def test_horizons_have_folders_of_their_own(scenarios: Path, tmp_path: Path) -> 
 
 def test_bad_videos_fail_each_with_its_reason(tmp_path: Path) -> None:
     root, videos = make_bad_inputs(tmp_path)
-    result, shelf = score_videos("target", videos=videos, data=root, out=tmp_path / "runs", settings=STILL)
+    result, shelf = score_videos(RunRequest("target", data=root, out=tmp_path / "runs", settings=STILL), videos)
     assert result.counts.failed == result.counts.expected
     reasons = {(one.subject, one.task.split("_custom")[0]): one.error for one in result.failures}
     assert "holds 1 frame" in reasons["one_frame", "good"]
@@ -130,7 +131,7 @@ def test_a_suite_without_a_layout_of_its_own_takes_every_sub_folder(
     shelf = read_video_folder(LoopNav(), tmp_path / "wm", [task.id for task in tasks])
     assert list(shelf.models) == ["mine"]
     assert shelf.unmatched == {}
-    result, _ = score_videos("loopnav", videos=tmp_path / "wm", data=walks, out=tmp_path / "runs")
+    result, _ = score_videos(RunRequest("loopnav", data=walks, out=tmp_path / "runs"), tmp_path / "wm")
     assert (result.counts.scored, result.counts.failed) == (1, 1)
     assert list(result.directories) == ["mine"]
 
@@ -215,4 +216,4 @@ def test_names_that_would_share_a_folder_are_refused(scenarios: Path, videos: Pa
         read_video_folder(Target(), tmp_path, [])
     (tmp_path / "none" / "m").mkdir(parents=True)
     with pytest.raises(UsageError, match="no sub-folder holds a video"):
-        score_videos("target", videos=tmp_path / "none", data=scenarios, out=tmp_path / "r")
+        score_videos(RunRequest("target", data=scenarios, out=tmp_path / "r"), tmp_path / "none")

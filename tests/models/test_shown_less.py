@@ -11,6 +11,8 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout
 from worldgauge.engine.subjects import resolve_subject
+from worldgauge.models import address
+from worldgauge.models.address import ModelAddress
 from worldgauge.models.references.memory import MemoryPlane
 from worldgauge.models.references.trivial import Freeze, Mean
 from worldgauge.models.shown_less import ShownLess
@@ -70,9 +72,9 @@ def test_it_tells_its_path_and_its_spec(walk: tuple[Episode, int]) -> None:
 @pytest.mark.parametrize(
     ("text", "label"),
     [
-        ("mean?shown=2", "mean-shown-2"),
-        ("memory-plane?shown=1&stride=2", "memory-plane-stride-2-shown-1"),
-        ("memory-plane?stride=2&shown=01", "memory-plane-stride-2-shown-1"),
+        ("mean?context_frames=2", "mean-shown-2"),
+        ("memory-plane?context_frames=1&stride=2", "memory-plane-stride-2-shown-1"),
+        ("memory-plane?stride=2&context_frames=01", "memory-plane-stride-2-shown-1"),
     ],
 )
 def test_any_model_takes_it_as_a_setting(text: str, label: str) -> None:
@@ -86,19 +88,29 @@ def test_any_model_takes_it_as_a_setting(text: str, label: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("mean?shown=0", "at least 1, got 0"),
-        ("mean?shown=-1", "a number of frames, got '-1'"),
-        ("mean?shown=1.5", "a number of frames, got '1.5'"),
-        ("mean?shown=many", "a number of frames, got 'many'"),
-        ("mean?shown=", "shown needs a number of frames, such as shown=1"),
-        ("mean?shown=1&shown=2", "shown is given twice"),
-        ("freeze?shown=1", "shown no more than 1 as it is: shown=1 changes nothing"),
+        ("mean?context_frames=0", "at least 1, got 0"),
+        ("mean?context_frames=-1", "a number of frames, got '-1'"),
+        ("mean?context_frames=1.5", "a number of frames, got '1.5'"),
+        ("mean?context_frames=many", "a number of frames, got 'many'"),
+        ("mean?context_frames=", "context_frames needs a number of frames, such as 1"),
+        ("mean?context_frames=1&context_frames=2", "context_frames is given twice"),
+        ("mean?shown=1&context_frames=2", "context_frames is given twice"),
+        ("freeze?context_frames=1", "takes 1 at most: context_frames=1 changes nothing"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
         resolve_subject(text)
     assert "\n" not in str(caught.value)
+
+
+def test_its_old_name_is_the_same_and_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
+    address._say_renamed.cache_clear()
+    for text in ("mean?shown=2", "mean?calibration=c&shown=2", "cmd:python serve.py?a=1&shown=2"):
+        assert ModelAddress.parse(text) == ModelAddress.parse(text.replace("shown=", "context_frames="))
+        assert ModelAddress.parse(text).context_frames == 2
+    assert capsys.readouterr().err == "warning: shown=N is now context_frames=N; the old name will be removed\n"
+    assert ModelAddress.parse("random?shown=2", "agent").settings == {"shown": 2}, "a setting of its own"
 
 
 @pytest.mark.parametrize("frames", [0, True, 1.0, "1"])

@@ -60,7 +60,7 @@ def test_it_is_made_where_both_are_beaten() -> None:
     ("runs", "reason"),
     [
         ((FULL, SHORT, FREEZE), "the reference 'hedge' was not run with it"),
-        ((FULL, HEDGE, FREEZE), "it was not run with less to see (as 'a.py:A?shown=1')"),
+        ((FULL, HEDGE, FREEZE), "it was not run with less to see (as 'a.py:A?context_frames=1')"),
         (
             (FULL, of("less", GOOD, model="a.py:A", context=1), HEDGE),
             "it is not measurably better than itself shown 1 frame",
@@ -80,8 +80,8 @@ def test_else_it_says_what_is_not_shown(runs: tuple[ComparedRun, ...], reason: s
 def test_of_several_models_each_reason_is_told() -> None:
     said = say(FULL, of("b", GOOD[::-1], model="b.py:B?gain=2"), HEDGE, FREEZE)
     assert said.headline == "Nothing shows that either of 2 models keeps it."
-    assert "Not shown of a: it was not run with less to see (as 'a.py:A?shown=1')." in said.support
-    assert "Not shown of b: it was not run with less to see (as 'b.py:B?gain=2&shown=1')." in said.support
+    assert "Not shown of a: it was not run with less to see (as 'a.py:A?context_frames=1')." in said.support
+    assert "Not shown of b: it was not run with less to see (as 'b.py:B?gain=2&context_frames=1')." in said.support
 
 
 def test_a_model_shown_less_is_no_model_of_its_own() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -42,6 +41,7 @@ from worldgauge.terminal.options import (
 
 if TYPE_CHECKING:
     from worldgauge.engine.result import RunResult
+    from worldgauge.engine.run import RunRequest
     from worldgauge.engine.suite.base import Suite
     from worldgauge.terminal.output import Form
 
@@ -100,7 +100,8 @@ def run(
 ) -> None:
     """Ask models all tasks of a suite and score them. A stopped run continues where it stopped."""
     from worldgauge.cli import show
-    from worldgauge.engine import run as engine
+    from worldgauge.engine.run import RunRequest, execute
+    from worldgauge.engine.run import dry_run as plan
     from worldgauge.terminal.output import form_of
     from worldgauge.terminal.progress import RunProgress
 
@@ -111,32 +112,38 @@ def run(
         raise UsageError("--dry-run has no tables: give --json in place of --csv")
     if score_device is not None and context.info_name == "generate":
         raise UsageError("generate makes no scores: give --score-device to run or score")
-    arguments: dict[str, Any] = {
-        "model": _subjects(suite, model, agent, references),
-        "data": data,
-        "out": out,
-        "on": on,
-        "gpus_per_worker": gpus_per_worker,
-        "score_device": score_device,
-        "seed": seed,
-        "settings": with_metrics(settings_of(settings), metric),
-        "limit": limit,
-        "retry_failed": retry_failed,
-        "fresh": fresh,
-        "scoring": context.info_name == "run",
-        "labels": {text: name for name, text in _reference_texts(suite).items()},
-        "matched_references": references is not False,
-    }
-    notes = [*_notes(suite, arguments["settings"], data), *_added(arguments["model"], model or agent, references)]
+    named = _named(suite, model, agent, references)
+    added = {text: name for text, name in _references(suite, references).items() if name not in named}
+    request = RunRequest(
+        suite,
+        models=(*named, *added),
+        data=data,
+        out=out or Path("runs", suite),
+        workers=workers,
+        on=on,
+        gpus_per_worker=gpus_per_worker,
+        score_device=score_device,
+        seed=seed,
+        settings=with_metrics(settings_of(settings), metric),
+        limit=limit,
+        deadline_s=deadline,
+        retry_failed=retry_failed,
+        fresh=fresh,
+        scoring=context.info_name == "run",
+        labels={text: name for text, name in _references(suite, True).items() if text != name},
+        matched_references=references is not False,
+    )
+    notes = _notes(request)
+    if references is None and added:
+        notes.append(f"note: references asked as well: {', '.join(added.values())} (--no-references asks none)")
     if dry_run:
-        found = engine.dry_run(suite, **arguments)
+        found = plan(request)
         for note in notes:
             print(note, file=sys.stderr)
         show.plans(found, json)
         return
-    more: dict[str, Any] = {"workers": workers, "deadline_s": deadline}
     with resumable(), RunProgress(notes, verbose=verbose) as progress:
-        result = engine.run(suite, **arguments, **more, progress=progress)
+        result = execute(request, progress)
     _finish(result, form)
 
 
@@ -190,8 +197,6 @@ def score(
 
     form = form_of(json, csv)
     given = with_metrics(settings_of(settings), metric)
-    shared: dict[str, Any] = {"settings": given, "workers": workers, "on": on, "deadline_s": deadline}
-    shared |= {"gpus_per_worker": gpus_per_worker, "score_device": score_device}
     if videos is None:
         if fresh or any(each is not None for each in (out, references, video_fps, video_longer)):
             raise UsageError(
@@ -199,27 +204,38 @@ def score(
                 "stay in their run folders"
             )
         with resumable(), RunProgress(verbose=verbose) as progress:
-            result = engine.score(runs, data=data, progress=progress, **shared)
+            result = engine.score(
+                runs,
+                settings=given,
+                data=data,
+                workers=workers,
+                on=on,
+                gpus_per_worker=gpus_per_worker,
+                score_device=score_device,
+                deadline_s=deadline,
+                progress=progress,
+            )
         _finish(result, form)
         return
     if len(runs) != 1 or data is None:
         raise UsageError("videos are scored with: worldgauge score SUITE --data DIR --videos DIR")
-    beside = _references(str(runs[0]), references)
-    notes = _notes(str(runs[0]), given, data)
-    with resumable(), RunProgress(notes, verbose=verbose) as progress:
-        result, found = score_videos(
-            str(runs[0]),
-            videos=videos,
-            data=data,
-            out=out,
-            fps=video_fps,
-            longer=video_longer or "error",
-            references=beside,
-            matched_references=references is not False,
-            fresh=fresh,
-            progress=progress,
-            **shared,
-        )
+    suite = str(runs[0])
+    request = engine.RunRequest(
+        suite,
+        models=tuple(_references(suite, references)),
+        data=data,
+        out=out or Path("runs", suite),
+        workers=workers,
+        on=on,
+        gpus_per_worker=gpus_per_worker,
+        score_device=score_device,
+        settings=given,
+        deadline_s=deadline,
+        fresh=fresh,
+        matched_references=references is not False,
+    )
+    with resumable(), RunProgress(_notes(request), verbose=verbose) as progress:
+        result, found = score_videos(request, videos, fps=video_fps, longer=video_longer or "error", progress=progress)
     show.unused_videos(found)
     _finish(result, form, unused_videos={name: list(left) for name, left in found.unmatched.items()})
 
@@ -286,8 +302,8 @@ def _finish(result: RunResult, form: Form, **more: Any) -> None:
         raise typer.Exit(FAILED)
 
 
-def _subjects(suite: str, models: list[str] | None, agents: list[str] | None, references: bool | None) -> list[str]:
-    """The models or agents that were named, then the references that were not."""
+def _named(suite: str, models: list[str] | None, agents: list[str] | None, references: bool | None) -> list[str]:
+    """The models or agents that were named."""
     from worldgauge.engine.suite.base import suites
 
     asks = suites.get(suite).subject_kind
@@ -297,44 +313,28 @@ def _subjects(suite: str, models: list[str] | None, agents: list[str] | None, re
     if not given and not references:
         article = "an" if asks == "agent" else "a"
         raise UsageError(f"name {article} {asks} with --{asks}, or run the suite's own with --references")
-    named = given or []
-    return [*named, *(text for text in _references(suite, references) if text.partition("?")[0] not in named)]
+    return given or []
 
 
-def _notes(suite: str, settings: Mapping[str, Any], data: Path) -> list[str]:
+def _notes(request: RunRequest) -> list[str]:
     """What the data lack, one line each, so that nobody thinks all of it was asked.
 
     They are printed once it is clear that the run can start: an error comes alone.
     """
     from worldgauge.engine.open_suite import open_suite
 
-    opened = open_suite(suite, settings)
-    return [f"note: {line}" for line in opened.missing_data(data)] if data.is_dir() else []
+    opened = open_suite(request.suite, request.settings)
+    return [f"note: {line}" for line in opened.missing_data(request.data)] if request.data.is_dir() else []
 
 
-def _added(subjects: list[str], named: list[str] | None, references: bool | None) -> list[str]:
-    """Which references run although nobody named any, a line; none where nothing was added."""
-    added = [text.partition("?")[0] for text in subjects[len(named or []) :]]
-    if references is not None or not added:
-        return []
-    return [f"note: references asked as well: {', '.join(added)} (--no-references asks none)"]
-
-
-def _references(suite: str, wanted: bool | None) -> list[str]:
-    """References of a suite: all of them, none, or by default those that run with every model."""
+def _references(suite: str, wanted: bool | None) -> dict[str, str]:
+    """References of a suite, name by text: all of them, none, or by default those that run with every model."""
     from worldgauge.engine.suite.base import suites
 
     kind = suites.get(suite)
     names = kind.default_references if wanted is None else kind.references if wanted else ()
-    texts = _reference_texts(suite)
-    return [texts.get(name, name) for name in names]
-
-
-def _reference_texts(suite: str) -> dict[str, str]:
-    """References that the suite runs with settings of its own, as text for the command line."""
-    from worldgauge.engine.suite.base import suites
-
-    return {name: f"{name}?{query}" for name, query in suites.get(suite).reference_settings.items()}
+    settings = kind.reference_settings
+    return {f"{name}?{settings[name]}" if name in settings else name: name for name in names}
 
 
 def _settings_lines(suite: type[Suite]) -> list[str]:

@@ -9,12 +9,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from worldgauge.core.agent import Agent
 from worldgauge.core.errors import UsageError
-from worldgauge.core.model import Needs
+from worldgauge.core.model import Needs, WorldModel
 from worldgauge.core.statistics import Power, power_of
 from worldgauge.engine.identity import LIVE, keys_of, metric_versions, scoring_settings
 from worldgauge.engine.journal import read_journal
@@ -27,26 +28,56 @@ from worldgauge.engine.subject_run import PROCESSOR, RunStep, RunWatcher, Subjec
 from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.suite.matched_references import matched_references as texts_of_matched
+from worldgauge.engine.suite.matched_references import matched_references
 from worldgauge.engine.suite.tables import pairs_with_models
 from worldgauge.engine.task import EXECUTE_TASK, outcome_of_job
-from worldgauge.engine.workers.groups import SubjectLike, WorkerGroup, checked_needs, entries_here, worker_groups
+from worldgauge.engine.workers.groups import WorkerGroup, checked_needs, entries_here, worker_groups
 from worldgauge.engine.workers.machine import cores_here
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
-from worldgauge.engine.workers.site import Site, open_site
+from worldgauge.engine.workers.site import open_site
+from worldgauge.models.address import ModelAddress
 from worldgauge.perception.score_device import MOST_THREADS, check_score_device
 from worldgauge.serving import LOAD_DEADLINE_S
 
+SubjectLike = str | WorldModel | Agent
 DEADLINE_S = 1800.0
-"""Seconds without a frame after which a subject is considered hung."""
+"""Seconds without a frame after which a model is considered hung."""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What is run, and how: one value from the command line or from `run`, whose arguments these are.
+
+    Attributes:
+        models: The argument `model`, as a tuple.
+    """
+
+    suite: str
+    _: KW_ONLY
+    models: tuple[SubjectLike, ...] = ()
+    data: Path
+    out: Path
+    workers: int = 1
+    on: str | None = None
+    gpus_per_worker: float | None = None
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    limit: int | None = None
+    deadline_s: float | None = DEADLINE_S
+    retry_failed: bool = True
+    fresh: bool = False
+    scoring: bool = True
+    score_device: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    matched_references: bool = False
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run would do for one subject.
+    """What a run would do for one model.
 
     Attributes:
-        label: Label of the subject.
+        label: Label of the model.
         directory: Its run folder.
         items: One entry per task; see `PlannedTask.todo`.
         power: What the tests of all planned models together can find.
@@ -79,24 +110,25 @@ def run(
     matched_references: bool = False,
     progress: RunWatcher | None = None,
 ) -> RunResult:
-    """Ask one or several subjects all tasks of a suite, and score their answers.
+    """Run one or several models on all tasks of a suite, and score what they generate.
 
-    Each subject gets its own run folder `out`/<label>. Tasks that are done with the same identity are not repeated,
-    unless the model is a live object whose settings state no "digest". Answers of another identity are kept in a folder
-    next to it, `out`/<label>.1.
+    Each model gets its own run folder `out`/<label>. Tasks that are done with the same cache key are not repeated,
+    unless the model is a live object whose settings state no "digest". Records with another key stay in a folder
+    beside it, `out`/<label>.1.
     A task whose worker or model is lost is repeated, at most twice. Scores do not depend on the number of workers, on
     where they run, on the order of tasks, or on interruptions.
 
     Args:
         suite: Registered name, such as "loopnav".
-        model: A model or agent, or several: live objects, or text (`engine.subjects.resolve_subject`). Subjects given
-            as text run in `workers` processes. A live object runs in this process, one task after another.
+        model: A model or agent, or several: live objects, or text such as "drift?step_m=0.02" or "./wm.py:MyModel".
+            Models that are named by text run in `workers` processes. A live object runs in this process, one task
+            after another.
         data: Folder of the data set, or what `collect` returned.
-        out: Folder of the run folders, by default runs/<suite>. The output of workers goes to its folder `logs`.
+        out: Folder of the run folders. Default: runs/<suite>. The output of workers goes to its folder `logs`.
         workers: Largest number of processes.
         on: Where the workers run: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes all see
             `out` and `data`).
-        gpus_per_worker: GPUs per worker, instead of what models declare (`core.model.Needs`). Models with different
+        gpus_per_worker: GPUs per worker. Default: what each model declares (`core.model.Needs`). Models with different
             needs run one group after another. If it is given, a command (cmd:, pipe:) need not be started to declare
             its needs.
         seed: Seed of the whole run. The seed of each task is derived from it.
@@ -105,117 +137,139 @@ def run(
         deadline_s: Seconds without a frame, after loading, before a worker is killed. None for no limit. A live object
             is only stopped between two chunks.
         retry_failed: Whether failed tasks are tried again.
-        fresh: Whether all answers are generated again.
+        fresh: Whether everything is generated again.
         scoring: Whether records are scored. False only makes the records.
-        score_device: Where pixel metrics are computed: "cuda" for a GPU, which the workers share, or "cuda:1". By
-            default by the processor's kernels. Scores agree to 1e-5 and are not made again for another device.
-        labels: Label by text of a model, instead of its name with its settings.
-        matched_references: Whether the truth is asked as well, at the rate of every model whose rate no recording has
-            ("truth?fps=16") and at the size of every trained network ("coarse?width=64&height=36"), so that tables show
+        score_device: Where pixel metrics are computed: "cuda" for a GPU, which the workers share, or "cuda:1". Default:
+            the CPU. Scores agree to 1e-5 and are not computed again for another device.
+        labels: Label by text of a model. Default: its name with its settings.
+        matched_references: Whether ground truth also runs, at the rate of each model whose rate no recording has
+            ("truth?fps=16") and at the size of each trained network ("coarse?width=64&height=36"). Tables then show
             what rate and size alone cost.
         progress: Called with every `RunStep`. By default only its notes are printed, on stderr.
 
     Returns:
-        The result of all subjects. Errors in single tasks are counted there.
+        The result of all models. Errors in single tasks are counted there.
 
     Raises:
         WorldgaugeError: When the whole run is impossible.
+
+    Example:
+        result = run("loopnav", model="freeze", data="data", out="runs/x")
     """
-    check_deadline(deadline_s)
-    device = _checked_device(score_device, on)
-    out = Path("runs") / suite if out is None else Path(out)
-    asked = open_suite(suite, settings or {})
-    _check_acted(asked, workers, on)
-    tasks = list_tasks(asked, Path(data), limit)
+    request = RunRequest(
+        suite,
+        models=tuple(model) if isinstance(model, (list, tuple)) else (model,),  # type: ignore[arg-type]
+        data=Path(data),
+        out=Path("runs", suite) if out is None else Path(out),
+        workers=workers,
+        on=on,
+        gpus_per_worker=gpus_per_worker,
+        seed=seed,
+        settings=settings or {},
+        limit=limit,
+        deadline_s=deadline_s,
+        retry_failed=retry_failed,
+        fresh=fresh,
+        scoring=scoring,
+        score_device=score_device,
+        labels=labels or {},
+        matched_references=matched_references,
+    )
+    return execute(request, progress)
+
+
+def execute(request: RunRequest, progress: RunWatcher | None = None) -> RunResult:
+    """Run what is requested; see `run`."""
+    check_deadline(request.deadline_s)
+    data, out = request.data, request.out
     with ExitStack() as stack:
-        site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)], device=device))
-        entries, groups = _entries(asked, _as_list(model), site, workers, gpus_per_worker, stack)
-        stack.callback(asked.close)
-        if beside := _texts_beside(asked, matched_references, tasks, entries):
-            more, pools = worker_groups(beside, site, workers, None, stack)
-            groups += [WorkerGroup(one.pool, tuple(len(entries) + at for at in one.members)) for one in pools]
-            entries += more
+        opened = _Opened.of(request, stack)
+        suite, tasks = opened.suite, opened.tasks
+        stack.callback(suite.close)
         subject_runs = []
-        for entry in [_relabel(asked, entry, labels or {}) for entry in entries]:
-            facts = describe_run(asked, tasks, entry, seed=seed, data=Path(data), limit=limit)
-            keys = keys_of(asked, tasks, entry.identity, seed)
-            notes = settle_folder(out / entry.label, keys, facts, fresh=_why_fresh(entry, fresh))
-            subject_run = SubjectRun(asked, tasks, entry, RunFolder(out / entry.label), seed, stack)
-            subject_run.start(facts, scoring=scoring, retry_failed=retry_failed, device=device)
+        for entry in opened.entries:
+            facts = describe_run(suite, tasks, entry, seed=request.seed, data=data, limit=request.limit)
+            keys = keys_of(suite, tasks, entry.identity, request.seed)
+            notes = settle_folder(out / entry.label, keys, facts, fresh=_why_fresh(entry, request.fresh))
+            subject_run = SubjectRun(suite, tasks, entry, RunFolder(out / entry.label), request.seed, stack)
+            subject_run.start(
+                facts, scoring=request.scoring, retry_failed=request.retry_failed, device=opened.score_device
+            )
             subject_run.notes[:0] = notes
             subject_runs.append(subject_run)
-        subject_runs[0].notes.append(str(_power_of(asked, tasks, [one.entry for one in subject_runs])))
-        turns = [(group.pool, [subject_runs[number] for number in group.members]) for group in groups]
-        _perform(subject_runs, turns, deadline_s, scoring, progress, "--fresh regenerates")
-    return RunResult([subject_run.folder for subject_run in subject_runs], asked)
+        subject_runs[0].notes.append(str(opened.power))
+        turns = [(group.pool, [subject_runs[number] for number in group.members]) for group in opened.groups]
+        _perform(subject_runs, turns, request.deadline_s, request.scoring, progress, "--fresh regenerates")
+    return RunResult([subject_run.folder for subject_run in subject_runs], suite)
 
 
-def dry_run(
-    suite: str,
-    *,
-    model: SubjectLike | Sequence[SubjectLike],
-    data: str | os.PathLike[str],
-    out: Path | str | None = None,
-    on: str | None = None,
-    gpus_per_worker: float | None = None,
-    score_device: str | None = None,
-    seed: int = 0,
-    settings: Mapping[str, Any] | None = None,
-    limit: int | None = None,
-    retry_failed: bool = True,
-    fresh: bool = False,
-    scoring: bool = True,
-    labels: Mapping[str, str] | None = None,
-    matched_references: bool = False,
-) -> list[RunPlan]:
-    """Show what `run` would do with the same arguments. Nothing is written.
-
-    Args:
-        suite: As for `run`.
-        model: As for `run`.
-        data: As for `run`.
-        out: As for `run`.
-        on: As for `run`.
-        gpus_per_worker: As for `run`.
-        score_device: As for `run`.
-        seed: As for `run`.
-        settings: As for `run`.
-        limit: As for `run`.
-        retry_failed: As for `run`.
-        fresh: As for `run`.
-        scoring: As for `run`.
-        labels: As for `run`.
-        matched_references: As for `run`.
-
-    Returns:
-        One plan per subject.
-
-    Raises:
-        WorldgaugeError: When the whole run would be impossible.
-    """
-    _checked_device(score_device, on)
-    out = Path("runs") / suite if out is None else Path(out)
-    asked = open_suite(suite, settings or {})
-    _check_acted(asked, 1, on)
-    tasks = list_tasks(asked, Path(data), limit)
+def dry_run(request: RunRequest) -> list[RunPlan]:
+    """What `execute` would do, one plan per model. Nothing is written."""
     with ExitStack() as stack:
-        site = stack.enter_context(open_site(on, data=[Path(data)]))
-        entries, _ = _entries(asked, _as_list(model), site, 1, gpus_per_worker, stack)
-        if beside := _texts_beside(asked, matched_references, tasks, entries):
-            entries += worker_groups(beside, site, 1, None, stack)[0]
-    plans = []
-    entries = [_relabel(asked, entry, labels or {}) for entry in entries]
-    power = _power_of(asked, tasks, entries)
-    for entry in entries:
-        directory = out / entry.label
-        keys = keys_of(asked, tasks, entry.identity, seed)
+        opened = _Opened.of(request, stack, dry=True)
+    suite, tasks, plans = opened.suite, opened.tasks, []
+    for entry in opened.entries:
+        directory = request.out / entry.label
+        keys = keys_of(suite, tasks, entry.identity, request.seed)
         folder = RunFolder(continued_folder(directory, keys) or directory)
-        journal = {} if _why_fresh(entry, fresh) else read_journal(folder.journal_path)
+        journal = {} if _why_fresh(entry, request.fresh) else read_journal(folder.journal_path)
         items = plan_tasks(
-            asked, tasks, entry.identity, seed, folder, journal, scoring=scoring, retry_failed=retry_failed
+            suite,
+            tasks,
+            entry.identity,
+            request.seed,
+            folder,
+            journal,
+            scoring=request.scoring,
+            retry_failed=request.retry_failed,
         )
-        plans.append(RunPlan(entry.label, directory, tuple(items), power))
+        plans.append(RunPlan(entry.label, directory, tuple(items), opened.power))
     return plans
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """The suite, the tasks and the models of a request, and the workers in which the models run."""
+
+    suite: Suite
+    tasks: list[Task]
+    entries: list[SubjectEntry]
+    groups: list[WorkerGroup]
+    score_device: str | None
+
+    @classmethod
+    def of(cls, request: RunRequest, stack: ExitStack, *, dry: bool = False) -> _Opened:
+        """Open everything that can be wrong with a request. `stack` ends the workers. Nothing is written if `dry`."""
+        device = _checked_device(request.score_device, request.on)
+        suite, workers = open_suite(request.suite, request.settings), 1 if dry else request.workers
+        acted = suite.acted_by("") is not None
+        if acted and (workers != 1 or request.on not in (None, "local")):
+            raise UsageError("a person acts on this machine, in one task at a time: leave out --workers and --on")
+        tasks = list_tasks(suite, request.data, request.limit)
+        kind = suite.subject_kind
+        models = [ModelAddress.parse(one, kind) if isinstance(one, str) else one for one in request.models]
+        logs, shared = (None, ()) if dry else (request.out / "logs", (request.out,))
+        site = stack.enter_context(open_site(request.on, logs=logs, shared=shared, data=[request.data], device=device))
+        groups: list[WorkerGroup] = []
+        if acted:
+            entries = entries_here(models, stack, kind)
+        else:
+            entries, groups = worker_groups(models, site, workers, request.gpus_per_worker, stack, kind)
+        # A person would have to act with each matched reference, too.
+        wanted = request.matched_references and not acted
+        if matched := matched_references(suite, tasks, [one.identity for one in entries]) if wanted else ():
+            more, pools = worker_groups([*map(ModelAddress.parse, matched)], site, workers, None, stack)
+            groups += [WorkerGroup(one.pool, tuple(len(entries) + at for at in one.members)) for one in pools]
+            entries += more
+        labels = {ModelAddress.parse(text, kind).text: label for text, label in request.labels.items()}
+        entries = [_relabel(suite, one, labels) for one in entries]
+        return cls(suite, tasks, entries, groups, device)
+
+    @property
+    def power(self) -> Power:
+        """What the tests of a table over all tasks can find."""
+        kinds = [describe_subject(self.suite, entry)["kind"] for entry in self.entries]
+        return power_of(clusters_of(self.suite, self.tasks), len(pairs_with_models(kinds)))
 
 
 def score(
@@ -290,12 +344,6 @@ def score(
     return RunResult([subject_run.folder for subject_run in subject_runs], subject_runs[0].suite)
 
 
-def _power_of(suite: Suite, tasks: Iterable[Task], entries: Iterable[SubjectEntry]) -> Power:
-    """What the tests of a table over all tasks can find."""
-    kinds = [describe_subject(suite, entry)["kind"] for entry in entries]
-    return power_of(clusters_of(suite, tasks), len(pairs_with_models(kinds)))
-
-
 def _checked_device(name: str | None, on: str | None) -> str | None:
     """A device that scores, by its name; None for the processor's kernels. On a cluster the workers' nodes have it."""
     if name is None or name == PROCESSOR:
@@ -322,38 +370,6 @@ def _reopen_suite(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite
     return open_suite(facts["suite"], {**asked, **changes})
 
 
-def _entries(
-    suite: Suite,
-    models: Sequence[SubjectLike],
-    site: Site,
-    workers: int,
-    gpus_per_worker: float | None,
-    stack: ExitStack,
-) -> tuple[list[SubjectEntry], list[WorkerGroup]]:
-    """The entries of models and the groups of their workers; no group where a person acts in this process."""
-    if _is_acted(suite):
-        return entries_here(models, stack, suite.subject_kind), []
-    return worker_groups(models, site, workers, gpus_per_worker, stack, suite.subject_kind)
-
-
-def _is_acted(suite: Suite) -> bool:
-    """Whether a person acts."""
-    return suite.acted_by("") is not None
-
-
-def _texts_beside(suite: Suite, wanted: bool, tasks: Sequence[Task], entries: Sequence[SubjectEntry]) -> list[str]:
-    """Matched references that join; none where a person acts, who would have to act with each of them, too."""
-    if not wanted or _is_acted(suite):
-        return []
-    return list(texts_of_matched(suite, tasks, [entry.identity for entry in entries]))
-
-
-def _check_acted(suite: Suite, workers: int, on: str | None) -> None:
-    """Raises UsageError where a person would have to be in several places."""
-    if _is_acted(suite) and (workers != 1 or on not in (None, "local")):
-        raise UsageError("a person acts on this machine, in one task at a time: leave out --workers and --on")
-
-
 def _relabel(suite: Suite, entry: SubjectEntry, labels: Mapping[str, str]) -> SubjectEntry:
     own = None if entry.text is None else labels.get(entry.text)
     label = entry.label if own is None else run_label(own)
@@ -363,10 +379,6 @@ def _relabel(suite: Suite, entry: SubjectEntry, labels: Mapping[str, str]) -> Su
     # The reference `none` with a person is not that reference.
     identity = {**entry.identity, "source": f"acted:{entry.identity['source']}"}
     return replace(entry, label=run_label(person), identity=identity)
-
-
-def _as_list(model: SubjectLike | Sequence[SubjectLike]) -> list[SubjectLike]:
-    return list(model) if isinstance(model, (list, tuple)) else [model]  # type: ignore[list-item]
 
 
 def _perform(

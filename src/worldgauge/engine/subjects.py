@@ -1,4 +1,4 @@
-"""Find the subject of a test by name, "package.module:Class", "./file.py:Class", or the address of a served model."""
+"""Make a model or an agent from its address, with the label and the identity that it has in a run."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote_plus
 
 from worldgauge.core.agent import Agent, AgentSpec, agents
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
 from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import ModelSpec, TellsScenes, WorldModel
 from worldgauge.core.registry import check_arguments
+from worldgauge.core.user_modules import import_file, import_module, module_digest
 from worldgauge.engine.identity import LIVE, states_digest, subject_identity
 from worldgauge.engine.store import file_slug
 from worldgauge.engine.suite.base import SubjectKind
-from worldgauge.core.user_modules import import_file, import_module, module_digest
 from worldgauge.engine.workers.pool import Job, Pool
 from worldgauge.engine.workers.worker import Progress
 from worldgauge.models import models
+from worldgauge.models.address import ModelAddress
 from worldgauge.models.calibration import Calibrated
 from worldgauge.models.shown_less import SHOWN, ShownLess
-from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
+from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, open_model
 from worldgauge.serving.foreign import adopt
-from worldgauge.serving.isolation import check_no_secret
-from worldgauge_serve import LoadError, made_with_fingerprint, settings_of
+from worldgauge_serve import LoadError, made_with_fingerprint
 
 
 @dataclass(frozen=True)
@@ -75,47 +74,33 @@ class Subject:
         return int(getattr(getattr(self.model, "behind", self.model), "unplaced_clips", 0))
 
 
-def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model") -> Subject:
-    """Make the subject that `what` names.
+def resolve_subject(what: str | ModelAddress | WorldModel | Agent, kind: SubjectKind = "model") -> Subject:
+    """Make the model or agent that an address names, or take a live one.
 
-    Text is a target with settings as a query: "drift", "drift?step_m=0.02", "my_pkg.wm:MyModel",
-    "./wm.py:MyModel?gain=0.8". Values are read as JSON where they are valid JSON, else as text. Naming a module, a file
-    or a command is consent to run its code. "cmd:...", "pipe:..." and "http://..." are served models
-    (`serving.open_model`). The class in a file has the same label and identity however it is reached. The setting
-    "calibration=FILE" of any model is not its own: it wraps the model in `Calibrated`. Nor is "shown=N": `ShownLess`.
-
-    Args:
-        what: A live model or agent, or text that names one.
-        kind: "model" or "agent".
-
-    Returns:
-        The subject.
+    Naming a module, a file or a command is consent to run its code. The class in a file has the same label and identity
+    however it is reached.
 
     Raises:
         UnknownNameError: For an unknown name; the message has the nearest one.
-        UsageError: For something that is not a model, or not an agent where an agent is expected.
+        UsageError: For something that is not a model, or not an agent if an agent is expected.
         SubjectError: When the model cannot be made.
     """
-    if isinstance(what, str):
-        check_no_secret(what, kind)
-    if kind == "agent" and isinstance(what, str) and is_served(what):
-        raise UsageError(f"agent '{what}' is not reached this way; a language model is chat?model=NAME@URL")
-    if isinstance(what, str) and kind == "model":
-        plain, shown = _split_setting(what, SHOWN, "number of frames, such as shown=1")
-        if shown is not None:
-            return _shown_less(resolve_subject(plain), shown)
-        plain, calibration = split_calibration(what)
-        if calibration is not None:
-            return _calibrated(resolve_subject(plain), calibration)
-    served = open_model(what) if isinstance(what, str) and is_served(what) else what
-    if isinstance(served, RemoteModel):
-        return Subject(served, _served_label(served), served.source, code=served.code)
-    if not isinstance(what, str):
-        model = _check_subject(what, repr(what), kind)
-        module = sys.modules[type(what).__module__]
-        source = f"{module.__name__}@{module_digest(module)}:{type(what).__qualname__}"
-        return Subject(model, _label(model.spec, {}), source if states_digest(model.spec) else f"{LIVE}{source}")
-    target, settings = parse_subject(what)
+    what = ModelAddress.parse(what, kind) if isinstance(what, str) else what
+    if isinstance(what, ModelAddress):
+        return _wrapped(_resolve_named(what, kind), what)
+    if isinstance(what, RemoteModel):
+        return _served(what)
+    model = _check_subject(what, repr(what), kind)
+    module = sys.modules[type(what).__module__]
+    source = f"{module.__name__}@{module_digest(module)}:{type(what).__qualname__}"
+    return Subject(model, _label(model.spec, {}), source if states_digest(model.spec) else f"{LIVE}{source}")
+
+
+def _resolve_named(address: ModelAddress, kind: SubjectKind) -> Subject:
+    """The model that an address names, without its calibration and with all context frames."""
+    target, settings = address.target, address.settings
+    if address.is_served:
+        return _served(open_model(target))
     factory, file = find_factory(target, kind)
     place, colon, name = target.rpartition(":")
     if not colon and _module_of(factory).partition(".")[0] == "worldgauge":  # it states the digests of its files
@@ -131,6 +116,35 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
         return Subject(model, _label(model.spec, settings), target, found, code)
     source = f"sha256:{found}" if place.endswith(".py") else f"{place}@{found}"
     return Subject(model, _label(model.spec, settings), f"{source}:{name}", code=code)
+
+
+def _served(model: RemoteModel) -> Subject:
+    with _closing(model):
+        return Subject(model, _label(model.spec, model.given), model.source, code=model.code)
+
+
+def _wrapped(subject: Subject, address: ModelAddress) -> Subject:
+    """The model with the calibration and the number of context frames of its address."""
+    model, label = cast("WorldModel", subject.model), subject.label
+    with _closing(model):
+        if address.calibration is not None:
+            model = Calibrated(model, address.calibration, f"{subject.source} {subject.content}".strip())
+            label = run_label(f"{label}-calibrated-{model.spec.settings['calibration'][:8]}")
+        if address.context_frames is not None:
+            model = ShownLess(model, address.context_frames)
+            label = run_label(f"{label}-{SHOWN}-{address.context_frames}")
+    return replace(subject, model=model, label=label)
+
+
+@contextmanager
+def _closing(model: WorldModel | Agent) -> Iterator[None]:
+    """Closes a served model if its label or its wrapper is refused."""
+    try:
+        yield
+    except WorldgaugeError:
+        if (served := find_served(model)) is not None:
+            served.close()
+        raise
 
 
 @dataclass(frozen=True)
@@ -159,27 +173,17 @@ class SubjectEntry:
 
 
 def resolve_entries(
-    what: Sequence[str | WorldModel | Agent], pool: Pool, kind: SubjectKind = "model"
+    what: Sequence[ModelAddress | WorldModel | Agent], pool: Pool, kind: SubjectKind = "model"
 ) -> list[SubjectEntry]:
-    """Resolve models or agents into entries of a run.
-
-    Subjects given as text are made in a worker, so that this process stays small.
-
-    Args:
-        what: Live objects, or text as for `resolve_subject`.
-        pool: Pool of workers.
-        kind: "model" or "agent".
-
-    Returns:
-        One entry per subject, in the same order.
+    """One entry per model, in the same order. A model that is named is made in a worker: this process stays small.
 
     Raises:
-        SubjectError: For a subject that cannot be made.
-        UsageError: Where no subject is given.
+        SubjectError: For a model that cannot be made.
+        UsageError: If no model is given.
     """
     if not what:
         raise UsageError(f"no {kind} was given; list them with: worldgauge list {kind}s")
-    texts = list(dict.fromkeys(one for one in what if isinstance(one, str)))
+    texts = dict.fromkeys(one.text for one in what if isinstance(one, ModelAddress))
     jobs = [
         Job(text, f"{__name__}:describe_subject_job", {"text": text, "kind": kind}, LOAD_DEADLINE_S) for text in texts
     ]
@@ -187,7 +191,7 @@ def resolve_entries(
     for result in pool.run(jobs):
         result.raise_for(result.id)
         made[result.id] = SubjectEntry(**result.value, text=result.id)
-    return [made[one] if isinstance(one, str) else live_entry(one, kind) for one in what]
+    return [made[one.text] if isinstance(one, ModelAddress) else live_entry(one, kind) for one in what]
 
 
 def describe_subject_job(*, text: str, kind: SubjectKind, progress: Progress) -> dict[str, Any]:
@@ -229,134 +233,21 @@ def find_served(model: WorldModel | Agent | None) -> RemoteModel | None:
     return asked if isinstance(asked, RemoteModel) else None
 
 
-def live_entry(model: str | WorldModel | Agent, kind: SubjectKind = "model") -> SubjectEntry:
-    """Entry of a live object, or of one that is made here of its text.
-
-    Args:
-        model: The model or agent.
-        kind: "model" or "agent".
-
-    Returns:
-        The entry.
-
-    Raises:
-        UsageError: For something that is not a model, or not an agent where an agent is expected.
-    """
+def live_entry(model: ModelAddress | WorldModel | Agent, kind: SubjectKind = "model") -> SubjectEntry:
+    """Entry of a live object, or of a model that is made in this process. Raises as `resolve_subject`."""
     subject = resolve_subject(model, kind)
     return SubjectEntry(
         subject.label,
         subject.identity,
-        text=model if isinstance(model, str) else None,
+        text=model.text if isinstance(model, ModelAddress) else None,
         model=subject.model,
         trained_scenes=subject.trained_scenes,
         unplaced_clips=subject.unplaced_clips,
     )
 
 
-def parse_subject(text: str) -> tuple[str, dict[str, Any]]:
-    """Split "target?name=value&name=value" into target and settings.
-
-    A registered model whose `short_form` names a setting is also written "name:value": "trained:ckpt/tiny" is
-    "trained?folder=ckpt/tiny". The text of a served model stays whole: its server reads the settings.
-
-    Args:
-        text: Text that names a subject.
-
-    Returns:
-        The target, and its settings by name.
-
-    Raises:
-        UsageError: For settings that cannot be read.
-    """
-    if is_served(text):
-        return text, {}
-    target, _, query = text.partition("?")
-    try:
-        settings = settings_of(query)
-    except ValueError as error:
-        raise UsageError(f"'{text}': {error}") from None
-    name, colon, value = target.partition(":")
-    if not (colon and value and name.isidentifier() and name in models):
-        return target, settings
-    setting = models.entry(name).facts.get("short_form")
-    if setting is None:
-        return target, settings
-    if setting in settings:
-        raise UsageError(f"'{text}': {setting} is given twice; after '{name}:' stands one already")
-    return name, {setting: value, **settings}
-
-
-def split_calibration(text: str) -> tuple[str, str | None]:
-    """Split the setting "calibration=FILE" from the text of a model.
-
-    Args:
-        text: Text that names a model, also a served one.
-
-    Returns:
-        The text of the model itself, and the file; None where none is given.
-
-    Raises:
-        UsageError: For settings that cannot be read.
-    """
-    return _split_setting(text, "calibration", "file, such as calibration=calibration.json")
-
-
-def _split_setting(text: str, name: str, example: str) -> tuple[str, str | None]:
-    """Split a setting that any model takes from the text of a model; the rest, and its value or None."""
-    target, _, query = text.rpartition("?") if is_served(text) else text.partition("?")
-    parts = query.split("&")
-    own = [part for part in parts if not part.startswith(f"{name}=")]
-    if not target or len(own) == len(parts):
-        return text, None
-    if len(parts) - len(own) > 1:
-        raise UsageError(f"'{text}': {name} is given twice")
-    value = unquote_plus(next(part for part in parts if part not in own).removeprefix(f"{name}="))
-    if not value:
-        raise UsageError(f"'{text}': {name} needs a {example}")
-    return f"{target}?{'&'.join(own)}" if own else target, value
-
-
-def _calibrated(subject: Subject, file: str) -> Subject:
-    """A model with its calibration."""
-    with _closing(subject.model):
-        model = Calibrated(cast("WorldModel", subject.model), file, f"{subject.source} {subject.content}".strip())
-    digest = model.spec.settings["calibration"][:8]
-    return Subject(
-        model, run_label(f"{subject.label}-calibrated-{digest}"), subject.source, subject.content, subject.code
-    )
-
-
-def _shown_less(subject: Subject, shown: str) -> Subject:
-    """A model that is shown fewer frames."""
-    with _closing(subject.model):
-        if not shown.isdecimal() or len(shown) > 9:
-            raise UsageError(f"model '{subject.model.spec.name}': {SHOWN} must be a number of frames, got '{shown}'")
-        model = ShownLess(cast("WorldModel", subject.model), int(shown))
-    return Subject(
-        model, run_label(f"{subject.label}-{SHOWN}-{int(shown)}"), subject.source, subject.content, subject.code
-    )
-
-
-@contextmanager
-def _closing(model: WorldModel | Agent) -> Iterator[None]:
-    """A served model whose wrapper is refused is closed."""
-    try:
-        yield
-    except WorldgaugeError:
-        if (served := find_served(model)) is not None:
-            served.close()
-        raise
-
-
 def find_factory(target: str, kind: SubjectKind = "model") -> tuple[Callable[..., Any], str]:
-    """Find the class or function that a target names.
-
-    Args:
-        target: A registered name, "package.module:Class" or "./file.py:Class".
-        kind: "model" or "agent".
-
-    Returns:
-        The factory, and the file of its module; empty where it has none.
+    """The class or function that a target names, and the file of its module; empty if it has none.
 
     Raises:
         UnknownNameError: For an unknown registered name.
@@ -441,14 +332,6 @@ _CONTRACTS: Mapping[SubjectKind, tuple[type[Any], str, str, str]] = {
 }
 
 
-def _served_label(model: RemoteModel) -> str:
-    try:
-        return _label(model.spec, model.given)
-    except UsageError:
-        model.close()
-        raise
-
-
 def _label(spec: ModelSpec | AgentSpec, given: Mapping[str, Any]) -> str:
     """Label of a model: its name with the given settings, so that no two models share a run folder.
 
@@ -470,17 +353,7 @@ def _label(spec: ModelSpec | AgentSpec, given: Mapping[str, Any]) -> str:
 
 
 def run_label(name: str) -> str:
-    """Turn `name` into the label of a run.
-
-    Args:
-        name: Name of a model.
-
-    Returns:
-        A label that is a valid file name.
-
-    Raises:
-        UsageError: For a name without a letter or digit.
-    """
+    """Turn the name of a model into a label, which is a valid file name. A name needs a letter or digit."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")
     if not plain:
         raise UsageError(f"model name '{name}' holds no letter or digit")

@@ -1,6 +1,6 @@
 """Score finished videos of several models without running a model: every sub-folder is one subject.
 
-score_videos("target", videos=Path("wm_videos"), data=Path("benchmark_data"))
+score_videos(RunRequest("target", data=Path("benchmark_data"), out=Path("runs")), Path("wm_videos"))
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.result import RunResult
-from worldgauge.engine.run import DEADLINE_S, run
+from worldgauge.engine.run import RunRequest, execute
 from worldgauge.engine.store import check_file_slugs
 from worldgauge.engine.subject_run import RunWatcher
 from worldgauge.engine.subjects import run_label
@@ -47,95 +46,47 @@ class VideoFolder:
 
 
 def score_videos(
-    suite: str,
+    request: RunRequest,
+    videos: Path,
     *,
-    videos: Path | str,
-    data: Path | str,
-    out: Path | str | None = None,
     fps: float | None = None,
     longer: Longer = "error",
-    references: Sequence[str] = (),
-    matched_references: bool = False,
-    fresh: bool = False,
-    settings: Mapping[str, Any] | None = None,
-    workers: int = 1,
-    on: str | None = None,
-    gpus_per_worker: float | None = None,
-    score_device: str | None = None,
-    deadline_s: float | None = DEADLINE_S,
     progress: RunWatcher | None = None,
 ) -> tuple[RunResult, VideoFolder]:
     """Score the videos in every sub-folder of `videos` on the tasks of a data set. A task without a video fails.
 
     Args:
-        suite: Registered name of the suite.
+        request: Suite, data and so on. Its models run for comparison.
         videos: Folder with <model>/<task>.mp4, or in the layout of the suite (`Suite.submissions`).
-        data: Folder of the data set.
-        out: Folder of the run folders, by default runs/<suite>.
-        fps: Rate of the videos in frames a second, where it is not that of the recordings.
+        fps: Frames per second of the videos. Default: that of the recordings.
         longer: "cut" drops what a video holds beyond the frames that are judged; "error" refuses it.
-        references: Names of models that are run for comparison.
-        matched_references: As for `run`.
-        fresh: As for `run`.
-        settings: Settings of the suite.
-        workers: Largest number of processes, as for `run`.
-        on: Where the workers run, as for `run`.
-        gpus_per_worker: As for `run`.
-        score_device: As for `run`.
-        deadline_s: Seconds without progress before a worker is killed, as for `run`.
         progress: Called with every `RunStep`.
 
     Returns:
         The result, and what the folder of videos holds.
 
     Raises:
-        UsageError: Where no sub-folder holds a video.
+        UsageError: If no sub-folder holds a video.
         WorldgaugeError: When the run is impossible.
     """
-    asked = open_suite(suite, settings or {})
-    if not asked.takes_videos:
-        raise UsageError(f"suite '{suite}' asks as it goes: no finished video can answer it")
-    added = asked.submission_settings(Path(videos), Path(data))
-    if added:
-        settings = {**(settings or {}), **added}
-        asked = open_suite(suite, settings)
-    tasks = [task.id for task in list_tasks(asked, Path(data), None)]
-    found = read_video_folder(asked, Path(videos), tasks, fps, longer)
+    suite = open_suite(request.suite, request.settings)
+    if not suite.takes_videos:
+        raise UsageError(f"suite '{suite.name}' asks as it goes: no finished video can answer it")
+    if added := suite.submission_settings(videos, request.data):
+        request = replace(request, settings={**request.settings, **added})
+        suite = open_suite(request.suite, request.settings)
+    tasks = [task.id for task in list_tasks(suite, request.data, None)]
+    found = read_video_folder(suite, videos, tasks, fps, longer)
     if not found.models:
         raise UsageError(f"{videos}: no sub-folder holds a video; expected <model>/<task>.mp4")
-    result = run(
-        suite,
-        model=[*found.models.values(), *references],
-        data=data,
-        out=out,
-        workers=workers,
-        on=on,
-        gpus_per_worker=gpus_per_worker,
-        score_device=score_device,
-        settings=settings,
-        deadline_s=deadline_s,
-        labels={text: name for name, text in found.models.items()},
-        matched_references=matched_references,
-        fresh=fresh,
-        progress=progress,
-    )
-    return result, found
+    labels = {text: name for name, text in found.models.items()}
+    return execute(replace(request, models=(*labels, *request.models), labels=labels), progress), found
 
 
 def read_video_folder(
     suite: Suite, folder: Path, tasks: list[str], fps: float | None = None, longer: Longer = "error"
 ) -> VideoFolder:
-    """Find the subjects in a folder of videos, in the layout of `suite.submissions`.
-
-    Args:
-        suite: The suite.
-        folder: Folder of the videos.
-        tasks: Ids of the tasks of the run.
-        fps: Rate of the videos, where it is not that of the recordings.
-        longer: What is done about a video of too many frames, as for `score_videos`.
-
-    Returns:
-        What the folder holds.
+    """The models in a folder of videos, in the layout of `suite.submissions`, for the tasks with these ids.
 
     Raises:
         UsageError: For a missing folder, and for names that would share a run folder.

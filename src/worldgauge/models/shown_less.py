@@ -20,7 +20,8 @@ from worldgauge.core.model import (
 )
 
 SHOWN = "shown"
-"""Setting of any model that wraps it in `ShownLess`, and name among the settings of the wrapped one."""
+"""Name of `context_frames` in the settings and the label of the wrapped model. Cache keys and run folders hold it, so
+that it stays: runs from before continue."""
 
 
 class ShownLess:
@@ -45,12 +46,12 @@ class ShownLess:
     def __init__(self, model: WorldModel, frames: int) -> None:
         held, name = model.spec.max_context, model.spec.name
         if isinstance(frames, bool) or not isinstance(frames, int) or frames < 1:
-            raise UsageError(f"model '{name}': {SHOWN} must be a number of frames, at least 1, got {frames!r}")
+            raise UsageError(f"model '{name}': context_frames must be a number of frames, at least 1, got {frames!r}")
         if held is not None and held <= frames:
-            raise UsageError(f"model '{name}' is shown no more than {held} as it is: {SHOWN}={frames} changes nothing")
+            raise UsageError(f"model '{name}' takes {held} at most: context_frames={frames} changes nothing")
         if isinstance(model, HoldsVideos):
             raise UsageError(
-                f"model '{name}': finished videos cannot be made again from fewer frames; leave out {SHOWN}"
+                f"model '{name}': finished videos cannot be made again from fewer frames; leave out context_frames"
             )
         self._model, self._frames = model, frames
         self.behind: WorldModel = getattr(model, "behind", model)

@@ -144,7 +144,7 @@ def _beats(compared: Comparison, label: str, other: str) -> bool:
 def _less_of(run: ComparedRun) -> str:
     """How the model is named that is shown one frame."""
     name = str(run.facts["subject"].get("model", run.source))
-    return f"{name}{'&' if '?' in name else '?'}shown=1"
+    return f"{name}{'&' if '?' in name else '?'}context_frames=1"
 
 
 def _flagged(flags: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from worldgauge.core.errors import MissingExtraError, SubjectError, UsageError
 from worldgauge.core.model import Needs
-from worldgauge.engine.run import dry_run, run
+from worldgauge.engine.run import RunRequest, dry_run, run
 from worldgauge.engine.workers.machine import gpu_shares, rooms, visible_gpus
 
 SEEING = "enginedoubles:Seeing"
@@ -90,9 +91,9 @@ def test_models_are_asked_in_groups_of_equal_needs_and_come_back_in_order(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     models = [SEEING, "enginedoubles:Steady?level=9", doubles.Steady(8), f"{SEEING}?name=other"]
-    assert [plan.label for plan in dry_run("echo", model=models, data=data, out=tmp_path / "out")] == (
-        order := ["seeing", "steady-level-9", "steady", "other"]
-    )
+    order = ["seeing", "steady-level-9", "steady", "other"]
+    request = RunRequest("echo", models=tuple(models), data=data, out=tmp_path / "out")
+    assert [plan.label for plan in dry_run(request)] == order
     result = run("echo", model=models, data=data, out=tmp_path / "out", workers=3)
     assert list(result.directories) == order
     assert levels(result) == {"seeing": {3}, "steady-level-9": {9}, "steady": {8}, "other": {3}}
@@ -134,15 +135,16 @@ def test_a_command_gets_what_it_says_it_needs_and_a_server_has_it_already(
     result = run("echo", model=models, data=data, out=tmp_path / "out", workers=2)
     assert result.ok
     assert levels(result)["served"] <= {5, 6}
+    request = RunRequest("echo", models=(f"{serve}:Blind",), data=data, out=tmp_path / "out")
     with pytest.raises(UsageError, match=r"served.py:Blind' needs 1000 GPUs, this machine shows 5, 6"):
-        dry_run("echo", model=f"{serve}:Blind", data=data)
-    (plan,) = dry_run("echo", model=f"{serve}:Blind", data=data, gpus_per_worker=1)
+        dry_run(request)
+    (plan,) = dry_run(replace(request, gpus_per_worker=1))
     assert plan.label == "served"
     command = [sys.executable, "-m", "worldgauge_serve", f"{tmp_path}/served.py:Blind", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         address = next(line.split()[-1] for line in server.stdout if line.startswith("serving "))
-        (plan,) = dry_run("echo", model=address, data=data)
+        (plan,) = dry_run(replace(request, models=(address,)))
         server.kill()
     assert plan.label == "served"
 

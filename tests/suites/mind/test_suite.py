@@ -24,7 +24,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip, header_frames, resize
 from worldgauge.engine.export import export
 from worldgauge.engine.identity import score_key, task_key
-from worldgauge.engine.run import run, score
+from worldgauge.engine.run import RunRequest, run, score
 from worldgauge.engine.suite.contract import Failure, Record, Score, Task
 from worldgauge.engine.videos import score_videos
 from worldgauge.metrics.frame_pairs import pair_error, prepared
@@ -200,7 +200,8 @@ class TestBadInput:
             path.parent.mkdir(parents=True, exist_ok=True)
             write(path, slide(OUT_AND_BACK), "lossless")
         settings = {"tests": "mirror", "perspectives": "1st"}
-        result, _ = score_videos("mind", videos=model, data=data, out=tmp_path / "runs", settings=settings)
+        request = RunRequest("mind", data=data, out=tmp_path / "runs", settings=settings)
+        result, _ = score_videos(request, model)
         assert (result.counts.expected, result.counts.scored, result.counts.failed) == (10, 3, 7)
         assert any("path-3.mp4" in failure.error for failure in result.failures)
 
@@ -576,13 +577,9 @@ class TestSubmission:
             write(model / name, slide(list(range(count))), "lossless")
         (model / "1st_data/mem_test/data-99").mkdir()
         write(model / "1st_data/mem_test/data-99/video.mp4", slide([1, 2]), "lossless")
-        result, shelf = score_videos(
-            "mind",
-            videos=tmp_path / "videos",
-            data=data,
-            out=tmp_path / "runs",
-            settings={"perspectives": "1st", "poses": "exact"},
-        )
+        settings = {"perspectives": "1st", "poses": "exact"}
+        request = RunRequest("mind", data=data, out=tmp_path / "runs", settings=settings)
+        result, shelf = score_videos(request, tmp_path / "videos")
         assert set(shelf.models) == {"wan"}
         assert shelf.unmatched == {"wan": ("1st_data/mem_test/data-99",)}
         counts = result.counts
@@ -629,7 +626,8 @@ class TestSubmittedPaths:
         shutil.copytree(data / "1st_data/test/mem_test", bare / "1st_data/test/mem_test")
         videos = self.submission(tmp_path / "videos")
         self.submission(videos, "other", model="lan")
-        result, shelf = score_videos("mind", videos=videos, data=bare, out=tmp_path / "runs", settings=self.SETTINGS)
+        request = RunRequest("mind", data=bare, out=tmp_path / "runs", settings=self.SETTINGS)
+        result, shelf = score_videos(request, videos)
         assert (shelf.unmatched, shelf.elsewhere) == ({}, {})
         assert result.suite.settings["mirror_folders"] == "1st_data/other,1st_data/scene_a1"
         counts = result.counts

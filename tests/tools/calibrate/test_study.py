@@ -17,8 +17,9 @@ from worldgauge.core.actions import camera_path
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_rollout
-from worldgauge.engine.subjects import resolve_subject, split_calibration
+from worldgauge.engine.subjects import resolve_subject
 from worldgauge.models import models
+from worldgauge.models.address import ModelAddress
 from worldgauge.models.calibration import Calibrated, read_calibration
 from worldgauge.tools.calibrate import CalibrationStudy, calibrate, plan_calibration
 from worldgauge.tools.calibrate.controls import DIAGONALS, SPEEDS, controls_of, space_for
@@ -205,29 +206,39 @@ def test_a_model_is_named_with_its_calibration(made: tuple[CalibrationStudy, Pat
 
 
 @pytest.mark.parametrize(
-    ("text", "model", "file"),
+    ("text", "target", "settings", "file"),
     [
-        ("render", "render", None),
-        ("render?calibration=a/b.json", "render", "a/b.json"),
-        ("drift?step_m=0.1&calibration=a%20b.json", "drift?step_m=0.1", "a b.json"),
-        ("drift?calibration=x&step_m=0.1", "drift?step_m=0.1", "x"),
-        ("recording?of=render?calibration=x&folder=y", "recording?of=render?calibration=x&folder=y", None),
+        ("render", "render", {}, None),
+        ("render?calibration=a/b.json", "render", {}, "a/b.json"),
+        ("drift?step_m=0.1&calibration=a%20b.json", "drift", {"step_m": 0.1}, "a b.json"),
+        ("drift?calibration=x&step_m=0.1", "drift", {"step_m": 0.1}, "x"),
+        (
+            "recording?of=render?calibration=x&folder=y",
+            "recording",
+            {"of": "render?calibration=x", "folder": "y"},
+            None,
+        ),
         (
             "cmd:python -m worldgauge_serve wm.py:M?gain=2&calibration=c.json",
             "cmd:python -m worldgauge_serve wm.py:M?gain=2",
+            {},
             "c.json",
         ),
-        ("http://box:7000?calibration=c.json", "http://box:7000", "c.json"),
+        ("http://box:7000?calibration=c.json", "http://box:7000", {}, "c.json"),
     ],
 )
-def test_the_calibration_is_split_from_the_text_of_a_model(text: str, model: str, file: str | None) -> None:
-    assert split_calibration(text) == (model, file)
+def test_the_calibration_is_no_setting_of_the_model(
+    text: str, target: str, settings: dict[str, object], file: str | None
+) -> None:
+    address = ModelAddress.parse(text)
+    assert (address.target, address.settings, address.calibration) == (target, settings, file)
+    assert address.is_served == text.startswith(("cmd", "http"))
 
 
 @pytest.mark.parametrize("text", ["render?calibration=", "render?calibration=a&calibration=b"])
 def test_a_calibration_without_a_file_or_with_two_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="calibration"):
-        split_calibration(text)
+        ModelAddress.parse(text)
 
 
 def test_the_command_plans_and_refuses_in_one_line(made: tuple[CalibrationStudy, Path], tmp_path: Path) -> None:

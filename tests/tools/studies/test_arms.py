@@ -10,10 +10,10 @@ def test_a_model_is_shown_more_and_more() -> None:
     models = {"a": "memory", "b": "trained:ckpt/b"}
     arms, said = memory_arms(models, [8, 1, None], {"a": None, "b": 8})
     assert [(arm.label, arm.model, arm.at, arm.base) for arm in arms] == [
-        ("a at 1", "memory?shown=1", 1.0, None),
-        ("a at 8", "memory?shown=8", 8.0, "a at 1"),
+        ("a at 1", "memory?context_frames=1", 1.0, None),
+        ("a at 8", "memory?context_frames=8", 8.0, "a at 1"),
         ("a at all", "memory", 24.0, "a at 1"),
-        ("b at 1", "trained:ckpt/b?shown=1", 1.0, None),
+        ("b at 1", "trained:ckpt/b?context_frames=1", 1.0, None),
         ("b at 8", "trained:ckpt/b", 8.0, "b at 1"),
     ]
     assert [arm.tick for arm in arms] == ["", "", "all", "", ""]

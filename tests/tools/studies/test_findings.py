@@ -21,7 +21,10 @@ def scores(shift: float, seed: int = 0) -> dict[str, float | None]:
 
 
 def arms() -> list[ArmScores]:
-    less, more = Arm("m at 1", "m?shown=1", "m", 1.0), Arm("m at 24", "m?shown=24", "m", 24.0, "m at 1")
+    less, more = (
+        Arm("m at 1", "m?context_frames=1", "m", 1.0),
+        Arm("m at 24", "m?context_frames=24", "m", 24.0, "m at 1"),
+    )
     same = Arm("m at all", "m", "m", 72.0, "m at 1", "all")
     rows = [(less, 0.0, 0), (more, -0.005, 1), (same, 0.0, 2), (beside_arms({"freeze": "freeze"})[0], 0.01, 3)]
     return [

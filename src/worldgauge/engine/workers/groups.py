@@ -16,7 +16,6 @@ from worldgauge.engine.subjects import (
     find_factory,
     find_served,
     live_entry,
-    parse_subject,
     resolve_cached,
     resolve_entries,
 )
@@ -24,10 +23,11 @@ from worldgauge.engine.suite.base import SubjectKind
 from worldgauge.engine.workers.pool import Job, Pool
 from worldgauge.engine.workers.site import Site
 from worldgauge.engine.workers.worker import Progress
-from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel, is_served
-from worldgauge.serving.isolation import check_no_secret
+from worldgauge.models.address import ModelAddress
+from worldgauge.serving import LOAD_DEADLINE_S
 
-SubjectLike = str | WorldModel | Agent
+AnyModel = ModelAddress | WorldModel | Agent
+"""A model or an agent: its address, or a live object."""
 
 
 @dataclass(frozen=True)
@@ -44,33 +44,27 @@ class WorkerGroup:
 
 
 def worker_groups(
-    models: Sequence[SubjectLike],
+    models: Sequence[AnyModel],
     site: Site,
     workers: int,
     gpus: float | None,
     stack: ExitStack,
     kind: SubjectKind = "model",
 ) -> tuple[list[SubjectEntry], list[WorkerGroup]]:
-    """Make the entries of models, and the groups of workers in which they run.
+    """The entries of models in their order, and the groups of workers in which they run. `stack` ends the pools.
 
     Args:
-        models: Live objects, or text that names models.
+        models: The models.
         site: Where workers run.
         workers: Largest number of processes per group.
         gpus: GPUs per worker, whatever the models declare. None to use what they declare.
         stack: Ends the pools.
         kind: "model" or "agent".
 
-    Returns:
-        The entries in the order of `models`, and the groups.
-
     Raises:
         SubjectError: For a model that cannot be made.
-        UsageError: When there is no room for a model, two have the same label, or a text holds a secret.
+        UsageError: When there is no room for a model, or two have the same label.
     """
-    for text in models:
-        if isinstance(text, str):
-            check_no_secret(text, kind)
     plain = stack.enter_context(site.pool(workers))
     needs = _declared_by(models, plain, gpus, kind)
     entries: dict[int, SubjectEntry] = {}
@@ -81,7 +75,7 @@ def worker_groups(
         plain.close()
     for group in groups:
         members = tuple(number for number, its in enumerate(needs) if its == group)
-        who = next((f"{kind} '{models[n]}'" for n in members), f"a {kind}")
+        who = next((_called(models[n], kind) for n in members), f"a {kind}")
         pool = plain if group == Needs() else stack.enter_context(site.pool(workers, group, who))
         # In a worker of its own group: making a model may load its weights onto a GPU.
         entries.update(zip(members, resolve_entries([models[number] for number in members], pool, kind), strict=True))
@@ -93,20 +87,12 @@ def worker_groups(
     return ordered, made
 
 
-def entries_here(models: Sequence[SubjectLike], stack: ExitStack, kind: SubjectKind = "model") -> list[SubjectEntry]:
-    """Make the entries of models that are all asked in this process, one after another.
-
-    Args:
-        models: Live objects, or text that names models.
-        stack: Ends the processes of served models that are made here.
-        kind: "model" or "agent".
-
-    Returns:
-        The entries, in the same order.
+def entries_here(models: Sequence[AnyModel], stack: ExitStack, kind: SubjectKind = "model") -> list[SubjectEntry]:
+    """The entries of models that all run in this process. `stack` ends served models that are made here.
 
     Raises:
         SubjectError: For a model that cannot be made.
-        UsageError: When two have the same label, or a text holds a secret.
+        UsageError: When two have the same label.
     """
     entries = []
     for one in models:
@@ -123,23 +109,25 @@ def declared_needs_job(*, text: str, kind: SubjectKind, progress: Progress) -> d
 
     A command has to be started for that. Of all others only the module is imported, and the model is not made.
     """
-    if is_served(text) and kind == "model":
-        model = resolve_cached(text).model
-        assert isinstance(model, RemoteModel)
-        return asdict(model.needs)
-    target, _ = parse_subject(text)
-    return asdict(Needs.of(find_factory(target, kind)[0]))
+    address = ModelAddress.parse(text, kind)
+    made = resolve_cached(text).model if address.is_served else find_factory(address.target, kind)[0]
+    return asdict(Needs.of(made))
 
 
-def _declared_by(models: Sequence[SubjectLike], pool: Pool, gpus: float | None, kind: SubjectKind) -> list[Needs]:
+def _called(model: AnyModel, kind: SubjectKind = "model") -> str:
+    """A model in a message."""
+    return f"{kind} '{model.text if isinstance(model, ModelAddress) else model}'"
+
+
+def _declared_by(models: Sequence[AnyModel], pool: Pool, gpus: float | None, kind: SubjectKind) -> list[Needs]:
     """Needs of each model. Live models, which are loaded already, and those behind http: get the default.
 
     With `gpus` given a command is not asked, since it may fail to start where it sees no GPU.
     """
     asked = dict.fromkeys(
-        one
+        one.text
         for one in models
-        if isinstance(one, str) and (not is_served(one) or (gpus is None and not one.startswith("http")))
+        if isinstance(one, ModelAddress) and (not one.is_served or (gpus is None and not one.target.startswith("http")))
     )
     found = {}
     call = f"{__name__}:declared_needs_job"
@@ -147,25 +135,13 @@ def _declared_by(models: Sequence[SubjectLike], pool: Pool, gpus: float | None, 
         result.raise_for(result.id)
         found[result.id] = Needs(**result.value)
     return [
-        checked_needs(found.get(one, Needs()), f"model '{one}'", gpus) if isinstance(one, str) else Needs()
+        checked_needs(found.get(one.text, Needs()), _called(one), gpus) if isinstance(one, ModelAddress) else Needs()
         for one in models
     ]
 
 
 def checked_needs(needs: Needs, who: str, gpus: float | None) -> Needs:
-    """Needs with other GPUs, where they are given.
-
-    Args:
-        needs: The needs.
-        who: Whose they are, for messages.
-        gpus: GPUs per worker. None for those of `needs`.
-
-    Returns:
-        The needs.
-
-    Raises:
-        UsageError: For more than one GPU and a part of one, or fewer than none.
-    """
+    """Needs with `gpus` GPUs, if given. Raises UsageError for fewer than none, or more than one and a part."""
     needs = needs if gpus is None else replace(needs, gpus=gpus)
     if not 0 <= needs.gpus < float("inf") or (needs.gpus > 1 and needs.gpus % 1):
         raise UsageError(f"{who} needs {needs.gpus:g} GPUs; give a share of one, such as 0.5, or whole ones")

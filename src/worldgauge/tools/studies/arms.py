@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from worldgauge.core.errors import UsageError
-from worldgauge.models.shown_less import SHOWN
+from worldgauge.models.address import CONTEXT_FRAMES
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def memory_arms(
         most = held[label]
         able = [n for n in counts if most is None or n < most]
         rows: list[tuple[str, str, float, str]] = [
-            (f"{label} at {n}", with_setting(text, SHOWN, n), float(n), "") for n in able
+            (f"{label} at {n}", with_setting(text, CONTEXT_FRAMES, n), float(n), "") for n in able
         ]
         if None in contexts or len(able) < len(counts):
             end, tick = (beyond, ALL) if most is None else (float(most), "")

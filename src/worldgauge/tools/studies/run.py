@@ -16,6 +16,7 @@ from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.tables import clusters_by_task
 from worldgauge.engine.workers.groups import worker_groups
 from worldgauge.engine.workers.site import open_site
+from worldgauge.models.address import ModelAddress
 from worldgauge.tools.studies.arms import (
     DENOISING,
     DISTILLATION,
@@ -250,6 +251,6 @@ def entries_of(models: Sequence[str]) -> dict[str, SubjectEntry]:
         return {}
     with ExitStack() as stack:
         site = stack.enter_context(open_site())
-        found, _ = worker_groups(list(dict.fromkeys(models)), site, 1, None, stack)
+        found, _ = worker_groups([*map(ModelAddress.parse, dict.fromkeys(models))], site, 1, None, stack)
     names = [str(entry.identity["name"]) for entry in found]
     return {name if names.count(name) == 1 else entry.label: entry for name, entry in zip(names, found, strict=True)}

@@ -19,7 +19,7 @@ from support.at_the_page import Hand, free_port
 from support.commands import command
 from worldgauge.core.errors import AbandonedError, UsageError
 from worldgauge.engine.result import RunResult
-from worldgauge.engine.run import dry_run, run, score
+from worldgauge.engine.run import RunRequest, dry_run, run, score
 from worldgauge.report.loading import load_evidence
 from worldgauge.suites.closedloop.policies.person import desk as desks
 from worldgauge.suites.closedloop.suite import ClosedLoop
@@ -216,7 +216,7 @@ def test_another_person_is_another_row(episodes: Path, tmp_path: Path, capsys: p
     assert len(shown) == 2
     assert sorted(path.parent.name for path in tmp_path.glob("*/run.json")) == ["anna", "ben"]
     settings = {**SMALL, "proposer": "person", "who": "anna", "task": "navigation", "decisions": 1}
-    plans = dry_run("closedloop", model=["none"], data=episodes, out=tmp_path, settings=settings)
+    plans = dry_run(RunRequest("closedloop", models=("none",), data=episodes, out=tmp_path, settings=settings))
     assert [(plan.label, {item.todo for item in plan.items}) for plan in plans] == [("anna", {"nothing"})]
     capsys.readouterr()
     run("closedloop", model=["none"], data=episodes, out=tmp_path, settings=settings)
