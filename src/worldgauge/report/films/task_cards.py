@@ -6,9 +6,10 @@ import base64
 import logging
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +145,13 @@ def make_task_cards(
     budget = min(ONE_FILM_BYTES, left // max(len(chosen), 1))
     still = min(ONE_STILLS_BYTES, PAGE_STILLS_BYTES // max(rows, 1))
     with ThreadPoolExecutor() as pool:  # decoding and encoding leave Python's lock alone
-        films = list(pool.map(lambda found: film_of(found, budget), drawn))
-        sheets = list(pool.map(lambda found: _sheet(found, still), drawn))
-    return [
-        _make_card(name, found, film, sheet, evidence, styles, metrics, units)
-        for name, found, film, sheet in zip(chosen, drawn, films, sheets, strict=True)
-    ]
+        films = pool.map(lambda found: film_of(found, budget), drawn)
+        sheets = pool.map(lambda found: _sheet(found, still), drawn)
+        maps = [found.draw() for found in drawn]  # meanwhile: a map may build a world
+        return [
+            _make_card(name, found, map_, film, sheet, evidence, styles, metrics, units)
+            for name, found, map_, film, sheet in zip(chosen, drawn, maps, films, sheets, strict=True)
+        ]
 
 
 def _answered(
@@ -170,7 +172,7 @@ def _answered(
         kept = without_solids(view, left)
         left -= kept.solid_bytes
         drawn = _Footage(f"walk-{place}", problem=view.problem)
-        card = _make_card(name, drawn, None, ([], []), evidence, styles, metrics, units)
+        card = _make_card(name, drawn, None, None, ([], []), evidence, styles, metrics, units)
         cards.append(replace(card, answers=kept))
     return cards
 
@@ -209,11 +211,11 @@ def room_for(suite: Suite, subjects: int, films: int) -> int:
 class _Footage:
     """What there is to see of a task. clips: the truth first, where it is known; `problem` says why it is not.
 
-    lead: of the clips, the one that gives the film its length. replays: see `TaskCard`.
+    draw: draws its map. lead: of the clips, the one that gives the film its length. replays: see `TaskCard`.
     """
 
     ident: str
-    map: DrawnMap | None = None
+    draw: Callable[[], DrawnMap | None] = lambda: None
     clips: Mapping[str, Clip] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problem: str = ""
@@ -280,15 +282,14 @@ def gather_footage(
     lead = _longest(clips) if replays else _lead(clips)
     lengths = "" if replays else _lengths(clips, lead)
     if shown is None:
-        return _Footage(ident, None, clips, tuple(notes), problem, details, (), lead, lengths, replays)
-    if details is None:
-        drawn = draw_map(ident, shown)
-    else:
+        return _Footage(ident, lambda: None, clips, tuple(notes), problem, details, (), lead, lengths, replays)
+    draw = partial(draw_map, ident, shown)
+    if details is not None:
         true = details.truth[1] if details.truth is not None else None
-        drawn = draw_map(ident, shown, details.plans, details.corridor, true, "The paths from above", whole=replays)
+        draw = partial(draw, details.plans, details.corridor, true, "The paths from above", whole=replays)
     scored = [label for label in evidence.labels if _scored(evidence, label, name)]
     legend = tuple(_legend(details, scored, styles, words, history=shown.generated_from > 0))
-    return _Footage(ident, drawn, clips, tuple(notes), "", details, legend, lead, lengths, replays)
+    return _Footage(ident, draw, clips, tuple(notes), "", details, legend, lead, lengths, replays)
 
 
 def _record_of(task: Task | None, rollout: Path) -> Record:
@@ -371,6 +372,7 @@ def _sheet(drawn: _Footage, budget: int) -> tuple[list[Stills], list[tuple[str, 
 def _make_card(
     name: str,
     drawn: _Footage,
+    map_: DrawnMap | None,
     film: Film | None,
     sheet: tuple[list[Stills], list[tuple[str, str]]],
     evidence: Evidence,
@@ -395,7 +397,7 @@ def _make_card(
         tuple(
             _row(evidence, styles, label, name, metrics) for label in evidence.labels if _scored(evidence, label, name)
         ),
-        drawn.map,
+        map_,
         film,
         base64.b64encode(film.data).decode() if film else "",
         tuple((label, _tile_style(label, styles)) for label in film.names) if film else (),
@@ -406,7 +408,7 @@ def _make_card(
             *(f"No stills of {label}: {why}." for label, why in broken),
         ),
         _gaps(evidence, name, metrics),
-        player_data(evidence, name, metrics, units, film, None if drawn.replays else drawn.map, styles),
+        player_data(evidence, name, metrics, units, film, None if drawn.replays else map_, styles),
         drawn.problem,
         drawn.legend,
         tuple((_tile_style(row.name, styles), row) for row in stills),
