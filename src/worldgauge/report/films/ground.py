@@ -19,7 +19,6 @@ from worldgauge.report.charts import svg
 from worldgauge.report.wording import MINUS
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.voxel.blocks import AIR, STATES
-from worldgauge.worlds.voxel.textures import texture_of
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
@@ -127,6 +126,9 @@ def top_view(cells: VoxelWorld, low: tuple[int, int], side: int, ceiling: int | 
 @cache
 def state_colours() -> NDArray[np.float64]:
     """(states, 3): mean colour of the opaque part of each state's upper face."""
+    # Textures are painted when they are imported, and most pages show no village.
+    from worldgauge.worlds.voxel.textures import texture_of
+
     colours = np.full((len(STATES), 3), 225.0)
     for state in range(1, len(STATES)):
         texels = texture_of(state, "up").reshape(-1, 4)
