@@ -1,7 +1,7 @@
 """A world model in one file: it repeats the last frame, darker with every step.
 
     worldgauge check-model --model ./examples/hello_model.py:Fade
-    worldgauge collect loopnav --out data --settlements 1 --size 64x36
+    worldgauge collect loopnav --out data --settlements 1 --ranges 5 --per-combination 1 --size 64x36
     worldgauge run loopnav --data data --model "./examples/hello_model.py:Fade?gain=0.95" --out runs
 
 The file needs only numpy and `worldgauge_serve`. It also runs in an environment of its own:

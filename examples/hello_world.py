@@ -1,9 +1,9 @@
 """A world in one file: a striped floor under an empty sky, in which loops can be walked.
 
-    worldgauge collect loopnav --world ./examples/hello_world.py:Stripes --out data --settlements 1 --size 64x36
-    worldgauge run loopnav --data data --references --out runs
+    worldgauge collect loopnav --world ./examples/hello_world.py:Stripes --out data --settlements 1 --ranges 5
+    worldgauge run loopnav --data data --model freeze --out runs
 
-Once it was named by its file, `stripes` is known to later commands, which read only that name from the data.
+The data hold only the name `stripes`. Later commands find it, because the first one named its file.
 """
 
 import hashlib

@@ -24,16 +24,21 @@ def tutorial_files() -> dict[str, str]:
     return files
 
 
-def tutorial_command(verb: str) -> list[str]:
+def typed_command(verb: str) -> list[str]:
     """The command of the page that begins with `worldgauge VERB`, without its first word."""
     (line,) = re.findall(rf"^    worldgauge ({verb} .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
     return shlex.split(line)
 
 
+def tutorial_command(verb: str) -> list[str]:
+    """The same, with the name of the suite in place of its file: for the installed package."""
+    return ["spin" if word == "./spin.py:Spin" else word for word in typed_command(verb)]
+
+
 def worldgauge_command(folder: Path, path: str, *words: str) -> subprocess.CompletedProcess[str]:
     """`worldgauge ...` in `folder`, in a Python of its own that looks for packages in `path` first."""
     code = "from worldgauge.cli.main import main; main()"
-    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200", "WORLDGAUGE_CONFIG": str(folder / "config")}
     return subprocess.run(
         [sys.executable, "-c", code, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=240
     )
@@ -97,7 +102,7 @@ def test_the_collection_makes_videos_and_goes_on(collected: Path) -> None:
     assert refused.returncode == 2
     assert "was collected with size" in refused.stderr
     help = worldgauge_command(collected, search_path(collected), "collect", "spin", "--help")
-    assert "Full turns, each in a village of its own." in help.stdout
+    assert "Full turns, each in its own village." in help.stdout
 
 
 def test_the_check_finds_a_damaged_file(collected: Path, tmp_path: Path) -> None:
@@ -130,6 +135,19 @@ def test_truth_closes_the_turn_and_stands_first_in_table_and_report(collected: P
     page = (collected / "spin.html").read_text("utf-8")
     for words in ("Closure of the turn", "PSNR", "spin-001"):
         assert words in page
+
+
+def test_the_commands_run_as_they_are_typed(tmp_path: Path) -> None:
+    """By the file alone, without a package; the report finds the suite by the name in the runs."""
+    (tmp_path / "spin.py").write_text(tutorial_files()["spin.py"], "utf-8")
+    for verb in ("collect", "check", "run", "report"):
+        done = worldgauge_command(tmp_path, str(PACKAGE.parent), *typed_command(verb))
+        assert done.returncode == 0, done.stderr
+    assert closure(tmp_path / "runs" / "truth") == 1
+    assert json.loads((tmp_path / "runs" / "truth" / "run.json").read_text())["suite"] == "spin"
+    assert "Closure of the turn" in (tmp_path / "spin.html").read_text("utf-8")
+    named = json.loads((tmp_path / "config" / "named.json").read_text())
+    assert named["suite"] == {"spin": f"{tmp_path / 'spin.py'}:Spin"}
 
 
 def test_its_own_test_passes(installed: Path) -> None:

@@ -177,7 +177,7 @@ class Registry(Generic[T]):
             module = import_module(place, owner, "; or name its file: ./file.py:Class")
         self._discover()
         target = getattr(module, attribute, None)
-        # A suite also stands for the collection of its name, which lies in the same file.
+        # A suite also stands for the collection of its name in the same file, and the other way round.
         names = [entry.name for entry in self._entries.values() if entry.target is target]
         name = next(iter(names), getattr(target, "name", None))
         entry = self._entries.get(name) if isinstance(name, str) else None

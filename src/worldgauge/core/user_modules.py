@@ -210,8 +210,12 @@ def remember(kind: str, name: str, text: str) -> None:
 
 
 def recall(kind: str, name: str) -> str | None:
-    """Where the user last named a component, "/path/file.py:Class" or "package.module:Class"; None if never."""
-    text = _noted().get(kind, {}).get(name)
+    """Where the user last named a component, "/path/file.py:Class" or "package.module:Class"; None if never.
+
+    A suite and its collection have one name, and mostly one file: naming either finds both.
+    """
+    noted, twin = _noted(), {"suite": "collection", "collection": "suite"}.get(kind, kind)
+    text = noted.get(kind, {}).get(name) or noted.get(twin, {}).get(name)
     return text if isinstance(text, str) else None
 
 
