@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from worldgauge.engine.collection.kernel import CollectProgress
 
 
-_SHARED = ("out", "workers", "on", "device", "dry_run", "verbose", "json")
-"""Options of every collection; `device` only of those that draw in batches."""
+class _Flags(NamedTuple):
+    """Options of every collection; `device` only of those that draw in batches."""
+
+    out: Path
+    workers: int
+    on: str | None
+    dry_run: bool
+    verbose: bool
+    json: bool
+    device: str | None = None
 
 
 class _Collections(TyperGroup):
@@ -61,14 +69,16 @@ def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
     fields = {one.name: one for one in given_fields(kind.Options)}
 
     def collect(**given: Any) -> None:
-        shared = {key: given.pop(key) for key in _SHARED if key in given}
+        from worldgauge.engine.collection.kernel import open_collection
+
+        flags = _Flags(**{key: given.pop(key) for key in _Flags._fields if key in given})
         options = {
             key: parse(hints[key], value, flag_of(fields[key]))
             if is_typed_as_text(hints[key]) and value is not None
             else value
             for key, value in given.items()
         }
-        _run(name, options, **shared)
+        _run(open_collection(name, flags.out, options), flags)
 
     own = [_parameter(one, hints[one.name]) for one in fields.values()]
     shared = [
@@ -93,37 +103,25 @@ def flag_of(one: Field[Any]) -> str:
     return "--" + (facts_of(one).flag or one.name).replace("_", "-")
 
 
-def _run(
-    name: str,
-    options: dict[str, Any],
-    *,
-    out: Path,
-    workers: int,
-    on: str | None,
-    dry_run: bool,
-    verbose: bool,
-    json: bool,
-    device: str | None = None,
-) -> None:
+def _run(collection: Collection, flags: _Flags) -> None:
     from worldgauge.cli import show
-    from worldgauge.engine.collection.kernel import collect, open_collection
+    from worldgauge.engine.collection.kernel import complete
     from worldgauge.terminal.progress import ProgressBar, counted_of
 
-    collection = open_collection(name, out, options)
     for warning in collection.warnings():
         typer.echo(f"warning: {warning}", err=True)
-    if dry_run:
+    if flags.dry_run:
         collection.check_same()
-        show.collection_plan(collection, json)
+        show.collection_plan(collection, flags.json)
         return
-    with resumable(), ProgressBar(verbose) as bar:
+    with resumable(), ProgressBar(flags.verbose) as bar:
 
         def tell(step: CollectProgress) -> None:
             bar.show(collection.items_noun, step.done, step.total)
             bar.note(f"[{counted_of(step.done, step.total)}] {step.last}")
 
-        collected = collect(name, out, workers=workers, on=on, device=device, progress=tell, **options)
-    show.collected(collection, collected, json)
+        collected = complete(collection, workers=flags.workers, on=flags.on, device=flags.device, progress=tell)
+    show.collected(collection, collected, flags.json)
     if collected.failures:
         raise typer.Exit(FAILED)
 

@@ -73,15 +73,7 @@ class Collected:
 
 
 def open_collection(name: str, out: Path, options: Mapping[str, Any]) -> Collection:
-    """Open a collection and check its options.
-
-    Args:
-        name: Registered name of the collection.
-        out: Folder of the data set.
-        options: Values of its options by name.
-
-    Returns:
-        The collection.
+    """A collection of a registered name or file, with its checked options.
 
     Raises:
         UnknownNameError: For an unknown collection or option.
@@ -127,7 +119,18 @@ def collect(
         UsageError: For options out of bounds, or that do not go together; for a device that is not here.
         RunError: When `out` was collected with other options that its files depend on, or the disk is full.
     """
-    collection = open_collection(name, Path(out), options)
+    return complete(open_collection(name, Path(out), options), workers=workers, on=on, device=device, progress=progress)
+
+
+def complete(
+    collection: Collection,
+    *,
+    workers: int = 1,
+    on: str | None = None,
+    device: str | None = None,
+    progress: Callable[[CollectProgress], None] | None = None,
+) -> Collected:
+    """Make what the folder of a collection lacks; arguments and errors are those of `collect`."""
     collection.device = device
     _check_device(collection, local=on in (None, "local"))
     if collection.max_workers is not None and workers > collection.max_workers:
@@ -149,20 +152,7 @@ def collect(
 
 
 def count(name: str, out: Path | str, **options: Any) -> tuple[int, int]:
-    """Count what `collect` would make with these options. Nothing is written.
-
-    Args:
-        name: Name of the collection.
-        out: Folder of the data set.
-        **options: Fields of the `Options` of the collection.
-
-    Returns:
-        The number of things asked for, and how many of them are complete.
-
-    Raises:
-        UsageError: For options out of bounds, or that do not go together.
-        RunError: When `out` was collected with other options that its files depend on.
-    """
+    """The number of things that `collect` would make, and how many of them are complete. Nothing is written."""
     collection = open_collection(name, Path(out), options)
     collection.check_same()
     return collection.expected(), collection.done()
@@ -178,19 +168,10 @@ def make_item(
     device: str | None,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """Make one item of any collection in a worker.
+    """Job of the pool: make one item of any collection.
 
-    Args:
-        collection: Registered name of the collection.
-        home: Module or file that registers it, from `locate_module`.
-        out: Folder of the data set.
-        options: Its options, plain JSON values.
-        item: Fields of the `Item`.
-        device: As for `collect`.
-        progress: Called with the number of frames done and the total.
-
-    Returns:
-        The fields of `Made` as plain JSON values, or {"full": message} when the disk is full.
+    Returns the fields of `Made` as plain JSON values, or {"full": message} when the disk is full. `home` is the module
+    or file that registers the collection, from `locate_module`; `item` holds the fields of the `Item`.
     """
     import_located(home, f"collection '{collection}'")
     try:
@@ -228,11 +209,7 @@ def plain_facts(facts: WorldFacts) -> dict[str, Any]:
 def world_seed_of(seed: int, place: int, split: str = "test") -> int:
     """Seed of the world of settlement or scene number `place` in a collection with `seed`.
 
-    Args:
-        seed: Seed of the collection.
-        place: Number of the place.
-        split: Its split. Seeds of "test" have 32 bits; those of "train" and of "val" begin above them, in ranges of
-            their own.
+    Seeds of the split "test" have 32 bits; those of "train" and of "val" begin above them, in ranges of their own.
     """
     return int(np.random.SeedSequence([seed, place]).generate_state(1)[0]) + _FIRST_SEEDS[split]
 
