@@ -14,19 +14,7 @@ from worldgauge.engine.result import find_runs, list_failures, read_current_line
 
 
 def export(runs: Sequence[Path], out: Path) -> list[Path]:
-    """Write one result file per run, named after the subject.
-
-    Args:
-        runs: Run folders, or folders of run folders.
-        out: Folder for the files.
-
-    Returns:
-        Paths of the files.
-
-    Raises:
-        UsageError: For a suite without a result format, where no run is given, or where two runs share a name.
-        RunError: For a folder without a run.
-    """
+    """Write one result file per run, named after the subject."""
     folders = find_runs(runs)
     if not folders:
         raise UsageError("an export needs at least one run folder")

@@ -25,17 +25,7 @@ LIVE = "live:"
 
 
 def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) -> str:
-    """Digest of everything that a record depends on.
-
-    Args:
-        suite: The suite with its settings.
-        task: The task.
-        subject: Identity of the subject, from `subject_identity`.
-        seed: Seed of the run.
-
-    Returns:
-        The digest in hexadecimal.
-    """
+    """Digest of everything that a record depends on."""
     return RunKeys(suite, subject, seed).of_record(task.id, task.fingerprint)
 
 
@@ -63,26 +53,11 @@ class RunKeys:
         self._scores = {"settings": _in_force(suite, other), "metrics": metric_versions(suite)}
 
     def of_record(self, task: str, fingerprint: str) -> str:
-        """Digest of everything that a record depends on.
-
-        Args:
-            task: Id of the task.
-            fingerprint: Digest of its data.
-
-        Returns:
-            The digest in hexadecimal.
-        """
+        """Digest of everything that a record depends on."""
         return _digest({**self._record, "task": task, "fingerprint": fingerprint})
 
     def of_scores(self, key: str) -> str:
-        """Digest of everything that scores depend on: the record, the scoring settings and the metric versions.
-
-        Args:
-            key: Digest of the record.
-
-        Returns:
-            The digest in hexadecimal.
-        """
+        """Digest of everything that scores depend on: the record, the scoring settings and the metric versions."""
         return _digest({**self._scores, "record": key})
 
 
@@ -98,15 +73,10 @@ def score_key(suite: Suite, key: str) -> str:
 
 
 def subject_identity(spec: ModelSpec | AgentSpec, source: str, content: str = "") -> dict[str, Any]:
-    """Everything that the output of a model or an agent depends on.
+    """Everything that the output of a model or an agent depends on, plain JSON values.
 
-    Args:
-        spec: What the model or agent declares.
-        source: Its registered name, or its class with the fingerprint of its code and files.
-        content: That fingerprint where the registered name of another package is the source.
-
-    Returns:
-        Plain JSON values.
+    `source` is a registered name, or a class with the fingerprint of its code. `content` is that fingerprint if another
+    package registers the name.
     """
     known = {"source": source, **({"content": content} if content else {})}
     if isinstance(spec, AgentSpec):

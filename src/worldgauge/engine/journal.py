@@ -61,14 +61,7 @@ class Journal:
             raise
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """Write one line through to the disk.
-
-        Args:
-            line: Plain JSON values.
-
-        Raises:
-            RunError: When the disk is full. No part of the line is then left in the file.
-        """
+        """Write one line through to the disk. If that is full, RunError, and no part of the line is left."""
         data = dumps(line).encode() + b"\n"
         end = self._file.seek(0, os.SEEK_END)
         try:
@@ -90,14 +83,7 @@ class Journal:
         return {line["task"]: line for line in self.lines}
 
     def move(self, directory: Path) -> None:
-        """Rename the folder of the journal while nobody else can work in it, and release the lock.
-
-        Args:
-            directory: The new path of the folder.
-
-        Raises:
-            RunError: When the system refuses.
-        """
+        """Rename the folder of the journal while nobody else can work in it, and release the lock."""
         try:
             self.path.parent.rename(directory)
             sync_folder(directory.parent)
@@ -154,17 +140,7 @@ class Journal:
 
 
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:
-    """Read the last line of every task, without a lock and without changes. An incomplete last line is ignored.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The lines by task id.
-
-    Raises:
-        RunError: When a line is not valid.
-    """
+    """Read the last line of every task, without a lock and without changes. An incomplete last line is ignored."""
     if not path.exists():
         return {}
     return {line["task"]: line for line in _parse(path, path.read_bytes())}

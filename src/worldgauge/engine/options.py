@@ -102,21 +102,7 @@ def given_fields(kind: type) -> list[Field[Any]]:
 
 
 def options_of(kind: type[O], owner: str, given: Mapping[str, Any], *, noun: str = "setting") -> O:
-    """Make an options dataclass from plain values, and check each of them.
-
-    Args:
-        kind: The dataclass.
-        owner: Owner of the options, for messages ("loopnav").
-        given: Values by name. Lists count as tuples.
-        noun: What messages call an option.
-
-    Returns:
-        The options.
-
-    Raises:
-        UnknownNameError: For an unknown option, with the nearest name.
-        UsageError: For a value out of bounds or of another type; the message names the option and the rule.
-    """
+    """Make an options dataclass from plain values, and check each of them."""
     known = {one.name: one for one in given_fields(kind)}
     for name in given:
         if name not in known and name not in _hints(kind):
@@ -127,16 +113,7 @@ def options_of(kind: type[O], owner: str, given: Mapping[str, Any], *, noun: str
 
 
 def check(options: Any, owner: str, *, noun: str = "setting") -> None:
-    """Check all values of an options dataclass.
-
-    Args:
-        options: The options.
-        owner: Owner of the options, for messages.
-        noun: What messages call an option.
-
-    Raises:
-        UsageError: For a value that its field does not allow; the message names the option.
-    """
+    """Check all values of an options dataclass."""
     hints = _hints(type(options))
     for one in given_fields(type(options)):
         value = getattr(options, one.name)
@@ -147,17 +124,9 @@ def check(options: Any, owner: str, *, noun: str = "setting") -> None:
 
 
 def merged(base: type[O], *parts: type) -> type[O]:
-    """One options dataclass made of several, such as what a suite's tasks each declare.
+    """One options dataclass made of several, such as what a suite's tasks each declare: a subclass of `base`.
 
-    Args:
-        base: Its first fields, and its methods.
-        parts: Dataclasses whose fields follow, in order. Several may have one and the same field.
-
-    Returns:
-        A subclass of `base`, of the same name.
-
-    Raises:
-        UsageError: When two declare an option of one name differently.
+    Several may have one and the same field. UsageError if two declare an option of one name differently.
     """
     owners: dict[str, tuple[type, Any]] = {one.name: (base, _declared(base, one)) for one in fields(base)}  # type: ignore[arg-type]
     made = []
@@ -188,15 +157,7 @@ def plain(options: Any) -> dict[str, Any]:
 
 
 def rule_of(one: Field[Any], hint: Any) -> str:
-    """What a field allows, in words, such as "a whole number from 1 to 150".
-
-    Args:
-        one: The field.
-        hint: Its type.
-
-    Returns:
-        The rule.
-    """
+    """What a field allows, in words, such as "a whole number from 1 to 150"."""
     facts, kind = facts_of(one), _core(hint)
     if facts.rule:
         return facts.rule
@@ -217,19 +178,7 @@ def rule_of(one: Field[Any], hint: Any) -> str:
 
 
 def parse(hint: Any, text: str, flag: str) -> Any:
-    """Read the value of an option as it was typed: a list with commas, a size such as 640x360, a word or a number.
-
-    Args:
-        hint: Type of the field.
-        text: The text.
-        flag: Name on the command line, for messages.
-
-    Returns:
-        The value.
-
-    Raises:
-        UsageError: For text that is not such a value.
-    """
+    """Read the value of an option as it was typed: a list with commas, a size such as 640x360, a word or a number."""
     kind = _core(hint)
     if kind == tuple[int, int]:
         width, _, height = text.partition("x")

@@ -50,14 +50,7 @@ class TaskCounts:
 
     @classmethod
     def of(cls, ends: Iterable[str]) -> TaskCounts:
-        """Count tasks by how they ended.
-
-        Args:
-            ends: One ending per task, from `task_ending`.
-
-        Returns:
-            The counts.
-        """
+        """Count tasks by how they ended."""
         ends = list(ends)
         return cls(len(ends), *(ends.count(end) for end in ("scored", "skipped", "failed", "unscored", "left")))
 
@@ -249,15 +242,7 @@ def group_columns(keys: Iterable[str], taken: Collection[str]) -> dict[str, str]
 
 
 def with_motion(tables: Sequence[Table], subjects: Mapping[str, Mapping[str, Any]]) -> list[Table]:
-    """Say below the headline table what is known of each model's unit of motion, references only where calibrated.
-
-    Args:
-        tables: Tables of a suite, headline first.
-        subjects: Facts of each subject from run.json, by label.
-
-    Returns:
-        The tables.
-    """
+    """Say below the headline table what is known of each model's unit of motion, references only where calibrated."""
     told: dict[str, list[str]] = {}
     for label, facts in subjects.items():
         if "motion" in facts and (facts["kind"] == "subject" or facts["motion"] == "calibrated"):
@@ -270,16 +255,7 @@ def with_motion(tables: Sequence[Table], subjects: Mapping[str, Mapping[str, Any
 
 
 def read_scores(folder: RunFolder, suite: Suite, known: Iterable[Score] | None = None) -> list[Score]:
-    """The scores of a run, each with its cluster, also where the run is older than clusters.
-
-    Args:
-        folder: Folder of the run.
-        suite: Suite of the run.
-        known: Its scores where they have been read already.
-
-    Returns:
-        The scores.
-    """
+    """The scores of a run, each with its cluster, also where the run is older than clusters."""
     scores = (score for _, score in folder.scores()) if known is None else known
     return [
         score if score.cluster else replace(score, cluster=suite.cluster_of(score.task, score.group))
@@ -304,15 +280,7 @@ def read_current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
 
 
 def list_failures(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None]) -> list[Failure]:
-    """The failed tasks of a run.
-
-    Args:
-        folder: Folder of the run.
-        lines: Current journal lines by task id.
-
-    Returns:
-        The failures. The group is empty where the record is damaged.
-    """
+    """The failed tasks of a run."""
     found = []
     for task, line in lines.items():
         if line is not None and line["status"] == "failed":
@@ -325,15 +293,7 @@ def list_failures(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | Non
 
 
 def with_notes(tables: Sequence[Table], notes: Sequence[str]) -> list[Table]:
-    """Tables with further lines below the first.
-
-    Args:
-        tables: The tables.
-        notes: The lines.
-
-    Returns:
-        The tables.
-    """
+    """Tables with further lines below the first."""
     return [
         replace(table, notes=(*table.notes, *notes)) if place == 0 and notes else table
         for place, table in enumerate(tables)
@@ -341,15 +301,7 @@ def with_notes(tables: Sequence[Table], notes: Sequence[str]) -> list[Table]:
 
 
 def list_bridges(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None]) -> list[Mapping[str, Any]]:
-    """The facts of the rate bridges of a run, one for each record that has one.
-
-    Args:
-        folder: Folder of the run.
-        lines: Current journal lines by task id.
-
-    Returns:
-        The facts. None of a damaged record.
-    """
+    """The facts of the rate bridges of a run, one for each record that has one."""
     if folder.facts()["subject"]["identity"].get("fps") is None:
         return []
     found = []
@@ -361,14 +313,7 @@ def list_bridges(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None
 
 
 def told_notes(told: Mapping[str, Sequence[int]]) -> list[str]:
-    """The lines below a table that say whose records hold notes of the model.
-
-    Args:
-        told: By subject, number of notes of each task with a record (`list_told`).
-
-    Returns:
-        One line for each subject that has some.
-    """
+    """The lines below a table that say whose records hold notes of the model."""
     return [
         f"{label} told something about {sum(map(bool, counts))} of {len(counts)} tasks: see the notes in their records."
         for label, counts in told.items()
@@ -377,23 +322,12 @@ def told_notes(told: Mapping[str, Sequence[int]]) -> list[str]:
 
 
 def list_told(lines: Mapping[str, Mapping[str, Any] | None]) -> list[int]:
-    """Number of notes that the model told with its answers, one entry for each task with a record.
-
-    Args:
-        lines: Current journal lines by task id.
-    """
+    """Number of notes that the model told with its answers, one entry for each task with a record."""
     return [line.get("notes") or 0 for line in lines.values() if line is not None and line["status"] == "done"]
 
 
 def list_speeds(lines: Mapping[str, Mapping[str, Any] | None]) -> list[Mapping[str, Any] | None]:
-    """What was measured of the answers of a run, by `Stopwatch.plain`; None for a record without a measurement.
-
-    Args:
-        lines: Current journal lines by task id.
-
-    Returns:
-        One entry for each task with a record.
-    """
+    """What was measured of the answers of a run, by `Stopwatch.plain`; None for a record without a measurement."""
     return [line.get("speed") for line in lines.values() if line is not None and line["status"] == "done"]
 
 
@@ -407,17 +341,7 @@ def task_ending(line: Mapping[str, Any] | None) -> str:
 
 
 def find_runs(directories: Iterable[Path]) -> list[RunFolder]:
-    """Find run folders.
-
-    Args:
-        directories: Run folders, or folders of run folders, of which earlier runs (NAME.1) are left out.
-
-    Returns:
-        The run folders, each once.
-
-    Raises:
-        RunError: When one of `directories` is neither.
-    """
+    """Find run folders."""
     found: dict[Path, RunFolder] = {}
     for directory in directories:
         below = sorted(path.parent for path in directory.glob("*/run.json"))

@@ -46,14 +46,9 @@ def is_answer(line: Mapping[str, Any] | None) -> bool:
 
 
 def continued_folder(directory: Path, keys: Collection[str]) -> Path | None:
-    """The folder that holds most answers of a run: its own one, or that of an earlier run next to it.
+    """The folder that holds most answers of a run: its own one if it holds any, else that of an earlier run beside it.
 
-    Args:
-        directory: Folder of the run.
-        keys: Keys of its records.
-
-    Returns:
-        `directory` wherever it holds any; None where no folder does.
+    None if no folder does.
     """
     if _count_answers(directory, keys)[1]:
         return directory
@@ -75,17 +70,7 @@ def earlier_runs(directory: Path) -> list[Path]:
 def settle_folder(directory: Path, keys: Collection[str], facts: Mapping[str, Any], *, fresh: str = "") -> list[str]:
     """Keep the answers that a run would replace as NAME.1, and bring back an earlier run that holds its answers.
 
-    Args:
-        directory: Folder of the run.
-        keys: Keys of its records.
-        facts: Facts of the run, from `run_manifest.describe_run`.
-        fresh: Why no answer is reused; empty to reuse them.
-
-    Returns:
-        What was done, in lines.
-
-    Raises:
-        RunError: When another process works in a folder, or the system refuses.
+    `fresh` says why no answer is reused; empty to reuse them. Returns what was done, in lines.
     """
     held = _count_answers(directory, keys)[0]
     chosen = None if fresh else continued_folder(directory, keys)
@@ -157,21 +142,7 @@ def plan_tasks(
     scoring: bool = True,
     retry_failed: bool = True,
 ) -> list[PlannedTask]:
-    """Decide what is left to do for each task.
-
-    Args:
-        suite: The suite.
-        tasks: The tasks.
-        subject: Identity of the subject.
-        seed: Seed of the run.
-        folder: Folder of the run.
-        journal: Last journal line by task id.
-        scoring: Whether scores are wanted.
-        retry_failed: Whether failed tasks are tried again.
-
-    Returns:
-        One entry per task, in the same order.
-    """
+    """Decide what is left to do for each task."""
     items = []
     keys = RunKeys(suite, subject, seed)
     for task in tasks:

@@ -32,17 +32,6 @@ def describe_run(
 
     "set" says which named set the tasks are of, and how many of it they are; it is absent where they are of none.
     `score` adds "scored_with", the versions with which the scores were made, where it scores again.
-
-    Args:
-        suite: The suite with its settings.
-        tasks: Tasks of the run.
-        entry: The subject.
-        seed: Seed of the run.
-        data: Folder of the data set.
-        limit: Number of first tasks that were chosen. None for all.
-
-    Returns:
-        Plain JSON values.
     """
     seen = count_seen(suite, tasks, entry.trained_scenes)
     named = membership(suite.name, tasks)
@@ -67,16 +56,9 @@ def describe_run(
 
 
 def count_seen(suite: Suite, tasks: Sequence[Task], trained_scenes: Sequence[str]) -> dict[str, int] | None:
-    """Count the scenes of a run that its subject was trained on.
+    """Count the scenes of a run that its model was trained on; None if the model does not declare its scenes.
 
-    Args:
-        suite: The suite.
-        tasks: Tasks of the run.
-        trained_scenes: Digests of the scenes that the subject was trained on.
-
-    Returns:
-        "seen" of "scenes", and "unknown", the number of tasks whose scene is not known. None where the subject does not
-        tell what it was trained on.
+    Returns "seen" of "scenes", and "unknown", the number of tasks whose scene is not known.
     """
     if not trained_scenes:
         return None
@@ -99,13 +81,6 @@ def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
     "kind" is "reference" for the suite's references, for subjects that see hidden data, and where a person acts.
     "live" marks a Python object that no command line can name. "motion" says what is known of the unit of motion of a
     model that is driven by actions or poses: "calibrated", "declared" or "unknown".
-
-    Args:
-        suite: The suite.
-        entry: The subject.
-
-    Returns:
-        Plain JSON values.
     """
     identity = entry.identity
     control = identity.get("control", "words")
@@ -130,12 +105,7 @@ def _motion_of(identity: Mapping[str, Any]) -> str:
 
 
 def describe_platform() -> dict[str, Any]:
-    """The machine, for run.json. What it does not tell is left out; no package is loaded for it.
-
-    Returns:
-        "system", "release", "machine", "processors" (number of cores), "processor" (its name), "memory_gib" and "gpus"
-        (the name of each).
-    """
+    """The machine, for run.json. What it does not tell is left out; no package is loaded for it."""
     memory, gpus = _memory_gib(), _gpu_names()
     return {
         "system": platform.system(),

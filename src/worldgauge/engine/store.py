@@ -88,11 +88,7 @@ class RunFolder:
         self.records = directory / "records"
 
     def create(self) -> None:
-        """Make the folder if it is missing.
-
-        Raises:
-            RunError: When it cannot be made, or is somebody else's: it holds files, and none of them is of a run.
-        """
+        """Make the folder if it is missing. RunError if it holds files and none of them is of a run."""
         with _refused_in_one_line(self.directory):
             held = {path.name for path in self.directory.glob("[!.]*")}
             if held - {"records"} and not held & {self.facts_path.name, self.journal_path.name}:
@@ -105,11 +101,7 @@ class RunFolder:
             _remove_unfinished(place)
 
     def facts(self) -> dict[str, Any]:
-        """Content of run.json.
-
-        Raises:
-            RunError: When this is not a run folder, or run.json cannot be read.
-        """
+        """Content of run.json."""
         try:
             facts = loads(self.facts_path.read_text())
         except FileNotFoundError:
@@ -142,27 +134,12 @@ class RunFolder:
         return self.records / file_slug(task)
 
     def prepare(self) -> Path:
-        """A new, empty folder in which a record can be made.
-
-        Raises:
-            RunError: When the disk is full or has turned read-only.
-        """
+        """A new, empty folder in which a record can be made."""
         with _refused_in_one_line(self.records):
             return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self.records))
 
     def commit(self, prepared: Path, task: str) -> Path:
-        """Rename a prepared folder into the record of a task, which replaces an older record.
-
-        Args:
-            prepared: The folder, from `prepare`.
-            task: Id of the task.
-
-        Returns:
-            Folder of the record.
-
-        Raises:
-            RunError: When the disk is full or has turned read-only.
-        """
+        """Rename a prepared folder into the record of a task, which replaces an older record."""
         final = self.record(task)
         with _refused_in_one_line(final):
             _remove_unfinished(prepared)
@@ -190,11 +167,7 @@ class RunFolder:
         atomic_write(self.scores_path, lines())
 
     def scores(self) -> Iterator[tuple[str, Score]]:
-        """Subject and score of every line of scores.jsonl.
-
-        Raises:
-            DamagedLineError: A line is damaged.
-        """
+        """Subject and score of every line of scores.jsonl."""
         if not self.scores_path.exists():
             return
         with open(self.scores_path, "rb") as file:
@@ -210,14 +183,7 @@ class RunFolder:
 
 
 def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None = None, *, key: str = "") -> None:
-    """Write record.json.
-
-    Args:
-        record: The record.
-        folder: Folder of the record.
-        error: {"type", "message", "trace"} of a failed task.
-        key: Identity of the record. A record without one is repeated by the next run.
-    """
+    """Write record.json, of a failed task with its `error`. The next run repeats a record without a key."""
     task = record.task
     atomic_write(
         folder / "record.json",
@@ -241,19 +207,7 @@ def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None =
 
 
 def read_record(folder: Path, task: Task, key: str) -> Record:
-    """Read the record of a task.
-
-    Args:
-        folder: Folder of the record.
-        task: The task.
-        key: Expected identity of the record.
-
-    Returns:
-        The record.
-
-    Raises:
-        RunError: When the record is missing, damaged, or has another identity.
-    """
+    """Read the record of a task."""
     entry = record_entry(folder)
     if entry["task"] != task.id or entry["fingerprint"] != task.fingerprint or entry["key"] != key:
         raise RunError(f"{folder}: made of other data, settings or model than task '{task.id}' has now; run again")
@@ -261,17 +215,7 @@ def read_record(folder: Path, task: Task, key: str) -> Record:
 
 
 def record_entry(folder: Path) -> dict[str, Any]:
-    """Content of record.json, with its fields checked.
-
-    Args:
-        folder: Folder of the record.
-
-    Returns:
-        The content.
-
-    Raises:
-        RunError: When it is missing or damaged.
-    """
+    """Content of record.json, with its fields checked."""
     try:
         data = (folder / "record.json").read_bytes()
     except OSError as error:
@@ -280,18 +224,7 @@ def record_entry(folder: Path) -> dict[str, Any]:
 
 
 def read_record_entry(data: bytes, folder: str) -> dict[str, Any]:
-    """Content of record.json, with its fields checked.
-
-    Args:
-        data: The bytes of the file.
-        folder: Where it lies, for messages.
-
-    Returns:
-        The content.
-
-    Raises:
-        RunError: When it is damaged.
-    """
+    """Content of record.json, with its fields checked."""
     try:
         entry: dict[str, Any] = loads(data.decode())
     except (ValueError, RecursionError) as error:
@@ -314,14 +247,7 @@ def record_key(folder: Path) -> str | None:
 
 
 def write_scores(scores: Iterable[Score], subject: str, folder: Path, *, key: str = "") -> None:
-    """Write scores.json: a line with the key, then one score per line, sorted by metric name.
-
-    Args:
-        scores: The scores.
-        subject: Label of the subject.
-        folder: Folder of the record.
-        key: Identity of the scores.
-    """
+    """Write scores.json: a line with the key, then one score per line, sorted by metric name."""
     lines = [dumps({**asdict(score), "subject": subject}) for score in sorted(scores, key=lambda s: s.metric)]
     head = f'{{"key": {dumps(key)}, "scores": ['
     text = "\n".join([head, *(f"{line}," for line in lines[:-1]), *lines[-1:], SCORES_END, ""])
@@ -347,18 +273,7 @@ def read_scores_key(head: bytes) -> str | None:
 
 
 def score_from_json(entry: Mapping[str, Any], stored: StoredSeries | None = None) -> Score:
-    """Make a score from its JSON object.
-
-    Args:
-        entry: The object.
-        stored: Its series, where it is not in the object.
-
-    Returns:
-        The score.
-
-    Raises:
-        ValueError: A field is unknown, missing or of another type.
-    """
+    """Make a score from its JSON object."""
     for name, held in entry.items():
         if name not in _SCORE:
             raise ValueError(f"unknown field '{name}'")
@@ -419,18 +334,7 @@ class StoredSeries(Sequence[tuple[int, float | None]]):
 
 
 def read_score(line: bytes, number: int) -> tuple[str, Score]:
-    """Subject and score of a line of scores.jsonl.
-
-    Args:
-        line: The line.
-        number: Its number in the file, from 1.
-
-    Returns:
-        The subject's label and the score, whose series is read when it is looked at.
-
-    Raises:
-        DamagedLineError: The line is damaged.
-    """
+    """Subject and score of a line of scores.jsonl."""
     try:
         entry, series = _score_line(line.decode())
         return str(entry.pop("subject")), score_from_json(entry, series)
@@ -475,15 +379,7 @@ def _read_head(text: str) -> dict[str, Any]:
 
 
 def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:
-    """Write a file whole, and return only when it and its rename are on disk.
-
-    Args:
-        path: The file.
-        data: Its content.
-
-    Raises:
-        RunError: When the disk is full or the folder is read-only. The old file is then kept.
-    """
+    """Write a file whole, and return only when it and its rename are on disk."""
     try:
         write_file(path, data)
         sync_folder(path.parent)
@@ -497,15 +393,6 @@ def file_slug(name: str) -> str:
     """Turn a name into a file name of [A-Za-z0-9._-].
 
     "/" becomes "__". Long names are cut and end with a digest.
-
-    Args:
-        name: Words of letters, digits and "._-", joined by "/".
-
-    Returns:
-        The file name.
-
-    Raises:
-        UsageError: For names that are not allowed, such as "..", "a//b" or "a b".
     """
     words = name.split("/")
     if any(not re.fullmatch(r"[A-Za-z0-9._-]+", word) or set(word) == {"."} or word[0] == "." for word in words):
@@ -518,14 +405,7 @@ def file_slug(name: str) -> str:
 
 
 def check_file_slugs(names: Iterable[str]) -> None:
-    """Check that names have different folders, also on file systems that ignore case.
-
-    Args:
-        names: The names.
-
-    Raises:
-        UsageError: When two names are equal or would share a folder.
-    """
+    """Check that names have different folders, also on file systems that ignore case."""
     seen: dict[str, str] = {}
     for name in names:
         folder = file_slug(name).lower()
@@ -539,12 +419,6 @@ def explain_full_disk(error: BaseException) -> str | None:
     """Message for an error that a full disk, a quota or a limit on file sizes has caused.
 
     A full disk of a model is a failure of the model, so the cause of a SubjectError does not count.
-
-    Args:
-        error: The error.
-
-    Returns:
-        The message, with advice. None for any other error.
     """
     link: BaseException | None = error
     while link is not None and not isinstance(link, SubjectError):

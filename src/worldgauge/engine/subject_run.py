@@ -101,15 +101,7 @@ class SubjectRun:
     ) -> None:
         """Clean up after an interrupted run, plan the tasks, and write run.json.
 
-        Args:
-            facts: Facts of the run, from `run_manifest.describe_run`.
-            asking: Whether subjects may be asked. False leaves out tasks without a record.
-            scoring: Whether scores are wanted.
-            retry_failed: Whether failed tasks are tried again.
-            device: Device that scores. None for the processor's kernels.
-
-        Raises:
-            RunError: When `asking` is False and no record is left, or records do not match the plan.
+        Without `asking` no model runs: tasks without a record are left out. RunError if no record is left then.
         """
         self._scoring = scoring
         self._device = device
@@ -181,18 +173,7 @@ class SubjectRun:
     ) -> RunStep:
         """Do what is left of one task in this process, with the live model of `entry`, and keep what came of it.
 
-        Args:
-            planned: The task.
-            tell: Called with the frames done. What it raises ends the task as failed.
-            deadline_s: Longest time in seconds between two chunks. None for no limit.
-            scoring: Whether scores are wanted.
-            threads: Threads that score.
-
-        Returns:
-            The progress after this task.
-
-        Raises:
-            RunError: When the disk is full, or whoever was to answer is not there.
+        What `tell` raises ends the task as failed. `deadline_s` is the longest time between two chunks.
         """
         folder = self.task_folder(planned)
 
@@ -222,22 +203,7 @@ class SubjectRun:
         scoring: bool,
         lost: Sequence[str] = (),
     ) -> RunStep:
-        """Keep the record of a task that has ended, then write its journal line.
-
-        Args:
-            planned: The task.
-            folder: Folder in which it was performed.
-            outcome: How it ended.
-            seconds: Duration of the last attempt.
-            scoring: Whether scores were wanted.
-            lost: Errors of the earlier attempts.
-
-        Returns:
-            The progress after this task.
-
-        Raises:
-            RunError: When the disk is full.
-        """
+        """Keep the record of a task that has ended, then write its journal line."""
         if outcome.status == "full":
             raise RunError(outcome.error)
         if planned.todo == "ask":
@@ -263,17 +229,7 @@ class SubjectRun:
         status: str | None = None,
         error: str | None = None,
     ) -> RunStep:
-        """The current progress of the run.
-
-        Args:
-            planned: The task concerned, if any.
-            frames: Frames done and in total, while it runs.
-            status: How it ended.
-            error: Its error, or the reason of a skip.
-
-        Returns:
-            The progress.
-        """
+        """The current progress of the run."""
         finished = len(self._planned) - len(self.todo) + self._ended
         task = None if planned is None else planned.task.id
         return RunStep(self.entry.label, finished, len(self._planned), task, frames, status, error)
@@ -286,11 +242,7 @@ class SubjectRun:
         return f"{self.entry.label}: {answers} reused, {self._generated} generated ({hint})"
 
     def derive_scores(self) -> None:
-        """Write scores.jsonl from all records that are done and scored as planned.
-
-        Raises:
-            RunError: When the scores on disk do not match the journal.
-        """
+        """Write scores.jsonl from all records that are done and scored as planned."""
         latest = self._journal.latest()
         scored = []
         for planned in self._planned:
@@ -350,15 +302,7 @@ class SubjectRun:
     def _append_line(
         self, planned: PlannedTask, outcome: TaskOutcome, seconds: float, *, scored: bool, lost: Sequence[str] = ()
     ) -> None:
-        """Append one journal line.
-
-        Args:
-            planned: The task.
-            outcome: How it ended.
-            seconds: Duration of the last attempt.
-            scored: Whether scoring was tried. It is repeated only when the scores depend on something that changed.
-            lost: Errors of the earlier attempts.
-        """
+        """Append one journal line."""
         line = {
             "task": planned.task.id,
             "key": planned.key,

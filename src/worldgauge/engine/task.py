@@ -56,13 +56,6 @@ def outcome_of_job(result: Result, folder: Path) -> TaskOutcome:
     """Outcome of an `execute_task` job, also where the job was killed, died or raised.
 
     A record that was complete by then is kept: only the scoring counts as failed.
-
-    Args:
-        result: Result of the job.
-        folder: Folder of the record.
-
-    Returns:
-        The outcome.
     """
     if result.error is None:
         return TaskOutcome(**result.value)
@@ -96,15 +89,7 @@ class LocalTaskContext:
         self._alive = time.monotonic()
 
     def progress(self, done: int, total: int) -> None:
-        """Report progress. Called after every frame or chunk.
-
-        Args:
-            done: Number of frames done.
-            total: Number of frames in total.
-
-        Raises:
-            SubjectError: When the last call is longer ago than `deadline_s`.
-        """
+        """Report progress. Called after every frame or chunk."""
         waited, self._alive = time.monotonic() - self._alive, time.monotonic()
         if self.deadline_s is not None and waited > self.deadline_s:
             raise SubjectError(f"timed out after {self.deadline_s:g} s without progress")
@@ -131,29 +116,9 @@ def execute_task(
 ) -> dict[str, Any]:
     """Job of the pool: make everything from names, then call `perform_and_score`.
 
-    Args:
-        suite: Registered name of the suite.
-        home: Module or file that registers the suite (`plan.locate_suite`). The model may be defined elsewhere, and is
-            not needed for scoring.
-        settings: Settings of the suite, as JSON text.
-        task: The task, as JSON text.
-        key: `PlannedTask.key`.
-        model: Text that names the model. None to use the existing record.
-        label: Label of the subject.
-        seed: Seed of the task.
-        folder: Folder of the record.
-        score: `PlannedTask.score_key`. None to skip scoring.
-        deadline_s: Deadline that is passed to a served model, so that its server gives up as well.
-        progress: Called with the number of frames done and the total.
-        threads: Threads that score.
-        device: Device that scores, as `score_device` takes it.
-        steady: `Subject.steady` of the model when the run began. Empty for any.
-
-    Returns:
-        The fields of `TaskOutcome`.
-
-    Raises:
-        LostError: When the worker or model was lost. The pool then repeats the task.
+    `home` registers the suite (`open_suite.locate_suite`). Without `model` the existing record is scored, without
+    `score` it is not. A served model gets `deadline_s` too, so that its server gives up as well. `steady` is that of
+    the model when the run began; empty for any. The pool repeats a task that ends with LostError.
     """
     means = Means() if score is None else Means(threads, score_device(device))
     task_context = LocalTaskContext(Path(folder), seed, progress, means=means)
@@ -193,23 +158,9 @@ def perform_and_score(
     key: str,
     score: str | None,
 ) -> TaskOutcome:
-    """Ask a model, then score its record.
+    """Run a model, or take the record that is there if `model` is None, and score it if `score` is its key.
 
-    Args:
-        suite: The suite.
-        task: The task.
-        model: The model or agent to ask. None uses the record in the folder of `task_context`.
-        label: Label of the subject.
-        task_context: Context of the task.
-        key: `PlannedTask.key`, written into the record.
-        score: `PlannedTask.score_key`, written into the scores. None to skip scoring.
-
-    Returns:
-        The outcome. Every error except these becomes part of it.
-
-    Raises:
-        LostError: When the model was lost.
-        AbandonedError: When whoever was to answer is not there.
+    Every error becomes part of the outcome, except LostError (the model) and AbandonedError (a person).
     """
     stage = "perform"
     try:
@@ -237,15 +188,7 @@ def perform_and_score(
 
 
 def failed_outcome(error: BaseException, stage: str) -> TaskOutcome:
-    """Outcome of a task that ended with an error. Call it while the error is being handled.
-
-    Args:
-        error: The error.
-        stage: "perform" or "score".
-
-    Returns:
-        The outcome, with status "full" where the disk is full.
-    """
+    """Outcome of a task that ended with an error. Call it while the error is being handled."""
     if (full := explain_full_disk(error)) is not None:
         return TaskOutcome("full", stage, full)
     text = f"scoring: {one_line(error)}" if stage == "score" else one_line(error)

@@ -53,22 +53,7 @@ def score_videos(
     longer: Longer = "error",
     progress: RunWatcher | None = None,
 ) -> tuple[RunResult, VideoFolder]:
-    """Score the videos in every sub-folder of `videos` on the tasks of a data set. A task without a video fails.
-
-    Args:
-        request: Suite, data and so on. Its models run for comparison.
-        videos: Folder with <model>/<task>.mp4, or in the layout of the suite (`Suite.submissions`).
-        fps: Frames per second of the videos. Default: that of the recordings.
-        longer: "cut" drops what a video holds beyond the frames that are judged; "error" refuses it.
-        progress: Called with every `RunStep`.
-
-    Returns:
-        The result, and what the folder of videos holds.
-
-    Raises:
-        UsageError: If no sub-folder holds a video.
-        WorldgaugeError: When the run is impossible.
-    """
+    """Score the videos in every sub-folder of `videos` on the tasks of a data set. A task without a video fails."""
     suite = open_suite(request.suite, request.settings)
     if not suite.takes_videos:
         raise UsageError(f"suite '{suite.name}' asks as it goes: no finished video can answer it")
@@ -86,11 +71,7 @@ def score_videos(
 def read_video_folder(
     suite: Suite, folder: Path, tasks: list[str], fps: float | None = None, longer: Longer = "error"
 ) -> VideoFolder:
-    """The models in a folder of videos, in the layout of `suite.submissions`, for the tasks with these ids.
-
-    Raises:
-        UsageError: For a missing folder, and for names that would share a run folder.
-    """
+    """The models in a folder of videos, in the layout of `suite.submissions`, for the tasks with these ids."""
     asked = _TaskFolders(tasks)
     models, unmatched, empty, elsewhere = {}, {}, [], {}
     for name, settings in suite.submissions(folder).items():

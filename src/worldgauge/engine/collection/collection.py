@@ -307,17 +307,7 @@ def collection_of(root: Path) -> str | None:
 
 
 def demand_same(out: Path, before: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Check that a folder was collected with the same values of some options.
-
-    Args:
-        out: Folder of the data set, for messages.
-        before: Settings in the manifest.
-        now: Settings of this collection.
-        names: Options that the files depend on.
-
-    Raises:
-        RunError: When one of them differs.
-    """
+    """Check that a folder was collected with the same values of some options."""
     for name in names:
         if before.get(name) != now.get(name):
             raise RunError(

@@ -51,12 +51,6 @@ def views(
         progress: Called with the number of frames done and the total.
         device: None for the processor's camera, one view at a time; else a device of `World.views`, such as "cuda",
             which draws the next batch while the last one is used.
-
-    Yields:
-        One view per pose.
-
-    Raises:
-        UsageError: The world has no kernel for a device, there is no such device, or no room on it.
     """
     if device is None:
         for number, pose in enumerate(poses):

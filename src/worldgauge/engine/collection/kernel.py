@@ -73,12 +73,7 @@ class Collected:
 
 
 def open_collection(name: str, out: Path, options: Mapping[str, Any]) -> Collection:
-    """A collection of a registered name or file, with its checked options.
-
-    Raises:
-        UnknownNameError: For an unknown collection or option.
-        UsageError: For a value of an option out of its bounds, or options that do not go together.
-    """
+    """A collection of a registered name or file, with its checked options."""
     kind = collections.get(name)
     made = kind(Path(out), options_of(kind.Options, name, options, noun="option"))
     made.check_options()

@@ -17,19 +17,7 @@ _VERSION = 1
 
 
 def read_manifest(out: Path, format: str) -> dict[str, Any] | None:
-    """Read the manifest of a folder.
-
-    Args:
-        out: The folder.
-        format: Name of the expected format.
-
-    Returns:
-        The manifest, with the keys "settings" and "worlds". None where the folder has none.
-
-    Raises:
-        DataError: When the manifest cannot be read.
-        RunError: When the folder holds data of another format.
-    """
+    """Read the manifest of a folder."""
     path = out / MANIFEST
     if not path.exists():
         return None
@@ -50,11 +38,7 @@ def without_test_split(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def told_split(out: Path) -> str | None:
-    """The split that a folder was collected for, as its manifest says; None where it says nothing.
-
-    Raises:
-        DataError: When the manifest cannot be read, or names another split.
-    """
+    """The split that a folder was collected for, as its manifest says; None where it says nothing."""
     path = out / MANIFEST
     if not path.exists():
         return None
@@ -79,19 +63,7 @@ def manifest_format(out: Path) -> str | None:
 def write_manifest(
     out: Path, format: str, facts: Mapping[str, WorldFacts], settings: Mapping[str, Any], camera: Mapping[str, Any]
 ) -> None:
-    """Write the manifest. Scenes that it already names are kept.
-
-    Args:
-        out: Folder of the data set; made where it is missing.
-        format: Name of the format.
-        facts: Worlds to add, by scene.
-        settings: Settings of the collection, plain JSON values.
-        camera: The camera, plain JSON values.
-
-    Raises:
-        DataError: When the present manifest cannot be read.
-        RunError: When the folder holds data of another format.
-    """
+    """Write the manifest. Scenes that it already names are kept."""
     rows = {name: {"world": one.name, "params": dict(one.params), "digest": one.digest} for name, one in facts.items()}
     before = read_manifest(out, format)
     kept = {} if before is None else before["worlds"]

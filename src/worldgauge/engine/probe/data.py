@@ -19,19 +19,7 @@ _MOST_WORKERS = 4
 
 
 def small_data_set(suite: Suite, tasks: int) -> Path:
-    """Folder of a small data set of a suite. It is made where it is missing, and shared by all processes.
-
-    Args:
-        suite: The suite.
-        tasks: Number of tasks that it should hold.
-
-    Returns:
-        The folder. It is whole, and nobody writes to it any more.
-
-    Raises:
-        UsageError: Where the suite declares no such set, or the cache cannot be used.
-        RunError: When nothing could be collected.
-    """
+    """Folder of a small data set of a suite. It is made where it is missing, and shared by all processes."""
     options = dict(suite.probe_options(tasks))
     cache = cache_folder()
     if cache is None:

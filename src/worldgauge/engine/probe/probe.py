@@ -165,14 +165,7 @@ class _Call(threading.Thread):
             self._error = one_line(error)
 
     def result(self, seconds: float) -> ProbeResult:
-        """What was found.
-
-        Args:
-            seconds: Duration of the call.
-
-        Returns:
-            The result.
-        """
+        """What was found."""
         scores = dict(self._scores)  # copied first: the thread may still run
         missing = {task.id: self._reason(task) for task in self._probe.tasks if task.id not in scores}
         values = summarize_scores(score for own in scores.values() for score in own)

@@ -103,14 +103,7 @@ class ProbeResult:
 
 
 def summarize_scores(scores: Iterable[Score]) -> dict[str, ProbeValue]:
-    """Mean and interval of each metric over tasks. Missing and infinite values are left out.
-
-    Args:
-        scores: Scores of all tasks.
-
-    Returns:
-        The values by name of the metric, in alphabetical order.
-    """
+    """Mean and interval of each metric over tasks. Missing and infinite values are left out."""
     by_metric: dict[str, list[Score]] = {}
     for score in scores:
         by_metric.setdefault(score.metric, []).append(score)

@@ -20,10 +20,6 @@ _WHITE = 255
 def strip_of(suite: Suite, record: Record) -> Image | None:
     """The strip of one record: six moments from the first frame to the last.
 
-    Args:
-        suite: The suite.
-        record: The record.
-
     Returns:
         (H, W, 3) uint8 with two rows, or one where the suite has nothing to compare with. None without frames.
     """

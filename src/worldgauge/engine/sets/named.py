@@ -79,11 +79,7 @@ class NamedSet:
         return all(part.is_frozen for part in self.parts)
 
     def part(self, suite: str) -> SetPart:
-        """The part of one suite.
-
-        Raises:
-            UnknownNameError: The set has none of that suite.
-        """
+        """The part of one suite."""
         found = {part.suite: part for part in self.parts}
         if suite not in found:
             raise UnknownNameError(f"part of {self.name}", suite, found)
@@ -111,11 +107,7 @@ def read_set(folder: Path) -> NamedSet:
 
 
 def open_set(name: str) -> NamedSet:
-    """A set by its name, with or without the prefix "worldgauge-".
-
-    Raises:
-        UnknownNameError: There is no such set.
-    """
+    """A set by its name, with or without the prefix "worldgauge-"."""
     known = named_sets()
     whole = name if name in known else PREFIX + name
     if whole not in known:
@@ -124,16 +116,9 @@ def open_set(name: str) -> NamedSet:
 
 
 def membership(suite: str, tasks: Iterable[Task], sets: Iterable[NamedSet] | None = None) -> dict[str, Any] | None:
-    """Tell which set the tasks of a run are of.
+    """The set that the tasks of a run are of; None if one is of no set, or of another set than the rest.
 
-    Args:
-        suite: Name of the suite.
-        tasks: The tasks of the run.
-        sets: The sets that may be meant. By default all.
-
-    Returns:
-        "name", "version", "tasks" (of the run) and "of" (of the set). None where one task is of no set, or of another
-        set than the rest.
+    Returns "name", "version", "tasks" (of the run) and "of" (of the set).
     """
     asked = {task.id: digits_of(task.fingerprint) for task in tasks}
     if not asked:
@@ -146,15 +131,7 @@ def membership(suite: str, tasks: Iterable[Task], sets: Iterable[NamedSet] | Non
 
 
 def known_tasks(suite: str, told: Any) -> Mapping[str, str] | None:
-    """The tasks of the set that a run.json names; None where no such set and version is known.
-
-    Args:
-        suite: Name of the suite.
-        told: What `membership` has returned, or anything else.
-
-    Returns:
-        First digits of the fingerprint of each task, by id.
-    """
+    """The tasks of the set that a run.json names; None where no such set and version is known."""
     if not isinstance(told, Mapping):
         return None
     named = named_sets().get(str(told.get("name")))
@@ -169,11 +146,7 @@ def digits_of(fingerprint: str) -> str:
 
 
 def data_notes(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The line below a table that says of which set its runs are; none where no run is of one.
-
-    Args:
-        runs: Content of run.json by subject.
-    """
+    """The line below a table that says of which set its runs are; none where no run is of one."""
     told: dict[str, list[str]] = {}
     for label, facts in runs.items():
         told.setdefault(_words(facts.get("set")), []).append(label)
@@ -185,11 +158,7 @@ def data_notes(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def set_cells(facts: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
-    """Cells of `SET_COLUMNS`: name, version, and "all 16 tasks" or "4 of 16 tasks". None in each where it is of no set.
-
-    Args:
-        facts: Content of a run.json.
-    """
+    """Cells of `SET_COLUMNS`: name, version, and "all 16 tasks" or "4 of 16 tasks". Each None for no set."""
     held = facts.get("set")
     if not isinstance(held, Mapping):
         return None, None, None

@@ -44,13 +44,7 @@ class HorizonSettings:
 
 
 def too_short(have: int, asked: int, fps: float) -> str | None:
-    """Why a recording cannot supply a horizon; None where it can.
-
-    Args:
-        have: Frames after those that are shown.
-        asked: Frames that are asked for.
-        fps: Frames per second of the recording.
-    """
+    """Why a recording cannot supply a horizon; None where it can."""
     if have >= asked:
         return None
     return f"the recording ends {have / fps:.3g} s after what is shown, horizon_s asks for {asked / fps:.3g} s"
@@ -74,13 +68,7 @@ class ColourMeter:
         self.add(index, *both_colours(got, want))
 
     def add(self, index: int, ours: ColourMoments, real: ColourMoments) -> None:
-        """Add a frame whose colours are known.
-
-        Args:
-            index: Number of the frame.
-            ours: Colours of the imagined frame.
-            real: Of the true one.
-        """
+        """Add a frame whose colours are known."""
         if self._first is None:
             self._first = ours, real
         first, first_real = self._first
@@ -89,13 +77,7 @@ class ColourMeter:
             self._series[name].append((index, value))
 
     def scores(self, record: Record, fps: float, *, prefix: str = "") -> Iterator[Score]:
-        """Scores of `TITLES`, after all frames have been seen.
-
-        Args:
-            record: The record.
-            fps: Frames per second of the recording.
-            prefix: Prefix of the names of the scores.
-        """
+        """Scores of `TITLES`, after all frames have been seen."""
         real = self._series[RECORDING]
         for metric in TITLES:
             facts: dict[str, Any] = {"fps": fps}
@@ -118,16 +100,7 @@ def both_colours(got: Image, want: Image) -> tuple[ColourMoments, ColourMoments]
 def time_tables(
     titles: Mapping[str, str], scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]
 ) -> Iterator[Table]:
-    """Tables of metrics over time: means over the tasks that last so long, one column a stretch of `EDGES_S`.
-
-    Args:
-        titles: Name of the scores, with their prefix -> title of the metric. Scores need values of single frames.
-        scores: Scores by subject. Those of colour tell the rates.
-        kinds: "subject" or "reference", by subject.
-
-    Yields:
-        A table for each metric with values in two stretches or more.
-    """
+    """Tables of metrics over time: means over the tasks that last so long, one column a stretch of `EDGES_S`."""
     rates = {one.task: float(one.facts["fps"]) for own in scores.values() for one in own if _tells_rate(one)}
     sorted_out = {subject: by_metric(own) for subject, own in scores.items()}
     for metric, title in titles.items():

@@ -17,16 +17,10 @@ _TRAINED, _COARSE = "trained", "coarse"
 
 
 def matched_references(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The references that are to stand beside these subjects.
+    """The references that belong beside the models with these identities, as text; none that is a model already.
 
-    Args:
-        suite: The suite.
-        tasks: Tasks of the run. The first one that can be read tells the rate of the recordings.
-        subjects: Identities of the subjects of the run (`engine.identity.subject_identity`).
-
-    Returns:
-        Text such as "truth?fps=16", one for each rate of a model that no recording has, and
-        "coarse?width=64&height=36", one for each size of a trained network. None for what is a subject already.
+    "truth?fps=16" for each rate of a model that no recording has (the first readable task tells it), and
+    "coarse?width=64&height=36" for each size of a trained network.
     """
     return [*_at_rates(suite, tasks, subjects), *_at_sizes(subjects)]
 

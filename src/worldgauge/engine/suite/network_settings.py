@@ -16,15 +16,7 @@ SERVED = "served_digests"
 
 
 def digests_of_served(settings: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, str]:
-    """Digests of the networks, decoders and policies that run in another process.
-
-    Args:
-        settings: Settings of a suite.
-        known: Digests by name of the setting, for servers that cannot be asked now.
-
-    Returns:
-        Digests by name of the setting; a server of which nothing is known is left out.
-    """
+    """Digests by setting of networks, decoders and policies that are served; `known` ones of servers that are down."""
     found = {}
     for name, value in settings.items():
         texts = [value, value.partition(",")[2]] if isinstance(value, str) else []  # FILE,cmd:... names a head as well
@@ -37,18 +29,6 @@ def networks_digest(suite: str, settings: Any, looking: Mapping[str, What], netw
     """Digest of the weights of all networks that settings name.
 
     It is computed on every call, so other weights count as another setting.
-
-    Args:
-        suite: Name of the suite, for messages.
-        settings: Settings of the suite.
-        looking: Kind of network by name of the setting.
-        networks: Further networks by name.
-
-    Returns:
-        SHA-256 in hexadecimal. None where the settings name no network.
-
-    Raises:
-        UsageError: For a setting that does not name a network.
     """
     digests: list[str | None] = []
     for name, what in looking.items():

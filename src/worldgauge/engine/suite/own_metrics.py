@@ -35,15 +35,7 @@ def name_of(text: str) -> str:
 
 
 def digest_of_metrics(texts: Sequence[str], known: str | None) -> str | None:
-    """Digest of the code of metrics.
-
-    Args:
-        texts: Metrics as the user named them.
-        known: Digest that is used where the code is not available, such as when only a report is made.
-
-    Returns:
-        SHA-256 in hexadecimal, or `known`.
-    """
+    """Digest of the code of metrics; `known` if the code is not here, such as when only a report is made."""
     try:
         sources = [_load(text)[1] for text in texts]
     except WorldgaugeError:
@@ -59,19 +51,7 @@ def versions_of(texts: Iterable[str]) -> dict[str, int]:
 
 
 def own_scores(texts: Sequence[str], record: Record, compared: Callable[[Record], tuple[Clip, Clip]]) -> list[Score]:
-    """Score a record with each of the user's own metrics.
-
-    Args:
-        texts: Metrics as the user named them.
-        record: The record.
-        compared: Gives the hidden frames and the rollout, with equal length and size.
-
-    Returns:
-        One score per metric. Its value is missing, with the reason, where the record has no frames to compare.
-
-    Raises:
-        UsageError: For a metric that does not declare what it compares, or that does not return a number.
-    """
+    """Score a record with each of the user's own metrics."""
     if not texts:
         return []
     try:
@@ -82,16 +62,7 @@ def own_scores(texts: Sequence[str], record: Record, compared: Callable[[Record]
 
 
 def own_tables(texts: Sequence[str], scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
-    """One table for each of the user's own metrics that has a score.
-
-    Args:
-        texts: Metrics as the user named them.
-        scores: Scores by subject.
-        kinds: "subject" or "reference", by subject.
-
-    Returns:
-        The tables, with one row per subject.
-    """
+    """One table for each of the user's own metrics that has a score."""
     tables = []
     for name in map(name_of, texts):
         found = {label: [one for one in theirs if one.metric == name] for label, theirs in scores.items()}

@@ -39,19 +39,7 @@ _KEPT = 16
 def returned_scores(
     record: Record, episode: Episode, start: int, truth: Clip, rollout: Clip, *, prefix: str = ""
 ) -> Iterator[Score]:
-    """Score a rollout on the pixels of surfaces that came back into view.
-
-    Args:
-        record: The record.
-        episode: The recording, uncropped.
-        start: First frame that is asked for; the frames before it are shown.
-        truth: The frames that are asked for, cropped as the model draws.
-        rollout: Frames of the model.
-        prefix: Prefix of the names of the scores.
-
-    Yields:
-        One score per metric of `RETURNED`, with the curve over time away in its facts.
-    """
+    """Score a rollout on the pixels of surfaces that came back into view."""
     if episode.world is None or not isinstance(episode.camera, Camera):
         for metric in RETURNED:
             yield make_score(record, metric, None, reason="the world of this recording is not known", prefix=prefix)
@@ -81,17 +69,7 @@ def returned_scores(
 def curve_table(
     metric: str, title: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]
 ) -> Table | None:
-    """Table of a metric over time away: means over tasks.
-
-    Args:
-        metric: Name of the scores, with their prefix.
-        title: Title of the table.
-        scores: Scores by subject.
-        kinds: "subject" or "reference", by subject.
-
-    Returns:
-        The table. None where no subject has a value.
-    """
+    """Table of a metric over time away: means over tasks."""
     unit, better, bounds = metric_facts(metric)
     name = RETURNED[metric.rpartition("/")[2]]
     groups = []

@@ -110,16 +110,7 @@ class SubjectScores:
                 self._by_kind.setdefault((score.metric, task), []).append(score)
 
     def of(self, metric: str, task: str | None = None, **group: object) -> list[Score]:
-        """Scores of one metric.
-
-        Args:
-            metric: Name of the metric.
-            task: Kind of task. None for all kinds.
-            **group: Required values of the group.
-
-        Returns:
-            The scores that match.
-        """
+        """Scores of one metric."""
         scores = self._by_kind.get((metric, task), [])
         if not group:
             return list(scores)
@@ -134,16 +125,7 @@ class SubjectScores:
         return len(self.of(self._headline, task)) + self.lost(task)
 
     def cell(self, metric: str, task: str | None = None, **group: object) -> Cell:
-        """Mean over tasks for a table, with the interval of their clusters. A rate gets Wilson's interval.
-
-        Args:
-            metric: Name of the metric.
-            task: Kind of task. None for all kinds.
-            **group: Required values of the group.
-
-        Returns:
-            The cell.
-        """
+        """Mean over tasks for a table, with the interval of their clusters. A rate gets Wilson's interval."""
         scores = self.of(metric, task, **group)
         cell = score_cell(scores, metric_facts(metric)[2], len(scores) + (0 if group else self.lost(task)))
         if cell.n and self.is_rate(metric, task):

@@ -15,15 +15,7 @@ S = TypeVar("S")
 
 @contextmanager
 def naming_setting(suite: str, name: str) -> Iterator[None]:
-    """Context in which an error about what a setting names begins with the setting.
-
-    Args:
-        suite: Name of the suite.
-        name: Name of the setting.
-
-    Raises:
-        UsageError: Instead of an UnknownNameError or UsageError.
-    """
+    """Context in which an error about what a setting names begins with the setting."""
     try:
         yield
     except (UnknownNameError, UsageError) as error:
@@ -31,18 +23,7 @@ def naming_setting(suite: str, name: str) -> Iterator[None]:
 
 
 def chat_prices(suite: str, text: Any) -> tuple[float | None, float | None]:
-    """Prices of a million input and output tokens, from "IN,OUT".
-
-    Args:
-        suite: Name of the suite, for messages.
-        text: The setting. None or empty for no prices.
-
-    Returns:
-        Price of input tokens and price of output tokens; None, None where nothing is given.
-
-    Raises:
-        UsageError: For text in another form.
-    """
+    """Prices of a million input and output tokens, from "IN,OUT"."""
     if text is None:
         return None, None
     try:
@@ -55,17 +36,7 @@ def chat_prices(suite: str, text: Any) -> tuple[float | None, float | None]:
 
 
 def check_chat_budget(suite: str, budget: Any, *, recording: str | None, prices: str | None) -> None:
-    """Check a budget for chat models.
-
-    Args:
-        suite: Name of the suite, for messages.
-        budget: The budget. None for no limit.
-        recording: File in which the spending is recorded.
-        prices: The setting `chat_prices`.
-
-    Raises:
-        UsageError: For a budget that is not above 0, or one without `recording` and `prices`.
-    """
+    """Check a budget for chat models."""
     if budget is not None and (isinstance(budget, (bool, str)) or not 0 < budget < math.inf):
         raise UsageError(f"{suite} setting 'chat_budget' must be more than 0, got {budget!r}")
     if budget is not None and (recording is None or prices is None):
@@ -73,19 +44,7 @@ def check_chat_budget(suite: str, budget: Any, *, recording: str | None, prices:
 
 
 def with_parity(settings: S, options: Mapping[str, Any], released: Mapping[str, Any]) -> S:
-    """Apply the released values where the settings have parity=released.
-
-    Args:
-        settings: The settings.
-        options: Values that the user gave.
-        released: Values that parity=released stands for.
-
-    Returns:
-        The settings, changed where parity=released is set.
-
-    Raises:
-        UsageError: Where one of `options` contradicts a released value.
-    """
+    """Apply the released values where the settings have parity=released."""
     if getattr(settings, "parity", None) != "released":
         return settings
     for name, value in released.items():

@@ -40,31 +40,15 @@ class Stopwatch:
     def rollout(self, model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
         """Run one rollout, checked as by `checked_rollout`. It counts when it has ended.
 
-        Args:
-            model: The model.
-            request: The request.
-
         Returns:
             The chunks (n, H, W, 3) uint8.
-
-        Raises:
-            SubjectError: As in `checked_rollout`.
         """
         return self.timed(model, checked_rollout(model, request))
 
     def timed(
         self, model: WorldModel, chunks: Iterable[Any], count: Callable[[Any], int] = len
     ) -> Generator[Any, None, None]:
-        """Measure one answer of a model, whoever checks it. It counts when it has ended.
-
-        Args:
-            model: The model.
-            chunks: What it gives.
-            count: Number of frames of a chunk.
-
-        Yields:
-            The chunks as they are.
-        """
+        """Measure one answer of a model, whoever checks it. It counts when it has ended."""
         forget_gpu_peak()
         forget_notes()
         first_s, waited_s, frames = math.nan, 0.0, 0
@@ -89,15 +73,8 @@ class Stopwatch:
     def batch(self, model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
         """Run a batch of rollouts, checked as by `checked_batch`.
 
-        Args:
-            model: The model.
-            requests: The requests.
-
         Returns:
             One array (horizon, H, W, 3) uint8 for each request, in order.
-
-        Raises:
-            SubjectError: As in `checked_batch`.
         """
         if len(requests) < 2 or not hasattr(model, "rollout_batch"):
             return [np.concatenate(list(self.rollout(model, request))) for request in requests]
@@ -110,11 +87,9 @@ class Stopwatch:
         return answers
 
     def plain(self) -> dict[str, Any] | None:
-        """What was measured, plain JSON values.
+        """What was measured, plain JSON values; None without a rollout.
 
-        Returns:
-            "questions", "first_s" (mean seconds from a question to its first frame), "frames" and "seconds" (of all
-            questions), and "gpu_peak_bytes". None where no question was answered.
+        "questions", "first_s" (mean seconds up to the first frame), "frames" and "seconds" (of all), "gpu_peak_bytes".
         """
         if not self._questions:
             return None

@@ -33,16 +33,7 @@ _SPEED_NOTES = (
 
 
 def score_cell(scores: Sequence[Score], bounds: tuple[float, float], expected: int | None = None) -> Cell:
-    """Mean, population standard deviation, count and 95% interval of scores.
-
-    Args:
-        scores: One score for each task.
-        bounds: Smallest and largest possible value of the metric. They limit the interval.
-        expected: Number of values that there should be, by default the number of `scores`.
-
-    Returns:
-        The cell.
-    """
+    """Mean, population standard deviation, count and 95% interval of scores, within the metric's possible `bounds`."""
     (cell,) = score_cells([scores], bounds)
     return cell if expected is None else replace(cell, expected=expected)
 
@@ -64,15 +55,6 @@ def make_cell(
     """Mean, population standard deviation, count and 95% interval of values.
 
     Missing and infinite values are counted but not averaged.
-
-    Args:
-        values: Numbers, or None where a value is missing.
-        bounds: Smallest and largest possible value of the metric. They limit the interval.
-        expected: Number of values that there should be, by default the number of `values`.
-        clusters: Cluster of each value. By default every value is independent of the others.
-
-    Returns:
-        The cell.
     """
     values = list(values)
     names = [str(place) for place in range(len(values))] if clusters is None else list(clusters)
@@ -83,15 +65,7 @@ def make_cell(
 def make_cells(
     groups: Iterable[tuple[Sequence[float | None], Sequence[str]]], bounds: tuple[float, float]
 ) -> list[Cell]:
-    """`make_cell` of each group of values with their clusters: the cells of a table in a fraction of the time.
-
-    Args:
-        groups: Values and the cluster of each value.
-        bounds: Smallest and largest possible value of the metric. They limit the intervals.
-
-    Returns:
-        The cells.
-    """
+    """`make_cell` of each group of values with their clusters: the cells of a table in a fraction of the time."""
     asked, totals, samples = [], [], []
     for values, names in groups:
         pairs = zip(values, names, strict=True)
@@ -125,28 +99,12 @@ def by_metric(scores: Iterable[Score]) -> dict[str, list[Score]]:
 
 
 def clusters_by_task(scores: Mapping[str, Iterable[Score]]) -> dict[str, str]:
-    """Cluster of each task.
-
-    Args:
-        scores: Scores by subject.
-
-    Returns:
-        The clusters by task id.
-    """
+    """Cluster of each task."""
     return {score.task: cluster_of_score(score) for own in scores.values() for score in own}
 
 
 def sort_rows(rows: Sequence[TableRow], better: Better, column: int = -1) -> list[TableRow]:
-    """Sort rows by one column, best first. Flagged rows follow the others; rows without a mean come last.
-
-    Args:
-        rows: The rows.
-        better: Direction of better values.
-        column: Index of the column.
-
-    Returns:
-        The sorted rows.
-    """
+    """Sort rows by one column, best first. Flagged rows follow the others; rows without a mean come last."""
     sign = 1 if better == "lower" else -1
 
     def key(row: TableRow) -> tuple[bool, bool, float, str]:
@@ -163,18 +121,7 @@ def detectable_note(
     clusters: Mapping[str, str] = MappingProxyType({}),
     bounds: tuple[float, float] = (0.0, math.inf),
 ) -> str:
-    """The line below a table that gives the minimum detectable effect of its comparison.
-
-    Args:
-        values: Values by row and task id, for two or more rows.
-        kinds: "subject" for models, "reference" for baselines, by row.
-        tasks: What the tasks are called, in the plural.
-        clusters: Cluster of each task; a task without an entry is a cluster of its own.
-        bounds: Smallest and largest possible value.
-
-    Returns:
-        The line.
-    """
+    """The line below a table that gives the minimum detectable effect of its comparison."""
     pairs = pairs_with_models([kinds.get(label, "subject") for label in values])
     smallest = detectable_effect(values, clusters, pairs=pairs, bounds=bounds)
     if smallest is None:
@@ -189,11 +136,7 @@ def detectable_note(
 
 
 def pairs_with_models(kinds: Sequence[str]) -> list[tuple[int, int]]:
-    """Places of the pairs of rows that are tested: those with a model; all pairs if all rows are baselines.
-
-    Args:
-        kinds: "subject" for a model, anything else for a baseline.
-    """
+    """Places of the pairs of rows that are tested: those with a model; all pairs if all rows are baselines."""
     pairs = list(combinations(range(len(kinds)), 2))
     return [(a, b) for a, b in pairs if "subject" in (kinds[a], kinds[b])] or pairs
 
@@ -205,17 +148,7 @@ def detectable_effect(
     pairs: Sequence[tuple[int, int]] | None = None,
     bounds: tuple[float, float] = (0.0, math.inf),
 ) -> float | None:
-    """Minimum detectable effect of tests that are corrected together: the median over the pairs.
-
-    Args:
-        values: Values by row and task id.
-        clusters: Cluster of each task; a task without an entry is a cluster of its own.
-        pairs: Places of the rows of each tested pair. Default: all pairs.
-        bounds: Smallest and largest possible value.
-
-    Returns:
-        The paired difference that a test finds with 80 % power; None if no pair can be tested.
-    """
+    """Minimum detectable effect of tests that are corrected together: the median over the pairs."""
     known = [
         {task: value for task, value in own.items() if value is not None and math.isfinite(value)}
         for own in values.values()
@@ -232,10 +165,6 @@ def with_seen(tables: Sequence[Table], runs: Mapping[str, Mapping[str, Any]]) ->
     """Tables that say of each trained row how many of the scenes it was trained on, or that this is not known.
 
     A row that was trained on some is also flagged, in red, so that it wins nothing.
-
-    Args:
-        tables: The tables.
-        runs: Content of run.json by subject.
     """
     told = told_scenes(runs)
     if not told:
@@ -257,14 +186,7 @@ def with_seen(tables: Sequence[Table], runs: Mapping[str, Mapping[str, Any]]) ->
 
 
 def told_scenes(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """What is known of the scenes that trained models have seen, such as "trained on none of these 8 scenes".
-
-    Args:
-        runs: Content of run.json by subject.
-
-    Returns:
-        A text for each model that was trained by worldgauge, or that tells its scenes; none for others.
-    """
+    """What is known of the scenes that trained models have seen, such as "trained on none of these 8 scenes"."""
     found = {}
     for label, facts in runs.items():
         known = facts.get("trained_on")
@@ -289,11 +211,7 @@ def _count(known: Any, name: str) -> int:
 
 
 def scenes_note(told: Mapping[str, str]) -> str:
-    """A line below a table: what `told_scenes` gave, those of whom the same is known together.
-
-    Args:
-        told: A text for each row.
-    """
+    """A line below a table: what `told_scenes` gave, those of whom the same is known together."""
     labels: dict[str, list[str]] = {}
     for label, text in told.items():
         labels.setdefault(text, []).append(label)
@@ -302,15 +220,7 @@ def scenes_note(told: Mapping[str, str]) -> str:
 
 
 def speed_table(measured: Mapping[str, Sequence[Mapping[str, Any] | None]], kinds: Mapping[str, str]) -> Table | None:
-    """The table of speeds, one row per subject.
-
-    Args:
-        measured: By subject what `Stopwatch.plain` gave for each task that was asked; None where that is not known.
-        kinds: "subject" or "reference", by subject.
-
-    Returns:
-        The table, with means over tasks. None where nothing was measured.
-    """
+    """The table of speeds, one row per subject."""
     rows = []
     for label, tasks in measured.items():
         if not any(tasks):

@@ -51,20 +51,7 @@ def worker_groups(
     stack: ExitStack,
     kind: SubjectKind = "model",
 ) -> tuple[list[SubjectEntry], list[WorkerGroup]]:
-    """The entries of models in their order, and the groups of workers in which they run. `stack` ends the pools.
-
-    Args:
-        models: The models.
-        site: Where workers run.
-        workers: Largest number of processes per group.
-        gpus: GPUs per worker, whatever the models declare. None to use what they declare.
-        stack: Ends the pools.
-        kind: "model" or "agent".
-
-    Raises:
-        SubjectError: For a model that cannot be made.
-        UsageError: When there is no room for a model, or two have the same label.
-    """
+    """The entries of models in their order, and the groups of workers in which they run. `stack` ends the pools."""
     plain = stack.enter_context(site.pool(workers))
     needs = _declared_by(models, plain, gpus, kind)
     entries: dict[int, SubjectEntry] = {}
@@ -88,12 +75,7 @@ def worker_groups(
 
 
 def entries_here(models: Sequence[AnyModel], stack: ExitStack, kind: SubjectKind = "model") -> list[SubjectEntry]:
-    """The entries of models that all run in this process. `stack` ends served models that are made here.
-
-    Raises:
-        SubjectError: For a model that cannot be made.
-        UsageError: When two have the same label.
-    """
+    """The entries of models that all run in this process. `stack` ends served models that are made here."""
     entries = []
     for one in models:
         entry = live_entry(one, kind)

@@ -14,19 +14,7 @@ _ELSEWHERE = "run it on a cluster with --on ray://HOST:PORT"
 
 
 def rooms(needs: Needs, workers: int, who: str) -> list[dict[str, str]]:
-    """Environments of the workers that fit on this machine at the same time.
-
-    Args:
-        needs: What each worker needs.
-        workers: Largest number of workers.
-        who: Name of the model, for messages.
-
-    Returns:
-        One environment per worker.
-
-    Raises:
-        UsageError: When not even one worker fits.
-    """
+    """Environments of the workers that fit on this machine at the same time."""
     fit = workers
     if needs.memory_gb:
         memory_gb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
@@ -51,13 +39,6 @@ def gpu_shares(gpus: list[str], each: float) -> list[str]:
     """GPUs that each worker may use.
 
     Shares of one GPU are assigned in turn, so that few workers are on different GPUs.
-
-    Args:
-        gpus: Names of the GPUs.
-        each: GPUs per worker: a fraction of one, or a whole number.
-
-    Returns:
-        One value of CUDA_VISIBLE_DEVICES per worker.
     """
     if each <= 1:
         return gpus * int(1 / each + 1e-9)
@@ -66,15 +47,7 @@ def gpu_shares(gpus: list[str], each: float) -> list[str]:
 
 
 def in_turn(workers: int, gpus: list[str]) -> list[dict[str, str]]:
-    """Environments of workers that share GPUs evenly, without one of their own.
-
-    Args:
-        workers: Number of workers.
-        gpus: Names of the GPUs. Without any the environments are empty.
-
-    Returns:
-        One environment per worker.
-    """
+    """Environments of workers that share GPUs evenly, without one of their own."""
     return [{VISIBLE: gpus[number % len(gpus)]} if gpus else {} for number in range(workers)]
 
 

@@ -83,15 +83,7 @@ class Result:
     lost: tuple[str, ...] = ()
 
     def raise_for(self, model: str) -> None:
-        """Raise the error of a job about a model, if there is one.
-
-        Args:
-            model: Name of the model, for the message.
-
-        Raises:
-            SubjectError: For an error of the model.
-            RuntimeError: For an error in worldgauge itself.
-        """
+        """Raise the error of a job about a model, if there is one."""
         if self.error is None:
             return
         named = self.error if model in self.error else f"model '{model}': {self.error}"
@@ -101,14 +93,7 @@ class Result:
 
 
 def check_deadline(deadline_s: float | None) -> None:
-    """Check a deadline.
-
-    Args:
-        deadline_s: Seconds, or None for no limit.
-
-    Raises:
-        UsageError: For a deadline that is not above 0 s.
-    """
+    """Check a deadline."""
     if deadline_s is not None and not 0 < deadline_s < float("inf"):
         raise UsageError(f"the deadline must be above 0 s, got {deadline_s:g}")
 
@@ -224,25 +209,13 @@ class Pool:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
 
     def cores_each(self, jobs: int) -> int:
-        """Cores for each worker, 1 or more.
-
-        Args:
-            jobs: Number of jobs: where they are fewer than workers, the others' cores are free.
-        """
+        """Cores for each worker, 1 or more."""
         return max(1, self._cores // max(1, min(self._workers, jobs)))
 
     def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[Result]:
         """Run jobs, and yield the results in the order in which jobs end.
 
-        Args:
-            jobs: The jobs. One is taken only when a worker is free, or can be started, for it.
-            watch: Called with job id, amount done and total whenever a job reports progress.
-
-        Yields:
-            One result per job.
-
-        Raises:
-            RunError: When workers cannot be started or refuse to work.
+        A job is taken only when a worker is free for it. `watch` gets the id, the amount done and the total.
         """
         source = iter(jobs)
         try:

@@ -18,9 +18,6 @@ def end_session(session: int) -> None:
 
     A process group is not enough, since a child of a model may lead a group of its own. On systems without /proc only
     the group of the first process is killed.
-
-    Args:
-        session: Id of the session, which is the id of its first process.
     """
     if not (_PROC / "self" / "stat").exists():
         if session != os.getpid():

@@ -40,17 +40,7 @@ _MARK = ".worldgauge-seen-"
 def open_cluster(
     on: str, *, logs: Path | None = None, shared: Sequence[Path] = (), data: Sequence[Path] = ()
 ) -> Generator[Cluster]:
-    """Connect to a Ray cluster for the duration of the context. A connection that existed before stays open.
-
-    Args:
-        on: As for `engine.workers.site.open_site`.
-        logs: Folder for the output of workers.
-        shared: Folders that workers write into.
-        data: Folders that workers read.
-
-    Yields:
-        The cluster.
-    """
+    """Connect to a Ray cluster for the duration of the context. A connection that existed before stays open."""
     ray = _ray()
     ours = not ray.is_initialized()
     started = ours and on == "ray" and "RAY_ADDRESS" not in os.environ
@@ -191,11 +181,7 @@ class Relay:
         self._worker: LocalWorker | None = None
 
     def begin(self) -> str | None:
-        """Start the worker.
-
-        Returns:
-            None, or the reason why no worker on this node can do the work of the driver.
-        """
+        """Start the worker."""
         facts, node = self._facts, f"node {platform.node()}"
         if facts["version"] != __version__:
             return f"{node} has worldgauge {__version__}, the driver {facts['version']}; install the same on all nodes"

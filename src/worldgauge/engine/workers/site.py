@@ -24,19 +24,7 @@ class Site(Protocol):
     """A place where workers can run."""
 
     def pool(self, workers: int, needs: Needs = _DEFAULT, who: str = "a worker") -> Pool:
-        """A pool of workers, fewer than asked for where there is no room for more.
-
-        Args:
-            workers: Largest number of workers.
-            needs: What each worker needs.
-            who: Name of the model, for messages.
-
-        Returns:
-            The pool.
-
-        Raises:
-            UsageError: When there is no room for a single worker.
-        """
+        """A pool of workers, fewer than asked for where there is no room for more."""
 
 
 @contextmanager
@@ -54,17 +42,9 @@ def open_site(
         on: None or "local" for this machine; "ray" for a Ray cluster that is started here or named by RAY_ADDRESS;
             "ray://host:port" for another one.
         logs: Folder for the output of workers, one file per worker.
-        shared: Folders that workers write into. Nodes of a cluster have to prove that they see them before work starts.
+        shared: Folders that workers write into. Nodes of a cluster prove that they see them before work starts.
         data: Folders that workers read, checked in the same way.
-        device: Where workers of this machine score or draw. For "cuda" those without a GPU of their own take turns.
-
-    Yields:
-        The site.
-
-    Raises:
-        UsageError: For another name, and for a call while a user's module is being imported.
-        MissingExtraError: When Ray is not installed.
-        RunError: When no cluster answers.
+        device: Where workers of this machine score or render. For "cuda" those without a GPU of their own take turns.
     """
     refuse_while_importing()
     check_no_secret(on or "", "--on")

@@ -48,17 +48,7 @@ def serve() -> None:
 
 
 def resolve(call: str) -> Callable[..., Any]:
-    """Find the function "module:function".
-
-    Args:
-        call: The function, as text.
-
-    Returns:
-        The function.
-
-    Raises:
-        UsageError: For a function outside this package.
-    """
+    """Find the function "module:function"."""
     module, _, name = call.partition(":")
     if not module.startswith(PREFIX) or not name.isidentifier():
         raise UsageError(f"a job may only call 'worldgauge.<module>:<function>', not '{call}'")
@@ -75,11 +65,7 @@ def one_line(error: BaseException) -> str:
 
 
 def trace_now() -> str:
-    """The traceback of the error that is being handled, without what would control a terminal in a model's words.
-
-    Returns:
-        Its lines.
-    """
+    """The traceback of the error that is being handled, without what would control a terminal in a model's words."""
     return without_controls(traceback.format_exc())
 
 
