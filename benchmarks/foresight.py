@@ -40,8 +40,8 @@ SEED = 0
 BASE = "none"
 READS_ALL = frozenset({"recognition"})
 """Tasks whose default reviser reads all frames of a plan."""
-IN_ORDER = ("hedge", "tiny", "trained-")
-"""Begins of the names of models that draw a frame from those before it."""
+ANY_FRAME = frozenset({"oracle", "warp", "degraded", "forgetful", "freeze", "noise", "roll"})
+"""Models that draw a frame without those before it."""
 
 
 class LastFrame:
@@ -92,7 +92,7 @@ def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, ask
     env.reset()
     goal, rules = task.goal(env), task.rules(env, seed)
     rules.true_value = lambda plan: None  # regret is not told, and it takes longer than all else
-    in_order = getattr(model, "needs_all_frames", model.spec.name.startswith(IN_ORDER))
+    in_order = getattr(model, "needs_all_frames", model.spec.name not in ANY_FRAME)
     whole = task.name in READS_ALL or in_order
     asked = model if whole else LastFrame(model)
     imagine = task.imagination(asked, env, seed, name) if imagines(model) else None
