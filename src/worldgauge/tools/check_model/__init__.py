@@ -19,6 +19,7 @@ from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
 from worldgauge.engine.workers.site import open_site
 from worldgauge.engine.workers.worker import Progress, one_line
+from worldgauge.models.address import ModelAddress
 from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel
 from worldgauge.tools.check_model import behaviour, form
 from worldgauge.tools.check_model.checks import Check, CheckFinding
@@ -124,8 +125,9 @@ def check_model(
     with open_site() as site, site.pool(1) as pool:
         began = time.monotonic()
         if isinstance(what, str):
-            label, suite = _load_in_worker(what, suite, pool)
-            ask = partial(_in_worker, text=what, suite=suite, pool=pool, deadline_s=deadline_s)
+            text = ModelAddress.parse(what).text
+            label, suite = _load_in_worker(text, suite, pool)
+            ask = partial(_in_worker, text=text, suite=suite, pool=pool, deadline_s=deadline_s)
         else:
             subject = resolve_subject(what)
             label, model = subject.label, cast("WorldModel", subject.model)
