@@ -9,7 +9,7 @@ import pytest
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.collection.kernel import Collected, open_collection
 from worldgauge.engine.open_suite import open_suite
-from worldgauge.engine.probe import data
+from worldgauge.engine.probe import probe as data
 from worldgauge.suites import suites
 
 FOR_MODELS = sorted(entry.name for entry in suites if suites.get(entry.name).subject_kind == "model")

@@ -6,24 +6,27 @@ result = probe(model, step)                    # in the loop
 
 from __future__ import annotations
 
+import fcntl
 import math
+import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from worldgauge.core.errors import UsageError, WorldgaugeError
+from worldgauge.core.errors import RunError, UsageError, WorldgaugeError
 from worldgauge.core.image import Image
+from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import WorldModel
+from worldgauge.core.video import Clip
+from worldgauge.engine.collection.kernel import collect, open_collection
 from worldgauge.engine.open_suite import list_tasks, open_suite
-from worldgauge.engine.probe.data import small_data_set
 from worldgauge.engine.probe.result import ProbeResult, summarize_scores
-from worldgauge.engine.probe.strip import stack_strips, strip_of
 from worldgauge.engine.probe.training_state import TrainingState
 from worldgauge.engine.resume import PlannedTask
 from worldgauge.engine.run_manifest import describe_run
@@ -31,11 +34,17 @@ from worldgauge.engine.store import RunFolder, read_record
 from worldgauge.engine.subject_run import RunStep, SubjectRun
 from worldgauge.engine.subjects import live_entry
 from worldgauge.engine.suite.base import Suite, suites
-from worldgauge.engine.suite.contract import Score, Task
+from worldgauge.engine.suite.contract import Record, Score, Task
+from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.workers.worker import one_line
+from worldgauge.perception.cache import FOLDER_VARIABLE, cache_folder
+from worldgauge.version import __version__
 
 SHOWN = 4
 """Number of tasks in the strip of frames."""
+COLUMNS, WIDTH_PX, GAP_PX = 6, 160, 2
+_WHITE = 255
+_MOST_WORKERS = 4
 _RESERVE_S, _RESERVE_SHARE = 1.0, 0.1
 """Part of the time that is left for putting everything back: so many seconds, or this share where that is less."""
 
@@ -231,3 +240,72 @@ def _choose_tasks(tasks: Sequence[Task], count: int, data: Path) -> list[Task]:
         raise UsageError(f"{data}: no task can be asked: {tasks[0].skip}")
     chosen = np.linspace(0, len(able) - 1, min(count, len(able))).round().astype(int)
     return [able[number] for number in chosen]
+
+
+def small_data_set(suite: Suite, tasks: int) -> Path:
+    """Folder of a small data set of a suite. It is made where it is missing, and shared by all processes."""
+    options = dict(suite.probe_options(tasks))
+    cache = cache_folder()
+    if cache is None:
+        raise UsageError(f"{FOLDER_VARIABLE} is off, so a probe has no place for its data; give a folder with data=")
+    settings = open_collection(suite.name, cache, options).settings()
+    made_of = dumps({"worldgauge": __version__, "suite": suite.name, "settings": settings})
+    folder = cache / "probe" / f"{suite.name}-{digest_of(made_of)[:16]}"
+    with _locked(folder):
+        if not folder.exists():
+            part = folder.with_name(f".{folder.name}.part")  # a collection that was stopped goes on
+            collected = collect(suite.name, part, workers=min(_MOST_WORKERS, os.cpu_count() or 1), **options)
+            if not collected.items:
+                raise RunError(f"no data for a probe of '{suite.name}': {'; '.join(collected.failures[:1])}")
+            os.replace(part, folder)
+    return folder
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock beside a folder; other processes wait."""
+    lock = folder.with_name(f".{folder.name}.lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("w")
+    except OSError as error:
+        raise UsageError(
+            f"{lock.parent}: cannot be written ({error.strerror}); name another folder with {FOLDER_VARIABLE}, "
+            "or give data="
+        ) from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def strip_of(suite: Suite, record: Record) -> Image | None:
+    """The strip of one record: six moments from the first frame to the last.
+
+    Returns:
+        (H, W, 3) uint8 with two rows, or one where the suite has nothing to compare with. None without frames.
+    """
+    looks: tuple[Callable[[Record], tuple[Clip, ...]], ...] = (suite.compared_clips, _rollout_of)
+    for clips_of in looks:
+        with suppress(Exception):  # a picture costs no number: suites need not compare frames, nor keep a video
+            return stack_strips([_row(clip) for clip in clips_of(record) if len(clip)])
+    return None
+
+
+def stack_strips(strips: Sequence[Image]) -> Image | None:
+    """Put strips of one width below each other, with a white line between. None where there is none."""
+    if not strips:
+        return None
+    gap = np.full((GAP_PX, strips[0].shape[1], 3), _WHITE, np.uint8)
+    return np.concatenate([part for strip in strips for part in (gap, strip)][1:])
+
+
+def _rollout_of(record: Record) -> tuple[Clip, ...]:
+    return (open_rollout(record),)
+
+
+def _row(clip: Clip) -> Image:
+    height = max(1, round(WIDTH_PX * clip.height / clip.width))
+    moments = np.linspace(0, len(clip) - 1, COLUMNS).round().astype(int).tolist()
+    gap = np.full((height, GAP_PX, 3), _WHITE, np.uint8)
+    frames = clip.resized(WIDTH_PX, height).take(moments)
+    return np.concatenate([part for frame in frames for part in (gap, frame)][1:], axis=1)
