@@ -172,11 +172,7 @@ class FileSource:
         return [*known, *(first + step * n for n in range(1, len(decoded) - len(known) + 1))]
 
     def frames_at(self, fps: float) -> Sequence[int]:
-        """The frames nearest to the times 0, 1 / fps, 2 / fps ... for as long as the video lasts.
-
-        Raises:
-            DataError: There are more than the limit.
-        """
+        """The frames nearest to the times 0, 1 / fps, 2 / fps ... for as long as the video lasts."""
         lasts_s = float(self._seconds[-1]) + (self._last_s or 1 / fps)
         if lasts_s * fps > MAX_FRAMES:
             raise DataError(f"{self.path}: {lasts_s:g} s at {fps:g} frames/s are more than {MAX_FRAMES} frames")
@@ -211,15 +207,6 @@ def header_frames(path: Path | str) -> int:
     """Number of frames that the header of a video states; no frame is read.
 
     Do not rely on it. To count frames, open the file as a clip.
-
-    Args:
-        path: The video file.
-
-    Returns:
-        The number of frames; 0 when the header does not state it, as in Matroska and streams.
-
-    Raises:
-        DataError: The file is not a video.
     """
     import av
 
@@ -238,12 +225,6 @@ def problems(path: Path | str) -> list[str]:
     Decodes the whole file. Damaged H.264 raises no error and returns every frame. So the log of the decoder is captured
     (single thread: other threads would log elsewhere), and the frame counts are compared. Damage that still decodes is
     not found: compare hashes when there are any.
-
-    Args:
-        path: The video file.
-
-    Returns:
-        One line for each problem; empty when none was found.
     """
     import av
     import av.logging
@@ -360,9 +341,6 @@ def _check_claims(path: Path) -> None:
     FFmpeg takes 72 bytes of memory for each sample that a table claims, and a table of equal samples has 12 bytes,
     whatever it claims: a file of 2 kB would take 13 GB before its first frame. Claims of all tracks and of all
     fragments are in memory together, so they are added up.
-
-    Raises:
-        DataError: It claims so, or its boxes are too many or too deep to know.
     """
     before, of_track, is_sound, is_even = 0, 0, False, False
     with open(path, "rb") as file:
@@ -412,8 +390,7 @@ def _uint(data: bytes, at: int) -> int:
 def _boxes(file: IO[bytes], size: int, path: Path) -> Iterator[tuple[bytes, int, int]]:
     """Boxes of an MP4 and of the boxes in them: kind, and first and last byte of the content. None in other files.
 
-    Raises:
-        DataError: There are too many, or they are nested too deep. What was not looked at may claim anything.
+    DataError for too many or too deep ones: what was not read may claim anything.
     """
     start, ends = 0, [size]
     for _ in range(_MOST_BOXES):

@@ -89,14 +89,7 @@ _BREAKS = re.compile(r" *\n\s*")
 
 
 def without_controls(text: str) -> str:
-    """Text without sequences that control a terminal; line breaks and tabs stay, other invisible characters are blanks.
-
-    Args:
-        text: Text from anywhere.
-
-    Returns:
-        What may be shown.
-    """
+    """Text without sequences that control a terminal; line breaks and tabs stay, other invisible ones are blanks."""
     return "".join(one if one.isprintable() or one in "\n\t" else " " for one in _SEQUENCES.sub("", text))
 
 

@@ -18,21 +18,7 @@ ROTATION_TOLERANCE = 1e-6
 
 
 def number_of(content: Mapping[str, Any], key: str, low: float, high: float) -> float:
-    """Read a number field.
-
-    Args:
-        content: The object that holds the field.
-        key: Name of the field.
-        low: Smallest allowed value.
-        high: Largest allowed value.
-
-    Returns:
-        The number.
-
-    Raises:
-        KeyError: The field is missing.
-        ValueError: The field is not a number from `low` to `high`; the message names it.
-    """
+    """A number field. KeyError if it is missing, ValueError if it is not from `low` to `high`."""
     value = content[key]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
         raise ValueError(f"field '{key}' is {short(value)}; give a number from {low:.3g} to {high:.3g}")
@@ -40,21 +26,7 @@ def number_of(content: Mapping[str, Any], key: str, low: float, high: float) -> 
 
 
 def whole_of(content: Mapping[str, Any], key: str, low: int, high: int) -> int:
-    """Read a whole-number field.
-
-    Args:
-        content: The object that holds the field.
-        key: Name of the field.
-        low: Smallest allowed value.
-        high: Largest allowed value.
-
-    Returns:
-        The number.
-
-    Raises:
-        KeyError: The field is missing.
-        ValueError: The field is not a whole number from `low` to `high`; the message names it.
-    """
+    """A whole-number field. KeyError if it is missing, ValueError if it is not from `low` to `high`."""
     value = content[key]
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValueError(f"field '{key}' is {short(value)}; give a whole number from {low} to {high}")
@@ -71,9 +43,6 @@ def camera_of(content: Mapping[str, Any]) -> Camera:
 
     Args:
         content: Object with width, height, fx, fy, cx and cy, all in pixels.
-
-    Returns:
-        The camera.
 
     Raises:
         KeyError: A field is missing.
@@ -93,18 +62,7 @@ def camera_of(content: Mapping[str, Any]) -> Camera:
 
 
 def world_of(content: Mapping[str, Any]) -> WorldFacts:
-    """Read the facts of a world.
-
-    Args:
-        content: Object with a name, params and optionally a digest.
-
-    Returns:
-        The facts.
-
-    Raises:
-        TypeError: A field is missing or unknown.
-        ValueError: A field has the wrong type.
-    """
+    """The facts of a world. TypeError for a missing or unknown field, ValueError for one of a wrong type."""
     facts = WorldFacts(**content)
     known = isinstance(facts.name, str) and isinstance(facts.params, dict)
     if not known or not (facts.digest is None or isinstance(facts.digest, str)):
@@ -121,9 +79,6 @@ def poses_of(rows: Any, field: str = "poses") -> FloatArray:
 
     Returns:
         (T, 4, 4) float64 poses.
-
-    Raises:
-        ValueError: A row is not a position within +-1e6 m and a rotation; the message names the first such row.
     """
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"field '{field}' is no list of poses")

@@ -70,10 +70,6 @@ def read_png(path: Path) -> Image:
 def decode_png(data: bytes, where: str) -> Image:
     """Decode the bytes of a PNG file.
 
-    Args:
-        data: The bytes.
-        where: Name of the source, for messages.
-
     Returns:
         (H, W, 3) uint8 RGB.
 
@@ -86,10 +82,6 @@ def decode_png(data: bytes, where: str) -> Image:
 
 def decode_picture(data: bytes, where: str) -> Image:
     """Decode the bytes of a PNG, JPEG or WebP file, upright where its EXIF data turn it.
-
-    Args:
-        data: The bytes.
-        where: Name of the source, for messages.
 
     Returns:
         (H, W, 3) uint8 RGB. Transparency is dropped.
@@ -115,15 +107,8 @@ def decode_picture(data: bytes, where: str) -> Image:
 def picture_size(data: bytes, where: str) -> tuple[int, int]:
     """Size of a PNG, JPEG or WebP as stored, from its header.
 
-    Args:
-        data: The bytes of the file.
-        where: Name of the source, for messages.
-
     Returns:
         (width, height) in pixels.
-
-    Raises:
-        DataError: The data are of another kind, or the header is damaged.
     """
     if data[:2] == b"\xff\xd8":
         return _jpeg_header(data, where)[:2]
@@ -135,15 +120,7 @@ def picture_size(data: bytes, where: str) -> tuple[int, int]:
 
 
 def check_parts(data: bytes, where: str) -> None:
-    """Check that the parts of a PNG, JPEG or WebP are whole: decoders take as much memory as a part claims to need.
-
-    Args:
-        data: The bytes of the file.
-        where: Name of the source, for messages.
-
-    Raises:
-        DataError: A part passes the end, or a JPEG has no end.
-    """
+    """Check that the parts of a PNG, JPEG or WebP are whole: decoders take as much memory as a part claims to need."""
     if data[:2] == b"\xff\xd8":
         if data.find(b"\xff\xd9", _jpeg_header(data, where)[2]) < 0:
             raise DataError(f"{where}: the picture is cut off; write or download it again")
@@ -190,14 +167,8 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 def png_size(path: Path) -> tuple[int, int]:
     """Size of a PNG file, read from its header.
 
-    Args:
-        path: The file.
-
     Returns:
         (width, height) in pixels.
-
-    Raises:
-        DataError: The file cannot be read or is no PNG.
     """
     try:
         with open(path, "rb") as file:
@@ -209,15 +180,8 @@ def png_size(path: Path) -> tuple[int, int]:
 def png_header_size(data: bytes, where: str) -> tuple[int, int]:
     """Size of a PNG, from its first 24 bytes.
 
-    Args:
-        data: At least the first 24 bytes.
-        where: Name of the source, for messages.
-
     Returns:
         (width, height) in pixels.
-
-    Raises:
-        DataError: The data are no PNG.
     """
     if len(data) < 24 or data[:8] != b"\x89PNG\r\n\x1a\n" or data[12:16] != b"IHDR":
         raise DataError(f"{where}: not a PNG picture; write or download it again")

@@ -50,15 +50,6 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that appears under its name only after the block has finished; missing folders are created.
 
     An old file stays unchanged when the block raises. Use one writer for a path at a time.
-
-    Args:
-        path: The file.
-
-    Yields:
-        A binary file to write to.
-
-    Raises:
-        DataError: The system refuses, such as on a full disk; the system's error is the cause.
     """
     part = path.with_name(f".{path.name}.part")  # one name, so that what a killed process left is overwritten
     try:
@@ -76,18 +67,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def check_inside(path: Path, root: Path) -> Path:
-    """Check that a path lies in a folder, also after its links are followed.
-
-    Args:
-        path: The path.
-        root: The folder.
-
-    Returns:
-        `path`.
-
-    Raises:
-        DataError: The path leads out of `root`.
-    """
+    """Check that a path lies in a folder, also after its links are followed."""
     if not _has_no_link(path, root) and not path.resolve().is_relative_to(root.resolve()):
         written, below = (Path(os.path.normpath(one.absolute())) for one in (path, root))
         if written.is_relative_to(below):
@@ -109,17 +89,7 @@ def _has_no_link(path: Path, root: Path) -> bool:
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """Entries of a folder in natural order, without hidden files.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        Their paths.
-
-    Raises:
-        DataError: The folder cannot be listed.
-    """
+    """Entries of a folder in natural order, without hidden files."""
     try:
         paths = (path for path in folder.iterdir() if path.name[0] != ".")
         return sorted(paths, key=lambda path: natural_key(path.name))
@@ -135,17 +105,7 @@ def natural_key(name: str) -> tuple[tuple[Decimal, str], ...]:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """Create a new folder that replaces `folder` after the block has finished; after an error nothing is left of it.
-
-    Args:
-        folder: The final folder.
-
-    Yields:
-        The folder to write in.
-
-    Raises:
-        DataError: The folder cannot be written, such as on a full disk.
-    """
+    """Create a new folder that replaces `folder` after the block has finished; after an error nothing is left of it."""
     part, old = (folder.with_name(f".{folder.name}.{end}") for end in ("part", "old"))
     try:
         shutil.rmtree(part, ignore_errors=True)
@@ -165,16 +125,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 def check_name(part: str, where: str) -> str:
     """Check that a name can be one component of an id and of a path.
 
-    Args:
-        part: The name.
-        where: Where it was found, for the message.
-
-    Returns:
-        `part`.
-
-    Raises:
-        DataError: The name has other characters than letters, digits, '.', '_' and '-', a leading '.', or more than 128
-            characters.
+    That is up to 128 letters, digits, '.', '_' and '-', without a leading '.'.
     """
     if not _PART.fullmatch(part) or len(part) > 128:
         raise DataError(
@@ -184,18 +135,7 @@ def check_name(part: str, where: str) -> str:
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """Read a whole file, after a check of its size.
-
-    Args:
-        path: The file.
-        limit: Largest size in bytes.
-
-    Returns:
-        Its bytes.
-
-    Raises:
-        DataError: The file is too large or cannot be read.
-    """
+    """Read a whole file, after a check of its size."""
     try:
         size = path.stat().st_size
         if size > limit:
@@ -254,44 +194,18 @@ _SETTLED_NS, _MOST_DIGESTS = 2_000_000_000, 1 << 16
 
 
 def digest_of_folder(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files of a folder, in hexadecimal.
-
-    Raises:
-        OSError: A file cannot be read.
-    """
+    """SHA-256 over the names and contents of all files of a folder, in hexadecimal."""
     files = sorted((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*") if path.is_file())
     return digest_of("\n".join(f"{digest_of_file(path)} {name}" for name, path in files))
 
 
 def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
-    """Read a UTF-8 file, after a check of its size; a byte order mark is left out.
-
-    Args:
-        path: The file.
-        limit: Largest size in bytes.
-
-    Returns:
-        Its text.
-
-    Raises:
-        DataError: The file is too large, cannot be read, or is not UTF-8.
-    """
+    """Read a UTF-8 file, after a check of its size; a byte order mark is left out."""
     return decode_text(read_bytes(path, limit), str(path))
 
 
 def decode_text(data: bytes, where: str) -> str:
-    """Decode UTF-8 text; a byte order mark is left out.
-
-    Args:
-        data: The bytes.
-        where: Name of the source, for messages.
-
-    Returns:
-        The text.
-
-    Raises:
-        DataError: The bytes are not UTF-8, or are UTF-16 or UTF-32.
-    """
+    """Decode UTF-8 text; a byte order mark is left out."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data[:4]:
         raise DataError(f"{where}: not UTF-8 text, but UTF-16, UTF-32 or no text; save it as UTF-8")
     try:
@@ -301,33 +215,12 @@ def decode_text(data: bytes, where: str) -> str:
 
 
 def read_csv(path: Path, limit: int = MAX_TEXT_BYTES) -> io.StringIO:
-    """Read a CSV file for the `csv` module; blanks at ends of lines, and how lines end, change nothing.
-
-    Args:
-        path: The file.
-        limit: Largest size in bytes.
-
-    Returns:
-        Its text.
-
-    Raises:
-        DataError: As `read_text`.
-    """
+    """Read a CSV file for the `csv` module; blanks at ends of lines, and how lines end, change nothing."""
     return io.StringIO(re.sub(r"[ \t]*(\r\n?|\n|$)", "\n", read_text(path, limit)))
 
 
 def read_caption(path: Path) -> str:
-    """Text of a UTF-8 file, without the white space around it.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The text.
-
-    Raises:
-        DataError: The file is too large, cannot be read, or is not UTF-8.
-    """
+    """Text of a UTF-8 file, without the white space around it."""
     return read_text(path, MAX_CAPTION_BYTES).strip()
 
 
@@ -351,18 +244,9 @@ def read_json_object(path: Path, *, allow_nan: bool = False) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, where: str, *, allow_nan: bool = False) -> Any:
-    """Parse strict JSON: no NaN or infinity, no deeper nesting than the parser's stack allows.
+    """Parse strict JSON: no deeper nesting than the parser's stack allows, no NaN or infinity.
 
-    Args:
-        data: The bytes.
-        where: Name of the source, for messages.
-        allow_nan: Whether NaN and infinities are read as None.
-
-    Returns:
-        The value.
-
-    Raises:
-        DataError: The data are not strict JSON.
+    With `allow_nan` these are read as None.
     """
 
     try:
@@ -390,17 +274,7 @@ def dumps(value: Any, indent: int | None = None) -> str:
 
 
 def loads(text: str) -> Any:
-    """Decode what `dumps` wrote.
-
-    Args:
-        text: The JSON text.
-
-    Returns:
-        The value.
-
-    Raises:
-        ValueError: The text is not strict JSON, or nested deeper than the parser's stack allows.
-    """
+    """Decode what `dumps` wrote."""
     try:
         # Most texts hold no infinity; then no object needs a look. An escape could hide the word.
         return (_DECODER if "special" in text or "\\" in text else _PLAIN_DECODER).decode(text)

@@ -47,11 +47,7 @@ class Entry(Generic[T]):
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self) -> T:
-        """The component itself; it is imported first when it came from an entry point.
-
-        Raises:
-            UsageError: The package that offers it cannot be imported, whatever it raises, or does not hold it.
-        """
+        """The component itself; it is imported first when it came from an entry point."""
         if not isinstance(self.target, EntryPoint):
             return self.target
         try:
@@ -271,11 +267,6 @@ class Registry(Generic[T]):
 
 def check_arguments(make: Callable[..., Any], given: Mapping[str, Any], owner: str) -> None:
     """Check that a class or function can be called with the given settings.
-
-    Args:
-        make: The class or function. One without a readable signature passes.
-        given: Settings by name.
-        owner: What takes the settings, for messages ("model 'drift'").
 
     Raises:
         UsageError: A setting is unknown, or one that is needed is missing; the message lists all settings. Or one that

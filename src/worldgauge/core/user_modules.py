@@ -29,14 +29,8 @@ _imported: dict[str, str] = {}
 def locate_module(module: str) -> str | None:
     """Find what another process has to import to get a module of this process.
 
-    A script has no module name that is valid elsewhere, so its file is used.
-
-    Args:
-        module: Name of the module in this process.
-
-    Returns:
-        A module name, or an absolute path ending in ".py". None for code in no such file, such as code that was typed
-        in, and for a file whose import failed.
+    A script has no module name that is valid elsewhere, so its file is used: an absolute path ending in ".py". None for
+    code in no such file, such as code that was typed in, and for a file whose import failed.
     """
     if module != "__main__" and not module.startswith(_FILE_MODULE_PREFIX):
         return module
@@ -48,12 +42,7 @@ def locate_module(module: str) -> str | None:
 
 
 def import_located(home: str, what: str) -> None:
-    """Import what `locate_module` returned.
-
-    Args:
-        home: Module name or absolute path.
-        what: Owner of the code, for error messages, such as "suite 'echo'".
-    """
+    """Import what `locate_module` returned."""
     if home.endswith(".py"):
         import_file(Path(home), what)
     else:
@@ -61,20 +50,7 @@ def import_located(home: str, what: str) -> None:
 
 
 def import_module(name: str, what: str, hint: str = "") -> ModuleType:
-    """Import an installed module, or one in the working folder.
-
-    Args:
-        name: Name of the module.
-        what: Beginning of error messages, such as "model 'my.wm:X'".
-        hint: End of the message when there is no such module.
-
-    Returns:
-        The module.
-
-    Raises:
-        UsageError: Where there is no such module.
-        SubjectError: For a module that cannot be imported.
-    """
+    """Import an installed module, or one in the working folder."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # as `python -m` does: a project is tested from its own folder
@@ -97,19 +73,7 @@ def import_module(name: str, what: str, hint: str = "") -> ModuleType:
 
 
 def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
-    """Import a Python file as a module.
-
-    Args:
-        path: The file.
-        what: Beginning of error messages, such as "model".
-
-    Returns:
-        The module and its source, "sha256:" with the fingerprint of the file and of what it imports.
-
-    Raises:
-        UsageError: For a file that cannot be read.
-        SubjectError: For a file that cannot be imported.
-    """
+    """Import a Python file as a module, with its source: "sha256:" and the fingerprint of the file and its imports."""
     try:
         path.open("rb").close()
         found = fingerprint(path, contents_of(path))
@@ -163,11 +127,7 @@ def _digests(file: str) -> dict[str, str]:
 
 
 def refuse_while_importing() -> None:
-    """Refuse to start a run while a user's module is being imported; each worker would start more workers without end.
-
-    Raises:
-        UsageError: When a user's module is being imported.
-    """
+    """Refuse a run while a user's module is being imported: each worker would start more workers without end."""
     if _importing:
         raise UsageError(
             f"{_importing[-1]} starts a run when it is imported, which every worker does; "
@@ -190,9 +150,6 @@ def remember(kind: str, name: str, text: str) -> None:
     """Note where the user named a component, so that later commands find it by its name: runs and data hold only that.
 
     Reading the path from a run or a data set instead would let whoever made those run code here.
-
-    Raises:
-        UsageError: The note cannot be written.
     """
     place, _, attribute = text.rpartition(":")
     whole = f"{os.path.abspath(Path(place).expanduser())}:{attribute}" if place.endswith(".py") else text

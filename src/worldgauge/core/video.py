@@ -221,16 +221,6 @@ def side_by_side(*clips: Clip) -> Iterator[tuple[Image, ...]]:
     """Frame by frame of several clips, each read by a thread of its own, `AHEAD` frames ahead.
 
     Decoding and resizing leave Python's lock alone, so they go on while the frames before are compared.
-
-    Args:
-        clips: Clips of equal length.
-
-    Yields:
-        One frame of each.
-
-    Raises:
-        ShapeError: The lengths differ.
-        DataError: A frame cannot be decoded; raised in its place.
     """
     if len({len(clip) for clip in clips}) > 1:
         lengths = ", ".join(str(len(clip)) for clip in clips)
@@ -252,14 +242,7 @@ def side_by_side(*clips: Clip) -> Iterator[tuple[Image, ...]]:
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:
-    """The same items, read by a thread of its own, `AHEAD` of them ahead.
-
-    Args:
-        items: Such as frames that are decoded and brought to a size on the way.
-
-    Yields:
-        Each item. What reading raises is raised in its place.
-    """
+    """The same items, read by a thread of its own, `AHEAD` of them ahead."""
     source, end = iter(items), object()
     with ThreadPoolExecutor(1) as thread:
         waiting = deque(thread.submit(next, source, end) for _ in range(AHEAD))

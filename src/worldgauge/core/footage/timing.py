@@ -46,10 +46,6 @@ def nearest_frames(seconds: FloatArray, lasts_s: float, tick_s: float, fps: floa
         lasts_s: Seconds until the last frame ends.
         tick_s: Unit of the container's times in seconds.
         fps: Frames per second of the result.
-
-    Returns:
-        Indices of frames. A frame is taken up to half of 1 / fps before its time, not earlier, since until then the one
-        before is shown. Of two that are equally near the earlier is taken, of frames at one time the last.
     """
     wanted = np.arange(max(1, int(lasts_s * fps + 0.5))) / fps
     last = np.searchsorted(seconds, seconds, "right") - 1

@@ -27,10 +27,6 @@ class Turn:
     def of(cls, picture: Any, where: str) -> Turn:
         """Read the display matrix of a decoded picture.
 
-        Args:
-            picture: Frame of PyAV.
-            where: Name of the video, for messages.
-
         Raises:
             DataError: The angle is no multiple of 90 degrees.
         """
