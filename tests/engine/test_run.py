@@ -1,6 +1,7 @@
 """A run is whole, counted, resumable, and the same for any number of workers and any interruption."""
 
 import errno
+import inspect
 import json
 import random
 import re
@@ -392,6 +393,23 @@ def test_a_lost_record_is_made_again(data: Path, tmp_path: Path, worked: Worked,
     record.rmdir()
     assert scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path)) == before
     assert worked() == ["perform even/2", "score even/2"]
+
+
+def test_a_request_holds_every_argument_of_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = {
+        "model": ["freeze", "mean"], "data": str(tmp_path), "out": "out", "workers": 2, "on": "ray",
+        "gpus_per_worker": 0.5, "seed": 3, "settings": {"a": 1}, "limit": 4, "deadline_s": 5.0, "retry_failed": False,
+        "fresh": True, "scoring": False, "score_device": "cuda", "labels": {"freeze": "f"}, "matched_references": True,
+    }  # fmt: skip
+    assert given.keys() | {"suite", "progress"} == inspect.signature(run).parameters.keys()
+    requests: list[RunRequest] = []
+    monkeypatch.setattr("worldgauge.engine.run.execute", lambda request, progress: requests.append(request))
+    run("loopnav", **given)  # type: ignore[arg-type]
+    run("loopnav", model="freeze", data=tmp_path)
+    models = {"suite": "loopnav", "models": ("freeze", "mean"), "data": tmp_path, "out": Path("out")}
+    del given["model"]
+    assert vars(requests[0]) == {**given, **models}
+    assert requests[1] == RunRequest("loopnav", models=("freeze",), data=tmp_path, out=Path("runs/loopnav"))
 
 
 def test_dry_run_writes_nothing(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
