@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from suites.closedloop.manipulation.table_sight import table
+from support.registered import own_names
 from support.task_context import QuietContext
 from worldgauge.core.actions import HAND_POSES
 from worldgauge.core.agent import Agent, Answer, Problem, agents
@@ -35,7 +36,7 @@ from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.worlds import World, open_world, worlds
 
 REGISTRIES = {r.kind: r for r in (suites, models, agents, critics, metrics, worlds, estimators, decoders)}
-ALL = [(kind, entry.name) for kind, registry in REGISTRIES.items() for entry in registry]
+ALL = [(kind, name) for kind, registry in REGISTRIES.items() for name in own_names(registry)]
 
 
 @pytest.mark.parametrize(("kind", "name"), ALL, ids=lambda x: str(x))
@@ -45,7 +46,7 @@ def test_everything_says_what_it_is(kind: str, name: str) -> None:
     assert entry.load() is entry.load()
 
 
-@pytest.mark.parametrize("name", metrics.names())
+@pytest.mark.parametrize("name", own_names(metrics))
 def test_metric_declares_itself(name: str) -> None:
     facts = metrics.entry(name).facts
     low, high = facts["bounds"]
@@ -108,7 +109,7 @@ def question(model: WorldModel, walk: tuple[Episode, int], context: int) -> Roll
     return make_request(*walk, model.spec, LoopNavSettings(context=context), seed=3)
 
 
-@pytest.mark.parametrize("name", [name for name in models.names() if stands_alone(name)])
+@pytest.mark.parametrize("name", [name for name in own_names(models) if stands_alone(name)])
 class TestModel:
     def test_spec(self, name: str) -> None:
         model = models.get(name)()
@@ -150,7 +151,7 @@ def problem(kind: str) -> Problem:
     )
 
 
-@pytest.mark.parametrize("name", [name for name in agents.names() if name != "chat"])
+@pytest.mark.parametrize("name", [name for name in own_names(agents) if name != "chat"])
 class TestAgent:
     def test_spec(self, name: str) -> None:
         agent = agents.get(name)()
@@ -170,7 +171,7 @@ def example(name: str) -> World:
     return worlds.get(name)(**worlds.entry(name).facts["example"])
 
 
-@pytest.mark.parametrize("name", worlds.names())
+@pytest.mark.parametrize("name", own_names(worlds))
 class TestWorld:
     def test_is_built_again_from_its_facts(self, name: str) -> None:
         world = example(name)
@@ -201,7 +202,7 @@ class TestWorld:
             assert np.array_equal(np.isinf(view.depth), np.isnan(view.position).any(-1))
 
 
-@pytest.mark.parametrize("name", suites.names())
+@pytest.mark.parametrize("name", own_names(suites))
 class TestSuite:
     def test_settings_rebuild_it(self, name: str) -> None:
         suite = suites.get(name)()

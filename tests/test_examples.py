@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from support.places import ROOT
+from worldgauge import UsageError
 from worldgauge.data import collections
 from worldgauge.suite import suites
 from worldgauge.world import Camera, open_world, pose_from_yaw_pitch, worlds
@@ -92,15 +93,36 @@ def test_probe(folder: Path) -> None:
     assert len(set(values)) == 3
 
 
-def test_names_are_found_by_file_in_this_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From Python, with the same words; what they register goes with the test."""
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process works in the folder; what it registers goes with the test."""
     monkeypatch.chdir(folder)
     for registry in (worlds, collections, suites):
         registry.names()
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+
+
+@pytest.mark.usefixtures("here")
+def test_names_are_found_by_file_in_this_process() -> None:
     world = open_world(worlds.get("./examples/hello_world.py:Stripes")(seed=1).facts)
     view = world.view(pose_from_yaw_pitch((0.5, 0.5, 2.0), 0.0, -np.pi / 2), Camera.from_vertical_fov(9, 9, 10))
     assert np.allclose(view.depth, 2.0)
     assert (view.rgb == 220).all()
     assert collections.entry("./examples/hello_suite.py:Stare").name == "stare"
     assert collections.entry("./examples/hello_suite.py:StareCollection").name == "stare"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("./examples/hello_suite.py:Nope", "registers no suite 'Nope'"),
+        ("./examples/hello_world.py:Stripes", "registers no suite 'Stripes'"),
+        ("./examples/hello_suite.py", "name the class in it"),
+        ("./examples/none.py:Stare", "No such file"),
+        ("no_such_module:Stare", "there is no module 'no_such_module'"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_a_wrong_name_is_one_line(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        suites.entry(text)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import worldgauge
 from support.places import ROOT
+from support.registered import own_names
 from worldgauge.metrics import metrics
 
 FRONT = (
@@ -82,9 +83,8 @@ def test_no_name_has_two_homes_and_none_hides_a_submodule() -> None:
 
 def test_every_metric_is_on_the_front() -> None:
     front = importlib.import_module("worldgauge.metrics")
-    for entry in metrics:
-        if entry.origin.startswith("worldgauge."):  # not those of plug-ins
-            assert getattr(front, entry.name.replace("/", "_")) is entry.load(), entry.name
+    for name in own_names(metrics):
+        assert getattr(front, name.replace("/", "_")) is metrics.get(name), name
 
 
 def test_importing_the_front_is_light() -> None:

@@ -90,8 +90,9 @@ def measure(folder: Path, sets: Sequence[str] = tuple(COLLECTIONS)) -> dict[str,
 
 
 def registered(kind: str) -> list[str]:
-    """Names of everything of a kind that is registered."""
-    return sorted(one["name"] for one in json.loads(_run("list", kind, "--json"))[kind])
+    """Names of everything of a kind that worldgauge registers; plug-ins may be installed."""
+    rows = json.loads(_run("list", kind, "--json"))[kind]
+    return sorted(one["name"] for one in rows if one["origin"].startswith("worldgauge."))
 
 
 def _measure_set(folder: Path, name: str) -> dict[str, Any]:

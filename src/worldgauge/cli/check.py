@@ -12,7 +12,9 @@ from worldgauge.terminal.options import FAILED, Csv, Data, Json
 def check(
     collection: Annotated[
         str,
-        typer.Argument(help="Collection that made it, or whose layout it has; see: worldgauge list collections"),
+        typer.Argument(
+            help="Collection with this layout: its name, or ./FILE.py:CLASS; see: worldgauge list collections"
+        ),
     ],
     data: Data,
     decode: Annotated[bool, typer.Option("--decode", help="Also decode every video, to find damaged frames.")] = False,

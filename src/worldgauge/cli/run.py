@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from worldgauge.engine.suite.base import Suite
     from worldgauge.terminal.output import Form
 
+SUITE_HELP = "Name of the suite, or ./FILE.py:CLASS; see: worldgauge list suites"
+
 
 class WithSettings(TyperCommand):
     """A command whose help also shows the settings of the named suite: `worldgauge run mind --help`."""
@@ -75,7 +77,7 @@ class WithSettings(TyperCommand):
 
 def run(
     context: typer.Context,
-    suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
+    suite: Annotated[str, typer.Argument(help=SUITE_HELP)],
     data: Data,
     model: Models = None,
     agent: Agents = None,
@@ -100,6 +102,7 @@ def run(
 ) -> None:
     """Ask models all tasks of a suite and score them. A stopped run continues where it stopped."""
     from worldgauge.cli import show
+    from worldgauge.engine.open_suite import suite_name
     from worldgauge.engine.run import RunRequest, execute
     from worldgauge.engine.run import dry_run as plan
     from worldgauge.terminal.output import form_of
@@ -112,6 +115,7 @@ def run(
         raise UsageError("--dry-run has no tables: give --json in place of --csv")
     if score_device is not None and context.info_name == "generate":
         raise UsageError("generate makes no scores: give --score-device to run or score")
+    suite = suite_name(suite)
     named = _named(suite, model, agent, references)
     added = {text: name for text, name in _references(suite, references).items() if name not in named}
     request = RunRequest(
@@ -191,6 +195,7 @@ def score(
     """
     from worldgauge.cli import show
     from worldgauge.engine import run as engine
+    from worldgauge.engine.open_suite import suite_name
     from worldgauge.engine.videos import score_videos
     from worldgauge.terminal.output import form_of
     from worldgauge.terminal.progress import RunProgress
@@ -219,7 +224,7 @@ def score(
         return
     if len(runs) != 1 or data is None:
         raise UsageError("videos are scored with: worldgauge score SUITE --data DIR --videos DIR")
-    suite = str(runs[0])
+    suite = suite_name(str(runs[0]))
     request = engine.RunRequest(
         suite,
         models=tuple(_references(suite, references)),
@@ -241,7 +246,7 @@ def score(
 
 
 def questions(
-    suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
+    suite: Annotated[str, typer.Argument(help=SUITE_HELP)],
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder of the questions, new or to be continued.")],
     model: Annotated[

@@ -144,6 +144,8 @@ class Registry(Generic[T]):
         """
         if _TEXT.fullmatch(name):
             return self._import_named(name)
+        if name.endswith(".py"):
+            raise UsageError(f"{self.kind} '{name}': name the class in it: {name}:CLASS")
         if name not in self:
             raise UnknownNameError(self.kind, name, self._entries)
         return self._entries[name]

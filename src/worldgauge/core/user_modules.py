@@ -178,7 +178,8 @@ def recall(kind: str, name: str) -> str | None:
 
 def _noted() -> dict[str, Any]:
     file = _named_file()
-    return read_json_object(file) if file.is_file() else {}
+    noted = read_json_object(file) if file.is_file() else {}
+    return {kind: names for kind, names in noted.items() if isinstance(names, dict)}
 
 
 def _named_file() -> Path:

@@ -15,6 +15,11 @@ from worldgauge.engine.suite.contract import Task
 from worldgauge.serving.isolation import check_no_secret
 
 
+def suite_name(text: str) -> str:
+    """Registered name of the suite that `text` names: by that name, "./file.py:Class" or "package.module:Class"."""
+    return suites.entry(text).name
+
+
 def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
     """Make a suite.
 

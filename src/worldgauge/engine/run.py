@@ -19,7 +19,7 @@ from worldgauge.core.model import Needs, WorldModel
 from worldgauge.core.statistics import Power, power_of
 from worldgauge.engine.identity import LIVE, keys_of, metric_versions, scoring_settings
 from worldgauge.engine.journal import read_journal
-from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite
+from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite, suite_name
 from worldgauge.engine.result import RunResult, find_runs
 from worldgauge.engine.resume import PlannedTask, continued_folder, plan_tasks, settle_folder
 from worldgauge.engine.run_manifest import describe_run, describe_subject, installed_versions
@@ -119,7 +119,7 @@ def run(
     where they run, on the order of tasks, or on interruptions.
 
     Args:
-        suite: Registered name, such as "loopnav".
+        suite: Name, such as "loopnav", or "./file.py:Class" or "package.module:Class".
         model: A model or agent, or several: live objects, or text such as "drift?step_m=0.02" or "./wm.py:MyModel".
             Models that are named by text run in `workers` processes. A live object runs in this process, one task
             after another.
@@ -156,6 +156,7 @@ def run(
     Example:
         result = run("loopnav", model="freeze", data="data", out="runs/x")
     """
+    suite = suite_name(suite)
     request = RunRequest(
         suite,
         models=tuple(model) if isinstance(model, (list, tuple)) else (model,),  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ import pytest
 
 from support import wrong_models
 from support.places import DOCS
+from support.registered import own_names
 from worldgauge.cli import check_model as cli_check
 from worldgauge.core.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.core.model import ModelSpec, RolloutRequest, imagines
@@ -25,7 +26,7 @@ from worldgauge.tools.check_model.trial import trial_questions
 REST = set(CHECKS) - {"spec", "answers"}
 READY = [
     name
-    for name in models.names()
+    for name in own_names(models)
     if all(p.default is not p.empty for p in inspect.signature(models.get(name)).parameters.values())
     and imagines(models.get(name))
     and "space" not in models.entry(name).facts

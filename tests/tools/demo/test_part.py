@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.registered import own_names
 from worldgauge.engine.suite.base import suites
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.tools.demo.part import CARD, STAGES, CardRow, clearly_ranked, demo_set, headline_rows
@@ -40,7 +41,7 @@ def test_the_headline_is_the_column_that_sums_up(betters: tuple[str, ...], wante
 
 
 @pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize("suite", suites.names())
+@pytest.mark.parametrize("suite", own_names(suites))
 def test_every_suite_has_a_demo_of_three_subjects(suite: str, full: bool) -> None:
     shown = demo_set(suite, full)
     assert len(shown.subjects) >= 3

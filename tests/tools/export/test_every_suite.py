@@ -14,6 +14,7 @@ import yaml
 
 import worldgauge as wg
 from support.glow import Glow, Glowing, make_data, register, unregister
+from support.registered import own_names
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.result import group_columns
 from worldgauge.engine.store import RunFolder
@@ -41,7 +42,7 @@ class Clashing(Glow):
             yield Task("clashing", task.id, task.sample, task.fingerprint, {key: f"of {key}" for key in self.keys})
 
 
-@pytest.fixture(scope="module", params=[*suites.names(), "clashing"])
+@pytest.fixture(scope="module", params=[*own_names(suites), "clashing"])
 def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     name, out = request.param, tmp_path_factory.mktemp("runs")
     register()

@@ -1,0 +1,48 @@
+"""What a user names by its file is found by its name later, and nothing that data or runs say is run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError
+from worldgauge.core.user_modules import recall, remember
+from worldgauge.engine.suite.base import suites
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WORLDGAUGE_CONFIG", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "config" / "named.json"
+
+
+def test_the_last_file_of_a_name_counts_and_kinds_are_apart(config: Path) -> None:
+    remember("world", "spin", "one.py:World")
+    remember("suite", "spin", "two.py:Spin")
+    remember("suite", "spin", "three.py:Spin")
+    assert recall("suite", "spin") == recall("collection", "spin") == f"{Path.cwd() / 'three.py'}:Spin"
+    assert recall("world", "spin") == f"{Path.cwd() / 'one.py'}:World"
+    assert recall("metric", "spin") is None
+
+
+def test_a_file_that_is_gone_is_one_line(config: Path) -> None:
+    remember("suite", "gone", "gone.py:Gone")
+    with pytest.raises(UsageError, match=r"gone\.py: cannot be read"):
+        suites.entry("gone")
+
+
+def test_a_damaged_note_is_one_line(config: Path) -> None:
+    config.parent.mkdir()
+    config.write_text("[")
+    with pytest.raises(DataError, match=r"named\.json"):
+        recall("suite", "gone")
+    config.write_text(json.dumps({"suite": {"gone": 3}, "world": 3}))
+    with pytest.raises(UnknownNameError):
+        suites.entry("gone")
+
+
+def test_a_note_that_cannot_be_written_is_one_line(config: Path) -> None:
+    config.parent.write_text("no folder")
+    with pytest.raises(UsageError, match="set WORLDGAUGE_CONFIG to a folder"):
+        remember("suite", "spin", "spin.py:Spin")
