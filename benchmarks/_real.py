@@ -17,9 +17,12 @@ from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_
 from worldgauge.core.io import dumps, loads
 from worldgauge.core.model import ModelSpec, RolloutRequest, View
 from worldgauge.models import models
+from worldgauge.models.references.forgetful import SEED_STEP
 from worldgauge.models.references.trivial import mean_frame
+from worldgauge.suites.closedloop.models.wrong_action import WrongAction, mirrored
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.tabletop.pose_plans import as_actions, from_actions
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND, LIQUID
 
@@ -91,7 +94,21 @@ def _late(request: RolloutRequest) -> Video:
 
 
 def _elsewhere(request: RolloutRequest) -> Video:
+    if request.world is not None and request.world.name == "tabletop":
+        return _other_table(request)
     return np.concatenate(list(models.get("forgetful")().rollout(replace(request, poses=_along(request)))))
+
+
+def _other_table(request: RolloutRequest) -> Video:
+    """The plan at a table of the same task where things lie elsewhere, from that table's start."""
+    assert request.world is not None
+    assert request.actions is not None
+    own = request.world.params
+    other = {"task": own["task"], "variation": own["variation"], "seed": int(own["seed"]) + SEED_STEP}
+    # `wrong-action` mirrors the poses: mirrored twice, they are the plan's.
+    poses = as_actions(np.stack([mirrored(pose) for pose in from_actions(request.actions)]))
+    there = replace(request, world=WorldFacts("tabletop", other), actions=poses)
+    return np.concatenate(list(WrongAction().rollout(there)))
 
 
 def _noise(request: RolloutRequest) -> Video:
@@ -124,10 +141,14 @@ class Wrong:
     Args:
         change: A name of REAL or SHOWN_ONLY.
         view: Kind of image that it returns, "perspective" or "panorama".
+
+    Attributes:
+        needs_all_frames: Whether a frame of a rollout looks different when it is requested alone.
     """
 
     def __init__(self, change: str, view: View = "perspective") -> None:
         self._change = (REAL | SHOWN_ONLY)[change]
+        self.needs_all_frames = change == "another world"  # An arm takes one pose after the other.
         self.spec = ModelSpec(
             change, view=view, inputs=frozenset({"truth", "world"}), settings={"change": change, "view": view}
         )

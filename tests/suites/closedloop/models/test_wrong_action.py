@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks._real import SEED_STEP, Wrong
 
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context, WorldFacts
@@ -60,6 +61,15 @@ def test_the_mirror_of_a_matrix() -> None:
             matrix_of(mirrored(asked))[:3, :3], flip @ matrix_of(asked)[:3, :3] @ flip, atol=1e-9
         )
         np.testing.assert_allclose(mirrored(mirrored(asked)), asked)
+
+
+def test_another_table_shows_the_same_poses_where_things_lie_elsewhere() -> None:
+    request = question([pose(0.2, 0.3, 0.9)])
+    assert request.actions is not None
+    shown = np.concatenate(list(checked_rollout(Wrong("another world"), request)))
+    other = Simulation(Tabletop("push_buttons", 1, 3 + SEED_STEP))
+    other.move(from_actions(request.actions)[-1])
+    np.testing.assert_array_equal(shown[-1], other.rgb(front_pose(), front_camera(64)))
 
 
 def test_the_mirror_stays_in_the_workspace() -> None:

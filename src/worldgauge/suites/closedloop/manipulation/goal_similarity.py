@@ -5,6 +5,8 @@ have to come to, and where buttons light up. Only these pixels of a third image 
 before, more as it will, or like neither, because the arm is in front of it. Places to leave and places to fill count a
 half each. Each thing that has left its place is also looked for by its own look: where it is seen tells how far it has
 come, also when it lies turned, in the hand, or above its place.
+
+All images are softened alike, and what a model does to all colours alike is taken back.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
 from worldgauge.core.video import resize
+from worldgauge.suites.closedloop.home.real_colours import restored
 
 WIDTH_PX = 224
 """Width to which images are shrunk; a shift by a pixel of a 448 px clip counts a half."""
+SOFT_PX = 0.7
+"""Standard deviation of the blur of every image: without it, edges that a model draws softer count as other colours."""
 DIFFERS, FULLY = 24.0, 120.0
 """Distance of two colours, of 0 to 442, from which a pixel counts, and from which it has full weight."""
 SPREAD, NEITHER = 18.0, 60.0
@@ -40,6 +45,8 @@ STEEP = 1.4
 """What a row counts beside a column: the camera looks down on the table at a slant."""
 FEWEST_PX = 16
 """Pixels of a thing that can be looked for."""
+_GRID_PX = 32
+"""Side of the images that are compared with the start, to find a change of all colours."""
 _ALIKE = 24
 """Width of the bins of colours that are looked for as one."""
 
@@ -55,7 +62,7 @@ class GoalSimilarity:
     def __init__(self, before: Image, goal: Image) -> None:
         height_px = max(1, round(goal.shape[0] * WIDTH_PX / goal.shape[1]))
         self._size = WIDTH_PX, height_px
-        self._start, end = self._colours(before), self._colours(goal)
+        self._start, end, self._real = self._colours(before), self._colours(goal), _grid(before)
         apart = np.linalg.norm(end - self._start, axis=-1)
         self._matters: NDArray[np.bool_] = apart >= DIFFERS
         self._before, self._goal = self._start[self._matters], end[self._matters]
@@ -77,7 +84,7 @@ class GoalSimilarity:
         """
         if not len(self._before):
             return 1.0
-        colours = self._colours(view)
+        colours = self._colours(restored(view, _grid(view), self._real))
         seen = colours[self._matters]
         things_before, things_goal = (np.where(part, SHADED_THING, SHADED) for part in (self._left, ~self._left))
         like_before = _likelihood(seen, self._before, things_before)
@@ -120,10 +127,14 @@ class GoalSimilarity:
         each = [own for own in each if own.sum() >= FEWEST_PX]
         total = sum(int(own.sum()) for own in each)
         goal = places[filled].mean(0)
-        return [(own, own.sum() / total, _Thing(places[own], self._before[own], goal)) for own in each]
+        shape = self._matters.shape
+        return [(own, own.sum() / total, _Thing(places[own], self._before[own], goal, shape)) for own in each]
 
     def _colours(self, picture: Image) -> FloatArray:
-        return resize(picture, *self._size).astype(np.float64)
+        import cv2
+
+        small = resize(picture, *self._size).astype(np.float64)
+        return np.asarray(cv2.GaussianBlur(small, (0, 0), SOFT_PX, borderType=cv2.BORDER_REPLICATE))
 
 
 class _Nearness(NamedTuple):
@@ -145,16 +156,23 @@ class _Thing:
         places: (n, 2) rows and columns of its pixels at the start.
         colours: (n, 3) their colours.
         goal: Row and column of the middle of where it belongs.
+        shape: Rows and columns of images.
     """
 
-    def __init__(self, places: NDArray[np.int64], colours: FloatArray, goal: FloatArray) -> None:
+    def __init__(
+        self, places: NDArray[np.int64], colours: FloatArray, goal: FloatArray, shape: tuple[int, ...]
+    ) -> None:
         self._places = places - places.min(0)
         self._extent = np.ptp(places, axis=0) + 1
         self._middle, self._goal = self._places.mean(0), goal
         self._far = float(np.linalg.norm(places.mean(0) - goal))
         _, kind = np.unique((colours // _ALIKE).astype(int), axis=0, return_inverse=True)
         kinds = [kind.reshape(-1) == one for one in range(kind.max() + 1)]
-        self._kinds = [(colours[one].mean(0), self._places[one]) for one in kinds]
+        self._kinds = []
+        for one in kinds:
+            own = np.zeros(shape)
+            own[tuple(self._places[one].T)] = 1
+            self._kinds.append((colours[one].mean(0), np.conj(np.fft.rfft2(own))))
 
     def nearness(self, view: FloatArray, changed: NDArray[np.bool_]) -> _Nearness:
         """Return how near to its place it is seen.
@@ -175,11 +193,10 @@ class _Thing:
         """Return row and column of the corner of where it is seen; None where it is not."""
         seen = view[changed]
         products = []
-        for colour, places in self._kinds:
-            likely, own = np.zeros(changed.shape), np.zeros(changed.shape)
+        for colour, own in self._kinds:
+            likely = np.zeros(changed.shape)
             likely[changed] = _likelihood(seen, colour, SHADED_THING)
-            own[tuple(places.T)] = 1
-            products.append(np.fft.rfft2(likely) * np.conj(np.fft.rfft2(own)))
+            products.append(np.fft.rfft2(likely) * own)
         rows, columns = (whole - own + 1 for whole, own in zip(changed.shape, self._extent, strict=True))
         total = np.fft.irfft2(np.sum(products, axis=0), changed.shape)[:rows, :columns]
         if total.max() < FOUND * len(self._places):
@@ -187,8 +204,15 @@ class _Thing:
         return np.array(np.unravel_index(int(total.argmax()), total.shape))
 
 
+def _grid(image: Image) -> FloatArray:
+    """Return (n, 3) colours of a shrunken image."""
+    return resize(image, _GRID_PX, _GRID_PX).reshape(-1, 3).astype(np.float64)
+
+
 def _likelihood(seen: FloatArray, known: FloatArray, shade: float | FloatArray) -> FloatArray:
     """Return the likelihood of colours (..., 3) given the expected ones, lit or shaded; 1 where they are equal."""
-    lit, shaded = (np.exp(-np.square((seen - light * known) / SPREAD).sum(-1) / 2) for light in (1.0, SHADOW))
+    apart = ((seen - light * known) / SPREAD for light in (1.0, SHADOW))
+    # Summing three channels by einsum takes a third of the time of `sum`.
+    lit, shaded = (np.exp(-np.einsum("...i,...i", off, off) / 2) for off in apart)
     likelihood: FloatArray = np.maximum(lit, shade * shaded)
     return likelihood
