@@ -200,7 +200,7 @@ def execute(request: RunRequest, progress: RunWatcher | None = None) -> RunResul
             subject_runs.append(subject_run)
         subject_runs[0].notes.append(str(opened.power))
         turns = [(group.pool, [subject_runs[number] for number in group.members]) for group in opened.groups]
-        _perform(subject_runs, turns, request.deadline_s, request.scoring, progress, "--fresh regenerates")
+        _perform(subject_runs, turns, request.deadline_s, progress, "--fresh regenerates")
     return RunResult([subject_run.folder for subject_run in subject_runs], suite)
 
 
@@ -341,7 +341,7 @@ def score(
             subject_runs.append(subject_run)
         needs = checked_needs(Needs(), "scoring", gpus_per_worker)
         pool = stack.enter_context(site.pool(workers, needs, "scoring"))
-        _perform(subject_runs, [(pool, subject_runs)], deadline_s, True, progress, "run --fresh regenerates")
+        _perform(subject_runs, [(pool, subject_runs)], deadline_s, progress, "run --fresh regenerates")
     return RunResult([subject_run.folder for subject_run in subject_runs], subject_runs[0].suite)
 
 
@@ -386,7 +386,6 @@ def _perform(
     subject_runs: Sequence[SubjectRun],
     turns: Iterable[tuple[Pool, Sequence[SubjectRun]]],
     deadline_s: float | None,
-    scoring: bool,
     watch: RunWatcher | None,
     hint: str,
 ) -> None:
@@ -398,13 +397,12 @@ def _perform(
             tell(replace(subject_run.progress_step(), note=note))
     _prepare(subject_runs, tell)
     for pool, theirs in turns:
-        _perform_in_workers(
-            [subject_run for subject_run in theirs if subject_run.entry.model is None], pool, deadline_s, scoring, tell
-        )
+        named = [subject_run for subject_run in theirs if subject_run.entry.model is None]
+        _perform_in_workers(named, pool, deadline_s, tell)
         pool.close()
     for subject_run in subject_runs:
         if subject_run.entry.model is not None:
-            _perform_live(subject_run, deadline_s, scoring, tell)
+            _perform_live(subject_run, deadline_s, tell)
         subject_run.derive_scores()
     for subject_run in subject_runs:
         if note := subject_run.reuse_note(hint):
@@ -438,7 +436,7 @@ def _prepare(subject_runs: Sequence[SubjectRun], tell: RunWatcher) -> None:
 
 
 def _perform_in_workers(
-    subject_runs: Sequence[SubjectRun], pool: Pool, deadline_s: float | None, scoring: bool, tell: RunWatcher
+    subject_runs: Sequence[SubjectRun], pool: Pool, deadline_s: float | None, tell: RunWatcher
 ) -> None:
     handed: dict[str, tuple[SubjectRun, PlannedTask, Path]] = {}
     threads = min(MOST_THREADS, pool.cores_each(sum(len(subject_run.todo) for subject_run in subject_runs)))
@@ -449,7 +447,7 @@ def _perform_in_workers(
                 folder = subject_run.task_folder(item)
                 name = f"{subject_run.entry.label}/{item.task.id}"
                 handed[name] = (subject_run, item, folder)
-                arguments = subject_run.job_arguments(item, folder, scoring, threads) | {"deadline_s": deadline_s}
+                arguments = subject_run.job_arguments(item, folder, threads) | {"deadline_s": deadline_s}
                 yield Job(name, EXECUTE_TASK, arguments, deadline_s, start_s=LOAD_DEADLINE_S)
 
     def frames(name: str, done: int, total: int) -> None:
@@ -460,10 +458,10 @@ def _perform_in_workers(
         for result in results:
             subject_run, item, folder = handed.pop(result.id)
             outcome = outcome_of_job(result, folder)
-            tell(subject_run.finish_task(item, folder, outcome, result.seconds, scoring, result.lost))
+            tell(subject_run.finish_task(item, folder, outcome, result.seconds, result.lost))
 
 
-def _perform_live(subject_run: SubjectRun, deadline_s: float | None, scoring: bool, tell: RunWatcher) -> None:
+def _perform_live(subject_run: SubjectRun, deadline_s: float | None, tell: RunWatcher) -> None:
     threads = min(MOST_THREADS, cores_here())
     for item in subject_run.todo:
-        tell(subject_run.perform_live(item, tell, deadline_s=deadline_s, scoring=scoring, threads=threads))
+        tell(subject_run.perform_live(item, tell, deadline_s=deadline_s, threads=threads))

@@ -144,7 +144,7 @@ class SubjectRun:
         """Folder in which to work on `planned`: a new one to ask the subject, else the folder of the record."""
         return self.folder.prepare() if planned.todo == "ask" else self.folder.record(planned.task.id)
 
-    def job_arguments(self, planned: PlannedTask, folder: Path, scoring: bool, threads: int = 1) -> dict[str, Any]:
+    def job_arguments(self, planned: PlannedTask, folder: Path, threads: int = 1) -> dict[str, Any]:
         """Arguments of `task.execute_task` for `planned`, scored on so many threads."""
         return {
             "suite": self.suite.name,
@@ -157,19 +157,13 @@ class SubjectRun:
             "label": self.entry.label,
             "seed": task_seed(self.seed, planned.task.id),
             "folder": str(folder.resolve()),
-            "score": planned.score_key if scoring else None,
+            "score": planned.score_key if self._scoring else None,
             "threads": threads,
             "device": self._device,
         }
 
     def perform_live(
-        self,
-        planned: PlannedTask,
-        tell: RunWatcher,
-        *,
-        deadline_s: float | None = None,
-        scoring: bool = True,
-        threads: int = 1,
+        self, planned: PlannedTask, tell: RunWatcher, *, deadline_s: float | None = None, threads: int = 1
     ) -> RunStep:
         """Do what is left of one task in this process, with the live model of `entry`, and keep what came of it.
 
@@ -185,23 +179,17 @@ class SubjectRun:
         seed = task_seed(self.seed, planned.task.id)
         task_context = LocalTaskContext(folder, seed, report, deadline_s, means=means)
         model = self.entry.model if planned.todo == "ask" else None
-        wanted = planned.score_key if scoring else None
+        wanted = planned.score_key if self._scoring else None
         try:
             outcome = perform_and_score(
                 self.suite, planned.task, model, self.entry.label, task_context, key=planned.key, score=wanted
             )
         except LostError as error:
             outcome = failed_outcome(error, "perform")  # the process is its own affair: it was not started here
-        return self.finish_task(planned, folder, outcome, time.monotonic() - began, scoring)
+        return self.finish_task(planned, folder, outcome, time.monotonic() - began)
 
     def finish_task(
-        self,
-        planned: PlannedTask,
-        folder: Path,
-        outcome: TaskOutcome,
-        seconds: float,
-        scoring: bool,
-        lost: Sequence[str] = (),
+        self, planned: PlannedTask, folder: Path, outcome: TaskOutcome, seconds: float, lost: Sequence[str] = ()
     ) -> RunStep:
         """Keep the record of a task that has ended, then write its journal line."""
         if outcome.status == "full":
@@ -216,7 +204,7 @@ class SubjectRun:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 self.folder.commit(folder, planned.task.id)
-        self._append_line(planned, outcome, seconds, scored=scoring and outcome.stage == "score", lost=lost)
+        self._append_line(planned, outcome, seconds, scored=self._scoring and outcome.stage == "score", lost=lost)
         self._ended += 1
         self._generated += planned.todo == "ask" and (outcome.status == "done" or outcome.stage == "score")
         return replace(self.progress_step(planned, status=outcome.status, error=outcome.error), lost=lost)
