@@ -67,7 +67,9 @@ def test_every_offered_name_is_there_and_is_declared_for_type_checkers() -> None
         assert declared == offered, f"{name}: {declared ^ offered}"
         assert set(module.__all__) <= set(dir(module))
         for one in module.__all__:
-            assert getattr(module, one) is not None, f"{name}.{one}"
+            found = getattr(module, one)
+            assert found is not None, f"{name}.{one}"
+            assert not callable(found) or found.__doc__, f"{name}.{one} has no docstring"
 
 
 def test_no_name_has_two_homes_and_none_hides_a_submodule() -> None:

@@ -225,6 +225,12 @@ def problems(path: Path | str) -> list[str]:
     Decodes the whole file. Damaged H.264 raises no error and returns every frame. So the log of the decoder is captured
     (single thread: other threads would log elsewhere), and the frame counts are compared. Damage that still decodes is
     not found: compare hashes when there are any.
+
+    Args:
+        path: A video file, or a folder of numbered images.
+
+    Returns:
+        What is wrong, one line each; empty for a sound file.
     """
     import av
     import av.logging

@@ -202,9 +202,12 @@ def plain_facts(facts: WorldFacts) -> dict[str, Any]:
 
 
 def world_seed_of(seed: int, place: int, split: str = "test") -> int:
-    """Seed of the world of settlement or scene number `place` in a collection with `seed`.
+    """Seed of one world of a collection. No two splits share a seed.
 
-    Seeds of the split "test" have 32 bits; those of "train" and of "val" begin above them, in ranges of their own.
+    Args:
+        seed: Seed of the collection.
+        place: Number of the settlement or scene.
+        split: "test" has the seeds of 32 bits; "train" and "val" have ranges above them.
     """
     return int(np.random.SeedSequence([seed, place]).generate_state(1)[0]) + _FIRST_SEEDS[split]
 
