@@ -70,5 +70,8 @@ def metric_bounds(name: str) -> tuple[float, float]:
         The bounds; both infinite for a metric that is not registered.
     """
     known = next((one for one in (name, name.rpartition("/")[2]) if one in metrics), None)
-    low, high = (-math.inf, math.inf) if known is None else metrics.entry(known).facts["bounds"]
+    if known is None:
+        return -math.inf, math.inf
+    metrics.get(known)  # what another package offers declares its bounds when it is imported
+    low, high = metrics.entry(known).facts.get("bounds", (-math.inf, math.inf))
     return low, high
