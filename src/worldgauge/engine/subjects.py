@@ -27,7 +27,7 @@ from worldgauge.engine.workers.worker import Progress
 from worldgauge.models import models
 from worldgauge.models.address import ModelAddress
 from worldgauge.models.calibration import Calibrated
-from worldgauge.models.shown_less import SHOWN, ShownLess
+from worldgauge.models.context_ablation import SHOWN, ContextAblation
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, open_model
 from worldgauge.serving.foreign import adopt
 from worldgauge_serve import LoadError, made_with_fingerprint
@@ -131,7 +131,7 @@ def _wrapped(subject: Subject, address: ModelAddress) -> Subject:
             model = Calibrated(model, address.calibration, f"{subject.source} {subject.content}".strip())
             label = run_label(f"{label}-calibrated-{model.spec.settings['calibration'][:8]}")
         if address.context_frames is not None:
-            model = ShownLess(model, address.context_frames)
+            model = ContextAblation(model, address.context_frames)
             label = run_label(f"{label}-{SHOWN}-{address.context_frames}")
     return replace(subject, model=model, label=label)
 

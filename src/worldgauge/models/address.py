@@ -31,7 +31,7 @@ class ModelAddress:
             settings, which its server reads.
         settings: Settings of the model itself by name; empty for a served model.
         calibration: File of its calibration (`Calibrated`). None without one.
-        context_frames: Number of last context frames that it gets (`ShownLess`). None for all.
+        context_frames: Number of last context frames that it gets (`ContextAblation`). None for all.
         is_served: Whether it runs in a process or on a machine of its own: cmd:, pipe:, http://.
     """
 

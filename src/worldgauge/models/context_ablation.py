@@ -1,4 +1,4 @@
-"""A model that is shown less than it could hold: what a claim of memory is compared with."""
+"""The context ablation: a model with fewer context frames, to which a claim of memory is compared."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ SHOWN = "shown"
 that it stays: runs from before continue."""
 
 
-class ShownLess:
-    """A model that is shown only the last frames of what it could be shown.
+class ContextAblation:
+    """A model that gets only the last frames of its context, `context_frames=N` of any model.
 
-    A model whose contexts have declared lengths gets the frames that are missing as it always does: its first one,
-    repeated.
+    A model whose contexts have declared lengths gets the missing frames as always: its first one, repeated.
 
     Args:
         model: The model.
-        frames: Number of frames that it is shown.
+        frames: Number of frames that it gets.
 
     Attributes:
         spec: That of the model, with `frames` as its longest context and among its settings.
@@ -60,14 +59,7 @@ class ShownLess:
         self.imagines = imagines(model)
 
     def rollout(self, request: RolloutRequest) -> Iterable[Frames]:
-        """The frames that the model draws from the last frames of the context.
-
-        Args:
-            request: The request.
-
-        Returns:
-            `horizon` frames, in the model's own chunks.
-        """
+        """`horizon` frames that the model generates from the last frames of the context, in its own chunks."""
         return checked_rollout(self._model, self._less(request))
 
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:

@@ -13,9 +13,9 @@ from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, chec
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.models import address
 from worldgauge.models.address import ModelAddress
+from worldgauge.models.context_ablation import ContextAblation
 from worldgauge.models.references.memory import MemoryPlane
 from worldgauge.models.references.trivial import Freeze, Mean
-from worldgauge.models.shown_less import ShownLess
 
 
 class Counting:
@@ -41,32 +41,32 @@ def count(model: object, walk: tuple[Episode, int]) -> int:
 
 @pytest.mark.parametrize("frames", [1, 3])
 def test_it_gets_the_last_frames(frames: int, walk: tuple[Episode, int]) -> None:
-    assert count(ShownLess(Counting(), frames), walk) == frames
-    assert count(ShownLess(Counting(max_context=8), frames), walk) == frames
+    assert count(ContextAblation(Counting(), frames), walk) == frames
+    assert count(ContextAblation(Counting(max_context=8), frames), walk) == frames
     episode, start = walk
-    mean = np.concatenate(list(ShownLess(Mean(), frames).rollout(asked(walk))))
+    mean = np.concatenate(list(ContextAblation(Mean(), frames).rollout(asked(walk))))
     want = np.rint(episode.clip[start - frames : start].to_array().mean(0))
     assert np.array_equal(mean[0], want)
 
 
 def test_a_model_of_fixed_lengths_gets_its_first_frame_repeated(walk: tuple[Episode, int]) -> None:
-    model = ShownLess(Counting(context_lengths="5+4n"), 3)
+    model = ContextAblation(Counting(context_lengths="5+4n"), 3)
     assert count(model, walk) == 5
 
 
 def test_batches_are_the_same_frames(walk: tuple[Episode, int]) -> None:
-    model, request = ShownLess(Mean(), 2), asked(walk)
+    model, request = ContextAblation(Mean(), 2), asked(walk)
     one = np.concatenate(list(checked_rollout(model, request)))
     for frames in checked_batch(model, [request, request]):
         assert np.array_equal(frames, one)
 
 
 def test_it_tells_its_path_and_its_spec(walk: tuple[Episode, int]) -> None:
-    model = ShownLess(MemoryPlane(), 1)
+    model = ContextAblation(MemoryPlane(), 1)
     assert (model.spec.name, model.spec.max_context) == ("memory-plane", 1)
     assert dict(model.spec.settings) == {"stride": 4, "shown": 1}
     assert np.array_equal(model.camera_path(asked(walk)), asked(walk).poses)
-    assert ShownLess(Counting(), 1).camera_path(asked(walk)) is None
+    assert ContextAblation(Counting(), 1).camera_path(asked(walk)) is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_it_tells_its_path_and_its_spec(walk: tuple[Episode, int]) -> None:
 )
 def test_any_model_takes_it_as_a_setting(text: str, label: str) -> None:
     subject = resolve_subject(text)
-    assert isinstance(subject.model, ShownLess)
+    assert isinstance(subject.model, ContextAblation)
     assert (subject.label, subject.source) == (label, text.partition("?")[0])
     plain = resolve_subject(text.partition("?")[0] + ("?stride=2" if "stride" in text else ""))
     assert subject.identity != plain.identity
@@ -116,9 +116,9 @@ def test_its_old_name_is_the_same_and_says_so_once(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize("frames", [0, True, 1.0, "1"])
 def test_numbers_of_frames_are_checked_in_python_too(frames: object) -> None:
     with pytest.raises(UsageError, match="must be a number of frames"):
-        ShownLess(Mean(), frames)  # type: ignore[arg-type]
+        ContextAblation(Mean(), frames)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="changes nothing"):
-        ShownLess(Freeze(), 4)
+        ContextAblation(Freeze(), 4)
 
 
 def test_finished_videos_cannot_be_made_again() -> None:
@@ -130,4 +130,4 @@ def test_finished_videos_cannot_be_made_again() -> None:
             return []
 
     with pytest.raises(UsageError, match="cannot be made again from fewer frames"):
-        ShownLess(Finished(), 1)
+        ContextAblation(Finished(), 1)
