@@ -170,6 +170,8 @@ def test_models_that_cannot_be_recorded_are_refused(tmp_path: Path) -> None:
         Recording("wrap", str(tmp_path))
     with pytest.raises(UsageError, match="cannot be made"):
         Recording("warp?gain=2", str(tmp_path))
+    with pytest.raises(UsageError, match="give calibration and context_frames to the recording"):
+        Recording("warp?context_frames=1", str(tmp_path))
 
 
 def test_its_spec_is_plain_json(tmp_path: Path) -> None:

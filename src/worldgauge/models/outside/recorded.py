@@ -10,9 +10,9 @@ from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import Needs, RolloutRequest, WorldModel, checked_batch, imagines
 from worldgauge.models import models
+from worldgauge.models.address import ModelAddress
 from worldgauge.models.outside._rollouts import Rollouts
-from worldgauge.serving import RemoteModel, is_served, open_model
-from worldgauge_serve import settings_of
+from worldgauge.serving import RemoteModel, open_model
 
 
 @models.register("recorded")
@@ -100,11 +100,13 @@ class Recording:
 
 def _opened(of: str) -> tuple[WorldModel, str]:
     """The model that `of` names, and its source. Raises UsageError, UnknownNameError or SubjectError."""
-    if is_served(of):
+    address = ModelAddress.parse(of)
+    if (address.calibration, address.context_frames) != (None, None):
+        raise UsageError(f"recording: '{of}': give calibration and context_frames to the recording, not to 'of'")
+    if address.is_served:
         served = open_model(of)
         return served, served.source
-    name, _, query = of.partition("?")
     try:
-        return models.get(name)(**settings_of(query)), of
+        return models.get(address.target)(**address.settings), of
     except (ValueError, TypeError) as error:
         raise UsageError(f"recording: model '{of}' cannot be made: {error}") from None
