@@ -30,8 +30,7 @@ from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.suites.closedloop import task_index
 from worldgauge.suites.closedloop.loop import run_episode
 from worldgauge.suites.closedloop.manipulation.env import TableEnv
-from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.task import ClosedLoopTask, noted_settings, task_names
+from worldgauge.suites.closedloop.task import ClosedLoopTask, Settings, noted_settings, task_names
 from worldgauge.terminal.options import settings_of
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.simulation import Move, State
