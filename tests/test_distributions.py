@@ -25,7 +25,7 @@ built = pytest.mark.skipif(not DIST, reason="no wheel and sdist: make test-plain
 SRC = ROOT / "src"
 NAME = f"worldgauge-{worldgauge.__version__}"
 IN_SDIST = {
-    *("src", "tests", "benchmarks", "docs"),
+    *("src", "tests", "benchmarks", "docs", "examples"),
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"),
     *("pyproject.toml", "requirements.lock", "requirements-base.lock", "requirements-site.lock", "mkdocs.yml"),
     *("Dockerfile", "compose.yaml", ".dockerignore", ".gitignore", "PKG-INFO"),

@@ -250,9 +250,7 @@ def mse_720p(x: Image, y: Image) -> float:
     return _error_of(x, y).mse
 
 
-@metric(
-    "psnr_720p", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source="MIND, released scorer"
-)
+@metric("psnr_720p", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source="MIND, released scorer")
 def psnr_720p(x: Image, y: Image) -> float:
     """Peak signal-to-noise ratio of two frames at 1280x720.
 

@@ -18,9 +18,7 @@ _LEAST = 1e-6
 """Mean square, in squared grey levels, up to which a picture has no detail: rounding of the blur leaves less."""
 
 
-@metric(
-    "detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="own: correlation of fine detail"
-)
+@metric("detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="own: correlation of fine detail")
 def detail_correlation(got: Image, want: Image) -> float | None:
     """Correlation of the detail of two frames over all pixels. Brightness and contrast do not change it.
 

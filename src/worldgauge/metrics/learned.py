@@ -29,9 +29,7 @@ _SPECIAL = 5
 _TINY = 1e-12
 
 
-@metric(
-    "lpips_720p", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source="MIND; LPIPS 0.1, AlexNet"
-)
+@metric("lpips_720p", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source="MIND; LPIPS 0.1, AlexNet")
 def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
     """A learned distance (LPIPS) of two frames at 1280x720.
 
@@ -49,9 +47,7 @@ def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], floa
     return float(distance(prepared(x), prepared(y)))
 
 
-@metric(
-    "lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, section 4; LPIPS 0.1"
-)
+@metric("lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, section 4; LPIPS 0.1")
 def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
     """A learned distance (LPIPS) of two frames at their own size.
 
@@ -71,9 +67,7 @@ def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -
     return float(distance(x.astype(np.float32) / np.float32(255), y.astype(np.float32) / np.float32(255)))
 
 
-@metric(
-    "lpips_320x180", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source="lpips at one common size"
-)
+@metric("lpips_320x180", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source="lpips at one common size")
 def lpips_320x180(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
     """A learned distance (LPIPS) of two frames at 320x180. Fewer pixels lack detail and raise it.
 
@@ -171,10 +165,7 @@ def fvd_pair(feature_a: ArrayLike, feature_b: ArrayLike) -> float:
     return float(frechet_distance(a[None], b[None]))
 
 
-
-@metric(
-    "dino_mse", unit="1", better="lower", bounds=(0.0, 4 / 768), version=1, source="MIND, DINOv3 ViT-B/16, 224x224"
-)
+@metric("dino_mse", unit="1", better="lower", bounds=(0.0, 4 / 768), version=1, source="MIND, DINOv3 ViT-B/16, 224x224")
 def dino_mse(tokens_a: Floats, tokens_b: Floats) -> float:
     """Mean squared difference of unit-length patch tokens, over tokens and channels.
 
@@ -226,9 +217,7 @@ def aesthetic(feature: Floats, weight: Floats, bias: float) -> float:
     return (float(values @ head) / length + float(bias)) / 10
 
 
-@metric(
-    "imaging", unit="1", better="higher", bounds=(-math.inf, math.inf), version=1, source="MIND; MUSIQ of SPAQ"
-)
+@metric("imaging", unit="1", better="higher", bounds=(-math.inf, math.inf), version=1, source="MIND; MUSIQ of SPAQ")
 def imaging(raw: float) -> float:
     """Imaging quality: a raw MUSIQ score divided by 100.
 

@@ -30,9 +30,7 @@ COMMON_SIZE = (320, 180)
 """Width and height of `ssim_320x180`."""
 
 
-@metric(
-    "ssim_table", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="LoopNav, released table script"
-)
+@metric("ssim_table", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="LoopNav, released table script")
 def ssim_table(a: Image, b: Image) -> float:
     """Structural similarity of the LoopNav table: per RGB channel, then the mean over channels.
 
@@ -99,9 +97,7 @@ def ssim_perturbation(a: Image, b: Image) -> float:
     return _bounded(gaussian_ssim(_three(one), _three(other)))
 
 
-@metric(
-    "ssim_uniform", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="Wang et al. 2004, 7x7 window"
-)
+@metric("ssim_uniform", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="Wang et al. 2004, 7x7 window")
 def ssim_uniform(a: Image, b: Image) -> float:
     """Structural similarity with a uniform 7x7 window, as in scikit-image: the mean over the RGB channels.
 

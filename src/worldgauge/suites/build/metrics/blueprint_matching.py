@@ -65,9 +65,7 @@ def overlap(truth: Blueprint, built: Blueprint) -> Overlap:
     return Overlap(truth.blocks, built.blocks, shared_blocks(truth, built), occupied)
 
 
-@metric(
-    "build_matching", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
-)
+@metric("build_matching", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3")
 def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
     """Return 10 M / N, the recall: the share of the truth's blocks that the build has.
 
@@ -82,9 +80,7 @@ def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
     return FULL * count.matched / count.truth if count.truth else None
 
 
-@metric(
-    "build_precision", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
-)
+@metric("build_precision", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3")
 def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
     """Return M / P: the share of the build's blocks that the truth has.
 
@@ -116,9 +112,7 @@ def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
     return 2 * count.matched / (count.truth + count.built) if count.truth else None
 
 
-@metric(
-    "build_typed_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
-)
+@metric("build_typed_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3")
 def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
     """Return M / (N + P - M): equal blocks over all blocks.
 
@@ -133,9 +127,7 @@ def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
     return count.matched / (count.truth + count.built - count.matched) if count.truth else None
 
 
-@metric(
-    "build_occupancy_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
-)
+@metric("build_occupancy_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3")
 def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
     """Return the IoU of occupied cells, whatever their blocks.
 
@@ -150,9 +142,7 @@ def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
     return count.occupied / (count.truth + count.built - count.occupied) if count.truth else None
 
 
-@metric(
-    "build_best_shift", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
-)
+@metric("build_best_shift", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3")
 def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
     """Return the matching score of the build shifted to where it matches most.
 

@@ -96,9 +96,7 @@ def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
     return text.strip() if text.strip() in choices else None
 
 
-@metric(
-    "reasoning_accuracy", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.3"
-)
+@metric("reasoning_accuracy", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.3")
 def reasoning_accuracy(read: str | None, right: str) -> float:
     """Return 100 if the choice read is the right one, else 0; an unreadable answer is wrong.
 

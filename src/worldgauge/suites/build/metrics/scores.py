@@ -63,9 +63,7 @@ def dimension_of(name: str) -> str | None:
     return _DIMENSIONS.get(re.sub(r"[^a-z]", "", name[:200].lower()))
 
 
-@metric(
-    "build_grade", unit="points", better="higher", bounds=(1.0, 10.0), version=1, source="MineAnyBuild, 3.3"
-)
+@metric("build_grade", unit="points", better="higher", bounds=(1.0, 10.0), version=1, source="MineAnyBuild, 3.3")
 def build_grade(grade: float) -> float:
     """Return a critic's grade in one dimension, 1 to 10.
 
@@ -77,9 +75,7 @@ def build_grade(grade: float) -> float:
     return float(grade)
 
 
-@metric(
-    "build_evaluation", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
-)
+@metric("build_evaluation", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3")
 def evaluation(
     kind: str,
     executable: bool,
@@ -144,9 +140,7 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
     return None if evaluated is None or on_top is None else (1 - ON_TOP) * evaluated + ON_TOP * on_top
 
 
-@metric(
-    "build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=2, source="MineAnyBuild, 3.3"
-)
+@metric("build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=2, source="MineAnyBuild, 3.3")
 def commonsense(mark: float | None) -> float | None:
     """Return a judge's mark of an answer, 0 to 10; None without a mark.
 
@@ -188,9 +182,7 @@ def full_marks(points: float | None) -> float | None:
     return None if points is None else 100 * points / HIGHEST
 
 
-@metric(
-    "build_overall", unit="points", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, table 1"
-)
+@metric("build_overall", unit="points", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, table 1")
 def overall(marks: Sequence[float]) -> float:
     """Return the overall score of 100: the mean of the kinds' full marks, equally weighted.
 

@@ -29,9 +29,7 @@ _exponent = _SIGNIFICANCE ** (1 / (PATCH_PX**2 - 1))
 _LEAST_COHERENCE = math.sqrt((1 - _exponent) / (1 + _exponent))
 
 
-@metric(
-    "controllability_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="World-in-World, 11.2"
-)
+@metric("controllability_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="World-in-World, 11.2")
 def controllability_ssim(imagined: Frames, replayed: Frames) -> float:
     """Mean SSIM of imagined plan frames and those of the simulator that replays the plan; 1 for equal ones.
 

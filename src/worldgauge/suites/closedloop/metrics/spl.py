@@ -24,9 +24,7 @@ def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
     return _weighted(1.0 if done else 0.0, shortest, travelled)
 
 
-@metric(
-    "answer_spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
-)
+@metric("answer_spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2")
 def answer_spl(
     answered: bool, mark: int | None, shortest_m: float | None, travelled_m: float | None, *, failed: float = 0.0
 ) -> Term:

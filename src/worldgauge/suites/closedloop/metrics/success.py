@@ -61,9 +61,7 @@ def trajectory_steps(steps: int | None) -> float | None:
     return None if steps is None else float(steps)
 
 
-@metric(
-    "trajectory_m", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.1"
-)
+@metric("trajectory_m", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.1")
 def trajectory_m(metres: float) -> float:
     """Metres walked, of embodied questions.
 
@@ -101,9 +99,7 @@ def model_calls(rollouts: int) -> float:
     return float(rollouts)
 
 
-@metric(
-    "answer_score", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
-)
+@metric("answer_score", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2")
 def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None, *, failed: float = 0.0) -> Term:
     """A judge's mark of 1 to 5 as 0 to 100.
 

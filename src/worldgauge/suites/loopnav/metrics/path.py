@@ -10,9 +10,7 @@ from worldgauge.core import polyline
 from worldgauge.metrics._registry import metric
 
 
-@metric(
-    "path/length", unit="m", better="neither", bounds=(0.0, math.inf), version=1, source="LoopNav, appendix B.3"
-)
+@metric("path/length", unit="m", better="neither", bounds=(0.0, math.inf), version=1, source="LoopNav, appendix B.3")
 def path_length(points: ArrayLike) -> float:
     """Arc length of a polyline.
 

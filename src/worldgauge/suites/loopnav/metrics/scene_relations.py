@@ -163,9 +163,7 @@ def shape_iou(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
     return common / (len(rows_a) + len(rows_b) - common)
 
 
-@metric(
-    "sgcs_shape", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="LoopNav, outlook: shape level"
-)
+@metric("sgcs_shape", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="LoopNav, outlook: shape level")
 def shape_score(
     masks_a: Mapping[str, Sequence[NDArray[np.bool_]]], masks_b: Mapping[str, Sequence[NDArray[np.bool_]]], pairs: Pairs
 ) -> float | None:

@@ -27,9 +27,7 @@ BACKDROP = ("sky", "grass")
 """What a frame that has left the settlement, or a collapsed model, still shows."""
 
 
-@metric(
-    "sgcs_macro", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS without area weights"
-)
+@metric("sgcs_macro", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS without area weights")
 def macro_sgcs(frame: FrameScore) -> float | None:
     """Unweighted mean of S_c over the categories present in either frame; None when there is none.
 
@@ -39,9 +37,7 @@ def macro_sgcs(frame: FrameScore) -> float | None:
     return math.fsum(present) / len(present) if present else None
 
 
-@metric(
-    "sgcs_objects", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of objects only"
-)
+@metric("sgcs_objects", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of objects only")
 def object_sgcs(frame: FrameScore) -> float | None:
     """SGCS over object categories only: sum(w_c S_c) / sum(w_c).
 
@@ -250,9 +246,7 @@ def sgcs_by_coverage(
     return bins
 
 
-@metric(
-    "sgcs_seen", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of frames seen before"
-)
+@metric("sgcs_seen", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of frames seen before")
 def seen_sgcs(
     values: Sequence[float | None], coverage: Sequence[float | None], share: float = SEEN_SHARE
 ) -> VideoScore:
@@ -266,9 +260,7 @@ def seen_sgcs(
     return _scored_where(values, [c is not None and c >= share for c in coverage])
 
 
-@metric(
-    "sgcs_unseen", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of frames not seen before"
-)
+@metric("sgcs_unseen", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of frames not seen before")
 def unseen_sgcs(
     values: Sequence[float | None], coverage: Sequence[float | None], share: float = SEEN_SHARE
 ) -> VideoScore:

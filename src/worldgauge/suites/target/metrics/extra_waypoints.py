@@ -93,9 +93,7 @@ def scale_free_ade(path: ArrayLike, truth: ArrayLike) -> float | None:
     return float(arc_aligned_ade((points - points[0]) / (walked or 1.0), (rows - rows[0]) / asked))
 
 
-@metric(
-    "path/end_heading_error", unit="rad", better="lower", bounds=(0.0, math.pi), version=1, source=_SOURCE
-)
+@metric("path/end_heading_error", unit="rad", better="lower", bounds=(0.0, math.pi), version=1, source=_SOURCE)
 def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M) -> float | None:
     """Compute the angle between the final directions of two paths.
 
