@@ -11,16 +11,18 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
 from worldgauge.core.errors import DataError, UsageError
 
+T = TypeVar("T")
 MAX_TEXT_BYTES = 16 * 2**20
 """Largest metadata file, path or side-car; published ones have about 10 kB."""
 MAX_CAPTION_BYTES = 64 * 2**10
@@ -161,6 +163,19 @@ def stamp_of(path: Path) -> Stamp | None:
     except OSError:
         return None
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev
+
+
+def cached_by_stamp(maxsize: int) -> Callable[[Callable[[Path], T]], Callable[[Path], T]]:
+    """Cache the last results of a function that reads a file, each while the stamp of its file stays the same."""
+
+    def decorate(read: Callable[[Path], T]) -> Callable[[Path], T]:
+        @lru_cache(maxsize=maxsize)
+        def held(path: Path, stamp: Stamp | None) -> T:
+            return read(path)
+
+        return wraps(read)(lambda path: held(path, stamp_of(path)))
+
+    return decorate
 
 
 def digest_of_file(path: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, NotApplicableError
-from worldgauge.core.io import Stamp, digest_of, dumps, stamp_of
+from worldgauge.core.io import cached_by_stamp, digest_of, dumps
 from worldgauge.core.video import Clip, problems
 from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.engine.suite.drift import too_short
@@ -159,7 +159,7 @@ def episode_of(clip: MindClip) -> Episode:
 @lru_cache(maxsize=8)
 def _episode(clip: MindClip, fingerprint: str) -> Episode:
     episode = mind.load(clip)
-    if clip.video is not None and (found := _problems(clip.video, stamp_of(clip.video))):
+    if clip.video is not None and (found := _problem(clip.video)):
         raise DataError(f"{found}; download or collect this clip again")
     return episode
 
@@ -179,9 +179,9 @@ def task_view(task: Task) -> TaskView:
     return TaskView(seen, episode.poses, clip.mark_time, episode.world, marks, episode.camera, shown)
 
 
-@lru_cache(maxsize=512)
-def _problems(video: Path, stamp: Stamp | None) -> str | None:
-    """The first fault of a video, which is decoded once a process and change to find it."""
+@cached_by_stamp(maxsize=512)
+def _problem(video: Path) -> str | None:
+    """The first fault of a video, which is decoded to find it."""
     return next(iter(problems(video)), None)
 
 

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.core.image import png_size, read_png
 from worldgauge.core.io import (
-    Stamp,
+    cached_by_stamp,
     check_inside,
     check_name,
     digest_of,
@@ -28,7 +27,6 @@ from worldgauge.core.io import (
     list_folder,
     natural_key,
     read_caption,
-    stamp_of,
 )
 from worldgauge.core.video import Clip, header_frames
 from worldgauge.suites.mind.actions import actions_of, space_of
@@ -292,13 +290,9 @@ class _Said(NamedTuple):
     warnings: tuple[str, ...]
 
 
+@cached_by_stamp(maxsize=4096)
 def _said(path: Path) -> _Said:
-    """Raises DataError as `read_action` does; files that were fine are not read again while they do not change."""
-    return _remembered(path, stamp_of(path))
-
-
-@lru_cache(maxsize=4096)
-def _remembered(path: Path, stamp: Stamp | None) -> _Said:
+    """Raises DataError as `read_action` does."""
     file = read_action(path)
     fields = (
         name for name in ("actor_pos", "actor_rpy", "camera_pos", "camera_rpy") if getattr(file, name) is not None
@@ -306,21 +300,13 @@ def _remembered(path: Path, stamp: Stamp | None) -> _Said:
     return _Said(len(file.keys), file.mark_time, file.total_time, frozenset(fields), file.warnings)
 
 
+@cached_by_stamp(maxsize=4096)
 def _stated_frames(path: Path) -> int:
-    return _remembered_frames(path, stamp_of(path))
-
-
-@lru_cache(maxsize=4096)
-def _remembered_frames(path: Path, stamp: Stamp | None) -> int:
     return header_frames(path)
 
 
+@cached_by_stamp(maxsize=4096)
 def _shown_frames(path: Path) -> int:
-    return _remembered_count(path, stamp_of(path))
-
-
-@lru_cache(maxsize=4096)
-def _remembered_count(path: Path, stamp: Stamp | None) -> int:
     return len(Clip.open(path, fps=FPS))
 
 
