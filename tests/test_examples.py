@@ -104,12 +104,12 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_names_are_found_by_file_in_this_process() -> None:
-    world = open_world(worlds.get("./examples/hello_world.py:Stripes")(seed=1).facts)
+    world = open_world(worlds.named("./examples/hello_world.py:Stripes").load()(seed=1).facts)
     view = world.view(pose_from_yaw_pitch((0.5, 0.5, 2.0), 0.0, -np.pi / 2), Camera.from_vertical_fov(9, 9, 10))
     assert np.allclose(view.depth, 2.0)
     assert (view.rgb == 220).all()
-    assert collections.entry("./examples/hello_suite.py:Stare").name == "stare"
-    assert collections.entry("./examples/hello_suite.py:StareCollection").name == "stare"
+    assert collections.named("./examples/hello_suite.py:Stare").name == "stare"
+    assert collections.named("./examples/hello_suite.py:StareCollection").name == "stare"
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_names_are_found_by_file_in_this_process() -> None:
 @pytest.mark.usefixtures("here")
 def test_a_wrong_name_is_one_line(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        suites.entry(text)
+        suites.named(text)

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.user_modules import recall, remember
+from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.suite.base import suites
+from worldgauge.worlds import open_world
 
 
 @pytest.fixture
@@ -46,3 +49,13 @@ def test_a_note_that_cannot_be_written_is_one_line(config: Path) -> None:
     config.parent.write_text("no folder")
     with pytest.raises(UsageError, match="set WORLDGAUGE_CONFIG to a folder"):
         remember("suite", "spin", "spin.py:Spin")
+
+
+def test_a_path_in_data_or_a_run_is_never_run(config: Path) -> None:
+    """Only words of the user name a file; a world or suite that data state is looked up by name alone."""
+    Path("evil.py").write_text("raise SystemExit('it ran')")
+    with pytest.raises(UnknownNameError):
+        open_world(WorldFacts("./evil.py:Evil", {}, None))
+    with pytest.raises(UnknownNameError):
+        open_suite("./evil.py:Evil", {})
+    assert not config.exists()

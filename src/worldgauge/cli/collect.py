@@ -44,7 +44,7 @@ class _Collections(TyperGroup):
         from worldgauge.engine.collection.collection import collections
 
         app = typer.Typer(add_completion=False, rich_markup_mode=HELP_STYLE)
-        entry = collections.entry(name)
+        entry = collections.named(name)
         app.command(name)(command_of(entry.name, entry.load()))
         return typer.main.get_command(app)
 

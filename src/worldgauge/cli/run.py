@@ -67,7 +67,7 @@ class WithSettings(TyperCommand):
         from worldgauge.engine.suite.base import suites
 
         name = context.meta.get("suite")
-        kind = None if name is None else suites.get(name)
+        kind = None if name is None else suites.named(name).load()
         super().format_help(context, formatter)
         if kind is not None:
             told = "\n".join(_settings_lines(kind)) + "\n"

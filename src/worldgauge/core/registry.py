@@ -116,7 +116,7 @@ class Registry(Generic[T]):
         """The component with this name.
 
         Args:
-            name: Name of the component, or "./file.py:Class" or "package.module:Class".
+            name: Name of the component.
 
         Returns:
             The component, imported if necessary.
@@ -129,11 +129,28 @@ class Registry(Generic[T]):
     def entry(self, name: str) -> Entry[T]:
         """The entry with this name, without loading the target of an entry point.
 
-        A component that registers itself in a file of the user is named by that file once. It is then known by its
-        name too, also in other processes and later commands of this user.
+        Args:
+            name: Name of the component.
+
+        Returns:
+            The entry.
+
+        Raises:
+            UnknownNameError: There is no such name; the message suggests the nearest one.
+        """
+        if name not in self:
+            raise UnknownNameError(self.kind, name, self._entries)
+        return self._entries[name]
+
+    def named(self, text: str) -> Entry[T]:
+        """The entry that the user names: by its name, "./file.py:Class" or "package.module:Class".
+
+        A file or module is named once. What it registers is then known by its name, also in other processes and later
+        commands of this user. Only words of the user go here: `entry` takes what stands in data and runs, and runs no
+        file that these name.
 
         Args:
-            name: Name of the component, or "./file.py:Class" or "package.module:Class".
+            text: What the user wrote.
 
         Returns:
             The entry.
@@ -142,13 +159,9 @@ class Registry(Generic[T]):
             UnknownNameError: There is no such name; the message suggests the nearest one.
             UsageError: The file or module registers no such component.
         """
-        if _TEXT.fullmatch(name):
-            return self._import_named(name)
-        if name.endswith(".py"):
-            raise UsageError(f"{self.kind} '{name}': name the class in it: {name}:CLASS")
-        if name not in self:
-            raise UnknownNameError(self.kind, name, self._entries)
-        return self._entries[name]
+        if text.endswith(".py"):
+            raise UsageError(f"{self.kind} '{text}': name the class in it: {text}:CLASS")
+        return self._import_named(text) if _TEXT.fullmatch(text) else self.entry(text)
 
     def names(self) -> list[str]:
         """All names, sorted."""

@@ -17,14 +17,14 @@ from worldgauge.serving.isolation import check_no_secret
 
 def suite_name(text: str) -> str:
     """Registered name of the suite that `text` names: by that name, "./file.py:Class" or "package.module:Class"."""
-    return suites.entry(text).name
+    return suites.named(text).name
 
 
 def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
-    """Make a suite.
+    """Make the suite with a registered name.
 
     Args:
-        name: Registered name, or "./file.py:Class" or "package.module:Class".
+        name: Registered name.
         settings: Its settings, plain values.
 
     Returns:
@@ -34,8 +34,7 @@ def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
         UnknownNameError: For an unknown suite or setting.
         UsageError: For settings that the suite does not accept, or something registered that is not a suite.
     """
-    entry = suites.entry(name)
-    kind, name = entry.load(), entry.name
+    kind = suites.get(name)
     if not (isinstance(kind, type) and issubclass(kind, Suite)):
         raise UsageError(f"what is registered as suite '{name}' is no subclass of worldgauge.engine.suite.base.Suite")
     for setting, value in settings.items():

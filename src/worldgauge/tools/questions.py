@@ -22,7 +22,7 @@ from worldgauge.core.io import atomic_folder, dumps, read_json_object
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel, fitted
 from worldgauge.core.video import Writer
 from worldgauge.engine.identity import subject_identity, task_key, task_seed
-from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.open_suite import list_tasks, open_suite, suite_name
 from worldgauge.engine.store import atomic_write
 from worldgauge.engine.subjects import find_served, resolve_subject
 from worldgauge.engine.suite.base import Suite
@@ -95,7 +95,7 @@ def write_questions(
         RunError: When the folder holds something else, or cannot be written.
         WorldgaugeError: When the data cannot be read.
     """
-    opened, folder = open_suite(suite, settings or {}), Path(out)
+    opened, folder = open_suite(suite_name(suite), settings or {}), Path(out)
     _refuse_dialogue(opened)
     spec = ModelSpec("questions") if model is None else _spec_of(model)
     identity = subject_identity(spec, "questions")

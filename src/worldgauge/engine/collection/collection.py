@@ -291,7 +291,7 @@ def check_data(name: str, root: Path, *, decode: bool = False) -> DataReport:
         UsageError: For a folder that another collection made, or a format that has no check.
         DataError: Where the folder holds no such data set.
     """
-    entry, maker = collections.entry(name), collection_of(root)
+    entry, maker = collections.named(name), collection_of(root)
     kind, name = entry.load(), entry.name
     if maker not in (None, name):
         raise UsageError(f"{root} was made by collection '{maker}': use: worldgauge check {maker} --data {root}")

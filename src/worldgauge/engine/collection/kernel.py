@@ -73,7 +73,7 @@ class Collected:
 
 
 def open_collection(name: str, out: Path, options: Mapping[str, Any]) -> Collection:
-    """A collection of a registered name or file, with its checked options."""
+    """A collection with its checked options."""
     kind = collections.get(name)
     made = kind(Path(out), options_of(kind.Options, name, options, noun="option"))
     made.check_options()
@@ -114,7 +114,8 @@ def collect(
         UsageError: For options out of bounds, or that do not go together; for a device that is not here.
         RunError: When `out` was collected with other options that its files depend on, or the disk is full.
     """
-    return complete(open_collection(name, Path(out), options), workers=workers, on=on, device=device, progress=progress)
+    collection = open_collection(collections.named(name).name, Path(out), options)
+    return complete(collection, workers=workers, on=on, device=device, progress=progress)
 
 
 def complete(

@@ -25,7 +25,7 @@ from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.collection.kernel import collect, open_collection
-from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.open_suite import list_tasks, open_suite, suite_name
 from worldgauge.engine.probe.result import ProbeResult, summarize_scores
 from worldgauge.engine.probe.training_state import TrainingState
 from worldgauge.engine.resume import PlannedTask
@@ -72,7 +72,7 @@ class Probe:
         """Open the suite and choose the tasks.
 
         Args:
-            suite: Registered name of a suite that asks world models.
+            suite: A suite of world models: its name, "./file.py:Class" or "package.module:Class".
             tasks: Number of tasks; of a larger data set as many, spread evenly over it.
             seconds: Longest duration of a call, on the clock.
             data: Folder of a data set. By default a small one is collected into the user's cache on first use.
@@ -86,7 +86,7 @@ class Probe:
             raise UsageError(f"a probe asks at least 1 task, got {tasks}")
         if not 0 < seconds < math.inf:
             raise UsageError(f"seconds of a probe must be more than 0, got {seconds:g}")
-        self.suite = open_suite(suite, settings or {})
+        self.suite = open_suite(suite_name(suite), settings or {})
         _check_kind(self.suite)
         if self.suite.acted_by("") is not None:
             raise UsageError(f"a person would act in these tasks of {suite}, and a probe waits for nobody")

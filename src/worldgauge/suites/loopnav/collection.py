@@ -111,7 +111,7 @@ class LoopNavOptions:
 
     def __post_init__(self) -> None:
         if ":" in self.world:  # a file or module; what is written holds the name alone
-            object.__setattr__(self, "world", worlds.entry(self.world).name)
+            object.__setattr__(self, "world", worlds.named(self.world).name)
 
     @property
     def game(self) -> Game | None:
