@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 DEMO ?= demo
+OURS := --editable . --editable packages/train --editable packages/lab
 WG = $(VENV)/torch/bin/python -m worldgauge
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -29,7 +30,7 @@ test: $(VENV)/.dev $(VENV)/.other chromium egl ffmpeg
 
 test-all: $(VENV)/.dev $(VENV)/.other chromium egl ffmpeg test-torch test-remote
 	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks tests/training tests/models/outside/test_trained.py
+	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks tests/training packages/train/tests/models/test_trained.py
 
 # The two files that are given away: wheel and sdist, in dist/.
 dist: $(VENV)/.dist
@@ -46,7 +47,7 @@ test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 # that has torch.
 test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/fuzz/test_checkpoints.py tests/nets tests/training tests/cli/train tests/engine/probe tests/perception/networks tests/perception/test_score_device.py tests/weights tests/models/adapters tests/models/outside/test_trained.py tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters tests/worlds/gpu tests/engine/collection/test_drawing.py
+	  tests/fuzz/test_checkpoints.py packages/train/tests tests/engine/probe tests/perception/networks tests/perception/test_score_device.py tests/weights tests/adapters tests/worlds/gpu tests/engine/collection/test_drawing.py
 
 # Data sets pushed to servers that speak S3 and like the Hub, and pushes that are killed, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made
@@ -55,19 +56,19 @@ test-remote: $(VENV)/remote/.made
 # Walks that were exported, opened by LeRobot's own loader, in an environment of its own: it wants older packages than the
 # lock has, some gigabytes of them.
 test-lerobot: $(VENV)/.dev $(VENV)/lerobot/.made
-	WORLDGAUGE_LEROBOT=$(abspath $(VENV))/lerobot/bin/python $(BIN)/pytest tests/tools/export_data/test_lerobot_loader.py
+	WORLDGAUGE_LEROBOT=$(abspath $(VENV))/lerobot/bin/python $(BIN)/pytest packages/train/tests/export_data/test_lerobot_loader.py
 
 # Walks that were exported as RLDS, opened by TensorFlow Datasets itself, in an environment of its own.
 test-tfds: $(VENV)/.dev $(VENV)/tfds/.made
-	WORLDGAUGE_TFDS=$(abspath $(VENV))/tfds/bin/python $(BIN)/pytest tests/tools/export_data/test_tfds_loader.py
+	WORLDGAUGE_TFDS=$(abspath $(VENV))/tfds/bin/python $(BIN)/pytest packages/train/tests/export_data/test_tfds_loader.py
 
 # Scores as logs of Inspect, read by inspect-ai itself, in an environment of its own.
 test-inspect: $(VENV)/.dev $(VENV)/inspect/.made
-	WORLDGAUGE_INSPECT=$(abspath $(VENV))/inspect/bin/python $(BIN)/pytest tests/tools/export/test_inspect_log.py
+	WORLDGAUGE_INSPECT=$(abspath $(VENV))/inspect/bin/python $(BIN)/pytest packages/lab/tests/export/test_inspect_log.py
 
 # A task as a recording of Rerun, read back by rerun-sdk.
 test-rerun: $(VENV)/rerun/.made
-	$(VENV)/rerun/bin/python -m pytest tests/tools/export/test_rrd.py
+	$(VENV)/rerun/bin/python -m pytest packages/lab/tests/export/test_rrd.py
 
 # Node packages of the game's physics, planner and server, into the user's cache; Node itself where there is none.
 minecraft: $(VENV)/.base
@@ -143,10 +144,10 @@ egl:
 
 # Modules are compiled where they are first imported: most never are, and their bytecode takes 110 MB.
 # pip takes only files whose hashes are known; then the package itself, of which there is no file to know.
-$(VENV)/.base: pyproject.toml requirements.lock requirements-base.lock
+$(VENV)/.base: pyproject.toml packages/train/pyproject.toml packages/lab/pyproject.toml requirements.lock requirements-base.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements-base.lock
-	$(BIN)/python -m pip install --quiet --no-compile --constraint requirements.lock --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --constraint requirements.lock $(OURS)
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base
@@ -164,21 +165,22 @@ $(VENV)/.other: $(VENV)/.dev
 	|| { echo "no numpy < 2 for any Python here: the tests of another environment will skip"; rm -rf $(VENV)/other; }
 	touch $@
 
-$(VENV)/.dist: $(VENV)/.dev README.md LICENSE $(shell find src -type f -not -name '*.pyc')
+$(VENV)/.dist: $(VENV)/.dev README.md LICENSE $(shell find src packages adapters -type f -not -name '*.pyc')
 	rm -rf dist
-	$(BIN)/python -m build --no-isolation --sdist --wheel >/dev/null
+	for package in . packages/train packages/lab; do \
+	  $(BIN)/python -m build --no-isolation --sdist --wheel --outdir dist $$package >/dev/null || exit 1; done
 	touch $@
 
 $(VENV)/plain/.made: $(VENV)/.dist
 	test -x $(VENV)/plain/bin/python || $(PYTHON) -m venv $(VENV)/plain
 	$(VENV)/plain/bin/python -m pip uninstall --quiet --yes worldgauge
-	$(VENV)/plain/bin/python -m pip install --quiet --constraint requirements.lock dist/*.whl
+	$(VENV)/plain/bin/python -m pip install --quiet --constraint requirements.lock dist/worldgauge-*.whl
 	touch $@
 
 $(VENV)/jupyter/.made: $(VENV)/.dist
 	test -x $(VENV)/jupyter/bin/python || $(PYTHON) -m venv $(VENV)/jupyter
 	$(VENV)/jupyter/bin/python -m pip uninstall --quiet --yes worldgauge
-	$(VENV)/jupyter/bin/python -m pip install --quiet --constraint requirements.lock dist/*.whl ipykernel==7.4.0 nbclient==0.11.0 \
+	$(VENV)/jupyter/bin/python -m pip install --quiet --constraint requirements.lock dist/worldgauge-*.whl ipykernel==7.4.0 nbclient==0.11.0 \
 	  hypothesis pytest pytest-timeout
 	$(VENV)/jupyter/bin/python -m pip install --quiet trackio==0.43.0  # without the lock: it wants an older Pillow
 	touch $@
@@ -232,13 +234,13 @@ $(VENV)/torch/.made: $(VENV)/.base
 	rm -rf $(VENV)/torch
 	$(PYTHON) -m venv $(VENV)/torch
 	$(VENV)/torch/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 accelerate==1.15.0 safetensors peft==0.21.2 ftfy==6.3.1 warp-lang==1.19.0 \
+	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' --editable packages/train --editable packages/lab diffusers==0.42.1 transformers==5.23.0 accelerate==1.15.0 safetensors peft==0.21.2 ftfy==6.3.1 warp-lang==1.19.0 \
 	  tensorboard==2.21.0
 	touch $@
 
 # Versions that are known to work together; refresh with `make lock` in a clean environment.
 lock: $(VENV)/uv/.made
-	$(BIN)/python -m pip freeze --exclude-editable --exclude worldgauge > requirements.lock
+	$(BIN)/python -m pip freeze --exclude-editable --exclude worldgauge --exclude worldgauge-train --exclude worldgauge-lab > requirements.lock
 	sed -i '/^#/!d' requirements-base.lock
 	$(VENV)/uv/bin/uv pip compile --quiet pyproject.toml --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-annotate --no-header >> requirements-base.lock

@@ -27,8 +27,8 @@ from worldgauge.core.video import resize
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.rollout import fit_context
 from worldgauge.metrics.high_frequency import detail_correlation
-from worldgauge.training.clip import TrainingClip, read_clips
-from worldgauge.training.validation import LONGEST, SECONDS, mse, opposite_of
+from worldgauge_train.training.clip import TrainingClip, read_clips
+from worldgauge_train.training.validation import LONGEST, SECONDS, mse, opposite_of
 
 SEED = 0
 PARTS = {"second 1": (0, 1), "second 2": (1, 2), "seconds 3 to 6": (2, 6)}

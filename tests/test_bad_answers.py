@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from adapters.realtime import Realtime
 
 import worldgauge_serve
 from support.calibration import content
@@ -22,7 +23,6 @@ from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.run import run
 from worldgauge.models import models
-from worldgauge.models.adapters.realtime import Realtime
 from worldgauge.models.calibration import digest_of_spec
 from worldgauge.suites.mind import protocol
 

@@ -169,12 +169,18 @@ def test_the_two_commands_are_in_the_makefile_and_first_in_the_readme() -> None:
         assert re.search(rf"^{command_line.split()[1]}:", makefile, re.MULTILINE)
 
 
+OURS = "packages/train|packages/lab|adapters|tests|benchmarks|docs|src/worldgauge"
+
+
 def test_files_that_the_docs_name_exist() -> None:
     """Paths from the root, and test files that are named without their folder."""
-    tests, missing = {path.name for path in (ROOT / "tests").rglob("test_*.py")}, []
+    folders = [ROOT / "tests", *(ROOT / "packages").glob("*/tests")]
+    tests, missing = {path.name for folder in folders for path in folder.rglob("test_*.py")}, []
     for page in PAGES:
         text = page.read_text("utf-8")
-        named = re.findall(r"\b((?:tests|benchmarks|docs|src/worldgauge)/[\w/.-]*[\w/])", text)
+        named = re.findall(
+            r"(?<![\w/])((?:packages|adapters|tests|benchmarks|docs|src/worldgauge)/[\w/.-]*[\w/])", text
+        )
         missing += [f"{page.name}: {name}" for name in named if not (ROOT / name).exists()]
         missing += [f"{page.name}: {name}" for name in re.findall(r"`(test_\w+\.py)`", text) if name not in tests | OWN]
     assert not missing
@@ -204,7 +210,7 @@ def test_modules_that_the_docs_name_exist() -> None:
         text = page.read_text("utf-8")
         if page.name == "CHANGELOG.md":  # what is gone stands in the first column
             text = re.sub(r"^\|[^|]*\|", "", text.partition("## 0.1.0")[0], flags=re.MULTILINE)
-        for name in set(re.findall(r"\bworldgauge\.[a-z_]+(?:\.[A-Za-z_]\w*)+", text)):
+        for name in set(re.findall(r"\bworldgauge(?:_train|_lab)?\.[a-z_]+(?:\.[A-Za-z_]\w*)+", text)):
             if not is_importable(name):
                 missing.append(f"{page.relative_to(ROOT)}: {name}")
     assert not missing

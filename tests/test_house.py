@@ -30,14 +30,13 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("worlds",),
     ("perception",),
     ("chat",),
-    ("nets",),
     ("models",),
     ("engine/options.py",),
     ("engine/workers",),
     ("engine/suite",),
     ("engine/collection", "engine", "engine/workers/groups.py"),
     ("report",),
-    ("terminal", "training"),
+    ("terminal",),
     ("suites",),
     ("tools",),
     ("api", "cli", "__main__.py", *FRONT),
@@ -92,6 +91,43 @@ def test_imports_go_downward() -> None:
 def test_imports_go_in_no_circle() -> None:
     """Imports within functions and those for the type checker count."""
     TopologicalSorter({name: imports_of(name) for name in FILES}).prepare()
+
+
+NEIGHBOURS = {"worldgauge_train": ROOT / "packages" / "train", "worldgauge_lab": ROOT / "packages" / "lab"}
+
+
+def test_neighbours_import_the_core_and_not_each_other() -> None:
+    adapters = {"worldgauge", *NEIGHBOURS}
+    places = [(SRC, set(NEIGHBOURS)), (ROOT / "adapters", adapters)]
+    places += [(folder / "src", set(NEIGHBOURS) - {package}) for package, folder in NEIGHBOURS.items()]
+    crossings = [
+        f"{path.relative_to(ROOT)} imports {package}"
+        for folder, forbidden in places
+        for path in sorted(folder.rglob("*.py"))
+        for package in all_imports(ast.parse(path.read_text(encoding="utf-8"))) & forbidden
+    ]
+    assert not crossings
+
+
+OF_NEIGHBOURS = {"fuzz/formats/training.py"}
+"""Files beside the core's tests that need a neighbour; what loads them asks first whether it is there."""
+
+
+def test_tests_of_the_core_need_no_neighbour() -> None:
+    tests = ROOT / "tests"
+    found = [
+        path.relative_to(tests).as_posix()
+        for path in sorted(tests.rglob("*.py"))
+        if all_imports(ast.parse(path.read_text(encoding="utf-8"))) & set(NEIGHBOURS)
+    ]
+    assert not [name for name in found if name not in OF_NEIGHBOURS and not name.startswith("support/")]
+
+
+def all_imports(tree: ast.Module) -> set[str]:
+    """Packages that are imported anywhere in a module."""
+    nodes = list(ast.walk(tree))
+    found = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return found | {(node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
 def test_suites_never_import_suites() -> None:
@@ -169,7 +205,7 @@ def test_folders_are_of_a_size_to_look_over() -> None:
     assert not {folder: count for folder, count in counts.items() if count > MOST_MODULES}
 
 
-OF_NO_ROOM = {"foreign", "fuzz", "release", "support"}
+OF_NO_ROOM = {"adapters", "foreign", "fuzz", "release", "support"}
 """Folders of tests that are about no room: another environment, damage of all, an earlier release, what tests share."""
 
 
@@ -194,9 +230,7 @@ MODULE_OF = {
     "warp-lang": "warp",
 }
 """Import names that differ from the distribution's."""
-RUN_ELSEWHERE = ("/adapters/",)
-"""Files that are copied into a model's own environment, and bring nothing of ours."""
-ROOMS_OF_EXTRAS = {"nets/": "train", "training/loop/": "train", "worlds/gpu/": "gpu"}
+ROOMS_OF_EXTRAS = {"worlds/gpu/": "gpu"}
 """Rooms that need an extra throughout. Other files import from them where they use them, not at the top."""
 
 
@@ -212,7 +246,6 @@ def test_modules_import_only_what_a_plain_install_has() -> None:
     stray = [
         f"{name}: {package}"
         for name in FILES
-        if not any(part in f"/{name}" for part in RUN_ELSEWHERE)
         for package in top_level_imports(tree_of(name))
         if package not in plain | _of_extra(name) and package not in sys.stdlib_module_names
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from adapters import realtime
 from support.commands import command
 from support.places import TESTS
 from support.realtime_server import RealtimeServer, realtime_server
@@ -19,7 +20,6 @@ from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.base import suites
 from worldgauge.engine.suite.contract import Record
-from worldgauge.models.adapters import realtime
 from worldgauge.worlds.tabletop.canvas import can_draw
 
 KINDS = ("camera_at_16", "keys_at_25", "sentences", "words", "poses_and_keys", "session")

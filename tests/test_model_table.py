@@ -6,23 +6,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from adapters.diamond import Diamond
+from adapters.fastvideo import MODELS, FastVideo
+from adapters.lingbot import LingBot
+from adapters.matrix_game2 import MatrixGame2
+from adapters.mineworld import MineWorld
+from adapters.nwm import NWM
+from adapters.oasis import Oasis
+from adapters.realtime import Realtime
+from adapters.sana_wm import SanaWM
+from adapters.worldmem import WorldMem
+from adapters.worldplay import WorldPlay
+from adapters.yume import Yume
 
+from adapters import fastvideo, image_to_video
 from support.upstream import ROOT, standing_in
 from worldgauge.core.actions import HAND_POSES, LOOP_WALK
 from worldgauge.core.model import ModelSpec, knows
-from worldgauge.models.adapters import fastvideo, image_to_video
-from worldgauge.models.adapters.diamond import Diamond
-from worldgauge.models.adapters.fastvideo import MODELS, FastVideo
-from worldgauge.models.adapters.lingbot import LingBot
-from worldgauge.models.adapters.matrix_game2 import MatrixGame2
-from worldgauge.models.adapters.mineworld import MineWorld
-from worldgauge.models.adapters.nwm import NWM
-from worldgauge.models.adapters.oasis import Oasis
-from worldgauge.models.adapters.realtime import Realtime
-from worldgauge.models.adapters.sana_wm import SanaWM
-from worldgauge.models.adapters.worldmem import WorldMem
-from worldgauge.models.adapters.worldplay import WorldPlay
-from worldgauge.models.adapters.yume import Yume
 from worldgauge.models.calibration import motion_word
 from worldgauge.serving.foreign import adopt
 from worldgauge.suites.mind.actions import walk_look

@@ -11,8 +11,8 @@ from pathlib import Path
 from worldgauge.core.statistics import rate_interval
 from worldgauge.report.charts.curves import Curve, SeriesStyle, line_chart
 from worldgauge.report.study_page import svg_file
-from worldgauge.suites.closedloop.report.study_page import NOISE, SUCCESS
-from worldgauge.suites.closedloop.studies.questions import QUESTIONS
+from worldgauge_lab.closedloop.questions import QUESTIONS
+from worldgauge_lab.closedloop.study_page import NOISE, SUCCESS
 
 LEVEL = "degraded?level="
 

@@ -13,14 +13,14 @@ import typer
 from typer.testing import CliRunner
 
 from worldgauge.cli import suite_commands
-from worldgauge.cli.main import COLLECT_EXAMPLE, COMMANDS, STUDIES, app
+from worldgauge.cli.main import COLLECT_EXAMPLE, COMMANDS, app
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.collection.collection import collections
 from worldgauge.engine.options import given_fields
 from worldgauge.engine.suite.base import suites
 from worldgauge.metrics import metrics
 
-EXAMPLES = [COLLECT_EXAMPLE, *(one.example for one in (*COMMANDS, *STUDIES, *suite_commands.commands()))]
+EXAMPLES = [COLLECT_EXAMPLE, *(one.example for one in (*COMMANDS, *suite_commands.commands()) if one.example)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

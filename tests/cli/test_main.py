@@ -69,7 +69,7 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.endswith("code 0 heavy []\n"), done.stdout + done.stderr
-    for name in ("collect", "run", "generate", "score", "report", "list", "check", "validate-metric"):
+    for name in ("collect", "run", "generate", "score", "report", "list", "check"):
         assert f" {name} " in done.stdout
 
 
@@ -297,8 +297,8 @@ def test_lists(cli: Callable[..., Done], kind: str) -> None:
     assert told
     for entry in told:
         assert set(entry) == {"name", "summary", "origin", "facts"}
-        assert entry["origin"].startswith("worldgauge.")
-        assert entry["summary"]
+        assert entry["origin"].startswith("worldgauge")
+        assert entry["summary"] or not entry["origin"].startswith("worldgauge.")
     assert told[0]["name"] in cli("list", kind).stdout
 
 

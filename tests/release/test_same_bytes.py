@@ -24,7 +24,7 @@ BEFORE: dict[str, Any] = json.loads((TESTS / "release" / "bytes_0_1_0.json").rea
 NEW = {
     "metrics": {*measure.ADDED, "path/scale_free_ade", "ape_whole"},
     "estimators": {"balanced"},
-    "models": {"hedge", "trained", "coarse", "tiny", "adapted"},
+    "models": {"hedge", "coarse", "tiny"},
     "worlds": {"scan"},
 }
 """Registered since 0.1.0, by kind."""

@@ -3,9 +3,9 @@
 import os
 
 import pytest
+from adapters.realtime import Realtime
 
 from support.realtime_server import realtime_server
-from worldgauge.models.adapters.realtime import Realtime
 from worldgauge.tools.data_sets.transfer import remote
 from worldgauge.weights import http
 from worldgauge_serve import is_local_host, proxy_note

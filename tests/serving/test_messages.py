@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import worldgauge_serve
-from support.places import DOCS
+from support.places import DOCS, ROOT
 from worldgauge_serve import (
     DTYPES,
     MAX_ARRAYS,
@@ -518,7 +518,7 @@ def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
 # Where the file runs
 
 
-@pytest.mark.parametrize("path", [FILE, *sorted((FILE.parent / "worldgauge/models/adapters").glob("*.py"))], ids=str)
+@pytest.mark.parametrize("path", [FILE, *sorted((ROOT / "adapters").glob("*.py"))], ids=str)
 def test_what_runs_in_a_models_environment_is_read_by_python_3_8(path: Path) -> None:
     assert ast.parse(path.read_text("utf-8"), feature_version=(3, 8)).body
 

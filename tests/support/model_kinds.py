@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.models.adapters import fastvideo, sana_wm, worldmem, yume
+from adapters import fastvideo, sana_wm, worldmem, yume
 
 UPSTREAM = Path(__file__).parent / "upstream"
 SIZE = (160, 96)

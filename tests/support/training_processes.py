@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from worldgauge.cli.train.processes import leave_it_to_the_first
 from worldgauge.core.actions import LOOP_WALK
-from worldgauge.nets.action_rows import mirror_of, row_width
-from worldgauge.training.cache import CachedClip
-from worldgauge.training.loop import stepping
-from worldgauge.training.loop.loop import train
-from worldgauge.training.material import Material
-from worldgauge.training.recipe import Recipe, changed
+from worldgauge.models.references.tiny.action_rows import mirror_of, row_width
+from worldgauge_train.cli.processes import leave_it_to_the_first
+from worldgauge_train.training.cache import CachedClip
+from worldgauge_train.training.loop import stepping
+from worldgauge_train.training.loop.loop import train
+from worldgauge_train.training.material import Material
+from worldgauge_train.training.recipe import Recipe, changed
 
 
 def trained(out: Path, keys: dict[str, object], **how: object) -> Path:

@@ -8,17 +8,15 @@ from pathlib import Path
 import worldgauge_serve
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.engine.store import atomic_write
-from worldgauge.models import adapters as of_models
-from worldgauge.perception.decoders import adapters as of_decoders
 
-_SUITES = Path(__file__).parents[1] / "suites"
-FOLDERS = [*(Path(package.__path__[0]) for package in (of_models, of_decoders)), *sorted(_SUITES.glob("**/adapters"))]
+_PACKAGE = Path(__file__).parents[1]
+FOLDER = next(folder for folder in (_PACKAGE / "adapters", _PACKAGE.parents[1] / "adapters") if folder.is_dir())
+"""In the package as it is installed, or beside `src` where it is not."""
 
 
 def files() -> dict[str, Path]:
     """All adapters by name. Nothing is imported, since their dependencies are not installed here."""
-    found = (path for folder in FOLDERS for path in sorted(folder.glob("*.py")))
-    return {path.stem: path for path in found if not path.name.startswith("_")}
+    return {path.stem: path for path in sorted(FOLDER.glob("*.py"))}
 
 
 def known() -> dict[str, str]:

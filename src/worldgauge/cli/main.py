@@ -14,22 +14,17 @@ from worldgauge.cli import suite_commands
 from worldgauge.cli.check import check
 from worldgauge.cli.collect import collect_app
 from worldgauge.cli.data import app as data_app
-from worldgauge.cli.data import export_data
 from worldgauge.cli.demo import demo
 from worldgauge.cli.doctor import doctor
 from worldgauge.cli.minecraft import minecraft_app
-from worldgauge.cli.models import adapters, calibrate, check_model, list_
+from worldgauge.cli.models import adapters, check_model, list_
 from worldgauge.cli.report import board, bundle, export, replay, report, verify
 from worldgauge.cli.run import WithSettings, questions, run, score
-from worldgauge.cli.train.app import app as train_app
-from worldgauge.cli.train.post import EXAMPLE as POST_EXAMPLE
-from worldgauge.cli.train.post import post_train
-from worldgauge.cli.train.study import COMMANDS as STUDIES
-from worldgauge.cli.validate_metrics import validate_metric
 from worldgauge.cli.view import view
 from worldgauge.cli.weights import app as weights_app
 from worldgauge.cli.world import app as world_app
 from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.neighbours import check_neighbour
 from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import HELP_STYLE, INTERRUPTED, KNOWN_ERROR
 from worldgauge.version import __version__
@@ -52,25 +47,26 @@ COMMANDS = (
     Command(score, "Models and data", "worldgauge score runs/loopnav --set stride=1"),
     Command(questions, "Models and data", "worldgauge questions mind --data data --out questions"),
     Command(check_model, "Models and data", "worldgauge check-model --model ./my_model.py:MyModel", name="check-model"),
-    Command(calibrate, "Models and data", "worldgauge calibrate --model render --out calibration"),
-    Command(post_train, "Models and data", POST_EXAMPLE, name="post-train"),
     Command(adapters, "Models and data", "worldgauge adapters diamond --out diamond"),
     Command(list_, "Models and data", "worldgauge list models", name="list"),
     Command(bundle, "Publish", "worldgauge bundle runs/mind/my-model --licence Apache-2.0"),
     Command(verify, "Publish", "worldgauge verify bundles/mind-my-model.zip --data data"),
     Command(board, "Publish", "worldgauge board bundles --out site"),
     Command(export, "Publish", "worldgauge export runs/mind --out results"),
-    Command(
-        export_data, "Publish", "worldgauge export-data --data data --from loopnav --out walks", name="export-data"
-    ),
     Command(replay, "Tools", "worldgauge replay runs/closedloop/oracle navigation/goal-0000 --out replay.mp4"),
-    Command(validate_metric, "Tools", "worldgauge validate-metric all --out metrics.html", name="validate-metric"),
     Command(doctor, "Tools", "worldgauge doctor"),
 )
 
 
 class _FirstThingsFirst(TyperGroup):
-    """Lists `demo`, then `collect`, before the commands that use the data."""
+    """Lists `demo`, then `collect`, before the commands that use the data. Says where a missing command comes from."""
+
+    def get_command(self, context: Any, name: str) -> Any:
+        """The command of this name."""
+        found = super().get_command(context, name)
+        if found is None:
+            check_neighbour("command", name)
+        return found
 
     def list_commands(self, context: Any) -> list[str]:
         """Commands in the order in which they were added, but `demo` and `collect` first."""
@@ -91,7 +87,7 @@ app = typer.Typer(
 _GROUPS = {
     "study": typer.Typer(help="Compare models under one setting after another, and conclude.", no_args_is_help=True)
 }
-"""Commands that others are subcommands of; suites may add to them."""
+"""Commands that others are subcommands of; other packages add to them."""
 
 
 def main() -> None:
@@ -146,6 +142,9 @@ def _command_line_error(error: Exception) -> str | None:
 
 def add(command: Command) -> None:
     """Add a command to the app."""
+    if isinstance(command.run, typer.Typer):
+        app.add_typer(command.run, name=command.name, rich_help_panel=command.panel)
+        return
     settings = {} if command.cls is None else {"cls": command.cls}
     (_GROUPS[command.group] if command.group else app).command(
         command.name,
@@ -180,14 +179,14 @@ app.add_typer(collect_app, name="collect", rich_help_panel="Measure", epilog=f"E
 for _command in COMMANDS:
     add(_command)
 app.add_typer(data_app, name="data", rich_help_panel="Models and data")
-app.add_typer(train_app, name="train", rich_help_panel="Models and data")
 app.add_typer(minecraft_app, name="minecraft", rich_help_panel="Models and data")
 app.add_typer(weights_app, name="weights", rich_help_panel="Models and data")
 app.add_typer(world_app, name="world", rich_help_panel="Models and data")
-for _name, _group in _GROUPS.items():
-    app.add_typer(_group, name=_name, rich_help_panel="Tools")
-for _command in (*STUDIES, *suite_commands.commands()):
+for _command in suite_commands.commands():
     add(_command)
+for _name, _group in _GROUPS.items():
+    if _group.registered_commands:
+        app.add_typer(_group, name=_name, rich_help_panel="Tools")
 
 if __name__ == "__main__":
     main()

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from worldgauge.core.statistics import Power, power_of
 from worldgauge.engine.collection.findings import counted
@@ -36,28 +36,6 @@ if TYPE_CHECKING:
     from worldgauge.engine.videos import VideoFolder
     from worldgauge.tools.board.site import Board
     from worldgauge.tools.bundle.verify import Verification
-    from worldgauge.tools.validate_metrics import MetricStudy
-
-
-class Study(Protocol):
-    """Result of a study of a metric."""
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the metric keeps all bounds."""
-        ...
-
-    def table(self) -> str:
-        """The complete result as text for people."""
-        ...
-
-    def to_rows(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-        """The numbers as a header and rows."""
-        ...
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        ...
 
 
 def result(run: RunResult, form: Form, **more: Any) -> None:
@@ -374,30 +352,3 @@ def handed_out(copies: Sequence[Path], json: bool) -> None:
     for path in copies:
         out.print(f"wrote {path}", soft_wrap=True, markup=False)
     out.print(f"its first lines say how it is used: {copies[0]}", soft_wrap=True, markup=False)
-
-
-def studied(found: Study, form: Form) -> bool:
-    """Print a study of a metric. Returns whether the metric keeps its bounds."""
-    if form == "json":
-        print_json(**found.to_json())
-        return found.accepted
-    if form == "csv":
-        print_csv(*found.to_rows())
-    print(found.table())
-    return found.accepted
-
-
-def metrics_studied(found: MetricStudy, page: Path | None, form: Form) -> None:
-    """Print what each metric responds to, the conclusions, and the path of the page if one was written."""
-    from worldgauge.tools.validate_metrics import STUDY_COLUMNS, conclusions, study_rows, tables
-
-    if form == "json":
-        print_json(**found.to_json(), page=None if page is None else str(page))
-        return
-    if form == "csv":
-        print_csv(STUDY_COLUMNS, study_rows(found))
-    print(tables(found))
-    for sentence in conclusions(found):
-        print_text(sentence)
-    if page is not None:
-        written(page, json=False)

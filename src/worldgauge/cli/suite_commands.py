@@ -1,18 +1,32 @@
-"""What suites add to the command line, in the module `commands` of their folders."""
+"""What suites and other packages add to the command line."""
 
 from __future__ import annotations
 
 import importlib
+import sys
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from worldgauge.terminal.commands import Command
 
+GROUP = "worldgauge.commands"
+"""Entry points of other packages, `worldgauge-train` and `worldgauge-lab` among them: tuples of `Command`."""
+
 
 def commands() -> tuple[Command, ...]:
-    """Commands of all suites: `COMMANDS` of each module."""
-    return tuple(command for module in _modules() for command in module.COMMANDS)
+    """Commands of all suites, `COMMANDS` of each module; then those of other packages."""
+    sets = [module.COMMANDS for module in _modules()]
+    for point in entry_points(group=GROUP):
+        try:
+            sets.append(point.load())
+        except Exception as error:  # a broken package takes no command of ours away
+            why = f"{type(error).__name__}: {error}"[:300]
+            print(
+                f"warning: commands of {point.value} cannot be loaded ({why}); update or uninstall it", file=sys.stderr
+            )
+    return tuple(command for each in sets for command in each)
 
 
 def listed_kinds() -> dict[str, str]:

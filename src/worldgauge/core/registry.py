@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from worldgauge.core.errors import UnknownNameError, UsageError, WorldgaugeError, did_you_mean
+from worldgauge.core.neighbours import check_neighbour
 from worldgauge.core.user_modules import import_file, import_module, recall, remember
 
 T = TypeVar("T")
@@ -139,6 +140,7 @@ class Registry(Generic[T]):
             UnknownNameError: There is no such name; the message suggests the nearest one.
         """
         if name not in self:
+            check_neighbour(self.kind, name)
             raise UnknownNameError(self.kind, name, self._entries)
         return self._entries[name]
 

@@ -117,6 +117,7 @@ def _without_short_form(target: str, settings: dict[str, Any], text: str) -> tup
     name, colon, value = target.partition(":")
     if not (colon and value and name.isidentifier() and name in models):
         return target, settings
+    models.get(name)  # a model of another package states facts when it is imported
     setting = models.entry(name).facts.get("short_form")
     if setting is None:
         return target, settings

@@ -14,7 +14,7 @@ class Command:
     """One command.
 
     Attributes:
-        run: A function whose parameters become the options.
+        run: A function whose parameters become the options, or an app with commands of its own.
         panel: Heading under which the command is listed.
         example: A complete command line that does something useful.
         name: Name of the command, by default that of the function.

@@ -1,7 +1,13 @@
 """Every format that is fuzzed, by name."""
 
-from fuzz.format import Format
-from fuzz.formats import answers, blocks, checkpoints, data_sets, pictures, runs, scans, weights, wire
+from importlib.util import find_spec
 
-MODULES = (data_sets, blocks, scans, pictures, wire, answers, runs, weights, checkpoints)
+from fuzz.format import Format
+from fuzz.formats import answers, blocks, data_sets, pictures, runs, scans, weights, wire
+
+MODULES = [data_sets, blocks, scans, pictures, wire, answers, runs, weights]
+if find_spec("worldgauge_train"):
+    from fuzz.formats import training
+
+    MODULES.append(training)
 FORMATS: dict[str, Format] = {form.name: form for module in MODULES for form in module.FORMATS}

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from random import Random
 
 from fuzz.format import Format
-from fuzz.mutators import damaged, damaged_bytes
 from suites.closedloop.closedloop_data import make_published_data
 from suites.closedloop.training_data.coverage import test_trajectory as walk
 from suites.closedloop.training_data.demonstrations import demonstrations_data
 from support.build_fixture import make_published
-from tools.export_data.test_export_data import WALKS
 from worldgauge.engine.collection.collection import check_data
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.suites.closedloop.training_data.coverage import index as coverage_index
@@ -24,9 +19,6 @@ from worldgauge.suites.closedloop.training_data.coverage.check import check as c
 from worldgauge.suites.closedloop.training_data.coverage.trajectory import read_trajectory, write_trajectory
 from worldgauge.suites.closedloop.training_data.demonstrations import index as demonstrations_index
 from worldgauge.suites.closedloop.training_data.demonstrations.check import check as demonstrations_check
-from worldgauge.tools.export_data import read_lerobot, read_rlds, write_lerobot, write_rlds
-from worldgauge.tools.export_data.tfrecord import read_records, write_record
-from worldgauge.training.clip import DamagedClip, TrainingClip
 
 SOUND = Path(__file__).parents[1] / "sound"
 """Small data sets as `worldgauge collect` wrote them, with black pictures."""
@@ -74,41 +66,6 @@ def _make_demonstration(folder: Path) -> None:
     demonstrations_index.write_index(folder)
 
 
-def _made(write: Callable[..., object]) -> Callable[[Path], object]:
-    """Three walks in a form for others."""
-
-    def make(folder: Path) -> None:
-        folder.rmdir()
-        write(WALKS, folder)
-
-    return make
-
-
-def _read_walks(read: Callable[..., Iterator[TrainingClip | DamagedClip]]) -> Callable[[Path], object]:
-    def frames(folder: Path) -> None:
-        for clip in read(folder, "train"):
-            if isinstance(clip, TrainingClip):
-                clip.frames[0]
-
-    return frames
-
-
-def _mutate_steps(name: str, data: bytes, rng: Random) -> bytes:
-    """Two in three times the content of a record, with a checksum that fits."""
-    if "tfrecord" not in name or rng.random() < 1 / 3:
-        return damaged(name, data, rng)
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(data)
-        file.flush()
-        held = [record.data for record in read_records(Path(file.name))]
-    at = rng.randrange(len(held))
-    held[at] = damaged_bytes(held[at], rng)
-    out = io.BytesIO()
-    for one in held:
-        write_record(out, one)
-    return out.getvalue()
-
-
 def _suite(name: str, make: Callable[[Path], object], files: tuple[str, ...], suffix: str = "") -> tuple[Format, ...]:
     return (
         Format(name + suffix, make, _planned(name), files),
@@ -125,7 +82,5 @@ FORMATS = (
     *_suite("closedloop", _copied("closedloop"), (*TEXTS, "**/*.gz", "**/*.zip")),
     *_suite("closedloop", _make_published_episodes, (*TEXTS, "**/*.zip"), ", as published"),
     Format("coverage", _make_trajectory, _read_trajectory, ARRAYS),
-    Format("lerobot", _made(write_lerobot), _read_walks(read_lerobot), ("**/*.json",), needs=("pyarrow",)),
-    Format("rlds", _made(write_rlds), _read_walks(read_rlds), mutate=_mutate_steps, needs=("google_crc32c",)),
     Format("demonstrations", _make_demonstration, demonstrations_check, ARRAYS),
 )

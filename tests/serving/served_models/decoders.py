@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-ADAPTERS = Path(__file__).parents[3] / "src" / "worldgauge" / "perception" / "decoders" / "adapters"
+ADAPTERS = Path(__file__).parents[3] / "adapters"
 
 
 def _adapter(name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 import yaml
 
 import worldgauge as wg
-from support.glow import Glow, Glowing, make_data, register, unregister
+from support.glow import Glow, Glowing, make_data
 from support.registered import own_names
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.result import group_columns
@@ -43,9 +42,8 @@ class Clashing(Glow):
 
 
 @pytest.fixture(scope="module", params=[*own_names(suites), "clashing"])
-def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def result(glow_suite: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     name, out = request.param, tmp_path_factory.mktemp("runs")
-    register()
     suites.register("clashing")(Clashing)
     try:
         if name == "clashing":
@@ -55,7 +53,6 @@ def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             data = request.getfixturevalue(f"{name}_data")
             yield wg.run(name, model=model, data=data, out=out, settings=SMALL.get(name), limit=3)
     finally:
-        unregister()
         suites._entries.pop("clashing", None)
 
 
@@ -108,22 +105,7 @@ def test_rows_hold_every_task_and_every_group(result: wg.Result, form: str, tmp_
     assert export([result.directory], tmp_path, form)[0] == path
 
 
-def test_the_other_forms_name_the_same_tasks(result: wg.Result, tmp_path: Path) -> None:
-    scores = scores_of(result)
-    tasks = {score.task for score in scores}
-    _, samples = export([result.directory], tmp_path, "eee")
-    for line in map(json.loads, samples.read_text().splitlines()):
-        (own,) = [
-            score for score in scores if (score.task, score.metric) == (line["sample_id"], line["evaluation_result_id"])
-        ]
-        assert line["metadata"]["cluster"] == (own.cluster or own.task)
-        assert line["metadata"]["frames"] == str(own.n)
-        assert set(map(str, own.group.values())) <= set(line["metadata"].values())
-    (log,) = export([result.directory], tmp_path, "inspect")
-    kept = json.loads(log.read_text())["samples"]
-    assert tasks <= {sample["id"] for sample in kept}
-    groups = {score.task: dict(score.group) for score in scores}
-    assert all(sample["metadata"]["group"] == groups[sample["id"]] for sample in kept if sample["id"] in groups)
+def test_the_form_of_the_hub_names_a_set(result: wg.Result, tmp_path: Path) -> None:
     results, _ = export([result.directory], tmp_path, "hf", ExportNames(dataset="lab/set"))
     assert yaml.safe_load(results.read_text())
 
@@ -135,6 +117,3 @@ def test_the_first_task_of_the_frame_is_shown(result: wg.Result, tmp_path: Path)
             result.film(task)
         return
     assert result.film(task).data[4:8] == b"ftyp"
-    pytest.importorskip("rerun")
-    (recording,) = export([result.directory], tmp_path, "rrd", task=task)
-    assert recording.stat().st_size

@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from report.conftest import runs, toyloop
-from worldgauge.tools.validate_metrics.people.study import people_study
 from worldgauge.tools.viewer.library import Group, Library
 from worldgauge.tools.viewer.server import Viewer
-from worldgauge.tools.viewer.votes import Vote, Votes, agreements, preferences
-
-__all__ = ["runs", "toyloop"]
+from worldgauge.tools.viewer.votes import Vote, Votes
 
 
 @pytest.fixture
@@ -34,30 +30,6 @@ def vote(folder: Path, voter: str, **change: str) -> None:
     task = group_of(folder).tasks[0]
     told = {"suite": "toyloop", "place": ".", "task": task, "first": "keeper", "second": "noise", **change}
     Votes(folder).add(Vote(voter=voter, choice="first", **told))
-
-
-@pytest.mark.parametrize("change", [{"task": "gone"}, {"second": "gone"}])
-def test_votes_on_a_task_or_subject_that_is_gone_are_left_out_and_counted(folder: Path, change: dict[str, str]) -> None:
-    group = group_of(folder)
-    before = agreements(group, Votes(folder).read())
-    kept = preferences(group, Votes(folder).read())
-    assert (before[0].agreed, before[0].n, before[0].left_out) == (1, 1, 0)
-    for voter in ("Ann", "Bo", "Cy"):
-        vote(folder, voter, **change)
-    after = agreements(group, Votes(folder).read())
-    assert (after[0].agreed, after[0].n, after[0].left_out) == (1, 1, 3)  # three pairs of voters
-    for old, new in zip(before[1:], after[1:], strict=True):
-        assert (new.agreed, new.n, new.left_out) == (old.agreed, old.n, old.left_out + 3)
-    assert preferences(group, Votes(folder).read()) == kept
-    people = next(row for row in people_study(folder).rows if row.metric == "people")
-    assert (people.share, people.n, people.left_out) == (1.0, 1, 3)
-
-
-def test_votes_on_runs_that_are_not_in_this_folder_are_told(folder: Path) -> None:
-    assert not any("not in this folder" in note for note in people_study(folder).notes)
-    vote(folder, "Cy", place="elsewhere")
-    vote(folder, "Dee", suite="mind")
-    assert "2 votes are on runs that are not in this folder." in people_study(folder).notes
 
 
 def test_voters_are_those_of_the_runs_that_are_looked_at(folder: Path) -> None:

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from worldgauge.core.errors import UsageError, did_you_mean
+from worldgauge.core.errors import UsageError
+from worldgauge.core.registry import Registry
 from worldgauge.engine.export import export as own_files
-from worldgauge.tools.export.eee import write_eee
 from worldgauge.tools.export.hub import write_hub
-from worldgauge.tools.export.inspect_log import write_inspect
 from worldgauge.tools.export.published_run import ExportNames, open_runs
 from worldgauge.tools.export.rows import write_csv, write_parquet
-from worldgauge.tools.export.rrd import write_rrd
 
 OWN, RRD = "own", "rrd"
-FORMS: dict[str, Callable[..., list[Path]]] = {
-    "eee": write_eee,
-    "hf": write_hub,
-    "csv": write_csv,
-    "parquet": write_parquet,
-    "inspect": write_inspect,
-}
-"""Writers by name. Each takes runs, a folder and `ExportNames`, and returns the files."""
+forms: Registry[Callable[..., list[Path]]] = Registry("form", group="worldgauge.export_forms")
+"""Writers. Each takes runs, a folder and `ExportNames`, and returns the files; that of "rrd" takes a task instead."""
+forms.register("hf")(write_hub)
+forms.register("csv")(write_csv)
+forms.register("parquet")(write_parquet)
 
 
 def export(
@@ -49,15 +44,12 @@ def export(
     if task and to != RRD:
         raise UsageError("--task goes with --to rrd")
     if to == RRD:
-        return write_rrd(runs, out, task)
+        return forms.get(RRD)(runs, out, task)
     if to == OWN:
         if names is not None and names != ExportNames():
             raise UsageError("--model-id, --dataset and --by go with --to eee, hf or inspect")
         return own_files(runs, out)
-    if to not in FORMS:
-        known = [OWN, *FORMS, RRD]
-        raise UsageError(f"no form '{to}'. {did_you_mean(to, known)}Known: {', '.join(known)}")
-    return FORMS[to](open_runs(runs), out, names or ExportNames())
+    return forms.get(to)(open_runs(runs), out, names or ExportNames())
 
 
-__all__ = ["FORMS", "OWN", "ExportNames", "export"]
+__all__ = ["OWN", "ExportNames", "export", "forms"]

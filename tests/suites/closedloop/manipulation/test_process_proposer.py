@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adapters import openpi
 from support.policy_server import policy_server
 from support.served import MODELS, PYTHON, http_server
 from support.served_policies import policies_of_this_test
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.suites.closedloop.manipulation.adapters import openpi
 from worldgauge.suites.closedloop.manipulation.process_proposer import checked_poses
 from worldgauge.suites.closedloop.policies.contract import (
     REFUSED,

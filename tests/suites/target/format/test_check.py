@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from suites.target.target_data import make_bad_inputs, make_target_data, make_walk, render, write_video
-from worldgauge.core.errors import DataError, MissingExtraError, UsageError
+from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.core.geometry import quaternion_of_pose
 from worldgauge.suites.target import format as target
-from worldgauge.suites.target.format.finetune import write_manifest
-from worldgauge.training.adapt.diffsynth import augmented_frames, plain_frames
 
 
 @pytest.fixture(scope="module")
@@ -135,35 +133,3 @@ class TestRaw:
         for name in ("../sample_009", "nowhere"):
             with pytest.raises(DataError):
                 target.read_raw(root, name)
-
-
-class TestFinetuning:
-    def test_frames_of_a_walk_of_250(self) -> None:
-        plain = plain_frames(250)
-        assert (len(plain), plain[0], plain[-1]) == (121, 0, 249)
-        assert plain == [int(i * 249 / 120) for i in range(121)]
-        augmented = augmented_frames(250)
-        assert [clip[0] for clip in augmented] == [0, 1, 2, 3]
-        assert [clip[-1] for clip in augmented] == [240, 241, 242, 243]
-        assert all(set(np.diff(clip)) == {2} for clip in augmented)
-        assert augmented_frames(244)[3][-1] == 243
-        for function, n in ((plain_frames, 120), (augmented_frames, 243)):
-            with pytest.raises(UsageError):
-                function(n)
-
-    def test_the_manifest_names_what_it_leaves_out(self, tmp_path: Path) -> None:
-        root = make_target_data(tmp_path / "data", 3, rate_hz=25.0, size=(32, 18))
-        scenarios = target.discover(root)
-        assert scenarios[1].video is not None
-        write_video(scenarios[1].video, [np.zeros((18, 32, 3), np.uint8)] * 130, 25.0)
-        augmented = write_manifest(scenarios, tmp_path / "clips.jsonl", "augmented")
-        assert augmented.clips == 8
-        assert list(augmented.left_out) == [scenarios[1].id]
-        rows = [json.loads(line) for line in augmented.path.read_text().splitlines()]
-        assert len(rows) == 8
-        assert (tmp_path / rows[0]["video"]).samefile(scenarios[0].video)
-        assert rows[5]["frames"][:2] == [1, 3]
-        assert rows[0]["caption"] == scenarios[0].target_text
-        assert write_manifest(scenarios, tmp_path / "clips.jsonl").clips == 3
-        with pytest.raises(UsageError):
-            write_manifest(scenarios, tmp_path / "clips.jsonl", "more")  # type: ignore[arg-type]

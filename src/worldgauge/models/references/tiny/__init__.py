@@ -17,9 +17,9 @@ from worldgauge.core.io import digest_of, loads
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.npz import read_npz
 from worldgauge.models import models
+from worldgauge.models.references.tiny.action_rows import action_rows
 from worldgauge.models.references.tiny.forward import Weights, guessed_step
-from worldgauge.nets.action_rows import action_rows
-from worldgauge.nets.scenes import trained_scenes
+from worldgauge.models.references.tiny.scenes import trained_scenes
 
 FILE = "tiny.npz"
 SIZE, FRAMES, PAST = (64, 36), 4, 8

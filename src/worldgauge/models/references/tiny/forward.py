@@ -1,6 +1,6 @@
 """The convolutional network of `worldgauge train` in numpy, for one window: a table has a learned row without torch.
 
-The same layers as `worldgauge.nets.architectures.conv` and `worldgauge.nets.moving_head`, by the names of its weights.
+The same layers as `conv` and `moving_head` of worldgauge-train, by the names of its weights.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def guessed_step(weights: Weights, past: Array, rows: Array) -> Array:
     """Guess a step at once, from no noise.
 
     Args:
-        weights: Weights by their names in `worldgauge.nets.architectures.conv.ConvNet`, which takes no fetched frames.
+        weights: Weights by their names in `ConvNet` of worldgauge-train, which takes no fetched frames.
         past: (C, 3, H, W), -1 to 1, the newest last.
         rows: (K, columns) actions that lead to the frames of the step.
 

@@ -1,0 +1,1 @@
+"""How the small networks of agents in the closed loop are trained."""

@@ -1,0 +1,17 @@
+"""A study of what metrics respond to: every metric of frames on known changes, from faint to strong.
+
+    found = metric_study(scenes=40)
+    print(tables(found))
+
+`samples` holds the frames, `perturbations` the changes, `severities` their strengths, `metric_adapters` and `learned`
+the metrics. `perturbation_study` runs them, `results` holds the results, `format` and `page` print them.
+
+`published_figure` is one case of the study: LoopNav's figure 3a, at the paper's own strengths and with bounds that SGCS
+must keep.
+"""
+
+from worldgauge_lab.validate_metrics.format import STUDY_COLUMNS, conclusions, study_rows, tables
+from worldgauge_lab.validate_metrics.perturbation_study import SCENES, metric_study
+from worldgauge_lab.validate_metrics.results import MetricStudy
+
+__all__ = ["SCENES", "STUDY_COLUMNS", "MetricStudy", "conclusions", "metric_study", "study_rows", "tables"]

@@ -1,0 +1,172 @@
+"""Metrics under study that need no weights: metrics of pictures, and of the objects in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.image import Image
+from worldgauge.metrics.frame_pairs import Prepared, pair_error, prepared
+from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_perturbation, ssim_table, ssim_uniform
+from worldgauge.perception.instances import CATEGORIES, SceneGraph, instances_from_labels
+from worldgauge.perception.segment import Balanced, Segmenter
+from worldgauge.suites.loopnav.metrics.scene_relations import match_by_look, mean_colours, relation_score
+from worldgauge.suites.loopnav.metrics.scene_variants import macro_sgcs, object_sgcs
+from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs
+from worldgauge_lab.validate_metrics.perturbations import Labels
+from worldgauge_lab.validate_metrics.samples import Samples, Shot
+
+MIN_AREA = 30
+"""Pixels; smaller instances of exact labels are ignored."""
+
+PSNR_MOST_DB = 48.1308
+"""Of one grey level of error. Equal frames have no finite PSNR, so in a study this is the most."""
+
+Values = dict[str, list[float | None]]
+Score = Callable[[Shot, Sequence[Shot]], Values]
+"""(truth, frames) -> by metric the value of every frame, None where it has none."""
+
+
+@dataclass(frozen=True)
+class MetricAdapter:
+    """Metrics that are computed together.
+
+    Attributes:
+        metrics: Name in `metrics.metrics` by name in the study. Its facts give the better direction.
+        open: Prepares the metrics for the samples. It raises NotApplicableError where they cannot judge them, and
+            AbsentWeightsError or MissingExtraError where something is not installed.
+        blind: Metrics that read exact labels, not pictures.
+        alone: Whether a frame is judged without the truth.
+    """
+
+    metrics: Mapping[str, str]
+    open: Callable[[Samples], Score]
+    blind: frozenset[str] = frozenset()
+    alone: bool = False
+
+
+def score_each(function: Callable[[Image, Image], float], name: str) -> Callable[[Samples], Score]:
+    """Wrap a function of two frames for `MetricAdapter.open`.
+
+    Args:
+        function: Scores a frame against the truth.
+        name: Name of the metric.
+    """
+
+    def score(truth: Shot, others: Sequence[Shot]) -> Values:
+        return {name: [float(function(other.rgb, truth.rgb)) for other in others]}
+
+    return lambda samples: score
+
+
+def _capped_psnr(a: Image, b: Image) -> float:
+    return float(min(psnr(a, b), PSNR_MOST_DB))
+
+
+def _at_720p(truth: Shot, others: Sequence[Shot]) -> Values:
+    want: Prepared = prepared(truth.rgb)
+    errors = [pair_error(prepared(other.rgb), want) for other in others]
+    return {
+        "mse_720p": [e.mse for e in errors],
+        "psnr_720p": [min(e.psnr, PSNR_MOST_DB) for e in errors],
+        "ssim_720p": [e.ssim for e in errors],
+    }
+
+
+def _sharpness(truth: Shot, others: Sequence[Shot]) -> Values:
+    return {"sharpness": [sharpness(other.rgb) for other in others]}
+
+
+class _Seen(NamedTuple):
+    scene: SceneGraph
+    looks: Mapping[str, Any]
+
+
+def _seen(rgb: Image, labels: Labels, min_area: int) -> _Seen:
+    scene = instances_from_labels(*labels, min_area=min_area)
+    return _Seen(scene, mean_colours(rgb, *labels, CATEGORIES, min_area=min_area))
+
+
+def _by_labels(truth: Shot, others: Sequence[Shot]) -> Values:
+    want = _seen(*truth, MIN_AREA)
+    got = [_seen(*other, MIN_AREA) for other in others]
+    height, width = truth.labels.category.shape
+    frames = [frame_sgcs(one.scene, want.scene, height=height, width=width) for one in got]
+    return {
+        "sgcs": [frame.value for frame in frames],
+        "sgcs_macro": [macro_sgcs(frame) for frame in frames],
+        "sgcs_objects": [object_sgcs(frame) for frame in frames],
+        "sgcs_relations": [
+            relation_score(one.scene, want.scene, match_by_look(one.looks, want.looks), height=height, width=width)
+            for one in got
+        ],
+    }
+
+
+def _exact(samples: Samples) -> Score:
+    if not samples.exact:
+        raise NotApplicableError("these recordings come without their worlds, so that there are no exact masks")
+    return _by_labels
+
+
+def segmented(name: str, scene_of: Callable[[Image], SceneGraph]) -> Score:
+    """Score scenes that a segmenter finds in pictures by SGCS.
+
+    Args:
+        name: Name of the metric.
+        scene_of: The segmenter.
+    """
+
+    def score(truth: Shot, others: Sequence[Shot]) -> Values:
+        height, width = truth.rgb.shape[:2]
+        want = scene_of(truth.rgb)
+        values = [frame_sgcs(scene_of(other.rgb), want, height=height, width=width).value for other in others]
+        return {name: values}
+
+    return score
+
+
+def by_colour(segmenter: Segmenter, samples: Samples) -> Score:
+    """SGCS with a segmenter that knows the textures of the embedded worlds, as `sgcs_` and its name.
+
+    Args:
+        segmenter: `Balanced` or `Colour`.
+        samples: The frames.
+
+    Raises:
+        NotApplicableError: The frames do not show an embedded world.
+    """
+    if not samples.coloured:
+        raise NotApplicableError("synthetic scenes do not have the textures that the segmenters by colour know")
+    return segmented(f"sgcs_{segmenter.name}", lambda rgb: segmenter.segment(rgb).scene())
+
+
+def _same(*names: str) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+WEIGHTLESS: tuple[MetricAdapter, ...] = (
+    MetricAdapter(
+        _same("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_relations"),
+        _exact,
+        blind=frozenset({"sgcs", "sgcs_macro", "sgcs_objects"}),
+    ),
+    MetricAdapter({"sgcs_balanced": "sgcs"}, partial(by_colour, Balanced())),
+    *(
+        MetricAdapter(_same(name), score_each(function, name))
+        for name, function in (
+            ("ssim_table", ssim_table),
+            ("ssim_320x180", ssim_320x180),
+            ("ssim_perturbation", ssim_perturbation),
+            ("ssim_uniform", ssim_uniform),
+            ("psnr", _capped_psnr),
+            ("mse", mse),
+        )
+    ),
+    MetricAdapter(_same("ssim_720p", "psnr_720p", "mse_720p"), lambda samples: _at_720p),
+    MetricAdapter(_same("sharpness"), lambda samples: _sharpness, alone=True),
+)
+"""In the order of the tables."""

@@ -1,0 +1,273 @@
+"""The page of a metric study: what each metric responds to, how it grows with the strength, and example frames."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from worldgauge.engine.store import atomic_write, write_error
+from worldgauge.report.charts import curves, svg
+from worldgauge.report.charts.curves import Level, SeriesStyle
+from worldgauge.report.page import asset, environment
+from worldgauge.report.wording import number
+from worldgauge_lab.validate_metrics.format import conclusions, ratio_words
+from worldgauge_lab.validate_metrics.results import Curve, Estimate, MetricRow, MetricStudy, PerturbationColumn
+from worldgauge_lab.validate_metrics.severities import STRENGTHS
+
+KINDS = {
+    "keeps": ("k2", "keep the scene"),
+    "changes": ("k1", "change the scene"),
+    "degrades": ("k8", "degrade the picture"),
+    "moves": ("k3", "move the camera"),
+}
+"""Colour and words of each kind of perturbation."""
+QUALITY = 80
+"""Of the example pictures, WebP."""
+GAP_PX = 3
+PLACES = {strength: place for place, strength in enumerate((0.0, *STRENGTHS))}
+"""Where strengths lie on the axis of the curves: each step is a doubling but the first."""
+TICKS = tuple(zip(PLACES.values(), ("0", "¼", "½", "1", "2", "4"), strict=True))
+
+
+class Cell(NamedTuple):
+    """One response of the table.
+
+    Attributes:
+        mean: The mean in words.
+        interval: Its interval in words.
+        fewer: Note on the number of units, where it is lower.
+        shade: Strength of the colour in [0, 1].
+        seen: Whether the response differs from that of the truth.
+        blind: Whether the metric reads nothing that changes.
+    """
+
+    mean: str
+    interval: str
+    fewer: str
+    shade: float
+    seen: bool
+    blind: bool
+
+
+class Strip(NamedTuple):
+    """Example pictures of one perturbation side by side, an address that holds them, and the words below each."""
+
+    name: str
+    what: str
+    style: SeriesStyle
+    encoded: str
+    size: tuple[int, int]
+    captions: tuple[str, ...]
+
+
+def write_metric_study(found: MetricStudy, out: Path, command: str = "") -> Path:
+    """Write the page of a study, whole or not at all.
+
+    Args:
+        found: The study.
+        out: File to write. A name ending in .svg gets the curves alone.
+        command: Command that made the study.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        RunError: Where the file cannot be written.
+    """
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(error, out.parent) from error
+    atomic_write(out, plot(found) if out.suffix.lower() == ".svg" else render_metric_study(found, command))
+    return out
+
+
+def render_metric_study(found: MetricStudy, command: str = "") -> str:
+    """Render the page of a metric study.
+
+    Args:
+        found: The results.
+        command: Command that made them, to be shown.
+
+    Returns:
+        HTML.
+    """
+    return (
+        environment(__package__)
+        .get_template("metric_study.html.j2")
+        .render(
+            found=found,
+            css=Markup(asset("page.css")),
+            words=conclusions(found),
+            styles={column.name: look_of(column) for column in found.columns},
+            kinds=[KINDS[kind] for kind in dict.fromkeys(column.kind for column in found.applied)],
+            title_of=_title,
+            grid=[(row, [_cell(row.curves[c.name], found.units) for c in found.applied]) for row in found.measured],
+            panels=[(row, panel(row, found.applied)) for row in found.measured],
+            forests=_forests(found.measured),
+            strips=[_strip(column, found.examples[column.name]) for column in found.applied if found.examples],
+            details=[(row, _details(row, found.applied)) for row in found.measured],
+            strengths=[f"×{strength:g}" for strength in STRENGTHS],
+            absent=[(row.metric, row.reason) for row in found.rows if row.reason],
+            unapplied=[(_title(column.name), column.reason) for column in found.columns if column.reason],
+            command=command,
+        )
+    )
+
+
+def plot(found: MetricStudy, metrics: Sequence[str] = (), across: int = 3) -> str:
+    """Curves as one self-contained SVG file.
+
+    Args:
+        found: The study.
+        metrics: Metrics to draw, by default all that were measured.
+        across: Number of panels in a row.
+
+    Returns:
+        The SVG text.
+    """
+    rows = [found.row(name) for name in metrics] or list(found.measured)
+    wide, tall = curves.WIDTH + 30, curves.HEIGHT + 34
+    down = -(-len(rows) // across)
+    parts = [svg.tag("style", Markup(asset("page.css")) + Markup("svg { background: var(--paper) }"))]
+    for place, row in enumerate(rows):
+        left, top = 14 + place % across * wide, 10 + place // across * tall
+        heading = svg.label(row.metric, left + 4, top + 14, class_="name", font_weight=650)
+        drawn = svg.tag("svg", panel(row, found.applied), x=left, y=top + 20, width=curves.WIDTH, height=curves.HEIGHT)
+        parts += [heading, drawn]
+    width, height = 14 + across * wide, 10 + down * tall
+    whole = svg.tag(
+        "svg",
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:g} {height:g}",
+        width=f"{width:g}",
+        height=f"{height:g}",
+        class_="chart day",
+    )
+    return str(whole)
+
+
+def panel(row: MetricRow, columns: Sequence[PerturbationColumn]) -> Markup:
+    """Draw the response of one metric against strength, one line per perturbation. All metrics have the same axis.
+
+    Args:
+        row: The metric.
+        columns: The perturbations.
+    """
+    lines = [curves.Curve(look_of(column), _points(row.curves[column.name])) for column in columns]
+    description = "; ".join(f"{_title(c.name)} {number(row.curves[c.name].usual.response.mean)}" for c in columns)
+    return curves.line_chart(
+        f"curve-{row.metric}",
+        f"{row.metric}: response against strength",
+        f"At the usual strength: {description}.",
+        lines,
+        x_label="strength (usual = 1)",
+        y_label="response",
+        unit=True,
+        ticks=TICKS,
+    )
+
+
+def look_of(column: PerturbationColumn) -> SeriesStyle:
+    """Its kind's colour; what is done to single things is dashed."""
+    return SeriesStyle(column.name, KINDS[column.kind][0], _title(column.name), column.name.startswith("thing"))
+
+
+def _points(curve: Curve) -> tuple[tuple[float, float, float | None, float | None], ...]:
+    """Points from the truth on. Values beyond the axis are drawn at its end."""
+    measured = [(PLACES[dose.strength], dose.response) for dose in curve.doses]
+    known = [(place, min(max(r.mean, 0.0), 1.0), r.low, r.high) for place, r in measured if r.mean is not None]
+    return ((0, 0.0, 0.0, 0.0), *known)
+
+
+def _cell(curve: Curve, units: int) -> Cell:
+    response = curve.usual.response
+    shade = min(max(response.mean or 0.0, 0.0), 1.0)
+    fewer = "" if response.n == units else f"n = {response.n}"
+    seen = response.is_not_zero
+    return Cell(number(response.mean, digits=2), _interval(response), fewer, round(shade, 3), seen, curve.blind)
+
+
+def _interval(found: Estimate, digits: int = 2) -> str:
+    if found.low is None or found.high is None:
+        return ""
+    return f"{number(found.low, digits=digits)} to {number(found.high, digits=digits)}"
+
+
+def _forests(rows: Sequence[MetricRow]) -> list[tuple[str, Markup]]:
+    """Selectivity of the largest masks, and of things."""
+    asked = {
+        "Of the largest masks, as in the paper": [row.selectivity for row in rows],
+        "Of buildings, trees and flowers": [row.selectivity_of_things for row in rows],
+    }
+    found = []
+    for place, (title, answers) in enumerate(asked.items()):
+        levels = [
+            Level(SeriesStyle(row.metric, "k1", row.metric), row.metric, s.share, s.low, s.high, ratio_words(s))
+            for row, s in zip(rows, answers, strict=True)
+            if s is not None
+        ]
+        description = "; ".join(f"{level.name}: {level.mean:.2f}" for level in levels)
+        drawn = curves.forest(
+            f"selective-{place}", title, description, levels, x_label="changes / (changes + harmless)"
+        )
+        found.append((title, drawn))
+    return found
+
+
+def _details(
+    row: MetricRow, columns: Sequence[PerturbationColumn]
+) -> list[tuple[str, list[tuple[str, str, str]], str, str]]:
+    """Of each perturbation: its responses (words, interval, n and skipped), monotonicity, first strength seen."""
+    lines = []
+    for column in columns:
+        curve = row.curves[column.name]
+        by_strength = {dose.strength: dose for dose in curve.doses}
+        cells = []
+        for strength in STRENGTHS:
+            dose = by_strength.get(strength)
+            if dose is None:
+                cells.append(("", "", ""))
+                continue
+            counted = f"n = {dose.response.n}" + (f", {dose.skipped} skipped" if dose.skipped else "")
+            cells.append((number(dose.response.mean), _interval(dose.response, 3), counted))
+        rho = curve.monotonicity
+        first = "blind" if curve.blind else "never" if curve.first_seen is None else f"×{curve.first_seen:g}"
+        interval = _interval(rho)
+        lines.append((_title(column.name), cells, number(rho.mean) + (f" ({interval})" if interval else ""), first))
+    return lines
+
+
+def _strip(column: PerturbationColumn, pictures: Sequence[NDArray[np.uint8] | None]) -> Strip:
+    """The truth and every strength, blank where there is no picture."""
+    first = pictures[0]
+    assert first is not None
+    height, width = first.shape[:2]
+    shown = dict(zip((0.0, *column.amounts), pictures, strict=True))
+    # Transparent where nothing is shown, by day and by night.
+    sheet = np.zeros((height, len(PLACES) * (width + GAP_PX) - GAP_PX, 4), np.uint8)
+    captions = []
+    for strength, place in PLACES.items():
+        picture = shown.get(strength)
+        amount = "truth" if strength == 0 else column.amounts.get(strength, "")
+        captions.append(amount if picture is not None or not amount else f"{amount}: not in this frame")
+        if picture is not None:
+            left = place * (width + GAP_PX)
+            sheet[:, left : left + width, :3] = picture[:, :, ::-1]
+            sheet[:, left : left + width, 3] = 255
+    _, coded = cv2.imencode(".webp", sheet, [cv2.IMWRITE_WEBP_QUALITY, QUALITY])
+    encoded = f"data:image/webp;base64,{base64.b64encode(coded.tobytes()).decode()}"
+    size = sheet.shape[1], sheet.shape[0]
+    return Strip(_title(column.name), column.what, look_of(column), encoded, size, tuple(captions))
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,346 @@
+"""Results of a metric study: responses with intervals, their growth with the strength, and conclusions.
+
+The response is the loss of a metric relative to the truth, in units of its loss when the whole scene is replaced by
+another one (root mean square over scenes): 0 for the truth, 1 for as bad as another place, negative for better than
+the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.statistics import LEVEL, jackknife_interval, student_interval
+from worldgauge_lab.validate_metrics.severities import CHANGE, KEEP, USUAL, Kind
+
+THINGS_CHANGE = ("thing_loss", "thing_swap")
+"""What `CHANGE` does to the largest masks, which are sky and ground as a rule, done to buildings, trees and flowers."""
+
+RESAMPLES, SEED = 2_000, 20250522
+FEWEST_RESAMPLED_UNITS = 8
+"""Of the intervals: the same numbers from the same scores."""
+
+Floats = NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """A mean over units with its 95 % interval.
+
+    Attributes:
+        mean: The mean. None where there are too few units.
+        low: Lower end of the interval, or None.
+        high: Upper end of the interval, or None.
+        n: Number of units.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+    @property
+    def is_not_zero(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True)
+class SeverityResponse:
+    """A metric at one strength of a perturbation.
+
+    Attributes:
+        strength: Multiple of the usual strength.
+        response: The response.
+        skipped: Number of frames that could not be changed, or have no value.
+    """
+
+    strength: float
+    response: Estimate
+    skipped: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A metric against the strength of one perturbation.
+
+    Attributes:
+        perturbation: Name of the perturbation.
+        doses: Responses by strength.
+        monotonicity: Spearman's coefficient of strength and response, with the truth at 0, as mean over units. A flat
+            curve has 0.
+        blind: Whether the metric reads nothing that the perturbation changes, and is 0 for that reason.
+    """
+
+    perturbation: str
+    doses: tuple[SeverityResponse, ...]
+    monotonicity: Estimate
+    blind: bool = False
+
+    @property
+    def usual(self) -> SeverityResponse:
+        """The strength that tables show."""
+        return next(dose for dose in self.doses if dose.strength == USUAL)
+
+    @property
+    def first_seen(self) -> float | None:
+        """The weakest strength whose response differs from 0; None where none does."""
+        return next((dose.strength for dose in self.doses if dose.response.is_not_zero), None)
+
+
+class Selectivity(NamedTuple):
+    """Response to changes of the scene relative to that to harmless ones, both at the paper's strength, as mean sizes.
+
+    Attributes:
+        share: Response to changes divided by the sum of both, in [0, 1]. 0.5 means that the metric cannot distinguish
+            them.
+        low: Lower end of the 95 % interval, by the jackknife for few units. None for fewer than three.
+        high: Upper end of the interval, likewise.
+        n: Number of units.
+    """
+
+    share: float
+    low: float | None
+    high: float | None
+    n: int
+
+    @staticmethod
+    def ratio(share: float | None) -> float | None:
+        """The share as a ratio of the two responses. Infinite where there is no response to harmless changes."""
+        return None if share is None else math.inf if share >= 1 else share / (1 - share)
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """Results of one metric.
+
+    Attributes:
+        metric: Name of the metric.
+        better: Direction of better values.
+        alone: Whether it judges a frame without the truth.
+        unit: Its loss, in its own unit, when the scene is replaced by another one.
+        curves: Curve by perturbation.
+        selectivity: Selectivity for deletion and swap as in the paper.
+        selectivity_of_things: Selectivity for deletion and swap of objects that touch neither sky nor ground.
+        reason: Why it has no curves.
+    """
+
+    metric: str
+    better: str
+    alone: bool = False
+    unit: float | None = None
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    selectivity: Selectivity | None = None
+    selectivity_of_things: Selectivity | None = None
+    reason: str | None = None
+
+
+class PerturbationColumn(NamedTuple):
+    """One perturbation of the study.
+
+    Attributes:
+        name: Name of the perturbation.
+        kind: What it does to the scene.
+        what: The change in words.
+        amounts: Strengths in words.
+        reason: Why it could not be applied.
+    """
+
+    name: str
+    kind: Kind
+    what: str
+    amounts: Mapping[float, str]
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class MetricStudy:
+    """All rows and columns of a study.
+
+    Attributes:
+        source: The frames in words.
+        n: Number of frames.
+        units: Number of units that they come from.
+        seed: Seed of scenes and noise.
+        columns: The perturbations.
+        rows: The metrics.
+        examples: Small pictures of one frame by perturbation, the truth first and then every strength. None where it
+            could not be changed.
+    """
+
+    source: str
+    n: int
+    units: int
+    seed: int
+    columns: tuple[PerturbationColumn, ...]
+    rows: tuple[MetricRow, ...]
+    examples: Mapping[str, tuple[NDArray[np.uint8] | None, ...]] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def measured(self) -> tuple[MetricRow, ...]:
+        """Rows with curves."""
+        return tuple(row for row in self.rows if row.curves)
+
+    @property
+    def applied(self) -> tuple[PerturbationColumn, ...]:
+        """Columns with values."""
+        return tuple(column for column in self.columns if column.reason is None)
+
+    def row(self, metric: str) -> MetricRow:
+        """The row of one metric."""
+        return next(row for row in self.rows if row.metric == metric)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values. Infinite and missing values are null."""
+        return {
+            "source": self.source,
+            "frames": self.n,
+            "units": self.units,
+            "seed": self.seed,
+            "perturbations": [
+                {**c._asdict(), "amounts": {f"{s:g}": text for s, text in c.amounts.items()}} for c in self.columns
+            ],
+            "metrics": [_row_json(row) for row in self.rows],
+        }
+
+
+def curves_of(
+    drops: Mapping[str, Mapping[float, Floats]], units: Sequence[str], blind: frozenset[str]
+) -> dict[str, Curve]:
+    """Curves of one metric.
+
+    Args:
+        drops: Response of every frame by perturbation and strength, NaN where there is none.
+        units: Unit of every frame.
+        blind: Perturbations that change nothing that the metric reads.
+
+    Returns:
+        Curve by perturbation.
+    """
+    return {name: _curve(name, by_strength, units, name in blind) for name, by_strength in drops.items()}
+
+
+def selectivity_of(
+    drops: Mapping[str, Mapping[float, Floats]], units: Sequence[str], changes: tuple[str, str] = CHANGE
+) -> Selectivity | None:
+    """Selectivity of one metric, see `Selectivity`.
+
+    Args:
+        drops: Response of every frame by perturbation and strength.
+        units: Unit of every frame.
+        changes: The two perturbations that change the scene.
+
+    Returns:
+        The selectivity. None where one of the six perturbations has no value, or the metric responds to none.
+    """
+    table = np.stack([_by_unit(drops[name][USUAL], units) for name in (*changes, *KEEP)])
+    count = table.shape[1]
+    if np.isnan(table).all(1).any():
+        return None
+    (share,) = _share(table[None])
+    if not math.isfinite(share):
+        return None
+    if count < FEWEST_RESAMPLED_UNITS:
+        few = jackknife_interval(count, lambda kept: float(_share(table[None][:, :, kept])[0]))
+        low, high = (None, None) if few is None else (max(few.low, 0.0), min(few.high, 1.0))
+        return Selectivity(float(share), low, high, count)
+    picks = np.random.default_rng(SEED).integers(0, count, (RESAMPLES, count))
+    shares = _share(np.moveaxis(table[:, picks], 1, 0))
+    low, high = map(float, np.quantile(shares[np.isfinite(shares)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+    return Selectivity(float(share), low, high, count)
+
+
+def _share(tables: Floats) -> Floats:
+    """(k,) of responses (k, perturbations, units): mean sizes of the changes over those of all."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        there = ~np.isnan(tables)
+        sizes = np.abs(np.where(there, tables, 0).sum(-1) / there.sum(-1))
+        changes, harmless = sizes[:, : len(CHANGE)].mean(-1), sizes[:, len(CHANGE) :].mean(-1)
+        shares: Floats = changes / (changes + harmless)
+    return shares
+
+
+def _curve(name: str, by_strength: Mapping[float, Floats], units: Sequence[str], blind: bool) -> Curve:
+    doses = tuple(
+        SeverityResponse(strength, _estimate(_by_unit(values, units)), int(np.isnan(values).sum()))
+        for strength, values in by_strength.items()
+    )
+    table = np.stack([np.zeros(len(units)), *by_strength.values()])
+    strengths = np.array([0.0, *by_strength])
+    rhos = np.array([_spearman(strengths, values) for values in table.T])
+    return Curve(name, doses, _estimate(_by_unit(rhos, units)), blind)
+
+
+def _estimate(values: Floats) -> Estimate:
+    known = values[~np.isnan(values)].tolist()
+    found = student_interval(known)
+    low, high = found or (None, None)
+    return Estimate(math.fsum(known) / len(known) if known else None, low, high, len(known))
+
+
+def _by_unit(values: Floats, units: Sequence[str]) -> Floats:
+    """Means over the frames of each unit; NaN for one without any value."""
+    names, place = np.unique(np.array(units), return_inverse=True)
+    known = ~np.isnan(values)
+    counts = np.bincount(place[known], minlength=len(names))
+    sums = np.bincount(place[known], values[known], minlength=len(names))
+    with np.errstate(invalid="ignore"):
+        means: Floats = sums / np.where(counts, counts, np.nan)
+    return means
+
+
+def _spearman(x: Floats, y: Floats) -> float:
+    """Rank correlation of the pairs that both exist; 0 where y never changes, NaN for fewer than three pairs."""
+    known = ~np.isnan(y)
+    if known.sum() < 3:
+        return math.nan
+    a, b = (_ranks(values[known]) for values in (x, y))
+    a, b = a - a.mean(), b - b.mean()
+    size = math.sqrt(float((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum()) / size if size else 0.0
+
+
+def _ranks(values: Floats) -> Floats:
+    """From 1 up; equal values share the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return ranks
+
+
+def _row_json(row: MetricRow) -> dict[str, Any]:
+    return {
+        "metric": row.metric,
+        "better": row.better,
+        "alone": row.alone,
+        "unit": row.unit,
+        "reason": row.reason,
+        "selectivity": _selectivity_json(row.selectivity),
+        "selectivity_of_things": _selectivity_json(row.selectivity_of_things),
+        "curves": {
+            name: {
+                "blind": curve.blind,
+                "monotonicity": curve.monotonicity._asdict(),
+                "first_seen": curve.first_seen,
+                "doses": [
+                    {"strength": dose.strength, **dose.response._asdict(), "skipped": dose.skipped}
+                    for dose in curve.doses
+                ],
+            }
+            for name, curve in row.curves.items()
+        },
+    }
+
+
+def _selectivity_json(found: Selectivity | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    ratios = {
+        f"ratio{end}": ratio if ratio is not None and math.isfinite(ratio) else None
+        for end, ratio in zip(("", "_low", "_high"), map(Selectivity.ratio, found[:3]), strict=True)
+    }
+    return {**found._asdict(), **ratios}

@@ -1,0 +1,201 @@
+"""Frames of a metric study, with known objects: of embedded villages, of recorded walks, or synthetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from worldgauge.core.episode import Episode, WorldFacts
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
+from worldgauge.core.image import Image
+from worldgauge.perception.segment import Colour, Exact
+from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav.format.write import worlds_of
+from worldgauge.suites.loopnav.walks.sites import VoxelSite
+from worldgauge.worlds import open_world
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
+from worldgauge.worlds.voxel.world import KINDS
+from worldgauge_lab.validate_metrics.perturbations import Labels
+from worldgauge_lab.validate_metrics.synthetic_scenes import draw_scene
+
+VILLAGE_SIZE = (320, 180)
+"""Width and height of views of villages, pixels."""
+
+
+class Shot(NamedTuple):
+    """A picture with its objects.
+
+    Attributes:
+        rgb: (H, W, 3) uint8.
+        labels: The objects.
+    """
+
+    rgb: Image
+    labels: Labels
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One frame of the truth.
+
+    Attributes:
+        number: Its index.
+        shot: The frame.
+        aside: The same world from a camera moved to the right, by distance in metres.
+    """
+
+    number: int
+    shot: Shot
+    aside: Mapping[float, Shot] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Frames of a study, made on demand.
+
+    Attributes:
+        title: What they are, in words.
+        units: Unit of each frame. Frames of one unit are not independent.
+        exact: Whether labels are exact. Otherwise they are guessed from colours, which is enough to choose objects.
+        coloured: Whether the segmenters by colour know such frames.
+        moves: Whether the camera can be moved.
+    """
+
+    title: str
+    units: tuple[str, ...]
+    exact: bool
+    coloured: bool
+    moves: bool
+    _shot: Callable[[int], Shot]
+    _aside: Callable[[int, float], Shot]
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def shot(self, number: int) -> Shot:
+        """Frame `number` without changes."""
+        return self._shot(number)
+
+    def sample(self, number: int, steps_m: tuple[float, ...]) -> Sample:
+        """Return a frame with the views from places to its right.
+
+        Args:
+            number: Number of the frame.
+            steps_m: Steps to the right, metres.
+        """
+        aside = {step: self._aside(number, step) for step in steps_m} if self.moves else {}
+        return Sample(number, self.shot(number), aside)
+
+
+def draw_samples(count: int, seed: int) -> Samples:
+    """Draw scenes, each a unit of its own.
+
+    Args:
+        count: Number of scenes.
+        seed: Seed of the first; the others follow.
+    """
+
+    def shot(number: int) -> Shot:
+        scene = draw_scene(seed + number)
+        return Shot(scene.rgb, Labels(scene.category, scene.instance))
+
+    def nothing(number: int, step_m: float) -> Shot:
+        raise UsageError("a synthetic scene is seen from one place only")
+
+    units = tuple(f"scene {seed + number}" for number in range(count))
+    return Samples(f"{count} synthetic scenes", units, True, False, False, shot, nothing)
+
+
+def village_samples(count: int, seed: int) -> Samples:
+    """Views of embedded villages, each of another village and a unit of its own.
+
+    A camera stands where a loop of LoopNav would begin, and looks in a random direction.
+
+    Args:
+        count: Number of views.
+        seed: Seed of the first village; the others follow.
+    """
+    camera = Camera.from_vertical_fov(*VILLAGE_SIZE, VERTICAL_FOV_DEG)
+
+    def view(number: int, step_m: float) -> Shot:
+        village = WorldFacts("voxel", {"kind": KINDS[number % len(KINDS)], "seed": seed + number})
+        world = open_world(village)
+        assert isinstance(world, Voxel)
+        site, rng = VoxelSite(world.voxels), np.random.default_rng(seed + number)
+        x, y, z = site.first_place(site.begin(), rng, "released")
+        pose = pose_from_yaw_pitch([x + 0.5, y + 0.5, z + EYE_HEIGHT_M], rng.uniform(-np.pi, np.pi), 0.0)
+        return _rendered(village, pose, camera, step_m)
+
+    units = tuple(f"village {seed + number}" for number in range(count))
+    title = f"{count} views of embedded villages, {VILLAGE_SIZE[0]}x{VILLAGE_SIZE[1]}"
+    return Samples(title, units, True, True, True, lambda number: view(number, 0.0), view)
+
+
+def read_samples(source: Path, count: int) -> Samples:
+    """Frames of a LoopNav folder, the same number from the first valid recording of each village.
+
+    A frame is rendered again, without compression losses, where the world is known. Otherwise it comes from the file.
+
+    Args:
+        source: The folder.
+        count: Approximate number of frames.
+
+    Returns:
+        The frames.
+
+    Raises:
+        DataError: For a folder without recordings, or one whose recordings differ in frame size or in having a world.
+    """
+    first: dict[str, loopnav.Trajectory] = {}
+    for trajectory in sorted(loopnav.discover(source), key=lambda t: t.id):
+        if not trajectory.invalid:
+            first.setdefault(trajectory.location, trajectory)
+    if not first:
+        raise DataError(f"{source}: no valid recording of a walk; collect some or leave the folder out")
+    worlds = worlds_of(source)
+    episodes = [loopnav.load(each, worlds.get(place)) for place, each in first.items()]
+    if len({(e.clip.width, e.clip.height, e.world is None) for e in episodes}) > 1:
+        raise DataError(f"{source}: the recordings differ in the size of their frames, or some lack their world")
+    each = max(1, round(count / len(episodes)))
+    places = [(e, int(i)) for e in episodes for i in np.linspace(0, len(e) - 1, min(each, len(e))).round()]
+    units = tuple(episode.id for episode, _ in places)
+    size = f"{episodes[0].clip.width}x{episodes[0].clip.height}"
+    title = f"{len(places)} frames of {len(episodes)} recordings in {source.name}, {size}"
+    if episodes[0].world is None:
+        shots = [_filmed(*place) for place in places]
+        return Samples(title, units, False, True, False, shots.__getitem__, lambda number, step_m: shots[number])
+    return Samples(
+        title,
+        units,
+        True,
+        True,
+        True,
+        lambda number: _recorded(*places[number], 0.0),
+        lambda number, step_m: _recorded(*places[number], step_m),
+    )
+
+
+def _recorded(episode: Episode, index: int, step_m: float) -> Shot:
+    assert episode.world is not None
+    return _rendered(episode.world, episode.poses[index], episode.camera, step_m)
+
+
+def _rendered(world: WorldFacts, pose: FloatArray, camera: Camera, step_m: float) -> Shot:
+    """What a camera sees from so far to the right."""
+    aside = pose.copy()
+    aside[:3, 3] += step_m * aside[:3, 0]
+    view = open_world(world).view(aside, camera)
+    found = Exact().segment(view.rgb, view)
+    return Shot(view.rgb, Labels(found.category, found.instance))
+
+
+def _filmed(episode: Episode, index: int) -> Shot:
+    rgb = episode.clip[index]
+    found = Colour().segment(rgb)
+    return Shot(rgb, Labels(found.category, found.instance))

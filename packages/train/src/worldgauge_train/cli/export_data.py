@@ -1,0 +1,43 @@
+"""`worldgauge export-data`: recorded walks in the forms of other libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from worldgauge.terminal.options import FAILED, Data, Json
+
+
+def export_data(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder to write; it must be new.")],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from", help="What the data are: a suite that records walks, such as loopnav, or lerobot, rlds."
+        ),
+    ],
+    to: Annotated[
+        str, typer.Option(help="Form: lerobot (version 3.0), rlds (TensorFlow Datasets) or webdataset (shards).")
+    ] = "lerobot",
+    split: Annotated[str, typer.Option(help="Split of the walks: train, val or test.")] = "test",
+    json: Json = False,
+) -> None:
+    """Write recorded walks in a form that others load: frames, actions, camera poses, intrinsics, captions."""
+    from worldgauge.terminal.output import endings, print_json
+    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge_train.export_data import export_data as write
+
+    with ProgressBar() as bar:
+        made = write(
+            data, out, source=source, to=to, split=split, progress=lambda name, done: bar.show("walks", done, 0, name)
+        )
+    if json:
+        print_json(folder=str(made.folder), walks=made.clips, damaged=[list(one) for one in made.damaged])
+    else:
+        print(f"{made.folder}: {made.clips} walks")
+        endings("left out", [(one.id, one.why) for one in made.damaged])
+    if made.damaged:
+        raise typer.Exit(FAILED)

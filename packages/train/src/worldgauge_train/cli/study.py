@@ -1,0 +1,281 @@
+"""`worldgauge study`: what memory, denoising steps, distillation and data are worth to a trained model."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import MISSING, Field, asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from worldgauge.core.errors import UsageError
+from worldgauge.terminal.commands import Command
+from worldgauge.terminal.options import Data, Deadline, Json, Limit, Models, Seed, Settings, Verbose, Workers
+from worldgauge_train.cli.options import Cache, cache_folder
+
+if TYPE_CHECKING:
+    from worldgauge_train.studies.findings import Finding
+    from worldgauge_train.studies.run import Asked
+
+SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="Suite whose tasks are asked, such as mind.")]
+Pages = Annotated[Path, typer.Option(help="Folder for the page, its drawings, and the runs that they are made from.")]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help="A metric of the suite to compare. By default its headline, and detail beside. Can be repeated.",
+    ),
+]
+Beside = Annotated[
+    list[str] | None, typer.Option(help="A further model to compare with, such as freeze. Can be repeated.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(ABC):
+    """A study as a command: the fields are its options. These are those of all studies."""
+
+    suite: SuiteName
+    data: Data
+    out: Pages
+    metric: Measures = None
+    beside: Beside = None
+    settings: Settings = None
+    workers: Workers = 1
+    seed: Seed = 0
+    limit: Limit = None
+    deadline: Deadline = 1800.0
+    verbose: Verbose = False
+    json: Json = False
+
+    @abstractmethod
+    def find(self, asked: Asked) -> Finding:
+        """Do the study.
+
+        Args:
+            asked: What is asked, and how.
+
+        Returns:
+            What was found.
+
+        Raises:
+            UsageError: An option is missing, or cannot be read.
+        """
+
+    def own(self) -> dict[str, Any]:
+        """Values of the options that other studies have not, in order."""
+        return {one.name: getattr(self, one.name) for one in own_fields(type(self))}
+
+    def words(self) -> list[str]:
+        """The words after the suite of a command line that repeats this study."""
+        said = {"data": self.data, "out": self.out, **self.own()}
+        said |= {"metric": self.metric, "beside": self.beside, "set": self.settings, "limit": self.limit}
+        said["seed"] = self.seed
+        lists = {name: value if isinstance(value, list) else [value] for name, value in said.items()}
+        return [
+            word
+            for name, values in lists.items()
+            for one in values
+            if one is not None
+            for word in (f"--{name}", str(one))
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfModels(Study):
+    """A study that compares models."""
+
+    model: Models = None
+
+    def models(self) -> list[str]:
+        """Text of each model.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if not self.model:
+            raise UsageError("give --model, such as --model trained:checkpoint")
+        return self.model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory(OfModels):
+    """Show models more and more frames of what there is: do they use them?"""
+
+    context: Annotated[str, typer.Option(help="Numbers of frames that models are shown, and all.")] = "1,8,24,72,all"
+
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from worldgauge_train.studies.arms import counts_of
+        from worldgauge_train.studies.run import memory_study
+
+        return memory_study(asked, self.models(), counts_of(self.context, "--context"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Denoising(OfModels):
+    """Let models of `worldgauge train` denoise in more and more steps: what does the time buy?"""
+
+    steps: Annotated[str, typer.Option(help="Numbers of denoising steps.")] = "1,2,4,8,32"
+
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from worldgauge_train.studies.arms import counts_of
+        from worldgauge_train.studies.run import denoising_study
+
+        return denoising_study(asked, self.models(), counts_of(self.steps, "--steps"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distillation(OfModels):
+    """Compare a teacher (the first model) with its students: quality against frames a second."""
+
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from worldgauge_train.studies.run import distillation_study
+
+        return distillation_study(asked, self.models())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer(OfModels):
+    """Compare models that were trained on different things with the first, on the same tasks."""
+
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from worldgauge_train.studies.run import transfer_study
+
+        return transfer_study(asked, self.models())
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataScaling(Study):
+    """Train on more and more clips, and fit a law: what is more data worth?
+
+    All networks are kept in OUT/checkpoints. A stopped study goes on.
+    """
+
+    train: Annotated[
+        list[str], typer.Option(help="SOURCE=FOLDER to train on, as for worldgauge train. Can be repeated.")
+    ]
+    base: Annotated[
+        list[Path] | None, typer.Option(help="Checkpoint that goes on learning, each clip once. Can be repeated.")
+    ] = None
+    recipe: Annotated[str | None, typer.Option(help="In place of --base: recipe that is trained from nothing.")] = None
+    steps: Annotated[int | None, typer.Option(help="With --recipe: steps in place of its own.", min=1)] = None
+    clips: Annotated[str, typer.Option(help="Numbers of clips. 0 is the base as it is.")] = "0,400,2000,10000,40000"
+    seeds: Annotated[int, typer.Option(help="Trainings at each number of clips.", min=1)] = 3
+    cache: Cache = None
+
+    def own(self) -> dict[str, Any]:
+        """See `Study.own`; without the cache, which changes no result."""
+        return {name: value for name, value in super().own().items() if name != "cache"}
+
+    def find(self, asked: Asked) -> Finding:
+        """See `Study.find`."""
+        from worldgauge.terminal.options import texts_of
+        from worldgauge_train.studies.arms import counts_of
+        from worldgauge_train.studies.scaling import Trainings, data_study
+        from worldgauge_train.training.recipe import changed, named_recipe
+
+        counts = [one for one in counts_of(self.clips, "--clips") if one is not None]
+        steps = {} if self.steps is None else {"steps": self.steps}
+        recipe = None if self.recipe is None else changed(named_recipe(self.recipe), steps)
+        folders = [(name, Path(folder)) for name, folder in texts_of(self.train, "--train").items()]
+        cache, bases = cache_folder(self.cache), tuple(self.base or ())
+        return data_study(asked, Trainings(folders, counts, self.seeds, cache, bases, recipe))
+
+
+def own_fields(study: type[Study]) -> list[Field[Any]]:
+    """Options of a study that not all studies have."""
+    shared = {one.name for one in fields(Study)}
+    return [one for one in fields(study) if one.name not in shared]
+
+
+def command_of(study: type[Study]) -> Callable[..., None]:
+    """The command of a study: its own options stand after the folders, before those of all."""
+
+    def command(**given: Any) -> None:
+        _do(study(**given))
+
+    hints = get_type_hints(study, include_extras=True)
+    shared = list(fields(Study))
+    parameters = [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if one.default is MISSING else one.default,
+            annotation=hints[one.name],
+        )
+        for one in (*shared[:3], *own_fields(study), *shared[3:])
+    ]
+    command.__doc__ = inspect.getdoc(study)
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
+def _do(study: Study) -> None:
+    from worldgauge.terminal.options import resumable, settings_of
+    from worldgauge.terminal.progress import RunProgress
+    from worldgauge_train.studies.run import Asked
+
+    with resumable(), RunProgress(verbose=study.verbose) as progress:
+        asked = Asked(
+            study.suite,
+            study.data,
+            study.out,
+            tuple(study.metric or ()),
+            tuple(study.beside or ()),
+            settings_of(study.settings),
+            study.workers,
+            study.seed,
+            study.limit,
+            study.deadline,
+            progress,
+        )
+        found = study.find(asked)
+    _write(found, study)
+
+
+def _write(found: Finding, study: Study) -> None:
+    from worldgauge.terminal.output import print_json, written
+    from worldgauge.terminal.tables import headline, print_text
+    from worldgauge_train.studies.page import write_finding
+
+    command = ["worldgauge", "study", found.study.name, found.suite, *study.words()]
+    page = write_finding(found, study.out / f"{found.study.name}.html", shlex.join(command))
+    if study.json:
+        print_json(
+            page=str(page),
+            study=found.study.name,
+            question=found.study.question,
+            tables=[asdict(table) for table in found.tables],
+            gains=[gain._asdict() | {"difference": gain.difference._asdict()} for gain in found.gains],
+            laws=[{"metric": metric, "of": name, **law._asdict()} for (metric, name), law in found.laws.items()],
+            words=list(found.words),
+        )
+        return
+    for table in found.tables:
+        headline(table)
+        for note in table.notes:
+            print_text(note, style="dim")
+    for sentence in found.words:
+        print_text(sentence)
+    written(page, json=False)
+
+
+COMMANDS = tuple(
+    Command(command_of(study), "Tools", f"worldgauge study {name} {example} --out studies", name=name, group="study")
+    for name, study, example in (
+        ("memory", Memory, "mind --data data/mind --model trained:checkpoint"),
+        ("denoising", Denoising, "mind --data data/mind --model trained:checkpoint"),
+        ("distillation", Distillation, "mind --data data/mind --model trained:teacher --model trained:student"),
+        ("transfer", Transfer, "closedloop --data data --model trained:villages --model trained:homes"),
+        ("data", DataScaling, "closedloop --data data --base checkpoint --train coverage=data/coverage"),
+    )
+)

@@ -1,0 +1,1 @@
+"""Models that `worldgauge train` and `worldgauge post-train` make."""

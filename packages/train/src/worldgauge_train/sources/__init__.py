@@ -1,0 +1,1 @@
+"""Clips to train on, from the data of each suite."""

@@ -1,0 +1,286 @@
+"""What a training is given, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from worldgauge.core.actions import ActionSpace, Motion
+from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import Panorama
+from worldgauge.core.model import View
+from worldgauge.models.references.tiny.action_rows import Rows, Told, mirror_of, row_width
+from worldgauge_train.training.cache import Cached, CachedClip, cached_clips
+from worldgauge_train.training.clip import (
+    DamagedClip,
+    FoundClips,
+    Split,
+    TrainingClip,
+    drawn_clips,
+    read_clips,
+    splits_of,
+)
+from worldgauge_train.training.proof import SourceProof, proof_of, proof_of_walks
+from worldgauge_train.training.walks import WalkRing
+
+Tell = Callable[[int, int], None]
+"""Called with the number of clips that are ready, and of all."""
+
+
+class Wanted(Protocol):
+    """What a recipe says of the clips that it wants."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+
+    @property
+    def told(self) -> Told:
+        """What is told of an action."""
+
+    @property
+    def stride(self) -> int:
+        """Frames of a clip from one that is used to the next."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of all draws."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What is trained on.
+
+    Attributes:
+        clips: The clips of folders.
+        spaces: Names of their action spaces.
+        columns: Columns of their rows.
+        mirror: What a mirror makes of a row. None where nothing is mirrored.
+        fps: Frames a second; None where clips differ.
+        space: An action space of theirs.
+        view: "perspective", or "panorama" where all frames are equirectangular.
+        place: Folder of their decoded frames. None where they lie in memory.
+        ring: Walks that are drawn while training.
+        damaged: Clips that are left out.
+    """
+
+    clips: Sequence[CachedClip]
+    spaces: tuple[str, ...]
+    columns: int
+    mirror: Rows | None
+    fps: float | None
+    space: ActionSpace
+    view: View = "perspective"
+    place: Path | None = None
+    ring: WalkRing | None = None
+    damaged: Sequence[DamagedClip] = ()
+
+    def clips_at(self, step: int, progress: Tell = lambda done, total: None) -> list[CachedClip]:
+        """The clips that windows of a step are cut from.
+
+        Args:
+            step: Number of the step.
+            progress: As for `WalkRing.clips_at`.
+        """
+        return [*self.clips, *(self.ring.clips_at(step, progress) if self.ring is not None else ())]
+
+    def proof(self, step: int = 0, drawn_scenes: Iterable[str] = ()) -> list[SourceProof]:
+        """What was trained on after some steps.
+
+        Args:
+            step: Steps done.
+            drawn_scenes: Digests of all worlds that were drawn.
+        """
+        found = proof_of(self.clips)
+        if self.ring is not None:
+            count = self.ring.drawn_by(max(step - 1, 0)) if step else 0
+            found.append(proof_of_walks(self.ring.text, count, count * self.ring.source.frames, set(drawn_scenes)))
+        return found
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far a training has come.
+
+    Attributes:
+        step: Steps done.
+        steps: Steps in all.
+        seconds: Seconds they took.
+        loss: Median of the latest losses.
+    """
+
+    step: int
+    steps: int
+    seconds: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What a stage of a training would be, before it is begun.
+
+    Attributes:
+        stage: The stage.
+        steps: Its steps.
+        parameters: Weights of the network.
+        flops: Floating-point operations of a step, there and back.
+        step_s: Seconds of a step here, measured; where steps differ, the mean.
+        memory_gb: Most memory of this process until then.
+        codec_s: Seconds that the training of its codec takes, which comes first.
+        encoding_s: Seconds that bringing all clips into the planes of the codec takes.
+        prepared_s: Seconds until all else is ready that the stage needs, such as the ways of its teacher.
+        frames_per_s: Frames that eight questions at once get, without weight of what was learned.
+        hours: Hours of all that at that speed, without validation.
+    """
+
+    stage: str
+    steps: int
+    parameters: int
+    flops: float
+    step_s: float
+    memory_gb: float
+    codec_s: float
+    encoding_s: float
+    prepared_s: float
+    frames_per_s: float
+    hours: float
+
+
+def read_material(
+    sources: Sequence[tuple[str, Path]],
+    recipe: Wanted,
+    cache: Path,
+    *,
+    walks: str | None = None,
+    clips: int | None = None,
+    workers: int = 1,
+    progress: Tell = lambda done, total: None,
+) -> Material:
+    """Read what is to be trained on; frames that are not cached at the recipe's size are decoded.
+
+    Args:
+        sources: Names of training sources with a folder of each.
+        recipe: The recipe.
+        cache: Folder of all caches.
+        walks: Walks that are drawn while training, such as "walks?families=urban".
+        clips: Train on so many, drawn by the recipe's seed; fewer are a part of more. None for all.
+        workers: Files that are decoded, and worlds that are drawn, at once.
+        progress: Called with the number of clips that are ready, and of all.
+
+    Raises:
+        UsageError: There are no training clips, fewer than asked for, or their actions or rates differ.
+        DataError: A folder or too many clips cannot be read.
+    """
+    ring = None
+    if walks is not None:
+        _check_stride(recipe)
+        ring = WalkRing(walks, recipe.seed, recipe.size, recipe.told, workers)
+    found = read_clips(sources) if sources else FoundClips([], [])
+    if clips is not None:
+        found = FoundClips(drawn_clips(found.clips, clips, recipe.seed), found.damaged)
+    found = FoundClips([one.every(recipe.stride) for one in found.clips], found.damaged)
+    spaces = {one.actions.space for one in found.clips} | ({ring.source.space} if ring else set())
+    rates = sorted({one.frames.fps for one in found.clips} | ({ring.source.fps} if ring else set()))
+    if not spaces:
+        raise UsageError("there is nothing to train on: give --data SOURCE=FOLDER, or --data walks")
+    families = {tuple(axis.name for axis in space.axes) for space in spaces}
+    if len(families) > 1 and recipe.told not in ("motion", "nothing"):
+        raise UsageError(f"the clips have {len(families)} kinds of actions; train on one, or with told=motion")
+    if recipe.told == "motion" and not all(_moves_camera(space) for space in spaces):
+        still = ", ".join(sorted(space.name for space in spaces if not _moves_camera(space)))
+        raise UsageError(f"actions of {still} move no camera, so told=motion tells nothing of them; --set told=both")
+    if len(rates) > 1 and recipe.told != "motion":
+        several = " and ".join(f"{rate:g}" for rate in rates)
+        raise UsageError(f"the clips have {several} frames/s; train on one rate, or with told=motion")
+    ready = Cached([], [], cache)
+    if found.clips:
+        ready = cached_clips(found.clips, recipe.size, cache, told=recipe.told, workers=workers, progress=progress)
+    names = {space.name for space in spaces} | set(ring.source.space_names if ring else ())
+    views = {"panorama" if isinstance(one.camera, Panorama) else "perspective" for one in found.clips}
+    if len(views | ({"perspective"} if ring else set())) > 1:
+        raise UsageError("some clips are panoramas and some are not; train on one kind")
+    space = min(spaces, key=lambda one: one.name)
+    return Material(
+        ready.clips,
+        tuple(sorted(names)),
+        row_width(space, recipe.told),
+        mirror_of(space, recipe.told) if _moves_camera(space) else None,
+        rates[0] if len(rates) == 1 else None,
+        space,
+        "panorama" if views == {"panorama"} else "perspective",
+        ready.folder if found.clips else None,
+        ring,
+        (*found.damaged, *ready.damaged),
+    )
+
+
+class Validated(NamedTuple):
+    """Clips to validate with.
+
+    Attributes:
+        clips: The clips.
+        split: The split that they are of.
+    """
+
+    clips: list[CachedClip]
+    split: Split
+
+
+def read_validation(
+    source: tuple[str, Path] | str,
+    recipe: Wanted,
+    cache: Path,
+    *,
+    count: int = 8,
+    seed: int = 0,
+    allow_test: bool = False,
+) -> Validated:
+    """Read clips to validate with: of the split "val", else of "train". Test scenes are only looked at when asked.
+
+    Args:
+        source: Name of a training source with a folder, or walks.
+        recipe: The recipe.
+        cache: Folder of all caches.
+        count: Clips, spread evenly over what there is.
+        seed: Seed of walks.
+        allow_test: Take clips of the split "test" where there are none of "val".
+
+    Raises:
+        UsageError: The folder has no clips, or of the split "test" alone.
+        DataError: It cannot be read.
+    """
+    if isinstance(source, str):
+        _check_stride(recipe)
+        ring = WalkRing(source, seed, recipe.size, recipe.told, 0, split="val")
+        return Validated([ring.first_of_world(number) for number in range(count)], "val")
+    found, split = _to_validate(source, allow_test)
+    numbers = np.unique(np.linspace(0, len(found) - 1, count).round().astype(int))
+    chosen = [found[number].every(recipe.stride) for number in numbers]
+    return Validated(cached_clips(chosen, recipe.size, cache, told=recipe.told).clips, split)
+
+
+def _to_validate(source: tuple[str, Path], allow_test: bool) -> tuple[list[TrainingClip], Split]:
+    there = splits_of(*source)
+    wanted: tuple[Split, ...] = ("val", "test", "train") if allow_test else ("val", "train")
+    split = next((one for one in wanted if one in there), None)
+    if split is not None:
+        return read_clips([source], split).clips, split
+    try:
+        return read_clips([source], "val").clips, "val"
+    except UsageError as error:
+        more = "; or, to look at test scenes, say --allow-test" if there else ""
+        raise UsageError(f"--validate {error}{more}") from None
+
+
+def _check_stride(recipe: Wanted) -> None:
+    if recipe.stride != 1:
+        raise UsageError(f"stride = {recipe.stride} is for clips of folders: walks that are drawn have their own rate")
+
+
+def _moves_camera(space: ActionSpace) -> bool:
+    """Whether its columns move the camera; a picture whose camera stands still is not mirrored."""
+    return any(axis.motion != Motion() for axis in space.axes)

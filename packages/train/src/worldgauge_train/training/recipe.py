@@ -1,0 +1,290 @@
+"""Recipes: everything that decides what a training makes, as a typed value that is read from TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError, did_you_mean
+from worldgauge.core.io import read_text
+from worldgauge.models.references.tiny.action_rows import Told
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Head = Literal["moving", "plain"]
+Init = Literal["ode", "consistency"]
+Optimizer = Literal["adamw", "muon"]
+Modulation = Literal["block", "shared"]
+PosesTold = Literal["numbers", "rays"]
+R = TypeVar("R", bound="DataclassInstance")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained, and how.
+
+    Attributes:
+        stage: Name of the stage, such as "regress" (a step is guessed at once) or "causal" (at levels of noise).
+        architecture: Name of the architecture.
+        codec: Name of the codec; "pixels" for none.
+        memory: Name of the memory.
+        head: "moving" or "plain".
+        size: (width, height) in pixels, multiples of 4.
+        frames: Frames a step, K.
+        stride: Frames of a clip from one that is used to the next, for slow walks.
+        past: Past frames that the network sees, C.
+        drawn: Steps of a window that come after its past.
+        fetched: Frames that a memory fetches for a step, where it fetches any.
+        channels: Channels of each level of a `conv`.
+        blocks: Blocks a level.
+        wraps: Whether the left border of a `conv` joins the right one, as in panoramas.
+        bearings: Whether a `conv` that wraps is given the direction of each column, without which it sees all alike.
+        patch: Pixels of a place of a `causal`, across and down.
+        width: Size of a token.
+        depth: Blocks.
+        ratio: How many times the width of a token the inner layer of a block has.
+        modulation: "block", a layer a block, or "shared", one for all and a table a block, for fewer weights.
+        poses: How tokens of a `causal` are told the poses of fetched frames: by "numbers", five of each, or in place of
+            these by "rays" of its places (Pluecker coordinates). The embedding of a step is told the numbers in both.
+        heads: Heads of attention.
+        window: Steps within sight, the own one counted.
+        latent_planes: Planes of a frame in the codec "tiny".
+        codec_width: Channels inside it.
+        codec_steps: Steps of its training, with 32 frames each.
+        codec_folder: Folder of the autoencoder for the codec "diffusers".
+        told: What the network is told of an action: "keys", "motion" (the nominal one, so that walks by different keys
+            and at different rates can be trained on together), "both", or "nothing" (it goes on by itself).
+        batch: Windows a step of training.
+        parts: Parts of a batch, each with chance of its own, that processes share out among themselves.
+        steps: Steps of training.
+        optimizer: "adamw", or "muon" for matrices with AdamW for the rest.
+        learning_rate: Of AdamW; Muon's is 20 times as high.
+        warm_up: Steps until the learning rate is reached; it falls along a cosine over the last half.
+        decay: Weight decay.
+        clip_norm: Largest norm of a gradient.
+        average: Decay of the average of the weights, which is what is kept.
+        checkpointing: Whether what blocks compute is computed again on the way back, which saves memory.
+        own: Share of windows whose last past step is the model's own. Only `conv` has such.
+        trajectories: Windows that the stage `init` lets its teacher draw.
+        init: "ode" (from the teacher's ways down) or "consistency" (from neighbouring levels).
+        critic_steps: Steps of the critic for one of the student, in the stage `distil`.
+        guidance: Of the teacher, on actions, in the stage `distil`.
+        denoising_steps: Steps of the sampler that a checkpoint is used with.
+        seed: Seed of weights and draws.
+    """
+
+    stage: str = "regress"
+    architecture: str = "conv"
+    codec: str = "pixels"
+    memory: str = "window"
+    head: Head = "moving"
+    size: tuple[int, int] = (64, 36)
+    frames: int = 4
+    stride: int = 1
+    past: int = 8
+    drawn: int = 2
+    fetched: int = 2
+    channels: tuple[int, ...] = (48, 96)
+    blocks: int = 1
+    wraps: bool = False
+    bearings: bool = False
+    patch: int = 4
+    width: int = 128
+    depth: int = 4
+    ratio: int = 3
+    modulation: Modulation = "block"
+    poses: PosesTold = "numbers"
+    heads: int = 4
+    window: int = 8
+    latent_planes: int = 16
+    codec_width: int = 32
+    codec_steps: int = 2000
+    codec_folder: str = ""
+    told: Told = "both"
+    batch: int = 16
+    parts: int = 1
+    steps: int = 700
+    optimizer: Optimizer = "adamw"
+    learning_rate: float = 1e-3
+    warm_up: int = 50
+    decay: float = 0.01
+    clip_norm: float = 1.0
+    average: float = 0.999
+    checkpointing: bool = False
+    own: float = 0.5
+    trajectories: int = 64
+    init: Init = "ode"
+    critic_steps: int = 5
+    guidance: float = 3.0
+    denoising_steps: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check all values.
+
+        Raises:
+            UsageError: A value is out of range.
+        """
+        for name, fine, rule in (
+            ("head", self.head in get_args(Head), f"one of {', '.join(get_args(Head))}"),
+            ("init", self.init in get_args(Init), f"one of {', '.join(get_args(Init))}"),
+            ("size", len(self.size) == 2 and all(8 <= side <= 4096 and side % 4 == 0 for side in self.size),
+             f"width and height, multiples of 4 such as {_nearest(self.size)}"),
+            ("frames", 1 <= self.frames <= 64, "1 to 64"),
+            ("stride", 1 <= self.stride <= 1000, "1 to 1000"),
+            ("past", self.frames <= self.past <= 256, f"at least a step ({self.frames}), at most 256"),
+            ("channels", bool(self.channels) and all(n % 8 == 0 and 8 <= n <= 4096 for n in self.channels),
+             "multiples of 8"),
+            ("told", self.told in get_args(Told), f"one of {', '.join(get_args(Told))}"),
+            ("drawn", 2 <= self.drawn <= 256, "2 to 256"),
+            ("fetched", 1 <= self.fetched <= 64, "1 to 64"),
+            ("patch", 1 <= self.patch <= 64, "1 to 64"),
+            ("width", 8 <= self.width <= 8192, "8 to 8192"),
+            ("depth", 1 <= self.depth <= 128, "1 to 128"),
+            ("ratio", 1 <= self.ratio <= 16, "1 to 16"),
+            ("modulation", self.modulation in get_args(Modulation), f"one of {', '.join(get_args(Modulation))}"),
+            ("poses", self.poses in get_args(PosesTold), f"one of {', '.join(get_args(PosesTold))}"),
+            ("heads", 1 <= self.heads <= 256, "1 to 256"),
+            ("window", 2 <= self.window <= 4096, "at least 2"),
+            ("latent_planes", 1 <= self.latent_planes <= 256, "1 to 256"),
+            ("codec_width", 8 <= self.codec_width <= 1024, "8 to 1024"),
+            ("codec_steps", self.codec_steps >= 1, "at least 1"),
+            ("trajectories", 1 <= self.trajectories <= 10**6, "at least 1"),
+            ("critic_steps", 1 <= self.critic_steps <= 100, "1 to 100"),
+            ("guidance", 0 <= self.guidance <= 100, "0 to 100"),
+            ("blocks", 1 <= self.blocks <= 16, "1 to 16"),
+            ("batch", 1 <= self.batch <= 65_536, "at least 1"),
+            ("parts", 1 <= self.parts <= self.batch and self.batch % self.parts == 0,
+             f"a number that divides the batch ({self.batch})"),
+            ("steps", 1 <= self.steps <= 10**8, "at least 1"),
+            ("optimizer", self.optimizer in get_args(Optimizer), f"one of {', '.join(get_args(Optimizer))}"),
+            ("learning_rate", 0 < self.learning_rate < 1, "above 0, below 1"),
+            ("warm_up", self.warm_up >= 0, "0 or more"),
+            ("average", 0 <= self.average < 1, "0 to below 1"),
+            ("own", 0 <= self.own <= 1, "0 to 1"),
+            ("denoising_steps", 1 <= self.denoising_steps <= 1000, "1 to 1000"),
+        ):  # fmt: skip
+            if not fine:
+                raise UsageError(f"recipe: {name} is {getattr(self, name)!r}; give {rule}")
+
+    @property
+    def length(self) -> int:
+        """Frames of a training window: the past and the steps that are drawn."""
+        return self.past + self.drawn * self.frames
+
+
+def named_recipe(name: str, stage: str = "") -> Recipe:
+    """Read a recipe that comes with worldgauge, or one in a file.
+
+    Args:
+        name: Name, or path of a TOML file.
+        stage: Another stage than the recipe's; keys in a table of its name hold in place of the others.
+
+    Raises:
+        UnknownNameError: There is no recipe or file of that name.
+        DataError: The file is no recipe.
+    """
+    return read_recipe(name, Recipe(), "worldgauge_train.training.recipes", stage)
+
+
+def read_recipe(name: str, usual: R, package: str, stage: str = "") -> R:
+    """Read a recipe of some kind, that comes with worldgauge or lies in a file.
+
+    Args:
+        name: Name, or path of a TOML file.
+        usual: A recipe whose values hold where none is given.
+        package: Where those lie that come with worldgauge.
+        stage: As for `named_recipe`.
+
+    Raises:
+        UnknownNameError: There is no recipe or file of that name.
+        DataError: The file is no recipe.
+        UsageError: A value is out of range.
+    """
+    if name.endswith(".toml"):
+        return recipe_of_text(read_text(Path(name)), name, stage, usual)
+    own = {one.name.removesuffix(".toml"): one for one in resources.files(package).iterdir()}
+    own = {key: one for key, one in own.items() if one.name.endswith(".toml")}
+    if name not in own:
+        raise UnknownNameError("recipe", name, sorted(own))
+    return recipe_of_text(own[name].read_text(encoding="utf-8"), name, stage, usual)
+
+
+def recipe_of_text(text: str, where: str, stage: str, usual: R) -> R:
+    """Read a recipe from TOML.
+
+    Args:
+        text: The TOML.
+        where: Its name in messages.
+        stage: Another stage than the recipe's; keys in a table of its name hold in place of the others.
+        usual: A recipe whose values hold where none is given.
+
+    Raises:
+        DataError: It is no TOML, or holds other keys.
+        UsageError: A value is out of range.
+    """
+    try:
+        values = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise DataError(f"{where}: {error}") from None
+    tables = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
+    made = changed(usual, values, where)
+    for name, table in tables.items():
+        changed(made, table, f"{where}, [{name}]")
+    if not stage:
+        return made
+    return changed(made, {"stage": stage, **tables.get(stage, {})}, f"{where}, [{stage}]")
+
+
+def changed(recipe: R, values: Mapping[str, Any], where: str = "recipe") -> R:
+    """Change keys of a recipe.
+
+    Args:
+        recipe: The recipe.
+        values: New values by name; text is read as TOML would.
+        where: Where they stand, for messages.
+
+    Raises:
+        UsageError: A key is not known, or a value out of range.
+    """
+    known = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
+    made = {}
+    for name, value in values.items():
+        if name not in known:
+            raise UsageError(f"{where}: no key '{name}'. {did_you_mean(name, list(known))}Keys: {', '.join(known)}")
+        made[name] = _like(known[name], value, f"{where}: {name}")
+    return replace(recipe, **made)
+
+
+def told(recipe: Any) -> dict[str, Any]:
+    """All keys as plain JSON values."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(recipe).items()}
+
+
+def _like(old: Any, value: Any, where: str) -> Any:
+    """A value of the type of the old one."""
+    if isinstance(value, str) and not isinstance(old, str):
+        try:
+            value = tomllib.loads(f"value = {value}")["value"]
+        except (tomllib.TOMLDecodeError, RecursionError):
+            raise UsageError(f"{where} is {value!r}; give a value like {old!r}") from None
+    if isinstance(old, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if (
+        isinstance(old, tuple)
+        and isinstance(value, list)
+        and all(type(one) in {type(each) for each in old} for one in value)
+    ):
+        value = tuple(value)
+    if type(value) is not type(old):
+        raise UsageError(f"{where} is {value!r}; give a value like {old!r}")
+    return value
+
+
+def _nearest(size: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(max(8, round(side / 4) * 4) for side in size)

@@ -1,1 +1,0 @@
-"""`worldgauge train` and its subcommands."""

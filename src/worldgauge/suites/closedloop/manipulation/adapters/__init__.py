@@ -1,1 +1,0 @@
-"""Single files that run published policies of an arm in the policies' own environments."""

@@ -1,1 +1,0 @@
-"""What the suite offers for training: walks to a target."""
