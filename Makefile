@@ -9,7 +9,10 @@ WG = $(VENV)/torch/bin/python -m worldgauge
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo demo-train test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
+.PHONY: install demo demo-train test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
+
+# worldgauge and its neighbours, editable.
+install: $(VENV)/.base
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
