@@ -19,7 +19,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest, View
 from worldgauge.models import models
 from worldgauge.models.references.forgetful import SEED_STEP
 from worldgauge.models.references.trivial import mean_frame
-from worldgauge.suites.closedloop.models.wrong_action import WrongAction, mirrored
+from worldgauge.suites.closedloop.models import WrongAction, mirrored
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.tabletop.pose_plans import as_actions, from_actions

@@ -17,8 +17,8 @@ import numpy as np
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.models.references.truth import Truth
-from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.imagination import HomeImagination
+from worldgauge.suites.closedloop.home_env import HomeEnv
+from worldgauge.suites.closedloop.home_task import HomeImagination
 from worldgauge.suites.closedloop.loop import run_episode
 from worldgauge.suites.closedloop.navigation.task import NavigationRules, NavigationTask
 from worldgauge.suites.closedloop.policies.contract import revisers

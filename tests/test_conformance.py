@@ -25,9 +25,8 @@ from worldgauge.perception import estimators
 from worldgauge.perception.decoders import decoders
 from worldgauge.suites import suites
 from worldgauge.suites.build.critics import critics
-from worldgauge.suites.build.kinds import KINDS, LIMITS
-from worldgauge.suites.closedloop.manipulation.env import TableEnv
-from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
+from worldgauge.suites.build.format import KINDS, LIMITS
+from worldgauge.suites.closedloop.manipulation.env import TableEnv, TableImagination
 from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.task import TaskParameters
 from worldgauge.suites.closedloop.trial_questions import StepQuestions

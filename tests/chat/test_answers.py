@@ -10,8 +10,8 @@ from worldgauge.chat.client.reply import checked_value
 from worldgauge.suites.build.critics.chat import read_choice as read_preference
 from worldgauge.suites.build.critics.chat import read_mark as read_score
 from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
-from worldgauge.suites.build.metrics.choice_reading import read_choice
-from worldgauge.suites.closedloop.policies.reading import read_mark
+from worldgauge.suites.build.metrics.scores import read_choice
+from worldgauge.suites.closedloop.policies.asking import read_mark
 
 FORMS = (
     "<think>{}</think>\n",

@@ -13,7 +13,7 @@ from worldgauge.chat.endpoint import model_and_url, open_chat
 from worldgauge.chat.prompt_runner import Asker
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.reading import read_mark
+from worldgauge.suites.closedloop.policies.asking import read_mark
 
 FIELDS = {"question": "q", "reference": "r", "extra": "none", "prediction": "p"}
 

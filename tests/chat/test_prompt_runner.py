@@ -22,9 +22,8 @@ from worldgauge.chat.client import (
 from worldgauge.chat.prompt_runner import SQUEEZES, Asker, UnansweredError, kept, thinned
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of
+from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of, read_mark
 from worldgauge.suites.closedloop.policies.contract import PolicyKit
-from worldgauge.suites.closedloop.policies.reading import read_mark
 
 FIELDS = {"question": "q", "reference": "r", "extra": "none", "prediction": "p"}
 IMAGE = np.zeros((64, 64, 3), np.uint8)

@@ -10,24 +10,27 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from worldgauge.core.episode import Goal
-from worldgauge.core.fields import whole_of
+from worldgauge.core.episode import Goal, whole_of
 from worldgauge.core.geometry import FloatArray, wrap_angle
 from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.closedloop.format.contract import EpisodeCheck, Worlds, counted
-from worldgauge.suites.closedloop.format.coordinates import as_stored
-from worldgauge.suites.closedloop.format.rows import EpisodeRow, id_of, stance_of, text_of
-from worldgauge.suites.closedloop.format.write import distinct, place_fields, put_json
-from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.format import HomeFormat
-from worldgauge.suites.closedloop.home.settings import HomeSettings
-from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
-from worldgauge.suites.closedloop.metrics.success import success, trajectory_steps
+from worldgauge.suites.closedloop.format.contract import (
+    EpisodeCheck,
+    HomeFormat,
+    Worlds,
+    counted,
+    distinct,
+    place_fields,
+    put_json,
+)
+from worldgauge.suites.closedloop.format.rows import EpisodeRow, as_stored, id_of, stance_of, text_of
+from worldgauge.suites.closedloop.home_env import HomeEnv
+from worldgauge.suites.closedloop.home_task import HomeRules, HomeSettings, HomeTask, aims_of_things
+from worldgauge.suites.closedloop.metrics import success, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History
-from worldgauge.suites.closedloop.sampling.contract import EpisodeFacts, Share
-from worldgauge.suites.closedloop.sampling.home import HomeSampler, HomeSearch, by_number
+from worldgauge.suites.closedloop.sampling import EpisodeFacts, Share
+from worldgauge.suites.closedloop.sampling_home import HomeSampler, HomeSearch, by_number
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, walked_facts
 from worldgauge.worlds.walking.primitives import Primitive
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance

@@ -17,28 +17,30 @@ from typing import TYPE_CHECKING
 from worldgauge.core.lazy import lazy
 
 if TYPE_CHECKING:
-    from worldgauge.core.statistics import (
-        Correlation,
-        Estimate,
-        Interval,
-        MeanStd,
+    from worldgauge.core.paired import (
         PairedDifference,
         PairedDifferences,
         Power,
         RankRange,
-        Sample,
-        balanced_interval,
-        correlation,
         holm,
-        jackknife_interval,
-        mean_interval,
-        mean_std,
         minimum_detectable_effect,
         paired_difference,
         paired_differences,
         power_of,
         rank_ranges,
         ranks,
+    )
+    from worldgauge.core.statistics import (
+        Correlation,
+        Estimate,
+        Interval,
+        MeanStd,
+        Sample,
+        balanced_interval,
+        correlation,
+        jackknife_interval,
+        mean_interval,
+        mean_std,
         rate_interval,
         student_interval,
         wilson,
@@ -70,14 +72,14 @@ if TYPE_CHECKING:
     from worldgauge.suites.build.metrics.blueprint_matching import typed_iou as build_typed_iou
     from worldgauge.suites.build.metrics.blueprint_reading import executable as build_executable
     from worldgauge.suites.build.metrics.blueprint_reading import strict as build_strict
-    from worldgauge.suites.build.metrics.choice_reading import reasoning_accuracy
-    from worldgauge.suites.build.metrics.scores import build_grade, full_marks
+    from worldgauge.suites.build.metrics.scores import build_grade, full_marks, reasoning_accuracy
     from worldgauge.suites.build.metrics.scores import commonsense as build_commonsense
     from worldgauge.suites.build.metrics.scores import commonsense_success as build_commonsense_success
     from worldgauge.suites.build.metrics.scores import comprehensive as build_comprehensive
     from worldgauge.suites.build.metrics.scores import evaluation as build_evaluation
     from worldgauge.suites.build.metrics.scores import graded_only as build_graded
     from worldgauge.suites.build.metrics.scores import overall as build_overall
+    from worldgauge.suites.build.metrics.scores import voting_scores as build_voting
     from worldgauge.suites.build.metrics.soundness import alike_share as build_alike
     from worldgauge.suites.build.metrics.soundness import connected_share as build_connected
     from worldgauge.suites.build.metrics.soundness import evenness as build_evenness
@@ -86,38 +88,35 @@ if TYPE_CHECKING:
     from worldgauge.suites.build.metrics.soundness import reachable_share as build_reachable
     from worldgauge.suites.build.metrics.soundness import supported_share as build_supported
     from worldgauge.suites.build.metrics.soundness import symmetry as build_symmetry
-    from worldgauge.suites.build.metrics.tournament import voting_scores as build_voting
-    from worldgauge.suites.closedloop.metrics.controllability import (
+    from worldgauge.suites.closedloop.metrics import (
+        answer_score,
+        answer_spl,
         controllability_lpips,
         controllability_psnr,
         controllability_ssim,
         decision_regret,
-        visual_quality,
-    )
-    from worldgauge.suites.closedloop.metrics.spl import answer_spl, spl
-    from worldgauge.suites.closedloop.metrics.success import (
-        answer_score,
         model_calls,
+        spl,
         success,
         task_progress,
         trajectory_m,
         trajectory_steps,
+        visual_quality,
     )
-    from worldgauge.suites.loopnav.metrics.coverage import coverage
+    from worldgauge.suites.loopnav.metrics.path import coverage, path_length
     from worldgauge.suites.loopnav.metrics.path import enclosed_area as path_enclosed_area
     from worldgauge.suites.loopnav.metrics.path import normalised_deviation as path_normalised_deviation
-    from worldgauge.suites.loopnav.metrics.path import path_length
-    from worldgauge.suites.loopnav.metrics.scene_relations import relation_score as sgcs_relations
-    from worldgauge.suites.loopnav.metrics.scene_relations import shape_score as sgcs_shape
     from worldgauge.suites.loopnav.metrics.scene_variants import chance_corrected as sgcs_chance_corrected
     from worldgauge.suites.loopnav.metrics.scene_variants import drift_tolerant_sgcs as sgcs_drift_tolerant
     from worldgauge.suites.loopnav.metrics.scene_variants import informative_sgcs as sgcs_informative
     from worldgauge.suites.loopnav.metrics.scene_variants import loop_closure
     from worldgauge.suites.loopnav.metrics.scene_variants import macro_sgcs as sgcs_macro
     from worldgauge.suites.loopnav.metrics.scene_variants import object_sgcs as sgcs_objects
+    from worldgauge.suites.loopnav.metrics.scene_variants import relation_score as sgcs_relations
     from worldgauge.suites.loopnav.metrics.scene_variants import seen_sgcs as sgcs_seen
+    from worldgauge.suites.loopnav.metrics.scene_variants import shape_score as sgcs_shape
     from worldgauge.suites.loopnav.metrics.scene_variants import unseen_sgcs as sgcs_unseen
-    from worldgauge.suites.loopnav.metrics.segmenter_accuracy import pixel_accuracy as segmenter_accuracy
+    from worldgauge.suites.loopnav.metrics.sgcs import pixel_accuracy as segmenter_accuracy
     from worldgauge.suites.loopnav.metrics.sgcs import sgcs
     from worldgauge.suites.mind.metrics.key_latency import key_latency, keys_answered
     from worldgauge.suites.mind.metrics.out_leg_motion import out_leg_motion
@@ -297,11 +296,13 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
+        "core.paired": (
+            "PairedDifference PairedDifferences Power RankRange holm minimum_detectable_effect paired_difference "
+            "paired_differences power_of rank_ranges ranks"
+        ),
         "core.statistics": (
-            "Correlation Estimate Interval MeanStd PairedDifference PairedDifferences Power RankRange Sample "
-            "balanced_interval correlation holm jackknife_interval mean_interval mean_std "
-            "minimum_detectable_effect paired_difference paired_differences power_of rank_ranges ranks "
-            "rate_interval student_interval wilson"
+            "Correlation Estimate Interval MeanStd Sample balanced_interval correlation jackknife_interval "
+            "mean_interval mean_std rate_interval student_interval wilson"
         ),
         "metrics._registry": "metric metric_bounds metrics",
         "metrics.colour": "colour_change colour_drift",
@@ -320,37 +321,29 @@ __getattr__, __dir__ = lazy(
             "build_occupancy_iou=occupancy_iou build_precision=matching_precision build_typed_iou=typed_iou"
         ),
         "suites.build.metrics.blueprint_reading": "build_executable=executable build_strict=strict",
-        "suites.build.metrics.choice_reading": "reasoning_accuracy",
         "suites.build.metrics.scores": (
             "build_commonsense=commonsense build_commonsense_success=commonsense_success "
             "build_comprehensive=comprehensive build_evaluation=evaluation build_grade build_graded=graded_only "
-            "build_overall=overall full_marks"
+            "build_overall=overall build_voting=voting_scores full_marks reasoning_accuracy"
         ),
         "suites.build.metrics.soundness": (
             "build_alike=alike_share build_connected=connected_share build_evenness=evenness "
             "build_offered_used=offered_used build_order=order build_reachable=reachable_share "
             "build_supported=supported_share build_symmetry=symmetry"
         ),
-        "suites.build.metrics.tournament": "build_voting=voting_scores",
-        "suites.closedloop.metrics.controllability": (
-            "controllability_lpips controllability_psnr controllability_ssim decision_regret visual_quality"
+        "suites.closedloop.metrics": (
+            "answer_score answer_spl controllability_lpips controllability_psnr controllability_ssim "
+            "decision_regret model_calls spl success task_progress trajectory_m trajectory_steps visual_quality"
         ),
-        "suites.closedloop.metrics.spl": "answer_spl spl",
-        "suites.closedloop.metrics.success": (
-            "answer_score model_calls success task_progress trajectory_m trajectory_steps"
-        ),
-        "suites.loopnav.metrics.coverage": "coverage",
         "suites.loopnav.metrics.path": (
-            "path_enclosed_area=enclosed_area path_length path_normalised_deviation=normalised_deviation"
+            "coverage path_enclosed_area=enclosed_area path_length path_normalised_deviation=normalised_deviation"
         ),
-        "suites.loopnav.metrics.scene_relations": "sgcs_relations=relation_score sgcs_shape=shape_score",
         "suites.loopnav.metrics.scene_variants": (
             "loop_closure sgcs_chance_corrected=chance_corrected sgcs_drift_tolerant=drift_tolerant_sgcs "
-            "sgcs_informative=informative_sgcs sgcs_macro=macro_sgcs sgcs_objects=object_sgcs sgcs_seen=seen_sgcs "
-            "sgcs_unseen=unseen_sgcs"
+            "sgcs_informative=informative_sgcs sgcs_macro=macro_sgcs sgcs_objects=object_sgcs "
+            "sgcs_relations=relation_score sgcs_seen=seen_sgcs sgcs_shape=shape_score sgcs_unseen=unseen_sgcs"
         ),
-        "suites.loopnav.metrics.segmenter_accuracy": "segmenter_accuracy=pixel_accuracy",
-        "suites.loopnav.metrics.sgcs": "sgcs",
+        "suites.loopnav.metrics.sgcs": "segmenter_accuracy=pixel_accuracy sgcs",
         "suites.mind.metrics.key_latency": "key_latency keys_answered",
         "suites.mind.metrics.out_leg_motion": "out_leg_motion",
         "suites.mind.metrics.scene_consistency": (
@@ -359,9 +352,9 @@ __getattr__, __dir__ = lazy(
         ),
         "suites.mind.metrics.step_cosines": "move_cosine turn_cosine",
         "suites.target.metrics.extra_waypoints": (
-            "path_arc_aligned_ade=arc_aligned_ade path_end_heading_error=end_heading "
-            "path_length_ratio=length_ratio path_reach_half_metre=reach_half_metre path_reach_metre=reach_metre "
-            "path_scale_free_ade=scale_free_ade path_time_aligned_ade=time_aligned_ade"
+            "path_arc_aligned_ade=arc_aligned_ade path_end_heading_error=end_heading path_length_ratio=length_ratio "
+            "path_reach_half_metre=reach_half_metre path_reach_metre=reach_metre path_scale_free_ade=scale_free_ade "
+            "path_time_aligned_ade=time_aligned_ade"
         ),
         "suites.target.metrics.overall": "path_overall=overall",
         "suites.target.metrics.waypoints": (

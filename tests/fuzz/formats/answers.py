@@ -17,11 +17,12 @@ from worldgauge.chat.client.question import Message, Question
 from worldgauge.chat.client.reply import checked_value, read_answer, read_completion, read_usage
 from worldgauge.chat.prompt_runner import Misread
 from worldgauge.core.errors import WorldgaugeError
-from worldgauge.suites.build.agents.reader import read_stated
+from worldgauge.suites.build.agents import read_stated
 from worldgauge.suites.build.critics import chat as critics
 from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
-from worldgauge.suites.build.metrics.choice_reading import read_choice, read_choice_released
-from worldgauge.suites.closedloop.policies import forms, reading
+from worldgauge.suites.build.metrics.scores import read_choice, read_choice_released
+from worldgauge.suites.closedloop.policies import asking as forms
+from worldgauge.suites.closedloop.policies import asking as reading
 
 SCHEMA = {
     "type": "object",

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from fuzz.format import Format
 from suites.closedloop.closedloop_data import make_published_data
-from suites.closedloop.training_data.coverage import test_trajectory as walk
-from suites.closedloop.training_data.demonstrations import demonstrations_data
+from suites.closedloop.training_data import test_trajectory as walk
+from suites.closedloop.training_data import demonstrations_data
 from support.build_fixture import make_published
 from worldgauge.engine.collection.collection import check_data
 from worldgauge.engine.open_suite import open_suite
-from worldgauge.suites.closedloop.training_data.coverage import index as coverage_index
-from worldgauge.suites.closedloop.training_data.coverage.check import check as coverage_check
-from worldgauge.suites.closedloop.training_data.coverage.trajectory import read_trajectory, write_trajectory
-from worldgauge.suites.closedloop.training_data.demonstrations import index as demonstrations_index
-from worldgauge.suites.closedloop.training_data.demonstrations.check import check as demonstrations_check
+from worldgauge.suites.closedloop.training_data import coverage_index
+from worldgauge.suites.closedloop.training_data import demonstration as demonstrations_index
+from worldgauge.suites.closedloop.training_data.coverage import check as coverage_check
+from worldgauge.suites.closedloop.training_data.demonstrations import check as demonstrations_check
+from worldgauge.suites.closedloop.training_data.trajectory import read_trajectory, write_trajectory
 
 SOUND = Path(__file__).parents[1] / "sound"
 """Small data sets as `worldgauge collect` wrote them, with black pictures."""

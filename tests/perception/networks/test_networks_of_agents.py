@@ -23,10 +23,12 @@ from worldgauge.perception.networks.grounding import GroundingDino  # noqa: E402
 from worldgauge.perception.networks.sam2 import Sam2  # noqa: E402
 from worldgauge.suites.closedloop.policies import cached_inference  # noqa: E402
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation, Rollout  # noqa: E402
-from worldgauge.suites.closedloop.questions import detecting  # noqa: E402
-from worldgauge.suites.closedloop.questions.detecting import VOCABULARY, Detector  # noqa: E402
-from worldgauge.suites.closedloop.recognition.box_tracking import BoxTracker  # noqa: E402
-from worldgauge.suites.closedloop.recognition.tracking import Target  # noqa: E402
+from worldgauge.suites.closedloop.questions import landmarks as detecting
+from worldgauge.suites.closedloop.questions.landmarks import VOCABULARY, Detector  # noqa: E402
+from worldgauge.suites.closedloop.recognition.tracking import (
+    BoxTracker,
+    Target,
+)
 from worldgauge.suites.closedloop.suite import ClosedLoop  # noqa: E402
 from worldgauge.weights import catalogue  # noqa: E402
 from worldgauge.worlds.walking.primitives import Primitive  # noqa: E402

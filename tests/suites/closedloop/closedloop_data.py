@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 
 from worldgauge.core.geometry import Panorama
-from worldgauge.engine.collection.manifest import write_manifest
-from worldgauge.suites.closedloop.format.coordinates import as_stored
+from worldgauge.engine.collection.collection import write_manifest
+from worldgauge.suites.closedloop.format.rows import as_stored
 from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, write_navigation
 from worldgauge.suites.closedloop.questions.format import QuestionEpisode, write_questions
 from worldgauge.suites.closedloop.recognition.format import RecognitionEpisode, write_recognition

@@ -17,11 +17,11 @@ from worldgauge.core.geometry import Panorama
 from worldgauge.engine.collection import collection as base
 from worldgauge.engine.collection.kernel import Collected, collect, count
 from worldgauge.suites.closedloop import collection as closedloop
+from worldgauge.suites.closedloop import sampling_home as home
 from worldgauge.suites.closedloop.format.check import check
 from worldgauge.suites.closedloop.format.load import load
 from worldgauge.suites.closedloop.navigation.format import goal_image
-from worldgauge.suites.closedloop.recognition import sampler
-from worldgauge.suites.closedloop.sampling import home
+from worldgauge.suites.closedloop.recognition import episodes as sampler
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.splits import world_of
 from worldgauge.worlds.walking.geodesic import Geodesic

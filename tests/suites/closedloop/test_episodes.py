@@ -19,9 +19,8 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.models import models
 from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, revisers
-from worldgauge.suites.closedloop.questions.chat_judge import JudgeError
-from worldgauge.suites.closedloop.questions.judge import judges
-from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, recogniser, save
+from worldgauge.suites.closedloop.questions.judge import JudgeError, judges
+from worldgauge.suites.closedloop.recognition.recogniser import FILE_VARIABLE, recogniser, save
 from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.suites.closedloop.trace import COMPARED, SEEN, TRACE, read_trace
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.vectors import cases
 from worldgauge.core.episode import Goal
-from worldgauge.suites.closedloop.home.task_base import straight_on
+from worldgauge.suites.closedloop.home_task import straight_on
 from worldgauge.suites.closedloop.loop import LoopStep, Rules, generator, run_episode
 from worldgauge.suites.closedloop.navigation.task import NavigationRules
 from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Candidate, Decision, PlanSearch

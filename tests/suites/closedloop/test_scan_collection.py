@@ -11,11 +11,10 @@ import pytest
 from support.commands import command
 from support.scan_tree import HM3D_KEY, make_hm3d, make_hm3d_home
 from worldgauge.suites.closedloop.format import check
-from worldgauge.suites.closedloop.home.env import things_of
-from worldgauge.suites.closedloop.questions.generate.episodes import HIDDEN_SHARE, seen_share
-from worldgauge.suites.closedloop.questions.generate.templates import OF_BOXES, read_question
-from worldgauge.suites.closedloop.recognition.episodes import difficulty_of
-from worldgauge.suites.closedloop.recognition.visibility import VisibilityMeter
+from worldgauge.suites.closedloop.home_env import things_of
+from worldgauge.suites.closedloop.questions.episodes import HIDDEN_SHARE, seen_share
+from worldgauge.suites.closedloop.questions.templates import OF_BOXES, read_question
+from worldgauge.suites.closedloop.recognition.episodes import VisibilityMeter, difficulty_of
 from worldgauge.suites.closedloop.task import Settings
 from worldgauge.suites.closedloop.task_index import open_task, tasks
 from worldgauge.worlds.export import export_starter

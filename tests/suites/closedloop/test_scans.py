@@ -20,9 +20,9 @@ from worldgauge.core.geometry import Panorama
 from worldgauge.core.image import png
 from worldgauge.engine.run import run
 from worldgauge.suites.closedloop.format import check
-from worldgauge.suites.closedloop.format.coordinates import habitat_rotation, our_point
+from worldgauge.suites.closedloop.format.files import published_world
 from worldgauge.suites.closedloop.format.load import load
-from worldgauge.suites.closedloop.format.scenes import published_world
+from worldgauge.suites.closedloop.format.rows import habitat_rotation, our_point
 from worldgauge.suites.closedloop.task import Settings
 from worldgauge.suites.closedloop.task_index import open_task, tasks
 from worldgauge.tools.goal_pictures import LEAST_DB, compare_goals

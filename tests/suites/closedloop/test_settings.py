@@ -14,7 +14,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.engine.options import given_fields
 from worldgauge.engine.suite.contract import Record
 from worldgauge.models import models
-from worldgauge.suites.closedloop.questions import detecting
+from worldgauge.suites.closedloop.questions import landmarks as detecting
 from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.suites.closedloop.task import Settings, closed_loop_tasks, settings_type, task_names
 from worldgauge.weights import AbsentWeightsError

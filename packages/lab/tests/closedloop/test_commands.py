@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from worldgauge.cli.main import replay
 from worldgauge.core.errors import UsageError
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.navigation.nearness.network import read
-from worldgauge_lab.cli.closedloop import COMMANDS, train_nearness
+from worldgauge.suites.closedloop.navigation.nearness import read
+from worldgauge_lab.cli import COMMANDS, train_nearness
 
 APP = typer.Typer()
 STUDIES = typer.Typer()
@@ -55,7 +55,7 @@ def test_what_cannot_be_meant_is_a_known_error(episodes: Path, tmp_path: Path) -
 
 
 def test_every_study_has_a_command() -> None:
-    from worldgauge_lab.closedloop.definitions import STUDIES as DEFINED
+    from worldgauge_lab.closedloop import STUDIES as DEFINED
 
     assert [one.name for one in COMMANDS if one.group == "study"] == list(DEFINED)
 

@@ -10,12 +10,12 @@ import pytest
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import digest_of_file
-from worldgauge.suites.closedloop.navigation.nearness import network
-from worldgauge.suites.closedloop.navigation.nearness.network import GROUP, GROUPS, Nearness, encode, match, read
+from worldgauge.suites.closedloop.navigation import nearness as network
+from worldgauge.suites.closedloop.navigation.nearness import GROUP, GROUPS, Nearness, encode, match, read
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import scene_seed
-from worldgauge_lab.networks import nearness as train
-from worldgauge_lab.networks.nearness_samples import Sample, sample
+from worldgauge_lab import network_nearness as train
+from worldgauge_lab.network_nearness import Sample, sample
 
 
 def wide_weights(seed: int = 0) -> dict[str, Any]:

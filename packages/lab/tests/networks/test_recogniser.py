@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worldgauge.suites.closedloop.recognition.recogniser import recognition
-from worldgauge.suites.closedloop.recognition.recogniser.recognition import (
+from worldgauge.suites.closedloop.recognition import recogniser as recognition
+from worldgauge.suites.closedloop.recognition.recogniser import (
     Recogniser,
     identity,
     recogniser,
@@ -15,8 +15,7 @@ from worldgauge.suites.closedloop.recognition.recogniser.recognition import (
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.splits import scene_seed
-from worldgauge_lab.networks.recogniser import HOMES, train
-from worldgauge_lab.networks.recogniser_samples import clear_views, labelled_views
+from worldgauge_lab.network_recogniser import HOMES, clear_views, labelled_views, train
 
 
 @pytest.fixture(scope="module")

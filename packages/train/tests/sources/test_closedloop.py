@@ -5,17 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suites.closedloop.training_data.coverage.test_trajectory import WALK, write
-from suites.closedloop.training_data.demonstrations.demonstrations_data import GOALS, REACHED, steps, written
+from suites.closedloop.training_data.demonstrations_data import GOALS, REACHED, steps, written
+from suites.closedloop.training_data.test_trajectory import WALK, write
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Panorama
-from worldgauge.suites.closedloop.training_data.coverage.index import write_index
-from worldgauge.suites.closedloop.training_data.demonstrations.collection import DemonstrationOptions, _table_seed
-from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import read_demonstration
+from worldgauge.suites.closedloop.training_data.coverage_index import write_index
+from worldgauge.suites.closedloop.training_data.demonstration import read_demonstration
+from worldgauge.suites.closedloop.training_data.demonstrations import DemonstrationOptions, _table_seed
+from worldgauge.worlds.tabletop.contract import SEEDS
 from worldgauge.worlds.tabletop.pose_plans import clip_plan, from_actions
-from worldgauge.worlds.tabletop.splits import SEEDS
 from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge_train.sources.closedloop import FRAMES_A_POSE
+from worldgauge_train.sources import FRAMES_A_POSE
 from worldgauge_train.training.clip import read_clips
 
 

@@ -7,7 +7,7 @@ from worldgauge.core.actions import CAMERA_MOTION, HAND_POSES, LOOP_WALK, Action
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.models.references.tiny.action_rows import Told, action_rows
-from worldgauge.suites.closedloop.models.wrong_action import mirrored
+from worldgauge.suites.closedloop.models import mirrored
 from worldgauge.suites.mind.actions import walk_look
 from worldgauge.worlds.tabletop.pose_plans import as_actions, from_actions
 from worldgauge.worlds.walking.primitives import NAV_STEPS

@@ -15,28 +15,25 @@ from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
-from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
+from worldgauge.engine.collection.collection import Collection, DataReport, Item, Made, Tell, collections
 from worldgauge.engine.collection.kernel import SEEDS
-from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import merged, option
 from worldgauge.suites.closedloop.format import check as checking
 from worldgauge.suites.closedloop.format.load import MANIFEST_FORMAT
-from worldgauge.suites.closedloop.sampling.contract import Share
-from worldgauge.suites.closedloop.sampling.parts import (
+from worldgauge.suites.closedloop.sampling import Share
+from worldgauge.suites.closedloop.sampling_home import (
     all_shares,
-    found_in,
+    episodes_in,
     pictures_in,
     publish,
     read_part,
     samplers,
+    scan_samplers,
     write_part,
 )
-from worldgauge.suites.closedloop.sampling.scans import scan_samplers
 from worldgauge.suites.closedloop.task import task_names
 
 # What the suite's agents and models are trained on is collected, too: importing registers it.
-from worldgauge.suites.closedloop.training_data.coverage import collection as _coverage  # noqa: F401
-from worldgauge.suites.closedloop.training_data.demonstrations import collection as _demonstrations  # noqa: F401
 from worldgauge.worlds.indoor.splits import SPLITS
 from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M
@@ -137,7 +134,7 @@ class EpisodeCollection(Collection):
     def done(self) -> int:
         """Episodes of the parts that are in place."""
         found = (read_part(self.out, share) for share in all_shares(self.settings()))
-        return sum(found_in(part) for part in found if part is not None)
+        return sum(episodes_in(part) for part in found if part is not None)
 
     def is_done(self, item: Item) -> bool:
         """Whether its part is in place, with as many episodes as are asked for."""
@@ -160,7 +157,7 @@ class EpisodeCollection(Collection):
             worlds={name: WorldFacts(**facts) for name, facts in part.get("worlds", {}).items()},
             discards=[reason for reason, times in part["discards"].items() for _ in range(times)],
             failure=part.get("failure"),
-            facts={"episodes": found_in(part)},
+            facts={"episodes": episodes_in(part)},
         )
 
     def finish(self, made: Mapping[str, Made]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from worldgauge.core.episode import Goal
-from worldgauge.engine.suite.speed import Stopwatch
+from worldgauge.engine.suite.contract import Stopwatch
 from worldgauge.suites.closedloop.policies.contract import (
     ActionPlan,
     Candidate,

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.model import HoldsVideos, WorldModel, imagines
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.suites.closedloop.loop import LoopStep, run_episode
 from worldgauge.suites.closedloop.policies.contract import queries_of
-from worldgauge.suites.closedloop.policies.person.desk import Seat, desk_here
+from worldgauge.suites.closedloop.policies.person import Seat, desk_here
 from worldgauge.suites.closedloop.task import Settings, TaskEnv, noted_settings
 from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import SEEN, Tracer
@@ -85,7 +85,7 @@ def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, s
         **noted,
         "decisions": tracer.decisions,
         "steps": rules.count_steps(len(way) - 1, end),
-        "metres": round(polyline.length(way), 9),
+        "metres": round(geometry.length(way), 9),
         "xy": np.round(way[:, :2], 4).tolist(),
         "calls": 0 if imagine is None else imagine.calls,
         **padding,

@@ -6,20 +6,72 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.errors import NotApplicableError, WorldgaugeError
 from worldgauge.core.image import Frames
-from worldgauge.core.video import Clip
+from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Record, Score, TaskContext, mean_of_known
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.closedloop.learned import METRICS as LEARNED
-from worldgauge.suites.closedloop.learned import learned_scores, missing_learned
+from worldgauge.perception.loading import Perception, Unavailable, load_network
+from worldgauge.perception.naming import What
+from worldgauge.suites.closedloop import metrics as controllability
 from worldgauge.suites.closedloop.loop import FALLBACK
-from worldgauge.suites.closedloop.metrics import controllability
-from worldgauge.suites.closedloop.metrics.success import model_calls
+from worldgauge.suites.closedloop.metrics import SIZE_PX, controllability_lpips, model_calls
 from worldgauge.suites.closedloop.task import ClosedLoopTask, Settings, TaskEnv, closed_loop_tasks, task_names
 from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import COMPARED, read_trace
+
+METRICS: Mapping[What, str] = {"lpips": "controllability_lpips", "aesthetic": "aesthetic", "imaging": "imaging"}
+"""What is looked with -> the metric it gives. Each is a setting of that name."""
+
+
+def learned_scores(record: Record, imagined: Frames, real: Frames, settings: Settings) -> Iterator[Score]:
+    """One score per metric, over all compared frames of an episode; missing with the reason where there is no network.
+
+    Frames are compared at 384 x 384, the size of the paper's views.
+
+    Args:
+        record: What the agent did.
+        imagined: (n, H, W, 3).
+        real: (n, H, W, 3) of the simulator.
+        settings: Names of the networks.
+    """
+    for what, metric in METRICS.items():
+        network = load_network(getattr(settings, what), what)
+        if isinstance(network, Unavailable):
+            yield make_score(record, metric, None, reason=network.reason)
+            continue
+        facts = {"network": dict(network.settings)}
+        try:
+            parts = _parts(len(imagined), network.at_once)
+            values = [one for part in parts for one in _values(network, imagined[part], real[part])]
+        except WorldgaugeError as error:
+            yield make_score(record, metric, None, reason=str(error).split("\n")[0], facts=facts)
+            continue
+        value = controllability_lpips(values) if what == "lpips" else mean_of_known(values)
+        yield make_score(record, metric, value, n=len(values), facts=facts)
+
+
+def missing_learned(record: Record, why: str) -> Iterator[Score]:
+    """The same scores for a record without any frame to compare; `why` is their reason."""
+    return (make_score(record, metric, None, reason=why) for metric in METRICS.values())
+
+
+def _values(network: Perception, imagined: Frames, real: Frames) -> list[float]:
+    seen = _floats(imagined)
+    if hasattr(network, "distances"):
+        return [float(one) for one in network.distances(seen, _floats(real))]
+    return [float(one) for one in network.scores(seen)]  # type: ignore[union-attr]
+
+
+def _floats(frames: Frames) -> NDArray[np.float32]:
+    return np.stack([resize(frame, SIZE_PX, SIZE_PX) for frame in frames]).astype(np.float32) / np.float32(255)
+
+
+def _parts(n: int, size: int) -> Iterator[slice]:
+    return (slice(start, start + size) for start in range(0, n, size))
+
 
 HEADLINE = "task/success"
 """What an episode came to, in percent: success, or the answer score."""
@@ -30,7 +82,7 @@ NOTHING_IMAGINED = "nothing was imagined"
 def metric_names() -> frozenset[str]:
     """Metrics of all scores: of every episode, and in the tables of the tasks."""
     own = (column.rpartition("/")[2] for name in task_names() for column in closed_loop_tasks.get(name).columns)
-    return frozenset({"success", "decision_regret", "model_calls", *QUALITY, *LEARNED.values(), *own})
+    return frozenset({"success", "decision_regret", "model_calls", *QUALITY, *METRICS.values(), *own})
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:

@@ -25,16 +25,16 @@ from worldgauge.engine.suite.contract import (
 )
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.closedloop import protocol, published, scoring, summary, task_index
-from worldgauge.suites.closedloop.report import replay
-from worldgauge.suites.closedloop.report.view import task_details, task_view
+from worldgauge.suites.closedloop import report as replay
+from worldgauge.suites.closedloop.report import task_details, task_view
 from worldgauge.suites.closedloop.task import REACHING, SUITE, closed_loop_tasks, settings_type, task_names
 from worldgauge.suites.closedloop.task import Settings as ClosedLoopSettings
 from worldgauge.suites.closedloop.task_index import world_of_task
 from worldgauge.suites.closedloop.trial_questions import StepQuestions
-from worldgauge.worlds.tabletop.canvas import can_draw
+from worldgauge.worlds.tabletop.engine import can_draw
 
 if TYPE_CHECKING:
-    from worldgauge.suites.closedloop.policies.person.page import PersonPage
+    from worldgauge.suites.closedloop.policies.person import PersonPage
 
 
 @suites.register(SUITE)
@@ -152,7 +152,7 @@ class ClosedLoop(Suite):
             closed_loop_tasks.get(kind).check_installed(self.options)
         if self.options.is_acted and (asked := sum(task.skip is None for task in tasks)):
             # Here, since it brings what pages of reports need.
-            from worldgauge.suites.closedloop.policies.person.page import ANY_PORT, open_page
+            from worldgauge.suites.closedloop.policies.person import ANY_PORT, open_page
 
             self._page = open_page(self.options.person, self.options.page or ANY_PORT, asked)
 

@@ -8,10 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.core.statistics import holm, paired_difference
+from worldgauge.core.paired import holm, paired_difference
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
-from worldgauge.engine.suite.scores import SubjectScores, metric_facts
-from worldgauge.engine.suite.tables import cluster_of_score, clusters_by_task, detectable_note, make_cell, sort_rows
+from worldgauge.engine.suite.scores import (
+    SubjectScores,
+    cluster_of_score,
+    clusters_by_task,
+    detectable_note,
+    make_cell,
+    metric_facts,
+    sort_rows,
+)
 from worldgauge.suites.closedloop.scoring import HEADLINE, NOTHING_IMAGINED
 from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks, task_names
 

@@ -26,15 +26,19 @@ from worldgauge.core.registry import Registry
 from worldgauge.core.video import Clip
 from worldgauge.engine.options import given_fields, merged, option, options_of
 from worldgauge.engine.suite.contract import Record, Score, TaskView
-from worldgauge.engine.suite.network_settings import networks_digest
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, naming_setting, with_parity
+from worldgauge.engine.suite.settings import (
+    chat_prices,
+    check_chat_budget,
+    naming_setting,
+    networks_digest,
+    with_parity,
+)
 from worldgauge.perception.naming import What
 from worldgauge.perception.networks import networks
-from worldgauge.suites.closedloop.format.contract import EpisodeFormat
-from worldgauge.suites.closedloop.format.episode import ClosedLoop
+from worldgauge.suites.closedloop.format.contract import ClosedLoop, EpisodeFormat
 from worldgauge.suites.closedloop.loop import Env, RemembersViews, Rules
-from worldgauge.suites.closedloop.metrics.success import Term
+from worldgauge.suites.closedloop.metrics import Term
 from worldgauge.suites.closedloop.policies.cached_inference import check_networks
 from worldgauge.suites.closedloop.policies.contract import (
     TASK_ROOMS,
@@ -45,9 +49,9 @@ from worldgauge.suites.closedloop.policies.contract import (
     proposers,
     revisers,
 )
-from worldgauge.suites.closedloop.policies.lpips import NETWORK
-from worldgauge.suites.closedloop.policies.person.desk import ADDRESS, PERSON, host_and_port
-from worldgauge.suites.closedloop.sampling.contract import EpisodeSampler
+from worldgauge.suites.closedloop.policies.person import ADDRESS, PERSON, host_and_port
+from worldgauge.suites.closedloop.policies.revisers import NETWORK
+from worldgauge.suites.closedloop.sampling import EpisodeSampler
 
 SUITE = "closedloop"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})

@@ -9,11 +9,9 @@ from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
-from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.suite.task_data import TaskData
-from worldgauge.suites.closedloop.format.files import fingerprint_of
+from worldgauge.engine.suite.contract import Task, TaskData
+from worldgauge.suites.closedloop.format.files import fingerprint_of, scene_missing
 from worldgauge.suites.closedloop.format.load import load
-from worldgauge.suites.closedloop.format.scenes import scene_missing
 from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.task import SUITE, ClosedLoopTask, Settings, closed_loop_tasks
 

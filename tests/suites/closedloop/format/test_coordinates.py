@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch
-from worldgauge.suites.closedloop.format.coordinates import (
+from worldgauge.suites.closedloop.format.rows import (
     as_stored,
     habitat_camera,
     habitat_point,

@@ -26,9 +26,8 @@ from suites.closedloop.closedloop_data import (
 )
 from support.folders import contents
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.suites.closedloop.format.files import fingerprint_of
+from worldgauge.suites.closedloop.format.files import fingerprint_of, scene_missing
 from worldgauge.suites.closedloop.format.load import load
-from worldgauge.suites.closedloop.format.scenes import scene_missing
 from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, goal_image, write_navigation
 from worldgauge.suites.closedloop.recognition.format import write_recognition
 from worldgauge.worlds import open_world

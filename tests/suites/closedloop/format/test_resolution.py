@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from worldgauge.core.statistics import paired_difference
-from worldgauge.suites.closedloop.format.resolution import episodes_wanted, resolvable_points
+from worldgauge.core.paired import paired_difference
+from worldgauge.suites.closedloop.format.check import episodes_wanted, resolvable_points
 
 
 def test_a_scene_an_episode_is_the_formula_of_independent_pairs() -> None:

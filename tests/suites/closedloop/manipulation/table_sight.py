@@ -3,7 +3,7 @@
 from functools import cache
 
 from worldgauge.suites.closedloop.manipulation.env import TableEnv, TableSight
-from worldgauge.worlds.tabletop.world import Tabletop
+from worldgauge.worlds.tabletop import Tabletop
 
 
 @cache

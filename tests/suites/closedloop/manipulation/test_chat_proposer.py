@@ -13,8 +13,7 @@ from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongErro
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.manipulation.marks import marked_table
-from worldgauge.suites.closedloop.manipulation.prompts import ASKS
+from worldgauge.suites.closedloop.manipulation.prompts import ASKS, marked_table
 from worldgauge.suites.closedloop.policies.contract import (
     ActionPlan,
     Decision,

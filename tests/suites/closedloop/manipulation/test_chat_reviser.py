@@ -15,8 +15,8 @@ from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.suites.closedloop.manipulation.chat_reviser import anchor_strip
-from worldgauge.suites.closedloop.manipulation.marks import marked_table
+from worldgauge.suites.closedloop.manipulation.chat import anchor_strip
+from worldgauge.suites.closedloop.manipulation.prompts import marked_table
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan, poses_from_bins
 

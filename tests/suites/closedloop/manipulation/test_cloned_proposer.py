@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suites.closedloop.training_data.demonstrations import demonstrations_data as fx
+from suites.closedloop.training_data import demonstrations_data as fx
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit, SeenThing, proposers

@@ -8,8 +8,8 @@ import pytest
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.manipulation.cloning import CUTOFF_M, ClonedPolicy, roles
-from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import Demonstration, DemoThing
+from worldgauge.suites.closedloop.manipulation.cloned_proposer import CUTOFF_M, ClonedPolicy, roles
+from worldgauge.suites.closedloop.training_data.demonstration import Demonstration, DemoThing
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 DOWN = (1.0, 0.0, 0.0, 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.suites.closedloop.manipulation.farthest_points import farthest_points
+from worldgauge.suites.closedloop.manipulation.process_proposer import farthest_points
 
 
 def test_by_hand() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from worldgauge.core.video import resize
-from worldgauge.suites.closedloop.manipulation import goal_similarity
-from worldgauge.suites.closedloop.manipulation.goal_similarity import (
+from worldgauge.suites.closedloop.manipulation import reviser as goal_similarity
+from worldgauge.suites.closedloop.manipulation.reviser import (
     CARRIED,
     DIFFERS,
     FULLY,

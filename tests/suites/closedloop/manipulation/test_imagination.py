@@ -11,8 +11,7 @@ from worldgauge.core.errors import NotApplicableError, SubjectError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
-from worldgauge.suites.closedloop.manipulation.env import FPS, TableEnv
-from worldgauge.suites.closedloop.manipulation.imagination import REMEMBERED, TableImagination
+from worldgauge.suites.closedloop.manipulation.env import FPS, REMEMBERED, TableEnv, TableImagination
 from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds import open_world

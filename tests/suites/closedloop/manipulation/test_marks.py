@@ -10,7 +10,7 @@ import pytest
 
 from suites.closedloop.manipulation.table_sight import table_sight
 from worldgauge.core.geometry import invert
-from worldgauge.suites.closedloop.manipulation.marks import (
+from worldgauge.suites.closedloop.manipulation.prompts import (
     AXES,
     AXIS_BINS,
     ORIGIN_BINS,

@@ -11,12 +11,16 @@ import pytest
 
 from worldgauge.chat.prompt_runner import Misread
 from worldgauge.chat.prompts import Prompts
-from worldgauge.suites.closedloop.manipulation.marks import AXIS_BINS, ORIGIN_BINS
-from worldgauge.suites.closedloop.manipulation.prompts import read_hand_plan
-from worldgauge.suites.closedloop.manipulation.words import OUTSIDE, moves_in_words, pose_in_words, things_in_words
+from worldgauge.suites.closedloop.manipulation.prompts import AXIS_BINS, ORIGIN_BINS, read_hand_plan
+from worldgauge.suites.closedloop.policies.asking import (
+    OUTSIDE,
+    moves_in_words,
+    plan_in_words,
+    pose_in_words,
+    read_poses,
+    things_in_words,
+)
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, PastDecision, SeenThing
-from worldgauge.suites.closedloop.policies.prompt_images import plan_in_words
-from worldgauge.suites.closedloop.policies.reading import read_poses
 from worldgauge.worlds.tabletop.contract import TABLE_M
 from worldgauge.worlds.tabletop.pose_plans import HandPose, bins_from_points, poses_from_bins
 

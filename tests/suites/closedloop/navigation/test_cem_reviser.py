@@ -10,9 +10,15 @@ import pytest
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera
-from worldgauge.suites.closedloop.navigation import cem_reviser
-from worldgauge.suites.closedloop.navigation.cem_reviser import CrossEntropyReviser, legs_of, wrapped
-from worldgauge.suites.closedloop.navigation.mppi_reviser import SPREAD, TEMPERATURE, PathIntegralReviser
+from worldgauge.suites.closedloop.navigation import nearness as cem_reviser
+from worldgauge.suites.closedloop.navigation.nearness import (
+    SPREAD,
+    TEMPERATURE,
+    CrossEntropyReviser,
+    PathIntegralReviser,
+    legs_of,
+    wrapped,
+)
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, PolicyKit, Rollout, merge_plans
 from worldgauge.worlds.walking.primitives import STEP_M, Primitive, Steps, trajectory
 

@@ -8,7 +8,7 @@ import pytest
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, Panorama
-from worldgauge.suites.closedloop.home.env import HomeEnv
+from worldgauge.suites.closedloop.home_env import HomeEnv
 from worldgauge.suites.closedloop.navigation.fan import DIRECTIONS, FanProposer, fan, free_m
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit, proposers
 from worldgauge.worlds.indoor import Home

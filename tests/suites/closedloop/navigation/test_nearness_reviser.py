@@ -14,10 +14,9 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.panorama import rolled
-from worldgauge.suites.closedloop.home.strips import panorama_strip, view_strip
-from worldgauge.suites.closedloop.navigation.nearness.network import shipped
-from worldgauge.suites.closedloop.navigation.nearness_reviser import SIMILARITY_WEIGHT
-from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity, soft_panorama, soft_view
+from worldgauge.suites.closedloop.home_strips import panorama_strip, view_strip
+from worldgauge.suites.closedloop.navigation.nearness import SIMILARITY_WEIGHT, shipped
+from worldgauge.suites.closedloop.navigation.reviser import PlaceSimilarity, soft_panorama, soft_view
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import Primitive

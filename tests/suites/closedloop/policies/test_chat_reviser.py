@@ -16,8 +16,8 @@ from worldgauge.chat.pictures import RED
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
+from worldgauge.suites.closedloop.policies.asking import LETTERS
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, PolicyKit, revisers
-from worldgauge.suites.closedloop.policies.reading import LETTERS
 
 LABELS = tuple(f"label {n}" for n in range(27))
 NAVIGATION = Goal(image=np.zeros((72, 128, 3), np.uint8))

@@ -10,8 +10,7 @@ import pytest
 from suites.closedloop.policies.home_scene import F, L, S, Seen
 from worldgauge.chat.client import EndpointError, Question, ScriptedChat
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit
-from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel
-from worldgauge.suites.closedloop.questions.travel import Leg
+from worldgauge.suites.closedloop.questions.travel import ChatLowLevel, Leg
 
 PLAN = ActionPlan((F,) * 13, "chat", 0.0, {"view": "left", "landmark": None, "text": "look into the left view"})
 

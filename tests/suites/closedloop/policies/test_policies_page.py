@@ -11,12 +11,11 @@ import numpy as np
 from support.at_the_page import Hand, free_port
 from support.commands import command
 from support.places import DOCS
-from worldgauge.report.loading import load_evidence
+from worldgauge.report.evidence import load_evidence
 from worldgauge.serving import open_estimator
 from worldgauge.serving.estimator import Expected
 from worldgauge.suites.closedloop.manipulation.process_proposer import checked_poses
-from worldgauge.suites.closedloop.policies.process_proposer import STEPS, checked_steps
-from worldgauge.suites.closedloop.policies.served_policy import KIND
+from worldgauge.suites.closedloop.policies.process_proposer import KIND, STEPS, checked_steps
 from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.worlds.walking.primitives import letters
 

@@ -10,7 +10,7 @@ import pytest
 from support.vectors import cases
 from worldgauge.chat.prompt_runner import Misread
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.reading import (
+from worldgauge.suites.closedloop.policies.asking import (
     LETTERS,
     HighLevelDecision,
     lettered,

@@ -10,8 +10,7 @@ from support.chat_endpoint import FakeEndpoint, error, ok
 from worldgauge.chat.client import BudgetError, EndpointError, Question, ScriptedChat
 from worldgauge.chat.endpoint import open_chat
 from worldgauge.suites.closedloop.policies.contract import PolicyKit
-from worldgauge.suites.closedloop.questions.chat_judge import ASKS, ChatJudge, JudgeError
-from worldgauge.suites.closedloop.questions.judge import AnswerMark, judges
+from worldgauge.suites.closedloop.questions.judge import ASKS, AnswerMark, ChatJudge, JudgeError, judges
 
 ASK = ("What colour is the sofa?", "grey", ("light grey",), "It is grey.")
 

@@ -15,10 +15,9 @@ from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.perception.networks.grounding import Detection
 from worldgauge.suites.closedloop.policies.contract import SIDES, PolicyKit, proposers
-from worldgauge.suites.closedloop.questions import detecting
-from worldgauge.suites.closedloop.questions.detecting import VOCABULARY, Detector, finder
-from worldgauge.suites.closedloop.questions.eqa_prompt import QuestionPrompter
-from worldgauge.suites.closedloop.questions.landmarks import IGNORED, Landmarks, exact
+from worldgauge.suites.closedloop.questions import landmarks as detecting
+from worldgauge.suites.closedloop.questions.chat import QuestionPrompter
+from worldgauge.suites.closedloop.questions.landmarks import IGNORED, VOCABULARY, Detector, Landmarks, exact, finder
 from worldgauge.suites.closedloop.questions.proposer import BESIDE, WANTED
 from worldgauge.worlds.indoor import Home
 
@@ -133,7 +132,7 @@ def box(mask: Any) -> Any:
 
 
 def test_networks_that_are_never_wrong_find_the_exact_landmarks() -> None:
-    from worldgauge.suites.closedloop.home.env import HomeEnv
+    from worldgauge.suites.closedloop.home_env import HomeEnv
     from worldgauge.worlds.walking.geodesic import Geodesic
     from worldgauge.worlds.walking.stance import Stance
 

@@ -12,12 +12,11 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.image import Image
 from worldgauge.core.panorama import rolled
-from worldgauge.suites.closedloop.home.env import HomeEnv
+from worldgauge.suites.closedloop.home_env import HomeEnv
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
-from worldgauge.suites.closedloop.questions import panorama_answerer
-from worldgauge.suites.closedloop.questions.panorama_answerer import MARGIN, PanoramaAnswerer, promise
-from worldgauge.suites.closedloop.questions.panorama_reader.network import Reading
-from worldgauge.suites.closedloop.questions.parsed import parse_question
+from worldgauge.suites.closedloop.questions import panorama_reader as panorama_answerer
+from worldgauge.suites.closedloop.questions.answering import parse_question
+from worldgauge.suites.closedloop.questions.panorama_reader import MARGIN, PanoramaAnswerer, Reading, promise
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import QUARTER_TURN, Primitive
 from worldgauge.worlds.walking.stance import Stance

@@ -2,8 +2,8 @@
 
 import pytest
 
-from worldgauge.suites.closedloop.questions.generate.words import ROOMS
-from worldgauge.suites.closedloop.questions.parsed import parse_question, room_evidence
+from worldgauge.suites.closedloop.questions.answering import parse_question, room_evidence
+from worldgauge.suites.closedloop.questions.forms import ROOMS
 from worldgauge.worlds.indoor.homes import LABELS
 
 

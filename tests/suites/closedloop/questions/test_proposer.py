@@ -7,7 +7,7 @@ import pytest
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, Panorama
-from worldgauge.suites.closedloop.home.env import HomeEnv
+from worldgauge.suites.closedloop.home_env import HomeEnv
 from worldgauge.suites.closedloop.policies.contract import (
     ActionPlan,
     Candidate,
@@ -17,10 +17,10 @@ from worldgauge.suites.closedloop.policies.contract import (
     proposers,
     revisers,
 )
-from worldgauge.suites.closedloop.questions.generate.episodes import ask_questions
-from worldgauge.suites.closedloop.questions.generate.templates import read_question
+from worldgauge.suites.closedloop.questions.episodes import ask_questions
 from worldgauge.suites.closedloop.questions.proposer import WANTED, LandmarkProposer
 from worldgauge.suites.closedloop.questions.reviser import ScriptedAnswerer
+from worldgauge.suites.closedloop.questions.templates import read_question
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.geodesic import Geodesic

@@ -7,9 +7,9 @@ import pytest
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, Panorama
-from worldgauge.suites.closedloop.home.env import HomeEnv
+from worldgauge.suites.closedloop.home_env import HomeEnv
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, PastDecision, PolicyKit, proposers
-from worldgauge.suites.closedloop.questions.room_proposer import ARRIVED_M, RoomProposer, room_at
+from worldgauge.suites.closedloop.questions.proposer import ARRIVED_M, RoomProposer, room_at
 from worldgauge.suites.closedloop.questions.task import QuestionRules
 from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds.indoor import Home

@@ -8,8 +8,7 @@ import pytest
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, Panorama, wrap_angle
-from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.free_floor import DIRECTIONS, spread
+from worldgauge.suites.closedloop.home_env import DIRECTIONS, HomeEnv, spread
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit, proposers
 from worldgauge.suites.closedloop.recognition.around import NEAREST_M, AroundProposer, around
 from worldgauge.suites.closedloop.recognition.episodes import find_recognition

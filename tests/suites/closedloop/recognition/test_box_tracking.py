@@ -16,10 +16,15 @@ from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.panorama import perspective
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, PolicyKit, Rollout
-from worldgauge.suites.closedloop.recognition.box_tracking import BoxTracker, follower
 from worldgauge.suites.closedloop.recognition.boxes import target_box
-from worldgauge.suites.closedloop.recognition.target_view import TrackedCandidate
-from worldgauge.suites.closedloop.recognition.tracking import Target, TrackedView, track_by_geometry
+from worldgauge.suites.closedloop.recognition.chat import TrackedCandidate
+from worldgauge.suites.closedloop.recognition.tracking import (
+    BoxTracker,
+    Target,
+    TrackedView,
+    follower,
+    track_by_geometry,
+)
 from worldgauge.worlds.walking.primitives import Primitive
 
 F, L = Primitive.FORWARD, Primitive.TURN_LEFT

@@ -16,12 +16,14 @@ from worldgauge.suites.closedloop.recognition.episodes import (
     MOST_STEPS,
     POOR,
     POOR_SHARE,
+    ROUGH,
     RecognitionStart,
+    TargetVisibility,
+    VisibilityMeter,
     Wish,
     difficulty_of,
     find_recognition,
 )
-from worldgauge.suites.closedloop.recognition.visibility import ROUGH, TargetVisibility, VisibilityMeter
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.splits import world_of

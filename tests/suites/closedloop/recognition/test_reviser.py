@@ -11,11 +11,10 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
-from worldgauge.suites.closedloop.recognition import box_tracking
 from worldgauge.suites.closedloop.recognition import reviser as module
+from worldgauge.suites.closedloop.recognition import tracking as box_tracking
 from worldgauge.suites.closedloop.recognition.boxes import target_box
-from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
-from worldgauge.suites.closedloop.recognition.recogniser.recognition import identity
+from worldgauge.suites.closedloop.recognition.recogniser import identity, softmax
 from worldgauge.suites.closedloop.recognition.reviser import RecogniserReviser, combine_views, mean_confidence
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS

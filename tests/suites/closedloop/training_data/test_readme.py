@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from suites.closedloop.training_data.demonstrations.demonstrations_data import written
+from suites.closedloop.training_data.demonstrations_data import written
 from worldgauge.engine.collection.kernel import collect
 
 PAGE = Path(__file__).parents[4] / "src" / "worldgauge" / "suites" / "closedloop" / "training_data" / "README.md"

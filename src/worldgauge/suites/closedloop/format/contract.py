@@ -2,17 +2,89 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from worldgauge.core.episode import WorldFacts
-from worldgauge.engine.collection.findings import Finding, Spread
-from worldgauge.suites.closedloop.format.episode import Episode, Fault
-from worldgauge.suites.closedloop.format.rows import EpisodeRow
+from worldgauge.core.errors import DataError
+from worldgauge.core.io import check_name, write_file
+from worldgauge.engine.collection.collection import Finding, Spread
+from worldgauge.suites.closedloop.format.rows import EpisodeRow, habitat_stance
+from worldgauge.worlds import open_world
+from worldgauge.worlds.walking.floor import FloorPlan, Walkable
+from worldgauge.worlds.walking.ground import ground_of
+from worldgauge.worlds.walking.stance import Stance
+
+
+class Episode(Protocol):
+    """What every episode has: a frozen dataclass with plain fields, and paths of pictures that belong to it."""
+
+    @property
+    def id(self) -> str:
+        """Unique among those of its task."""
+        ...
+
+    @property
+    def scene(self) -> str:
+        """Name of the scene."""
+        ...
+
+
+class HomeEpisode(Episode, Protocol):
+    """An episode that begins where somebody stands in a home."""
+
+    @property
+    def start(self) -> Stance:
+        """Where the agent starts."""
+        ...
+
+    @property
+    def height_m(self) -> float:
+        """Height of the eye above the floor."""
+        ...
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An episode that cannot be used.
+
+    Attributes:
+        kind: Name of its task.
+        id: Its own id where it has a usable one, else one made from its row.
+        text: The reason, one line.
+    """
+
+    kind: str
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """What a folder holds, in the order of its files.
+
+    Attributes:
+        episodes: Usable episodes by name of the task.
+        scenes: Every scene of the episodes; None where it cannot be built here (`scene_missing` gives the reason).
+        faults: Episodes that are in the files and not usable.
+        notes: About the folder, one line each, such as a file that was not used.
+    """
+
+    episodes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    scenes: Mapping[str, WorldFacts | None] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.episodes.values()))
+
 
 EpisodeT = TypeVar("EpisodeT", bound=Episode)
 Worlds = Mapping[str, WorldFacts | None]
@@ -136,3 +208,69 @@ class EpisodeFormat(ABC, Generic[EpisodeT]):
 def counted(names: Iterable[str]) -> dict[str, int]:
     """How often each name is there, sorted by name."""
     return dict(sorted(Counter(names).items()))
+
+
+VERSION = "worldgauge-1"
+
+
+def distinct(episodes: Iterable[EpisodeT]) -> list[EpisodeT]:
+    """The episodes as a list.
+
+    Raises:
+        DataError: For two of one id, and for an id that is not allowed as a name.
+    """
+    listed = list(episodes)
+    seen: set[str] = set()
+    for episode in listed:
+        if check_name(episode.id, "episodes") in seen:
+            raise DataError(f"the id '{episode.id}' is there twice; give every episode its own")
+        seen.add(episode.id)
+    return listed
+
+
+def put_json(path: Path, content: Any, *, packed: bool = False) -> Path:
+    """Write a JSON file, gzipped where it is packed.
+
+    Returns:
+        Its path.
+
+    Raises:
+        DataError: When it cannot be written.
+    """
+    text = (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+    write_file(path, _gzipped(text) if packed else text)
+    return path
+
+
+def place_fields(which: str, stance: Stance) -> dict[str, list[float]]:
+    """The fields `<which>_position` and `<which>_rotation` of a stance, in the simulator's frame."""
+    position, rotation = habitat_stance(stance)
+    return {f"{which}_position": position, f"{which}_rotation": rotation}
+
+
+def _gzipped(data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0) as packed:
+        packed.write(data)
+    return buffer.getvalue()
+
+
+HomeEpisodeT = TypeVar("HomeEpisodeT", bound=HomeEpisode)
+
+
+class HomeFormat(EpisodeFormat[HomeEpisodeT]):
+    """The files of a task of a walker."""
+
+    def places(self, episode: HomeEpisodeT) -> Mapping[str, Stance]:
+        """Where somebody must be able to stand, by name."""
+        return {"start": episode.start}
+
+    def check_in_world(self, episode: HomeEpisodeT, world: WorldFacts) -> Iterator[str]:
+        """Places where nobody can stand."""
+        built = open_world(world)
+        if not isinstance(getattr(built, "floor", None), FloorPlan):
+            return
+        ground = ground_of(cast(Walkable, built))
+        for name, stance in self.places(episode).items():
+            if not ground.stands(stance.at):
+                yield f"the {name} at ({stance.x:.2f}, {stance.y:.2f}) is no place to stand"

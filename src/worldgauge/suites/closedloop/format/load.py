@@ -18,16 +18,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.episode import WorldFacts
+from worldgauge.core.episode import WorldFacts, short, world_of
 from worldgauge.core.errors import DataError
-from worldgauge.core.fields import short, world_of
 from worldgauge.core.io import check_inside, list_folder
-from worldgauge.engine.collection.manifest import MANIFEST
-from worldgauge.suites.closedloop.format.contract import EpisodeFormat, EpisodeT, FoundFiles
-from worldgauge.suites.closedloop.format.episode import ClosedLoop, Episode, Fault
-from worldgauge.suites.closedloop.format.files import read_json
+from worldgauge.engine.collection.collection import MANIFEST
+from worldgauge.suites.closedloop.format.contract import ClosedLoop, Episode, EpisodeFormat, EpisodeT, Fault, FoundFiles
+from worldgauge.suites.closedloop.format.files import published_world, read_json
 from worldgauge.suites.closedloop.format.rows import REFUSALS, wrong
-from worldgauge.suites.closedloop.format.scenes import published_world
 from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
 
 INSIDE = ("", "eval_datasets", "WIW_datasets/eval_datasets")

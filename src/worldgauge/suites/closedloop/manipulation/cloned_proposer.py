@@ -2,19 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.core.io import digest_of_folder
-from worldgauge.suites.closedloop.manipulation.cloning import ClonedPolicy, Moves, roles
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, PolicyKit, TableObservation, proposers
-from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import load_demonstrations
+from worldgauge.suites.closedloop.training_data.demonstration import Demonstration, load_demonstrations
+from worldgauge.worlds.tabletop.pose_plans import HandPose, Poses, inside_workspace
+
+Moves = Literal["together", "apart"]
+CUTOFF_M = 0.1
+"""Distances are cut off here; a missing thing counts as much, a gripper in the other state twice as much."""
+BESIDE_M = 0.15
+"""A pose belongs to the nearest thing within this horizontal distance, and is shifted with it."""
+SAME_M = 0.01
+"""Two plans are the same if all their poses are within this distance and the gripper is in the same state."""
+_TOLD = [0, 1, 2, 7]
+
+
+class NamedThing(Protocol):
+    """A thing as it is named in words."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def category(self) -> str: ...  # noqa: D102
+    @property
+    def colour(self) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """A moment of a demonstration: its start, or when a pose was reached.
+
+    Attributes:
+        hand: (8,) pose of the hand.
+        places: (3,) metres of every thing, by role.
+        left: (n, 8) poses still to come.
+    """
+
+    hand: FloatArray
+    places: dict[str, FloatArray]
+    left: FloatArray
+
+
+class ClonedPolicy:
+    """Every moment of some demonstrations, with the poses that followed.
+
+    With "apart", poses follow the things they belong to, and the policy is as good as the expert where positions are
+    all that matters; with "together" it fails where things stand differently.
+
+    Args:
+        demonstrations: What it learns from.
+        moves: "together" shifts all poses with the thing that the first of them was next to, "apart" each with the
+            thing that it was next to itself.
+    """
+
+    def __init__(self, demonstrations: Sequence[Demonstration], moves: Moves = "together") -> None:
+        self._moves: Moves = moves
+        self._moments = [moment for one in demonstrations for moment in _moments(one)]
+        self._hands = np.array([moment.hand for moment in self._moments]).reshape(-1, 8)
+        known = sorted({role for moment in self._moments for role in moment.places})
+        missing = np.full(3, np.nan)
+        self._places = {
+            role: np.array([moment.places.get(role, missing) for moment in self._moments]) for role in known
+        }
+
+    def plans(self, hand: HandPose, places: Mapping[str, FloatArray], length: int, n: int) -> list[Poses]:
+        """Return up to n different plans of up to `length` poses, from the moments most similar to this one.
+
+        The most similar comes first; of equals, the earlier demonstration.
+
+        Args:
+            hand: Where the hand is.
+            places: (3,) metres of every thing by its role (`roles`).
+            length: Most poses of a plan.
+            n: Most plans.
+        """
+        found: list[FloatArray] = []
+        for index in np.argsort(self.dissimilarity(hand, places), kind="stable"):
+            plan = _moved(self._moments[index], places, length, self._moves)
+            if all(len(plan) != len(one) or np.abs(plan - one)[:, _TOLD].max() > SAME_M for one in found):
+                found.append(plan)
+            if len(found) == n:
+                break
+        return [tuple(HandPose(*(float(value) for value in pose)) for pose in plan) for plan in found]
+
+    def dissimilarity(self, hand: HandPose, places: Mapping[str, FloatArray]) -> FloatArray:
+        """Measure how much every moment differs from this one.
+
+        It is the sum of distances of the hand, in the world frame and relative to each thing. Each distance is cut off
+        at CUTOFF_M, so that a few that fit outweigh many that do not.
+
+        Args:
+            hand: Where the hand is.
+            places: (3,) metres of every thing by its role.
+
+        Returns:
+            (moments,) metres.
+        """
+        total = 2 * CUTOFF_M * np.abs(self._hands[:, 7] - hand.gripper)
+        here = np.array(hand[:3])
+        total += np.minimum(np.linalg.norm(self._hands[:, :3] - here, axis=1), CUTOFF_M)
+        for role in sorted({*self._places, *places}):
+            then = self._places.get(role, np.full((len(self._hands), 3), np.nan))
+            if role in places:
+                off = np.linalg.norm((self._hands[:, :3] - then) - (here - places[role]), axis=1)
+                total += np.where(np.isnan(off), CUTOFF_M, np.minimum(off, CUTOFF_M))
+            else:
+                total += np.where(np.isnan(then[:, 0]), 0.0, CUTOFF_M)
+        return np.asarray(total, np.float64)
+
+
+def roles(instruction: str, things: Sequence[NamedThing]) -> tuple[str, ...]:
+    """Assign each thing its role in an instruction, such as "button named 1" for the first that it names.
+
+    A thing is named by its name or its colour; others are "button other 1" and so on. Things of different tables that
+    have the same role correspond.
+
+    Args:
+        instruction: In words.
+        things: The things.
+
+    Returns:
+        One role per thing.
+    """
+    words = instruction.lower()
+    at = [_mentioned(words, thing) for thing in things]
+    order = sorted(place for place in at if place is not None)
+    others: Counter[str] = Counter()
+    found = []
+    for thing, place in zip(things, at, strict=True):
+        if place is not None:
+            found.append(f"{thing.category} named {order.index(place) + 1}")
+        else:
+            others[thing.category] += 1
+            found.append(f"{thing.category} other {others[thing.category]}")
+    return tuple(found)
+
+
+def _mentioned(words: str, thing: NamedThing) -> int | None:
+    """Return the position in an instruction at which a thing is named; None if it is not."""
+    for name in (thing.name, thing.colour):
+        found = re.search(rf"\b{re.escape(name.lower())}\b", words)
+        if found:
+            return found.start()
+    return None
+
+
+def _moments(demonstration: Demonstration) -> Iterator[_Moment]:
+    """Yield the start, and when each pose but the last one was reached."""
+    names = roles(demonstration.instruction, demonstration.things)
+    for done, frame in enumerate((0, *demonstration.reached[:-1])):
+        places = dict(zip(names, demonstration.places[frame], strict=True))
+        yield _Moment(demonstration.hand[frame], places, demonstration.sub_goals[done:])
+
+
+def _moved(moment: _Moment, places: Mapping[str, FloatArray], length: int, moves: Moves) -> FloatArray:
+    """Return the next poses of a moment (n, 8), shifted with the things next to them; inside the workspace."""
+    plan = moment.left[:length].copy()
+    shifts = [_shift(pose, moment, places) for pose in plan]
+    if moves == "together":
+        shifts = [next((shift for shift in shifts if shift is not None), None)] * len(plan)
+    for pose, shift in zip(plan, shifts, strict=True):
+        if shift is not None:
+            pose[:3] += shift
+    plan[:, :3] = inside_workspace(plan[:, :3])
+    return plan
+
+
+def _shift(pose: FloatArray, moment: _Moment, places: Mapping[str, FloatArray]) -> FloatArray | None:
+    """Return (3,), how far the thing next to a pose (8,) has moved since; None if there was none."""
+    shared = [role for role in moment.places if role in places]
+    far = [float(np.linalg.norm(pose[:2] - moment.places[role][:2])) for role in shared]
+    if not far or min(far) > BESIDE_M:
+        return None
+    role = shared[far.index(min(far))]
+    return places[role] - moment.places[role]
 
 
 @proposers.register("cloned", tasks=("manipulation",), chat=False)

@@ -19,21 +19,22 @@ from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score, TaskView
 from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.closedloop.loop import FALLBACK, Rules
-from worldgauge.suites.closedloop.manipulation.chat_proposer import TableProposer
-from worldgauge.suites.closedloop.manipulation.chat_reviser import ManipulationReviser
-from worldgauge.suites.closedloop.manipulation.env import RefusedPlan, TableEnv, plan_fault
-from worldgauge.suites.closedloop.manipulation.episodes.format import ManipulationEpisode, ManipulationFormat
-from worldgauge.suites.closedloop.manipulation.episodes.sampler import ManipulationSampler
-from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
-from worldgauge.suites.closedloop.metrics.success import success, task_progress, trajectory_steps
+from worldgauge.suites.closedloop.manipulation.chat import ManipulationReviser, TableProposer
+from worldgauge.suites.closedloop.manipulation.env import RefusedPlan, TableEnv, TableImagination, plan_fault
+from worldgauge.suites.closedloop.manipulation.episodes import (
+    ManipulationEpisode,
+    ManipulationFormat,
+    ManipulationSampler,
+)
+from worldgauge.suites.closedloop.metrics import success, task_progress, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import REFUSED, ActionPlan, Decision, History, TableObservation
 from worldgauge.suites.closedloop.task import ClosedLoopTask, Settings, TaskParameters, closed_loop_tasks, walked_facts
-from worldgauge.suites.closedloop.training_data.demonstrations.index import read_index
+from worldgauge.suites.closedloop.training_data.demonstration import read_index
 from worldgauge.worlds import open_world
-from worldgauge.worlds.tabletop.canvas import can_draw
+from worldgauge.worlds.tabletop import Tabletop, check_engine
+from worldgauge.worlds.tabletop.engine import can_draw
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan, random_pose
 from worldgauge.worlds.tabletop.simulation import FRONT_FOV_DEG, State
-from worldgauge.worlds.tabletop.world import Tabletop, check_engine
 
 SOLVED, UNSTABLE = "solved", "unstable"
 EXPERT_FRAMES = 28

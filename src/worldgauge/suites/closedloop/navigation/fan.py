@@ -9,7 +9,7 @@ import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import FloatArray
-from worldgauge.suites.closedloop.home.free_floor import DIRECTIONS, free_m, spread
+from worldgauge.suites.closedloop.home_env import DIRECTIONS, free_m, spread
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, HomeObservation, PolicyKit, proposers
 from worldgauge.worlds.walking.primitives import STEP_M, Primitive, Steps, trajectory
 

@@ -13,17 +13,24 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.episode import number_of, short, whole_of
 from worldgauge.core.errors import DataError
-from worldgauge.core.fields import number_of, short, whole_of
 from worldgauge.core.image import Image, decode_png, png
 from worldgauge.core.io import atomic_file, check_inside, list_folder
-from worldgauge.engine.collection.findings import grouped, spread
-from worldgauge.suites.closedloop.format.contract import EpisodeCheck, FoundFiles, Worlds
-from worldgauge.suites.closedloop.format.episode import Fault
+from worldgauge.engine.collection.collection import grouped, spread
+from worldgauge.suites.closedloop.format.contract import (
+    VERSION,
+    EpisodeCheck,
+    Fault,
+    FoundFiles,
+    HomeFormat,
+    Worlds,
+    distinct,
+    place_fields,
+    put_json,
+)
 from worldgauge.suites.closedloop.format.files import bytes_of, image_size, members_of
 from worldgauge.suites.closedloop.format.rows import EpisodeRow, eye_of, id_of, stance_of, text_of
-from worldgauge.suites.closedloop.format.write import VERSION, distinct, place_fields, put_json
-from worldgauge.suites.closedloop.home.format import HomeFormat
 from worldgauge.worlds.walking.primitives import STEP_M
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 

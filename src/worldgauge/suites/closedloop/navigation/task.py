@@ -16,15 +16,12 @@ from worldgauge.core.image import Image
 from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.settings import StepSettings
-from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask
-from worldgauge.suites.closedloop.metrics.spl import spl
-from worldgauge.suites.closedloop.metrics.success import success, trajectory_steps
-from worldgauge.suites.closedloop.navigation.chat_proposer import NavigationProposer
-from worldgauge.suites.closedloop.navigation.chat_reviser import NavigationReviser
+from worldgauge.suites.closedloop.home_env import HomeEnv
+from worldgauge.suites.closedloop.home_task import HomeRules, HomeTask, StepSettings
+from worldgauge.suites.closedloop.metrics import spl, success, trajectory_steps
+from worldgauge.suites.closedloop.navigation.chat import NavigationProposer, NavigationReviser
+from worldgauge.suites.closedloop.navigation.episodes import NavigationSampler
 from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, NavigationFormat, goal_image
-from worldgauge.suites.closedloop.navigation.sampler import NavigationSampler
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, revisers
 from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess
 from worldgauge.suites.closedloop.task import Settings, TaskParameters, closed_loop_tasks, score_of_term, walked_facts

@@ -1,14 +1,80 @@
-"""Answers from what was really seen: the exact facts of things that covered enough of a real view."""
+"""Questions as their words are read, and answers from what was really seen."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from worldgauge.core.geometry import FloatArray
 from worldgauge.suites.closedloop.policies.contract import SIDES, Decision, HomeObservation
-from worldgauge.suites.closedloop.questions.generate.episodes import SEEN_SHARE
-from worldgauge.suites.closedloop.questions.parsed import ParsedQuestion, parse_question
+from worldgauge.suites.closedloop.questions.episodes import SEEN_SHARE
+from worldgauge.suites.closedloop.questions.forms import NAMES, ROOMS, TWICE, QuestionForm, Slots, normalised, thing_of
+from worldgauge.suites.closedloop.questions.habits import categories_of, rooms_of
+from worldgauge.suites.closedloop.questions.templates import names_meant, read_question
+from worldgauge.worlds.indoor.homes import LABELS
+
+
+@dataclass(frozen=True)
+class ParsedQuestion:
+    """What an agent should look for.
+
+    Attributes:
+        form: Its form; None if it has no known one.
+        slots: The slots of that form.
+        names: Names of things that would answer it.
+        room: The kind of room they are said to be in.
+        rooms: Probability of each kind of room; sums to 1.
+    """
+
+    form: QuestionForm | None
+    slots: Slots
+    names: frozenset[str]
+    room: str | None
+    rooms: Mapping[str, float]
+
+
+def parse_question(question: str) -> ParsedQuestion:
+    """Parse a question; one of no known form gives the names and rooms that it mentions."""
+    read = read_question(question)
+    if read is None:
+        plain = f" {normalised(question)} "
+        names = frozenset(name for name in NAMES if re.search(rf"\b{re.escape(name)}s?\b", plain))
+        rooms = [room for room in ROOMS if re.search(rf"\b{re.escape(room)}s?\b", plain)]
+        return ParsedQuestion(
+            None, {}, names, rooms[0] if rooms else None, _believed(names, rooms[0] if rooms else None)
+        )
+    form, slots = read
+    names = names_meant(form, slots)
+    said = slots.get("room") or next((thing_of(slots, name).room for name in form.about), None)
+    return ParsedQuestion(form, slots, names, said, _believed(names, said))
+
+
+def room_evidence(room: str) -> FloatArray:
+    """Return (27,), how strongly the sight of each of LABELS indicates a room of that kind, in [0, 1]."""
+    held = {kind: (2.0 if kind in TWICE else 1.0) * _shares(kind) for kind in ROOMS}
+    indicates: FloatArray = held[room] / np.maximum(sum(held.values()), 1e-9)
+    return indicates
+
+
+def _shares(room: str) -> FloatArray:
+    """Return (27,), how often a room of a kind holds one of each of LABELS."""
+    held = categories_of(room)
+    return np.array([held.get(label, 0.0) for label in LABELS])
+
+
+def _believed(names: Sequence[str] | frozenset[str], room: str | None) -> dict[str, float]:
+    if room is not None:
+        return {room: 1.0}
+    belief = dict.fromkeys(ROOMS, 0.0)
+    for name in names:
+        for kind, share in rooms_of(name).items():
+            belief[kind] = belief.get(kind, 0.0) + share
+    total = sum(belief.values())
+    return {kind: (share / total if total else 1 / len(belief)) for kind, share in belief.items()}
 
 
 class SeenThings:

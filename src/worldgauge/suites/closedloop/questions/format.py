@@ -7,11 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from worldgauge.core.episode import WorldFacts
-from worldgauge.core.fields import number_of, short, whole_of
-from worldgauge.engine.collection.findings import Finding, spread
-from worldgauge.suites.closedloop.format.contract import EpisodeCheck, FoundFiles, Worlds, counted
-from worldgauge.suites.closedloop.format.episode import Fault
+from worldgauge.core.episode import WorldFacts, number_of, short, whole_of
+from worldgauge.engine.collection.collection import Finding, spread
+from worldgauge.suites.closedloop.format.contract import (
+    EpisodeCheck,
+    Fault,
+    FoundFiles,
+    HomeFormat,
+    Worlds,
+    counted,
+    distinct,
+    place_fields,
+    put_json,
+)
+from worldgauge.suites.closedloop.format.files import lacks_names
 from worldgauge.suites.closedloop.format.rows import (
     MAX_WHOLE,
     REFUSALS,
@@ -22,9 +31,6 @@ from worldgauge.suites.closedloop.format.rows import (
     text_of,
     wrong,
 )
-from worldgauge.suites.closedloop.format.scenes import lacks_names
-from worldgauge.suites.closedloop.format.write import distinct, place_fields, put_json
-from worldgauge.suites.closedloop.home.format import HomeFormat
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 HFOV_DEG = 105.0

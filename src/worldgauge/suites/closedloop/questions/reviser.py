@@ -22,10 +22,9 @@ from worldgauge.suites.closedloop.policies.contract import (
     Rollout,
     revisers,
 )
-from worldgauge.suites.closedloop.questions.answering import SeenThings
-from worldgauge.suites.closedloop.questions.generate.habits import share_of_category
-from worldgauge.suites.closedloop.questions.generate.words import category_of
-from worldgauge.suites.closedloop.questions.parsed import room_evidence
+from worldgauge.suites.closedloop.questions.answering import SeenThings, room_evidence
+from worldgauge.suites.closedloop.questions.forms import category_of
+from worldgauge.suites.closedloop.questions.habits import share_of_category
 from worldgauge.suites.closedloop.questions.proposer import WANTED
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.primitives import STEP_M

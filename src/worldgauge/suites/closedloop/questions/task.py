@@ -15,22 +15,17 @@ from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_score
 from worldgauge.engine.suite.settings import naming_setting
-from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.settings import HomeSettings
-from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
-from worldgauge.suites.closedloop.metrics.spl import answer_spl
-from worldgauge.suites.closedloop.metrics.success import FAILED_RELEASED, answer_score, trajectory_m
+from worldgauge.suites.closedloop.home_env import HomeEnv
+from worldgauge.suites.closedloop.home_task import HomeRules, HomeSettings, HomeTask, aims_of_things
+from worldgauge.suites.closedloop.metrics import FAILED_RELEASED, answer_score, answer_spl, trajectory_m
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, queries_of
-from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel
 from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess
-from worldgauge.suites.closedloop.questions.chat_judge import JudgeError
-from worldgauge.suites.closedloop.questions.chat_reviser import QuestionReviser
-from worldgauge.suites.closedloop.questions.detecting import NETWORKS as DETECTORS
-from worldgauge.suites.closedloop.questions.eqa_prompt import QuestionProposer
+from worldgauge.suites.closedloop.questions.chat import QuestionProposer, QuestionReviser
+from worldgauge.suites.closedloop.questions.episodes import QuestionSampler
 from worldgauge.suites.closedloop.questions.format import QuestionEpisode, QuestionFormat
-from worldgauge.suites.closedloop.questions.generate.sampler import QuestionSampler
-from worldgauge.suites.closedloop.questions.judge import AnswerJudge, AnswerMark, judges
-from worldgauge.suites.closedloop.questions.travel import LowLevel, Traveller, ahead
+from worldgauge.suites.closedloop.questions.judge import AnswerJudge, AnswerMark, JudgeError, judges
+from worldgauge.suites.closedloop.questions.landmarks import NETWORKS as DETECTORS
+from worldgauge.suites.closedloop.questions.travel import ChatLowLevel, LowLevel, Traveller, ahead
 from worldgauge.suites.closedloop.task import (
     SUITE,
     Settings,

@@ -12,13 +12,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from worldgauge.core.errors import UsageError
+from worldgauge.chat.client import AnswerError, Reply
+from worldgauge.chat.pictures import sheet, titled
+from worldgauge.chat.prompt_runner import kept, seed_of
+from worldgauge.chat.prompts import Field
+from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation
+from worldgauge.core.image import Image
+from worldgauge.suites.closedloop.policies.asking import asker_of, neutral_views, plan_form, read_steps, steps_in_words
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation, PolicyKit
 from worldgauge.suites.closedloop.questions.landmarks import VISITED_M
 from worldgauge.worlds.walking.ground import Ground
 from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, Steps
@@ -184,3 +191,130 @@ class Traveller:
 def turn_steps(left_rad: float) -> int:
     """Return the primitives that a turn counts as: its size in turns of 22.5 degrees, rounded, halves up."""
     return math.floor(abs(math.degrees(left_rad)) / TURN_DEG + 0.5)
+
+
+OPEN_M = 2.4
+"""Depth beyond which a pixel is open."""
+MIN_SHARE = 0.02
+"""Least share of the view that an open region covers."""
+
+HeadingRule = Literal["pinhole", "linear"]
+
+
+def open_heading(
+    depth: NDArray[np.floating[Any]],
+    hfov_deg: float,
+    *,
+    min_depth_m: float = OPEN_M,
+    min_area_ratio: float = MIN_SHARE,
+    rule: HeadingRule = "pinhole",
+) -> float | None:
+    """Return the heading of the largest open region of a view.
+
+    The region is the largest 4-connected one (of equals the first in reading order); its heading is that of the median
+    column of its pixels.
+
+    Args:
+        depth: (H, W) metres; infinite is open, NaN is not.
+        hfov_deg: Horizontal field of view, degrees.
+        min_depth_m: Least depth of an open pixel.
+        min_area_ratio: Least share of the image.
+        rule: "pinhole" is the exact bearing of that column, "linear" the published approximation, up to 6.8 degrees off
+            at 105 degrees.
+
+    Returns:
+        Radians to the right of the axis; None if nothing is open.
+
+    Raises:
+        ShapeError: If depth is not (H, W) or empty.
+        UsageError: For an unknown rule or a field of view outside (0, 180).
+    """
+    import cv2
+
+    if depth.ndim != 2 or 0 in depth.shape:
+        raise ShapeError(f"the depth of a view is (H, W) and not empty, got shape {depth.shape}")
+    if rule not in ("pinhole", "linear"):
+        raise UsageError(f"no rule '{rule}' for open headings; choose 'pinhole' or 'linear'")
+    if not 0.0 < hfov_deg < 180.0:
+        raise UsageError(f"the field of view must be between 0 and 180 degrees, got {hfov_deg}")
+    deep = (depth > min_depth_m).astype(np.uint8)
+    _, regions = cv2.connectedComponents(deep, connectivity=4)
+    sizes = np.bincount(np.asarray(regions, np.int64).ravel())
+    sizes[0] = 0
+    largest = int(sizes.argmax())
+    if sizes[largest] == 0 or sizes[largest] < min_area_ratio * depth.size:
+        return None
+    width = depth.shape[1]
+    column = float(np.median(np.nonzero(np.asarray(regions) == largest)[1]))
+    if rule == "linear":
+        return float((column - width / 2) / width * math.radians(hfov_deg))
+    focal = width / 2 / math.tan(math.radians(hfov_deg) / 2)
+    return math.atan((column + 0.5 - width / 2) / focal)
+
+
+ASKS = 30
+
+
+class ChatLowLevel:
+    """A `travel.LowLevel` for one episode.
+
+    Args:
+        kit: The language model and its options.
+        question: Of the episode.
+        rng: Of the episode; seeds of the queries are drawn from it in turn.
+    """
+
+    def __init__(self, kit: PolicyKit, question: str, rng: np.random.Generator) -> None:
+        self._asker = asker_of(kit)
+        self._asks = int(kit.options.get("asks", ASKS))
+        self._question = question
+        self._rng = rng
+        self._seen: list[Image] = []
+
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        """Notes of every query so far."""
+        return list(self._asker.notes)
+
+    def __call__(self, plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
+        """Up to 4 primitives, or STOP alone or as the last, also where no reply could be read.
+
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
+        """
+        del self._seen[len(past) :]
+        view = look().front
+        words = neutral_views(str((plan.aim or {}).get("text") or "")) or "go on"
+
+        def fields(squeeze: int) -> dict[str, Field]:
+            return {
+                "plan": words,
+                "question": self._question,
+                "earlier": self._earlier(past, squeeze),
+                "view": view,
+                "length": str(AT_ONCE),
+            }
+
+        def read(reply: Reply) -> Steps:
+            return read_steps(reply.value["plan"], AT_ONCE, stop=True)
+
+        try:
+            steps = self._asker.ask(
+                "questions-step", fields, read, seed=seed_of(self._rng), asks=self._asks, schema=plan_form("FLRS")
+            ).value
+        except AnswerError as error:
+            self._asker.notes[-1]["fallback"] = str(error)
+            return (Primitive.STOP,)
+        self._seen.append(view)
+        return steps
+
+    def _earlier(self, past: Sequence[Leg], squeeze: int) -> Field:
+        told = kept(list(zip(self._seen, past, strict=False)), squeeze)
+        if not told:
+            return "nothing" if not past else "left out here"
+        cells = [
+            titled(view, f"then: {steps_in_words(leg.steps)}{', met an obstacle' if leg.stuck else ''}")
+            for view, leg in told
+        ]
+        return [sheet(cells)]

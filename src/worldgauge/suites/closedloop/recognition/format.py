@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from worldgauge.core.episode import WorldFacts
-from worldgauge.core.fields import short, whole_of
-from worldgauge.suites.closedloop.format.contract import EpisodeCheck, Worlds, counted
+from worldgauge.core.episode import WorldFacts, short, whole_of
+from worldgauge.suites.closedloop.format.contract import (
+    EpisodeCheck,
+    HomeFormat,
+    Worlds,
+    counted,
+    distinct,
+    place_fields,
+    put_json,
+)
+from worldgauge.suites.closedloop.format.files import lacks_names
 from worldgauge.suites.closedloop.format.rows import MAX_WHOLE, EpisodeRow, eye_of, id_of, stance_of, text_of
-from worldgauge.suites.closedloop.format.scenes import lacks_names
-from worldgauge.suites.closedloop.format.write import distinct, place_fields, put_json
-from worldgauge.suites.closedloop.home.format import HomeFormat
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 

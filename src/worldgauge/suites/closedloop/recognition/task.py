@@ -14,19 +14,16 @@ from worldgauge.core.image import Image
 from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.settings import StepSettings
-from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
-from worldgauge.suites.closedloop.metrics.success import success, trajectory_steps
+from worldgauge.suites.closedloop import drawing
+from worldgauge.suites.closedloop.home_env import HomeEnv
+from worldgauge.suites.closedloop.home_task import HomeRules, HomeTask, StepSettings, aims_of_things
+from worldgauge.suites.closedloop.metrics import success, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Decision, History
 from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess
-from worldgauge.suites.closedloop.recognition.box_tracking import NETWORK as TRACKER
-from worldgauge.suites.closedloop.recognition.chat_proposer import RecognitionProposer
-from worldgauge.suites.closedloop.recognition.chat_reviser import RecognitionReviser
+from worldgauge.suites.closedloop.recognition.chat import RecognitionProposer, RecognitionReviser
+from worldgauge.suites.closedloop.recognition.episodes import RecognitionSampler, VisibilityMeter
 from worldgauge.suites.closedloop.recognition.format import RecognitionEpisode, RecognitionFormat
-from worldgauge.suites.closedloop.recognition.sampler import RecognitionSampler
-from worldgauge.suites.closedloop.recognition.visibility import VisibilityMeter
-from worldgauge.suites.closedloop.report import drawing
+from worldgauge.suites.closedloop.recognition.tracking import NETWORK as TRACKER
 from worldgauge.suites.closedloop.task import Settings, Size, TaskParameters, closed_loop_tasks, walked_facts
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS

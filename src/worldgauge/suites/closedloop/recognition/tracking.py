@@ -20,13 +20,99 @@ from numpy.typing import NDArray
 
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import Box, Image
-from worldgauge.core.panorama import perspective
-from worldgauge.suites.closedloop.home.camera_motion import motion, seen_from, turned
-from worldgauge.suites.closedloop.home.real_colours import restored
-from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, Rollout
-from worldgauge.suites.closedloop.recognition.boxes import GROWN
-from worldgauge.suites.closedloop.recognition.refine_box import GRID_PX, refine_box
+from worldgauge.core.panorama import perspective, rolled
+from worldgauge.perception.networks import Ready
+from worldgauge.suites.closedloop.policies.cached_inference import ask_masks, network
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, PolicyKit, Rollout
+from worldgauge.suites.closedloop.real_colours import motion, restored, seen_from, turned
+from worldgauge.suites.closedloop.recognition.boxes import GROWN, mask_box, target_box
 from worldgauge.worlds.walking.primitives import Primitive
+
+GRID_PX = 96
+"""Image height at which it is computed."""
+_REACH = 1.5
+"""How far to look beyond the known pixels, in multiples of their longer side."""
+_LEAST_PX = 6
+_ROUNDS = 2
+
+
+def refine_box(image: Image, camera: Camera, own: FloatArray, other: FloatArray) -> Box | None:
+    """Estimate the box of a thing with GrabCut (Rother et al. 2004), two rounds, scaled like the box of a target.
+
+    Pixels that neither set of points covers, such as those hidden or out of view before, are assigned by colour. Only
+    parts that touch a known pixel count.
+
+    Args:
+        image: (H, W, 3) uint8.
+        camera: Camera of the image.
+        own: (n, 3) points on the thing, camera frame, dense at GRID_PX.
+        other: (n, 3) points next to it, camera frame, dense at GRID_PX.
+
+    Returns:
+        The box; None if none of its points is in view.
+    """
+    import cv2
+
+    height = GRID_PX
+    width = max(1, round(image.shape[1] * height / image.shape[0]))
+    small = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+    eye = camera.resized(width, height)
+    known, beside = _splat(own, eye), _splat(other, eye)
+    if not known.any():
+        return None
+    window = _window(known)
+    mask = np.where(beside & ~known, cv2.GC_BGD, np.where(known & ~beside, cv2.GC_FGD, cv2.GC_PR_BGD)).astype(np.uint8)
+    near = cv2.dilate(known.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
+    mask[near & ~known & ~beside] = cv2.GC_PR_FGD
+    part = np.ascontiguousarray(mask[window])
+    yes, no = (part == cv2.GC_FGD) | (part == cv2.GC_PR_FGD), (part == cv2.GC_BGD) | (part == cv2.GC_PR_BGD)
+    found = known.copy()
+    # GrabCut fits five colours to each side, so it needs more pixels than that.
+    if yes.sum() > 5 and no.sum() > 5 and (part >= cv2.GC_PR_BGD).any():
+        cv2.setRNGSeed(0)
+        back, front = np.zeros((1, 65)), np.zeros((1, 65))
+        cv2.grabCut(
+            np.ascontiguousarray(small[window]), part, (0, 0, 1, 1), back, front, _ROUNDS, cv2.GC_INIT_WITH_MASK
+        )
+        found[window] |= (part == cv2.GC_FGD) | (part == cv2.GC_PR_FGD)
+    _, labels = cv2.connectedComponents(found.astype(np.uint8), connectivity=8)
+    return _box(np.isin(labels, np.unique(labels[known])), image.shape[1] / width, image.shape[0] / height)
+
+
+def _splat(points: FloatArray, camera: Camera) -> NDArray[np.bool_]:
+    """Return (H, W), the pixels that points fall on, with small holes closed."""
+    import cv2
+
+    covered = np.zeros((camera.height, camera.width), np.uint8)
+    pixels, depth = camera.project(points)
+    with np.errstate(invalid="ignore"):
+        inside = (depth > 0.1) & (pixels >= 0).all(-1) & (pixels < (camera.width, camera.height)).all(-1)
+    columns, rows = pixels[inside].astype(np.int64).T
+    covered[rows, columns] = 1
+    return np.asarray(cv2.morphologyEx(covered, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8)) > 0)
+
+
+def _window(known: NDArray[np.bool_]) -> tuple[slice, slice]:
+    rows, columns = np.flatnonzero(known.any(1)), np.flatnonzero(known.any(0))
+    reach = math.ceil(_REACH * max(int(np.ptp(rows)) + 1, int(np.ptp(columns)) + 1, _LEAST_PX))
+    return (
+        slice(max(0, int(rows[0]) - reach), int(rows[-1]) + 1 + reach),
+        slice(max(0, int(columns[0]) - reach), int(columns[-1]) + 1 + reach),
+    )
+
+
+def _box(found: NDArray[np.bool_], scale_x: float, scale_y: float) -> Box:
+    """Return the box in pixels of the full image."""
+    rows, columns = np.flatnonzero(found.any(1)), np.flatnonzero(found.any(0))
+    sides = []
+    for ends, scale, size in ((columns, scale_x, found.shape[1]), (rows, scale_y, found.shape[0])):
+        first, after = float(ends[0]), float(ends[-1]) + 1
+        more = (after - first) * (GROWN - 1) / 2
+        low, high = max(0.0, first - more), min(float(size), after + more)
+        sides.append((math.floor(low * scale), math.ceil(high * scale - 1e-9)))
+    (x0, x1), (y0, y1) = sides
+    return x0, y0, x1, y1
+
 
 LEAST_INSIDE = 0.2
 """Least share of a target's points that a frame must show."""
@@ -334,3 +420,94 @@ def _same(metres: FloatArray, within: NDArray[np.bool_]) -> NDArray[np.bool_]:
     places = np.floor(known * 2).astype(np.int64)
     middle = (int(np.argmax(np.bincount(places - places.min()))) + places.min() + 0.5) / 2
     return np.asarray(np.abs(logs - middle) < 1)
+
+
+NETWORK = "sam2"
+CENTRED, PLAIN = (0.0, 0.5), (0.0, 1.0)
+"""Limits of a box's share of a view turned towards it, and of any other view."""
+
+
+def follower(kit: PolicyKit) -> Follow:
+    """Return the tracker that the kit's option "tracker" names: "geometry" (default) or "sam2"."""
+    return BoxTracker() if kit.options.get("tracker") == "sam2" else track_by_geometry
+
+
+class BoxTracker:
+    """Tracks by masks.
+
+    Args:
+        tracks: As `Sam2.track`; None for the one of that name, opened on first use.
+
+    Raises whatever `network` raises.
+    """
+
+    def __init__(self, tracks: Ready | None = None) -> None:
+        self._tracks = tracks
+
+    def __call__(
+        self, target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]
+    ) -> Iterator[TrackedView]:
+        """Track like `track_by_geometry`, from the target's box in frame 0 to the first frame with an empty mask.
+
+        Frames in which the box is not within limits are passed over. Boxes are grown as the real view's are. inside: 1,
+        since masks do not tell what is out of view.
+        """
+        wanted = {frame for frame in frames if frame < len(rollout.frames)}
+        if not wanted:
+            return
+        if rollout.view == "panorama":
+            yield from self._turned(target, plan, rollout, wanted)
+            return
+        masks = self._masks(rollout.frames, target.box_seen_by(rollout.camera, plan.turn_left_rad))
+        for frame in _shown(masks, wanted):
+            middle = mask_box(masks[frame], PLAIN)
+            if frame not in wanted or middle.box is None or middle.shift_px is None:
+                continue
+            camera = rollout.camera
+            off = math.atan2(camera.width / 2 - middle.shift_px + 0.5 - camera.cx, camera.fx)
+            yield _seen(rollout, frame, rollout.seen(frame), masks[frame], off)
+
+    def _turned(self, target: Target, plan: ActionPlan, rollout: Rollout, wanted: set[int]) -> Iterator[TrackedView]:
+        """Track through panoramas, rolled so that the target starts at the centre; each view is turned towards it."""
+        height, width = rollout.frames.shape[1:3]
+        bearing = target.box_bearing + plan.turn_left_rad
+        start = round(bearing / (2 * math.pi) * width) * 360 / width  # whole columns, so that nothing is resampled
+        clip = np.stack([rolled(frame, start) for frame in rollout.frames])
+        eye = Panorama(width, height)
+        masks = self._masks(clip, target.box_seen_by(eye, plan.turn_left_rad - math.radians(start)))
+        middle = 0
+        for frame in _shown(masks, wanted):
+            # Centred on its last place, so that it is in one piece even across the seam.
+            column = middle - (mask_box(np.roll(masks[frame], -middle, axis=1), PLAIN).shift_px or 0.0)
+            middle, right = round(column), column * 360 / width
+            if frame not in wanted:
+                continue
+            aim = start + right
+            image = perspective(rollout.frames[frame], rollout.camera, yaw_right_deg=aim, rule=rollout.rule)
+            bits = masks[frame].astype(np.uint8)
+            mask = perspective(bits, rollout.camera, yaw_right_deg=right, rule=rollout.rule, nearest=True) > 0
+            if mask_box(mask, CENTRED).box is not None:
+                yield _seen(rollout, frame, image, mask, math.remainder(math.radians(aim), 2 * math.pi))
+
+    def _masks(self, clip: NDArray[np.uint8], box: tuple[float, float, float, float] | None) -> NDArray[np.bool_]:
+        """Return masks (T, H, W) of what the box holds in the first frame; all empty if it is out of view."""
+        if box is None:
+            return np.zeros(clip.shape[:3], np.bool_)
+        one = self._tracks = self._tracks or network(NETWORK)
+        return ask_masks(one, ["track", box], clip, lambda: one.network.track(clip, box))
+
+
+def _shown(masks: NDArray[np.bool_], wanted: set[int]) -> Iterator[int]:
+    """Frames from 1 to the last that is wanted, up to the first with an empty mask."""
+    for frame in range(1, max(wanted) + 1):
+        if not masks[frame].any():
+            return
+        yield frame
+
+
+def _seen(
+    rollout: Rollout, frame: int, image: NDArray[np.uint8], mask: NDArray[np.bool_], off_rad: float
+) -> TrackedView:
+    box = target_box(mask)
+    assert box is not None
+    return TrackedView(frame, int(rollout.frame_to_action[frame]), image, box, 1.0, off_rad)

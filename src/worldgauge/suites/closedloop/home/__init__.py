@@ -1,1 +1,0 @@
-"""What tasks share in which an agent walks through a home."""

@@ -1,1 +1,0 @@
-"""Trials at a table: their file, and how they are collected."""

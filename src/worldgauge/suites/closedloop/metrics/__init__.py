@@ -1,1 +1,0 @@
-"""Metrics of agents and of imagined rollouts: success, SPL, controllability and reward."""

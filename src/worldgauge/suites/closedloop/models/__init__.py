@@ -1,1 +1,0 @@
-"""World models of the suite's own: references and deliberately wrong ones."""

@@ -1,0 +1,132 @@
+"""`chat`: a language model that proposes steps, or is shown what was imagined and decides."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.chat.client import AnswerError, Reply
+from worldgauge.chat.prompt_runner import seed_of
+from worldgauge.chat.prompts import Field
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.closedloop.policies.asking import asker_of, past_in_words, plan_form, read_steps
+from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
+    History,
+    HomeObservation,
+    PolicyKit,
+    Proposer,
+    Reviser,
+    proposers,
+    revisers,
+)
+from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
+from worldgauge.worlds.walking.primitives import Steps
+
+ASKS = 30
+"""Times that a plan is asked for until one can be read (released code)."""
+NAME = "chat"
+
+
+@proposers.register(NAME, tasks=(), chat=True)
+def chat_proposer(kit: PolicyKit) -> Proposer[Any]:
+    """A language model proposes plans, sampled at temperature 1; prompts `*-propose` and `questions-plan`.
+
+    Replies that cannot be read are asked for again, up to 30 times (manipulation: 12), and then left out; without any,
+    it proposes none, or with an arm one random pose, flagged.
+    Options: temperature, top_p, max_tokens; asks, times that each plan is asked for; for questions open_heading and
+    landmarks ("exact" or "detected").
+    """
+    own = closed_loop_tasks.get(kit.task).shared_proposers.get(NAME)
+    if own is None:
+        raise UsageError(f"no task '{kit.task}' for the proposer 'chat'")
+    return own(kit)
+
+
+class StepsProposer(ABC):
+    """Plans of up to L primitives of a walker; what the model is told of the goal, a task says.
+
+    Attributes:
+        asked: How the last ones were asked for, for the trace.
+    """
+
+    def __init__(self, kit: PolicyKit) -> None:
+        self._kit = kit
+        self._asker = asker_of(kit)
+        self._asks = int(kit.options.get("asks", ASKS))
+        self._name = f"{kit.task}-propose"
+        self.asked: list[dict[str, Any]] = []
+
+    @abstractmethod
+    def fields(self, observation: HomeObservation, goal: Goal) -> Mapping[str, Field]:
+        """What the prompt says of the goal and of what is seen.
+
+        Raises:
+            UsageError: For a goal that cannot be told.
+        """
+
+    def propose(
+        self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[ActionPlan]:
+        """Up to n plans, fewer where replies could not be read.
+
+        Raises:
+            EndpointError: For an outage.
+            BudgetError: When the budget is used up.
+            UsageError: For a goal that cannot be told.
+        """
+        seed, length = seed_of(rng), self._kit.length
+
+        def fields(squeeze: int) -> Mapping[str, Field]:
+            common: dict[str, Field] = {"history": past_in_words(history, squeeze), "length": str(length)}
+            return {**common, **self.fields(observation, goal)}
+
+        def read(reply: Reply) -> Steps:
+            return read_steps(reply.value["plan"], length)
+
+        plans: list[ActionPlan] = []
+        for sample in range(n):
+            try:
+                steps = self._asker.ask(
+                    self._name,
+                    fields,
+                    read,
+                    seed=seed,
+                    sample=sample,
+                    samples=n,
+                    asks=self._asks,
+                    schema=plan_form("FLR"),
+                )
+            except AnswerError:
+                # Another sample of the same question would fare no better.
+                break
+            plans.append(ActionPlan(steps.value, NAME))
+        self.asked = self._asker.taken()
+        return plans
+
+
+@revisers.register("chat", tasks=(), chat=True, imagines=True, declares=True)
+def chat_reviser(kit: PolicyKit) -> Reviser[Any]:
+    """A language model compares what was imagined; in recognition and questions it also gives the answer.
+
+    Replies that cannot be read are asked for again; after that the decision falls back, and its notes record it under
+    "fallback", "fallback_answer" or "stop_fallback". notes["asks"] lists each query: prompt, version and digest, reply,
+    tokens, cost. An outage or a used-up budget is raised as it is and decides nothing.
+
+    Options: kind, "select" (it names a candidate; the default) or "rewrite" (it may write a plan, as released);
+    declared (navigation: it is first asked whether it has arrived); revision (manipulation: "frames", or "described",
+    of longer plans than a clip has frames); tracker (recognition: "geometry" or "sam2"); landmarks (questions: "exact"
+    or "detected"); temperature, top_p, max_tokens, asks; top_logprobs.
+
+    Raises:
+        UsageError: For another task.
+    """
+    own = closed_loop_tasks.get(kit.task).shared_revisers.get("chat")
+    if own is None:
+        able = (name for name in task_names() if closed_loop_tasks.get(name).shared_revisers.get("chat"))
+        raise UsageError(f"no task '{kit.task}' for the reviser 'chat'; it knows {', '.join(able)}")
+    return own(kit)

@@ -1,1 +1,0 @@
-"""Generating questions about homes, with their answers."""

@@ -1,0 +1,314 @@
+"""`panorama-reader`: a network reads the answer off real and imagined panoramas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import Goal
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.image import Image
+from worldgauge.suites.closedloop.home_strips import (
+    ROWS,
+    Array,
+    Strip,
+    Weights,
+    padded,
+    panorama_strip,
+    patches_of,
+    read_network,
+    save_network,
+    view_strip,
+)
+from worldgauge.suites.closedloop.policies.contract import (
+    Candidate,
+    Decision,
+    History,
+    HomeObservation,
+    PolicyKit,
+    Rollout,
+    revisers,
+)
+from worldgauge.suites.closedloop.questions.answering import ParsedQuestion, SeenThings
+from worldgauge.suites.closedloop.questions.forms import NAMES, ROOMS
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.primitives import QUARTER_TURN
+from worldgauge.worlds.walking.stance import Stance
+
+FINER = 2
+"""Strips have 256 columns, 1.4 degrees each: at 2.8 a bowl on a table is one pixel."""
+KINDS, THINGS = tuple(ROOMS), tuple(NAMES)
+IN_ROOM, ANYWHERE = 2, 4
+"""Panoramas about the middle of each room, and at random places."""
+NEAR_MIDDLE_M = 0.5
+SHOWN_SHARE = 0.0002
+"""Least share of the whole sphere at which a thing is shown: a thousandth of a view, as of answers."""
+_PANORAMA = Panorama(256, 144)
+
+
+class Sample(NamedTuple):
+    """What one home teaches.
+
+    Attributes:
+        strips: (n, 48, 256, 3).
+        room: (n,), index in KINDS.
+        shown: (n, THINGS) bool.
+    """
+
+    strips: Strip
+    room: NDArray[np.int64]
+    shown: NDArray[np.bool_]
+
+
+def sample(home: Home, rng: np.random.Generator) -> Sample:
+    """Take panoramas in a home.
+
+    Args:
+        home: The home.
+        rng: Source of all randomness.
+    """
+    geodesic = Geodesic(home.floor)
+    middles = [(np.array(room.low) + np.array(room.high)) / 2 for room in home.plan.rooms]
+    places = [
+        geodesic.nearest(middle + rng.uniform(-NEAR_MIDDLE_M, NEAR_MIDDLE_M, 2))
+        for middle in middles
+        for _ in range(IN_ROOM)
+    ]
+    places += [geodesic.random_point(rng) for _ in range(ANYWHERE)]
+    names = np.array([-1] + [THINGS.index(one.name) if one.name in NAMES else -1 for one in home.objects])
+    angle = ((np.arange(_PANORAMA.height) + 0.5) / _PANORAMA.height - 0.5) * np.pi
+    sphere = np.repeat(np.cos(angle)[:, None], _PANORAMA.width, axis=1)
+    sphere /= sphere.sum()
+    strips, rooms, shown = [], [], []
+    for x, y in places:
+        view = home.view(Stance(float(x), float(y), float(rng.uniform(-np.pi, np.pi))).eye(), _PANORAMA)
+        share = np.bincount(view.instance.ravel(), sphere.ravel(), len(names))
+        strips.append(panorama_strip(view.rgb, FINER))
+        rooms.append(KINDS.index(home.room_at((x, y))))
+        seen = np.zeros(len(THINGS), np.bool_)
+        seen[names[(share >= SHOWN_SHARE) & (names >= 0)]] = True
+        shown.append(seen)
+    return Sample(np.array(strips), np.array(rooms), np.array(shown))
+
+
+VERSION = 2
+FILE = "panorama_reader.npz"
+"""The shipped one, beside this module."""
+FIRST, SECOND, THIRD, HIDDEN, LAST = 16, 24, 32, 64, 96
+"""Units of the layers."""
+
+
+def shapes() -> dict[str, tuple[int, ...]]:
+    """Shape of every array of weights."""
+    rows = ROWS * FINER // 8
+    return {
+        "w1": (27, FIRST),
+        "b1": (FIRST,),
+        "w2": (9 * FIRST, SECOND),
+        "b2": (SECOND,),
+        "w3": (9 * SECOND, THIRD),
+        "b3": (THIRD,),
+        "w4": (3 * rows * THIRD, HIDDEN),
+        "b4": (HIDDEN,),
+        "w5": (2 * HIDDEN, LAST),
+        "b5": (LAST,),
+        "w6": (LAST, len(KINDS) + len(THINGS)),
+        "b6": (len(KINDS) + len(THINGS),),
+    }
+
+
+@dataclass(frozen=True)
+class Activations:
+    """What the network makes of strips.
+
+    Attributes:
+        logits: (n, kinds of rooms and then things).
+        kept: Activations by name, which training needs.
+    """
+
+    logits: Array
+    kept: Mapping[str, Array]
+
+    @property
+    def rooms(self) -> FloatArray:
+        """(n, KINDS), probabilities; each row sums to 1."""
+        raw = self.logits[:, : len(KINDS)].astype(np.float64)
+        grown = np.exp(raw - raw.max(axis=1, keepdims=True))
+        shares: FloatArray = grown / grown.sum(axis=1, keepdims=True)
+        return shares
+
+    @property
+    def things(self) -> FloatArray:
+        """(n, THINGS), the probability that a panorama shows each."""
+        shares: FloatArray = 1 / (1 + np.exp(-np.clip(self.logits[:, len(KINDS) :].astype(np.float64), -30, 30)))
+        return shares
+
+
+def look(weights: Weights, strips: Strip) -> Activations:
+    """Look at strips (n, 48, columns, 3) that go all around."""
+    kept: dict[str, Array] = {}
+    values = strips
+    for layer in ("1", "2", "3"):
+        kept[f"patches{layer}"] = patches_of(padded(values, True))
+        values = np.maximum(kept[f"patches{layer}"] @ weights[f"w{layer}"] + weights[f"b{layer}"], 0)
+        kept[f"values{layer}"] = values
+    n, rows, columns, units = values.shape
+    upright = values.transpose(0, 2, 1, 3).reshape(n, columns, rows * units)
+    kept["threes"] = np.concatenate([np.roll(upright, 1, axis=1), upright, np.roll(upright, -1, axis=1)], axis=2)
+    kept["hidden"] = np.maximum(kept["threes"] @ weights["w4"] + weights["b4"], 0)
+    kept["pooled"] = np.concatenate([kept["hidden"].max(axis=1), kept["hidden"].mean(axis=1)], axis=-1)
+    kept["last"] = np.maximum(kept["pooled"] @ weights["w5"] + weights["b5"], 0)
+    return Activations(kept["last"] @ weights["w6"] + weights["b6"], kept)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of one panorama.
+
+    Attributes:
+        rooms: Probability of each kind of room that it was taken in; they sum to 1.
+        things: Probability that it shows a thing of each name.
+    """
+
+    rooms: Mapping[str, float]
+    things: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class PanoramaReader:
+    """A trained network.
+
+    Attributes:
+        weights: Its arrays, see `shapes`.
+        facts: Plain JSON values: version, what it was trained on, how well it does on validation homes.
+    """
+
+    weights: Weights
+    facts: Mapping[str, Any]
+
+    def read(self, strip: Strip) -> Reading:
+        """Read a strip (48, columns, 3) that goes all around."""
+        found = look(self.weights, strip[None])
+        rooms = dict(zip(KINDS, found.rooms[0].tolist(), strict=True))
+        return Reading(rooms, dict(zip(THINGS, found.things[0].tolist(), strict=True)))
+
+
+@lru_cache(maxsize=1)
+def shipped() -> PanoramaReader:
+    """The network that comes with worldgauge."""
+    return read(files(__package__).joinpath(FILE).read_bytes(), FILE)
+
+
+def identity() -> str:
+    """What the answers of the shipped network depend on."""
+    facts = shipped().facts
+    return f"panorama-reader-{facts['version']}-{facts['trained_on']['digest'][:16]}"
+
+
+def save(made: PanoramaReader, path: Path) -> None:
+    """Write it as npz, atomically."""
+    save_network(made.weights, made.facts, path)
+
+
+def read(content: bytes, name: str) -> PanoramaReader:
+    """Read the bytes that `save` wrote.
+
+    Args:
+        content: The bytes.
+        name: Of the file, for errors.
+
+    Raises:
+        DataError: If they are damaged or of another version.
+    """
+    return PanoramaReader(*read_network(content, name, "reader of panoramas", VERSION, shapes()))
+
+
+MARGIN = 0.02
+"""Least advantage over the first way for another to be taken; less is noise."""
+_DIGITS = 4
+"""Of a score: sums of a matrix product may differ in the last ones from one processor to another."""
+
+
+@revisers.register("panorama-answerer", tasks=("questions",), chat=False, imagines=True, identity=identity)
+class PanoramaAnswerer:
+    """Answers from what was really seen (`SeenThings`); what is imagined only chooses the way.
+
+    A way is worth the probability that its end shows what is asked for, as a small network reads it from pixels: of
+    the imagined panorama at the end, less of the last real frame, read in the same form. So a model that shows nothing
+    new adds nothing. The first way is taken unless another is better by MARGIN, and where nothing was imagined.
+    """
+
+    def __init__(self, kit: PolicyKit) -> None:
+        self._seen: SeenThings | None = None
+
+    def revise(
+        self,
+        candidates: Sequence[Candidate],
+        observation: HomeObservation,
+        goal: Goal,
+        history: History,
+        rng: np.random.Generator,
+    ) -> Decision:
+        """Return the answer if it is known, else the most promising way; see `Reviser.revise`."""
+        if not history or self._seen is None:
+            self._seen = SeenThings(goal.text or "")
+        self._seen.look(observation)
+        answered = self._seen.answer()
+        if answered is not None:
+            return answered
+        scores = tuple(_score(each.rollout, self._seen.asked) for each in candidates)
+        known = [score for score in scores if score is not None]
+        if not known:
+            return Decision(candidates[0].plan, 0)
+        first, top = scores[0], max(known)
+        chosen = scores.index(top) if first is None or top > first + MARGIN else 0
+        return Decision(candidates[chosen].plan, chosen, scores=scores)
+
+
+def promise(reading: Reading, asked: ParsedQuestion) -> float:
+    """How likely a panorama shows what would answer a question.
+
+    Args:
+        reading: What is read of the panorama.
+        asked: The question.
+
+    Returns:
+        In [0, 1]: the probability of the room that is asked about, times that of the things. Of several things that
+        the question is about the mean counts, of several that would do the largest.
+    """
+    room = reading.rooms.get(asked.room, 0.0) if asked.room else 1.0
+    shown = [reading.things.get(name, 0.0) for name in sorted(asked.names)]
+    if not shown:
+        return room
+    needed = asked.form is not None and asked.form.about
+    return room * (sum(shown) / len(shown) if needed else max(shown))
+
+
+def _score(rollout: Rollout | None, asked: ParsedQuestion) -> float | None:
+    """Return what the end of a rollout promises beyond its last real frame; None where nothing was imagined."""
+    if rollout is None or rollout.valid_len <= rollout.exact:
+        return None
+    end, real = rollout.valid_len - 1, rollout.exact - 1
+    if rollout.view == "panorama":
+        then, now = (panorama_strip(rollout.frames[frame], FINER) for frame in (end, real))
+    else:
+        # A model of single views turns left after the plan: what is to the right comes last.
+        turned = [end, *(end + (4 - quarter) * QUARTER_TURN for quarter in (1, 2, 3))]
+        views = [rollout.frames[min(frame, len(rollout.frames) - 1)] for frame in turned]
+        then, now = _around(views, rollout.camera), _around([rollout.frames[real]] * 4, rollout.camera)
+    gain = promise(shipped().read(then), asked) - promise(shipped().read(now), asked)
+    return round(gain, _DIGITS)
+
+
+def _around(views: Sequence[Image], camera: Camera) -> Strip:
+    """Return the strip all around of views to the front, right, back and left."""
+    strips: Strip = np.concatenate([view_strip(view, camera, FINER) for view in views], axis=1)
+    return strips

@@ -1,1 +1,0 @@
-"""Reports of episodes: replays, drawings and pages of studies."""

@@ -1,1 +1,0 @@
-"""Trajectories that cover homes, for training world models."""

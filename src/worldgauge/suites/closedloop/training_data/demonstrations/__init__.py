@@ -1,1 +1,0 @@
-"""Demonstrations of the scripted expert at a table."""

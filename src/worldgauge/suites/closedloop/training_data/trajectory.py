@@ -1,0 +1,532 @@
+"""Trajectories of post-training data: panoramas with depth, poses and actions; written atomically, read back.
+
+On disk: <scene>/<number>/ with frames.mp4 (lossless) or frames/*.png, depth.npz (whole millimetres per frame, 0 for
+none), steps.jsonl and manifest.json (specification: world_in_world, 10.4).
+
+Example:
+    write_trajectory(root, scene, 0, views, steps, facts)
+    read_trajectory(folder).part(start, 14)
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import WorldFacts, number_of, poses_of, short, whole_of, world_of
+from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
+from worldgauge.core.image import MAX_PIXELS, Image, decode_png, write_png
+from worldgauge.core.io import (
+    atomic_folder,
+    check_inside,
+    check_name,
+    digest_of,
+    digest_of_file,
+    list_folder,
+    parse_json,
+    read_npy,
+)
+from worldgauge.core.video import Clip, Writer
+from worldgauge.suites.closedloop.format.files import read_json
+from worldgauge.suites.closedloop.format.rows import habitat_camera, habitat_stance
+from worldgauge.version import __version__
+from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+
+Depth = NDArray[np.float32]
+View = tuple[Image, Depth]
+"""A panorama (H, W, 3) uint8 RGB of 360 by 180 degrees, and its depth (H, W) in metres along the ray, infinite where
+nothing is hit."""
+
+FORMAT, VERSION = "worldgauge-coverage", 1
+_NPY_HEADER = 2**16
+"""Most bytes of the header of an array in a file."""
+VIDEO, IMAGES, DEPTH, STEPS, MANIFEST = "frames.mp4", "frames", "depth.npz", "steps.jsonl", "manifest.json"
+FARTHEST_MM = 2**16 - 1
+"""Depth is whole millimetres in 16 bits; 0 is what is farther, or nothing."""
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+MAX_STEPS_BYTES = 256 * 2**20
+MAX_STEPS = 200_000
+
+
+class TrajectoryStep(NamedTuple):
+    """One row: the action that led to frame k, and where it was taken from.
+
+    Attributes:
+        action: The action; of row 0 STOP, which is null in the file.
+        pose: (4, 4) camera-to-world of frame k.
+        collided: Whether the action collided.
+        goal_index: Waypoint that the walker was going to.
+    """
+
+    action: Primitive
+    pose: FloatArray
+    collided: bool
+    goal_index: int
+
+
+@dataclass(frozen=True)
+class TrajectoryFacts:
+    """How a trajectory was made.
+
+    Attributes:
+        world: The world; None where there is none.
+        licence: Of its scene; "none" where there is no restriction.
+        camera_height_m: Height of the camera above the floor.
+        seed: Seed of the walk.
+        more: Plain JSON values.
+    """
+
+    world: WorldFacts | None
+    licence: str = "none"
+    camera_height_m: float = EYE_HEIGHT_M
+    seed: int | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One walk.
+
+    Attributes:
+        scene: Name of the scene.
+        number: Number of the walk in the scene.
+        steps: T rows.
+        frames: T panoramas, decoded when needed.
+        depth: Frame number -> metres; None where not recorded.
+        facts: How it was made.
+    """
+
+    scene: str
+    number: int
+    steps: tuple[TrajectoryStep, ...]
+    frames: Clip
+    depth: Callable[[int], Depth] | None
+    facts: TrajectoryFacts
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @property
+    def poses(self) -> FloatArray:
+        """(T, 4, 4) camera-to-world."""
+        return np.stack([step.pose for step in self.steps])
+
+    def part(self, start: int, n: int) -> TrainingClip:
+        """Cut a training clip.
+
+        Args:
+            start: Index of its first frame.
+            n: Number of frames.
+
+        Raises:
+            ShapeError: If the walk is shorter.
+        """
+        if not (start >= 0 and n >= 1 and start + n <= len(self)):
+            raise ShapeError(
+                f"{self.scene}/{self.number}: frames {start} to {start + n - 1} were asked for, but it has {len(self)}"
+            )
+        rows = self.steps[start : start + n]
+        # The action that led to the first frame is not part of the clip.
+        actions = (Primitive.STOP, *(row.action for row in rows[1:]))
+        return TrainingClip(self.frames[start : start + n], actions, np.stack([row.pose for row in rows]))
+
+
+class TrainingClip(NamedTuple):
+    """A training clip of n frames.
+
+    Attributes:
+        frames: n frames.
+        actions: n actions, of which the first is null.
+        poses: (n, 4, 4).
+    """
+
+    frames: Clip
+    actions: Steps
+    poses: FloatArray
+
+
+class FrameSource:
+    """Frames that are read one by one, as a source of a `Clip`."""
+
+    def __init__(self, read: Callable[[int], Image]) -> None:
+        self._read = read
+
+    def frame(self, index: int) -> Image:
+        """Return one frame."""
+        return self._read(index)
+
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
+        """Return frames in the order of `indices`."""
+        return (self._read(index) for index in indices)
+
+
+def checked_view(view: View, size: tuple[int, int] | None, k: int) -> View:
+    """Check that a view is a panorama with depth, of the size of the others.
+
+    Args:
+        view: Image and depth.
+        size: (width, height) of the others; None for the first.
+        k: Index of the frame, for messages.
+
+    Raises:
+        ShapeError: If it is not.
+    """
+    rgb, depth = np.asarray(view[0]), np.asarray(view[1])
+    if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or depth.shape != rgb.shape[:2] or not rgb.size:
+        raise ShapeError(
+            f"frame {k} needs a panorama (H, W, 3) uint8 and depth (H, W), "
+            f"got {rgb.shape} {rgb.dtype} and {depth.shape}"
+        )
+    height, width = depth.shape
+    if size is not None and size != (width, height):
+        raise ShapeError(f"frame {k} is {width}x{height}, the first was {size[0]}x{size[1]}")
+    return rgb, depth
+
+
+def write_trajectory(
+    root: Path,
+    scene: str,
+    number: int,
+    frames: Iterable[View],
+    steps: Iterable[TrajectoryStep],
+    facts: TrajectoryFacts,
+    *,
+    images: Literal["video", "png"] = "video",
+) -> Path:
+    """Write a walk as <root>/<scene>/<number>/, replacing an existing one.
+
+    The same walk gives the same bytes, and several processes may write at once; call `write_index` after them.
+
+    Args:
+        root: Folder of the data.
+        scene: Name of the scene.
+        number: Number of the walk in the scene.
+        frames: Panoramas with depth, taken one at a time.
+        steps: As many rows; read after the last frame, so a list that grows with the frames is allowed.
+        facts: How the walk was made.
+        images: A lossless video, or one PNG per frame.
+
+    Returns:
+        The folder.
+
+    Raises:
+        DataError: If the scene's name is not allowed for a folder, the numbers of rows and frames differ or are 0, or a
+            file cannot be written.
+        ShapeError: If a frame or a pose has another shape.
+    """
+    folder = Path(root) / check_name(scene, "coverage") / trajectory_name(number)
+    with atomic_folder(folder) as part:
+        size, count = _write_views(part, frames, images)
+        rows = list(steps)
+        if len(rows) != count or not count:
+            raise DataError(f"{folder}: {count} frames for {len(rows)} steps; give one frame a step, and one at least")
+        lines = [json.dumps(step_row(k, row, scene, facts.camera_height_m)) for k, row in enumerate(rows)]
+        (part / STEPS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "scene": scene,
+            "number": number,
+            "frames": count,
+            "width": size[0],
+            "height": size[1],
+            "projection": "equirectangular",
+            "fov_deg": [360, 180],
+            "images": images,
+            "world": None if facts.world is None else asdict(facts.world),
+            "licence": facts.licence,
+            "camera_height_m": facts.camera_height_m,
+            "seed": facts.seed,
+            "more": dict(facts.more),
+            "worldgauge": __version__,
+            "sha256": {path.name: digest_of_entry(path) for path in sorted(part.iterdir())},
+        }
+        text = json.dumps(manifest, indent=1, allow_nan=False)
+        (part / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+def trajectory_name(number: int) -> str:
+    """Return the name of the folder of trajectory `number` of a scene.
+
+    Raises:
+        DataError: If the number is out of range.
+    """
+    if not 0 <= number < 10**6:
+        raise DataError(f"trajectory {number} of a scene; number them from 0 to 999999")
+    return f"{number:06d}"
+
+
+def step_row(k: int, step: TrajectoryStep, scene: str, camera_height_m: float) -> dict[str, Any]:
+    """Make one line of steps.jsonl.
+
+    Args:
+        k: Index of the step.
+        step: The step.
+        scene: Name of the scene.
+        camera_height_m: Height of the camera above the floor.
+
+    Returns:
+        JSON values. coord and habitat_camera_coord: [position, rotation w x y z] of agent and camera in the simulator's
+        frame, as published; pose: the camera's, twelve numbers of camera-to-world in our world frame.
+
+    Raises:
+        ShapeError: If the pose is not finite (4, 4).
+    """
+    pose = np.asarray(step.pose, np.float64)
+    if pose.shape != (4, 4) or not np.isfinite(pose).all():
+        raise ShapeError(f"step {k} needs a finite camera-to-world pose (4, 4), got {pose.shape}")
+    x, y, z = pose[:3, 3].tolist()
+    stance = Stance(x, y, float(yaw_pitch_from_pose(pose)[0]), z - camera_height_m)
+    return {
+        "k": k,
+        "action": int(Primitive(step.action)),
+        "pose": pose[:3].ravel().tolist(),
+        "coord": habitat_stance(stance),
+        "habitat_camera_coord": habitat_camera(pose),
+        "collided": bool(step.collided),
+        "scene": scene,
+        "goal_index": int(step.goal_index),
+    }
+
+
+def millimetres(depth: Depth) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """Return depth (H, W) in metres as whole millimetres, uint16; 0 where it is infinite, missing or beyond 65.5 m."""
+    scaled = np.rint(np.nan_to_num(np.asarray(depth, np.float64), nan=0.0, posinf=0.0, neginf=0.0) * 1000)
+    return np.where((scaled >= 1) & (scaled <= FARTHEST_MM), scaled, 0).astype(np.uint16)
+
+
+def digest_of_entry(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the files of a folder by name.
+
+    Raises:
+        DataError: It cannot be read, or is a link to a folder, which may lead round in circles.
+    """
+    if path.is_symlink() and not path.is_file():
+        raise DataError(f"{path}: is a link to no file; put what it stands for in its place")
+    try:
+        if path.is_file():
+            return digest_of_file(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    return digest_of("".join(f"{inner.name}\0{digest_of_entry(inner)}\n" for inner in sorted(path.iterdir())))
+
+
+def read_trajectory(folder: Path) -> Trajectory:
+    """Read the trajectory in a folder; steps are checked now, frames and depth are read on demand.
+
+    Raises:
+        DataError: Names the file and the field or line that is wrong.
+    """
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    count, size = manifest["frames"], (manifest["width"], manifest["height"])
+    try:
+        facts = TrajectoryFacts(
+            world=scene_world(manifest, folder),
+            licence=str(manifest["licence"]),
+            camera_height_m=number_of(manifest, "camera_height_m", 0.0, 10.0),
+            seed=manifest.get("seed"),
+            more=dict(manifest.get("more") or {}),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{folder / MANIFEST}: {error}; collect it again") from error
+    steps = tuple(_steps(folder, manifest["scene"]))
+    if len(steps) != count:
+        raise DataError(f"{folder / STEPS}: {len(steps)} steps for {count} frames; collect it again")
+    return Trajectory(
+        scene=manifest["scene"],
+        number=manifest["number"],
+        steps=steps,
+        frames=_frames(folder, manifest["images"], count, size),
+        depth=lambda k: read_depth(folder, k, size),
+        facts=facts,
+    )
+
+
+def trajectory_folders(root: Path) -> Iterator[Path]:
+    """Return folders of the trajectories below `root`, by scene and number.
+
+    Raises:
+        DataError: If the folder is missing, or a link leads out of it.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder")
+    for scene in (path for path in list_folder(root) if path.is_dir()):
+        for folder in list_folder(check_inside(scene, root)):
+            if folder.is_dir() and (folder / MANIFEST).exists():
+                yield check_inside(folder, root)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a trajectory, with scene, number, frames, width, height and images checked.
+
+    Raises:
+        DataError: If one of them is wrong.
+    """
+    path = folder / MANIFEST
+    content = read_json(path)
+    try:
+        if content["format"] != FORMAT or content["version"] != VERSION:
+            raise ValueError(f"format {short(content['format'])}, version {short(content['version'])} is not ours")
+        whole_of(content, "frames", 1, MAX_STEPS)
+        number = whole_of(content, "number", 0, 10**6 - 1)
+        width, height = whole_of(content, "width", 2, MAX_PIXELS), whole_of(content, "height", 1, MAX_PIXELS)
+        if width * height > MAX_PIXELS:
+            raise ValueError(f"fields 'width' and 'height': {width}x{height} pixels pass the limit of {MAX_PIXELS}")
+        if (content["scene"], trajectory_name(number)) != (folder.parent.name, folder.name):
+            raise ValueError(
+                f"fields 'scene' and 'number' are {short(content['scene'])} and {number}, not its folder's"
+            )
+        if content["images"] not in ("video", "png"):
+            raise ValueError(f"field 'images' is {short(content['images'])}; give video or png")
+    except (KeyError, TypeError, ValueError) as error:
+        why = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{path}: {why}; collect it again") from error
+    return dict(content)
+
+
+def read_depth(folder: Path, k: int, size: tuple[int, int]) -> Depth:
+    """Read the depth of one frame.
+
+    Args:
+        folder: Of the trajectory.
+        k: Index of the frame.
+        size: (width, height) in pixels.
+
+    Returns:
+        (H, W) metres, infinite where nothing was hit.
+
+    Raises:
+        DataError: If it cannot be read.
+    """
+    path = folder / DEPTH
+    try:
+        with zipfile.ZipFile(path) as packed:
+            values = read_npy(packed, f"{k:06d}.npy", 2 * size[0] * size[1] + _NPY_HEADER)
+        if values.shape != (size[1], size[0]) or values.dtype != np.uint16:
+            raise ValueError(f"frame {k} is {short(values.shape)} {values.dtype}, not {(size[1], size[0])} uint16")
+    except KeyError as error:
+        raise DataError(f"{path}: frame {k} is missing; collect it again") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); collect it again") from error
+    return np.where(values > 0, values / np.float32(1000), np.float32(np.inf)).astype(np.float32)
+
+
+def picture(path: Path, size: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Read a PNG of known size.
+
+    Args:
+        path: The file.
+        size: (width, height) in pixels.
+
+    Returns:
+        (H, W, 3) uint8.
+
+    Raises:
+        DataError: If it has another size or cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    image = decode_png(data, str(path))
+    if image.shape[1::-1] != size:
+        raise DataError(f"{path}: is {image.shape[1]}x{image.shape[0]}, the others {size[0]}x{size[1]}")
+    return image
+
+
+def scene_world(manifest: Mapping[str, Any], folder: Path) -> WorldFacts | None:
+    """Return the world in the manifest of a trajectory; None if it has none.
+
+    Args:
+        manifest: The manifest.
+        folder: Its folder, for messages.
+
+    Raises:
+        DataError: Names the field that is wrong.
+    """
+    world = manifest.get("world")
+    try:
+        return None if world is None else world_of(world)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{folder / MANIFEST}: field 'world': {error}; collect it again") from error
+
+
+def _write_views(part: Path, frames: Iterable[View], images: str) -> tuple[tuple[int, int], int]:
+    """Write images and depth; return (width, height) and their number."""
+    count, size = 0, None
+    if images == "png":
+        (part / IMAGES).mkdir()
+    with zipfile.ZipFile(part / DEPTH, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+
+        def kept() -> Iterator[Image]:
+            nonlocal count, size
+            for view in frames:
+                rgb, depth = checked_view(view, size, count)
+                size = (rgb.shape[1], rgb.shape[0])
+                with packed.open(_member(count), "w") as file:
+                    np.lib.format.write_array(file, millimetres(depth), allow_pickle=False)
+                yield rgb
+                count += 1
+
+        if images == "png":
+            for rgb in kept():
+                write_png(part / IMAGES / f"{count:06d}.png", rgb)
+        else:
+            video: Writer | None = None
+            for rgb in kept():
+                video = video or Writer(part / VIDEO, fps=NAV_STEPS.fps, kind="lossless")
+                video.write(rgb)
+            if video is not None:
+                video.close()
+    return size or (0, 0), count
+
+
+def _member(k: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(f"{k:06d}.npy", _LONG_AGO)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+def _frames(folder: Path, images: str, count: int, size: tuple[int, int]) -> Clip:
+    if images == "png":
+        place = folder / IMAGES
+        source = FrameSource(lambda k: picture(place / f"{k:06d}.png", size))
+        return Clip(source, range(count), NAV_STEPS.fps, size)
+    clip = Clip.open(folder / VIDEO)
+    if (len(clip), clip.width, clip.height) != (count, *size):
+        raise DataError(f"{folder / VIDEO}: {len(clip)} frames of {clip.width}x{clip.height}; collect it again")
+    return clip
+
+
+def _steps(folder: Path, scene: str) -> Iterator[TrajectoryStep]:
+    path = folder / STEPS
+    try:
+        if path.stat().st_size > MAX_STEPS_BYTES:
+            raise DataError(f"{path}: passes the limit of {MAX_STEPS_BYTES} bytes; collect shorter walks")
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    for k, line in enumerate(lines):
+        row = parse_json(line, f"{path}: line {k + 1}")
+        try:
+            if whole_of(row, "k", 0, MAX_STEPS) != k or row["scene"] != scene or type(row["collided"]) is not bool:
+                raise ValueError("field 'k', 'scene' or 'collided' is not what it should be")
+            action = Primitive(whole_of(row, "action", 1, 4))
+            pose = poses_of([row["pose"]], "pose")[0]
+            yield TrajectoryStep(action, pose, row["collided"], whole_of(row, "goal_index", 0, MAX_STEPS))
+        except (KeyError, TypeError, ValueError) as error:
+            why = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise DataError(f"{path}: line {k + 1}: {why}; collect it again") from error

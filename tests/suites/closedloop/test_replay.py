@@ -1,0 +1,176 @@
+"""Replays: the frames of a record in step with its trace, pixel by pixel where it counts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.task_context import QuietContext
+from worldgauge.core.errors import DataError
+from worldgauge.core.video import Clip, resize
+from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.suite.contract import Record, Task
+from worldgauge.models import models
+from worldgauge.suites.closedloop import report as the_replay
+from worldgauge.suites.closedloop.drawing import ALARM, BOX, LINE_PX, VOID, Sheet, text_px, wrap_text
+from worldgauge.suites.closedloop.report import GAP, GOAL_SHARE, MARGIN, PANEL, THUMB_PX, WIDTH
+from worldgauge.suites.closedloop.suite import ClosedLoop
+from worldgauge.suites.closedloop.task import FPS
+from worldgauge.suites.closedloop.task_index import open_task
+from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, TRACE, read_trace
+
+SMALL = {"view_px": 48, "panorama_px": 128, "decisions": 3}
+RIGHT = MARGIN + PANEL + GAP
+
+
+def acted(folder: Path, task: Task, model: str) -> Record:
+    folder.mkdir(parents=True)
+    return ClosedLoop(**SMALL).perform(task, models.get(model)(), QuietContext(folder))
+
+
+@pytest.fixture(scope="module")
+def tasks(episodes: Path) -> dict[str, Task]:
+    return {task.id: task for task in ClosedLoop(**SMALL).tasks(episodes)}
+
+
+@pytest.fixture(scope="module")
+def walked(tasks: dict[str, Task], tmp_path_factory: pytest.TempPathFactory) -> Record:
+    return acted(tmp_path_factory.mktemp("replay") / "oracle", tasks["navigation/0000"], "oracle")
+
+
+def panels(frame: np.ndarray, record: Record) -> tuple[np.ndarray, np.ndarray]:
+    """What is seen and what was imagined, without what is written on them."""
+    top = MARGIN + the_replay.drawing.LINE_PX * 2 + 40
+    rows = slice(top, top + 60)
+    return frame[rows, MARGIN : MARGIN + PANEL], frame[rows, RIGHT : RIGHT + PANEL]
+
+
+def test_a_frame_before_each_decision_and_after_each_step_and_one_for_the_end(walked: Record) -> None:
+    film = ClosedLoop(**SMALL).film(walked)
+    trace = read_trace(walked.directory)
+    assert len(film) == sum(1 + len(line["executed"]) for line in trace) + 1
+    assert film.width == WIDTH
+    assert film.fps == FPS
+
+
+def test_left_is_what_was_seen_and_right_what_was_imagined_for_that_step(walked: Record) -> None:
+    film, line = ClosedLoop(**SMALL).film(walked), read_trace(walked.directory)[0]
+    seen, imagined = Clip.open(walked.directory / SEEN), Clip.open(walked.directory / IMAGINED)
+    first = line["candidates"][line["chosen"]]["imagined"][0]
+    assert line["executed"]
+    for step in range(1, len(line["executed"]) + 1):
+        left, right = panels(film[step], walked)
+        for shown, meant in ((left, seen[line["seen"][0] + step]), (right, imagined[first + step - 1])):
+            there = resize(meant, PANEL, PANEL)[40:100]
+            assert np.abs(shown[:, :90].astype(int) - there[:, :90]).mean() < 1
+
+
+def test_without_a_world_model_the_right_side_is_empty(tasks: dict[str, Task], tmp_path: Path) -> None:
+    record = acted(tmp_path / "none", tasks["navigation/0000"], "none")
+    _, right = panels(ClosedLoop(**SMALL).film(record)[1], record)
+    assert (right[:, :90] == VOID).all()
+
+
+def test_the_table_when_all_is_done_stands_beside_what_was_imagined(tmp_path: Path) -> None:
+    collect("closedloop", tmp_path / "data", recognition=0, navigation=0, questions=0, manipulation=1)
+    (task,) = ClosedLoop(**SMALL).tasks(tmp_path / "data")
+    record = acted(tmp_path / "arm", task, "freeze")
+    film = ClosedLoop(**SMALL).film(record)
+    goal = open_task(task, ClosedLoop(**SMALL).options).goal_picture()
+    assert goal is not None
+    top = film.height - MARGIN - 2 * LINE_PX - THUMB_PX - 2 * GAP - PANEL
+    whole = film[0][top : top + PANEL, RIGHT : RIGHT + PANEL]
+    assert np.abs(whole[30:].astype(int) - resize(goal, PANEL, PANEL)[30:]).mean() < 1
+    side = PANEL // GOAL_SHARE
+    small = film[1][top + LINE_PX : top + LINE_PX + side, RIGHT + PANEL - side : RIGHT + PANEL]
+    assert np.abs(small[3:-3, 3:-3].astype(int) - resize(goal, side, side)[3:-3, 3:-3]).mean() < 1
+    imagined = Clip.open(record.directory / IMAGINED)[0]
+    left = film[1][top + 40 : top + PANEL, RIGHT : RIGHT + PANEL - side - 2]
+    assert np.abs(left.astype(int) - resize(imagined, PANEL, PANEL)[40:, : PANEL - side - 2]).mean() < 1
+
+
+def test_frames_are_the_same_in_any_order(walked: Record) -> None:
+    film = ClosedLoop(**SMALL).film(walked)
+    whole = list(film)
+    for index in (len(film) - 1, 2, 0):
+        assert np.array_equal(film[index], whole[index])
+
+
+@pytest.mark.parametrize("noted", [True, False], ids=["noted", "worked out"])
+def test_the_red_box_is_drawn_where_the_target_is(noted: bool, tasks: dict[str, Task], tmp_path: Path) -> None:
+    """A trace whose reviser noted the box, and one whose box must be worked out: here nobody sees the target."""
+    task = tasks["recognition/0"]
+    record = acted(tmp_path / "r", tasks["navigation/0000"], "none")
+    lines = read_trace(record.directory)
+    for line in lines:
+        line["notes"] = {"box": [24, 12, 36, 24]} if noted else {}
+    (record.directory / TRACE).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    facts = {**record.facts, "label": "chair", "confidence": 0.5}
+    frame = ClosedLoop(**SMALL).film(Record(task, "none", record.directory, facts, SEEN))[0]
+    red = np.argwhere((frame == BOX).all(2))
+    if noted:
+        top = MARGIN + the_replay.drawing.LINE_PX * 2
+        low, high = red.min(0), red.max(0)
+        scale = PANEL / 48
+        assert np.abs(low - (top + 12 * scale, MARGIN + 24 * scale)).max() <= 2
+        assert np.abs(high - (top + 24 * scale, MARGIN + 36 * scale)).max() <= 2
+    else:
+        assert len(red) == 0
+
+
+def test_a_record_whose_trace_is_gone_is_one_line(walked: Record, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"trace\.jsonl"):
+        ClosedLoop(**SMALL).film(Record(walked.task, "oracle", tmp_path, walked.facts, SEEN))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"chosen": 1, "answer": None}, ["takes the second of 2 plans", "regret 3.00"]),
+        (
+            {"chosen": 0, "answer": "a chair"},
+            ["takes the first of 2 plans", "answer: a chair (50% sure)", "the best of them"],
+        ),
+        ({"chosen": None, "answer": None, "plan": "FF"}, ["takes a plan of its own"]),
+    ],
+)
+def test_decisions_in_words(line: dict[str, Any], said: list[str]) -> None:
+    candidates = [{"true_value": value, "aim": None} for value in (-1.0, -4.0)]
+    assert list(the_replay._decided({"candidates": candidates, "confidence": 0.5, "plan": None, **line})) == said
+
+
+def test_plans_are_drawn_as_arrows_that_differ() -> None:
+    drawn = []
+    for steps, turn in (("F", 0.0), ("L", 0.0), ("R", 0.0), ("S", 0.0), ("FF", 0.0), ("F", 1.0), ("F" * 13, 0.0)):
+        sheet = Sheet(160, 20)
+        sheet.plan(steps, turn, 4, 2, 150, ALARM)
+        drawn.append(sheet.done().tobytes())
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_lines_are_no_wider_than_they_may_be() -> None:
+    text = "what is to the left of the purple chair that stands in the living room " * 3
+    lines = wrap_text(text, 200)
+    assert " ".join(lines) == text.strip()
+    assert max(text_px(line) for line in lines) <= 200
+
+
+def test_both_films_of_an_episode_are_in_step(walked: Record) -> None:
+    films = ClosedLoop(**SMALL).episode_films(walked)
+    assert films.imagined is not None
+    trace = read_trace(walked.directory)
+    shown = [line["candidates"][line["chosen"]] for line in trace if line["chosen"] is not None]
+    taken = [min(len(one["steps"]), len(line["executed"])) for one, line in zip(shown, trace, strict=True)]
+    assert len(films.imagined) == len(films.imagined_at) == sum(taken) > 3
+    assert sorted(set(films.imagined_at)) == list(films.imagined_at)
+    seen = films.seen.to_array().astype(float)
+
+    def apart(frame: np.ndarray, at: int) -> float:
+        return float(np.abs(resize(frame, films.seen.width, films.seen.height).astype(float) - seen[at]).mean())
+
+    # The oracle imagines what comes: each frame is most like the one that it foresees, not the one before.
+    there = [apart(frame, at) for frame, at in zip(films.imagined, films.imagined_at, strict=True)]
+    before = [apart(frame, at - 1) for frame, at in zip(films.imagined, films.imagined_at, strict=True)]
+    assert np.mean(there) < 0.5 * np.mean(before)
