@@ -25,11 +25,23 @@ if TYPE_CHECKING:
     from worldgauge.core.image import png, read_png, write_png
     from worldgauge.core.io import digest_of_file, dumps, read_json_object, write_file
     from worldgauge.core.video import Clip, Writer, problems, resize
-    from worldgauge.engine.collection.collection import Collection, Item, Made, check_data, collections
-    from worldgauge.engine.collection.findings import Finding, Spread, counted, grouped, spread
+    from worldgauge.engine.collection.collection import (
+        Collection,
+        DataReport,
+        DataTable,
+        Finding,
+        Item,
+        Made,
+        Spread,
+        check_data,
+        collections,
+        counted,
+        grouped,
+        number_text,
+        spread,
+    )
     from worldgauge.engine.collection.kernel import plain_facts, world_seed_of
-    from worldgauge.engine.collection.report import DataReport, DataTable, number_text
-    from worldgauge.suites.build.format import load as load_builds
+    from worldgauge.suites.build.format_reader import load as load_builds
     from worldgauge.suites.build.generate.structures import structures
 
 __all__ = [
@@ -84,11 +96,12 @@ __getattr__, __dir__ = lazy(
         "core.image": "png read_png write_png",
         "core.io": "digest_of_file dumps read_json_object write_file",
         "core.video": "Clip Writer problems resize",
-        "engine.collection.collection": "Collection Item Made check_data collections",
-        "engine.collection.findings": "Finding Spread counted grouped spread",
+        "engine.collection.collection": (
+            "Collection DataReport DataTable Finding Item Made Spread check_data collections counted grouped "
+            "number_text spread"
+        ),
         "engine.collection.kernel": "plain_facts world_seed_of",
-        "engine.collection.report": "DataReport DataTable number_text",
-        "suites.build.format": "load_builds=load",
+        "suites.build.format_reader": "load_builds=load",
         "suites.build.generate.structures": "structures",
     },
 )

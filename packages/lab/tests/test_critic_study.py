@@ -12,12 +12,10 @@ from scipy.stats import spearmanr
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticKit, Grades, Submission, critics
 from worldgauge.suites.build.critics.rules import RulesCritic
-from worldgauge.suites.build.format import Architecture, write
+from worldgauge.suites.build.format import Architecture, Kind, write
 from worldgauge.suites.build.generate.structures import structures
-from worldgauge.suites.build.kinds import Kind
-from worldgauge.suites.build.validation.agreement import StudyCase, agreement_of, spearman
-from worldgauge.suites.build.validation.criteria import BESIDE, criteria_of
 from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge_lab.critic_agreement import BESIDE, StudyCase, agreement_of, criteria_of, spearman
 from worldgauge_lab.critic_study import CriticStudy, study
 
 

@@ -10,7 +10,8 @@ from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.engine.collection.kernel import Collected, collect, count
 from worldgauge.suites.build import collection
-from worldgauge.suites.build.format import check, load
+from worldgauge.suites.build.format_reader import load
+from worldgauge.suites.build.format_statistics import check
 
 SMALL = {"structures": 3, "stimuli": 1, "commonsense": 2, "views": "yaw", "size_px": 64, "seed": 3}
 SCRIPT = """

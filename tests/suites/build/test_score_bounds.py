@@ -6,8 +6,7 @@ import pytest
 
 from support.task_context import QuietContext
 from worldgauge.core.agent import agents
-from worldgauge.suites.build.score_bounds import choice_bounds, random_matching
-from worldgauge.suites.build.scoring import HEADLINE, SOUND
+from worldgauge.suites.build.scoring import HEADLINE, SOUND, choice_bounds, random_matching
 from worldgauge.suites.build.suite import Build
 from worldgauge.worlds.blocks.blueprint import Blueprint
 

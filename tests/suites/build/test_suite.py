@@ -16,11 +16,9 @@ from worldgauge.core.statistics import wilson
 from worldgauge.engine.suite.contract import Score, Task
 from worldgauge.suites.build import scoring
 from worldgauge.suites.build.critics import CriticError, Grades, critics
-from worldgauge.suites.build.protocol import ANSWER, expected_text, problem_of
-from worldgauge.suites.build.score_bounds import random_matching
-from worldgauge.suites.build.scoring import HEADLINE
+from worldgauge.suites.build.protocol import ANSWER, expected_text, problem_of, row_of, truth_of
+from worldgauge.suites.build.scoring import HEADLINE, random_matching
 from worldgauge.suites.build.suite import Build
-from worldgauge.suites.build.tasks import row_of, truth_of
 
 Ask = Callable[..., dict[str, Score]]
 

@@ -6,9 +6,8 @@ import pytest
 
 from support.vectors import cases
 from worldgauge.engine.suite.contract import Failure, Score, Table, TableRow
-from worldgauge.suites.build.published import published
 from worldgauge.suites.build.scoring import HEADLINE
-from worldgauge.suites.build.summary import summarize
+from worldgauge.suites.build.summary import published, summarize
 
 POINTS = {
     "planning": "planning/build_evaluation",

@@ -19,18 +19,27 @@ import numpy as np
 
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.statistics import Interval
-from worldgauge.suites.build import format as build
 from worldgauge.suites.build.critics import Critic, CriticKit, Submission, critics
+from worldgauge.suites.build.format_reader import load
 from worldgauge.suites.build.generate.instructions import describe, one_liners
 from worldgauge.suites.build.generate.structures import structures as starters
 from worldgauge.suites.build.metrics.blueprint_matching import matching_f1, matching_score, typed_iou
 from worldgauge.suites.build.metrics.scores import evaluation
-from worldgauge.suites.build.validation.agreement import MEASURES, Agreement, StudyCase, agreement_of
-from worldgauge.suites.build.validation.criteria import GRADED, Criterion, Falling, criteria_of, falling_of
-from worldgauge.suites.build.validation.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
 from worldgauge.terminal.layout import Column, lay_out_numbers, terminal_width
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, difficulty_factor, tier_of
 from worldgauge.worlds.blocks.views import contact_sheet
+from worldgauge_lab.critic_agreement import (
+    GRADED,
+    MEASURES,
+    Agreement,
+    Criterion,
+    Falling,
+    StudyCase,
+    agreement_of,
+    criteria_of,
+    falling_of,
+)
+from worldgauge_lab.critic_damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
 
 MIN_STRUCTURES = 20
 """Fewer do not suffice to accept a critic."""
@@ -160,7 +169,7 @@ def concluded(source: str, cases: Sequence[StudyCase], *, seed: int) -> CriticSt
 
 
 def _subjects(root: Path, most: int, rng: np.random.Generator) -> Iterator[StudyBuild]:
-    found = build.load(root)
+    found = load(root)
     told = {task.architecture: task.instruction for task in found.tasks["planning"] if task.variant == "detailed"}
     known = [one for _, one in sorted(found.architectures.items()) if one.blueprint.blocks]
     if not known:

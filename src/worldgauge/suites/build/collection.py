@@ -15,18 +15,16 @@ from typing import Any, Literal
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
-from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
+from worldgauge.engine.collection.collection import Collection, DataReport, Item, Made, Tell, collections
 from worldgauge.engine.collection.kernel import SEEDS
-from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
-from worldgauge.suites.build.curation.structure_tasks import StructureTasks, tasks_of_structure
-from worldgauge.suites.build.format import Architecture, BuildTask, check, image_path, write, write_image
-from worldgauge.suites.build.generate.figures import shapes as figures
-from worldgauge.suites.build.generate.figures.mental_rotation import EACH, RotationQuestion, balanced_questions, sheet
-from worldgauge.suites.build.generate.figures.polycube import Cells
-from worldgauge.suites.build.generate.figures.shapes import FigureView, Views, stimuli
-from worldgauge.suites.build.generate.instructions import describe
-from worldgauge.suites.build.generate.interiors.commonsense import RoomQuestion, commonsense
+from worldgauge.suites.build.format import Architecture, BuildTask, image_path, write, write_image
+from worldgauge.suites.build.format_statistics import check
+from worldgauge.suites.build.generate import figures
+from worldgauge.suites.build.generate.commonsense import RoomQuestion, commonsense
+from worldgauge.suites.build.generate.figures import Cells, FigureView, Views, stimuli
+from worldgauge.suites.build.generate.instructions import StructureTasks, describe, tasks_of_structure
+from worldgauge.suites.build.generate.mental_rotation import EACH, RotationQuestion, balanced_questions, sheet
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.views import AROUND_FOV_DEG, RAISED_DEG, RENDERER, picture

@@ -12,8 +12,7 @@ from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import Csv, Json, Out, Seed, Settings, resumable, settings_of
 
 if TYPE_CHECKING:
-    from worldgauge.suites.build.curation.curate import CurationResult
-    from worldgauge.suites.build.curation.filters import Reason
+    from worldgauge.suites.build.curation import CurationResult, Reason
 
 _SHOWN = 20
 """Lines of a list; the rest is counted."""
@@ -46,7 +45,7 @@ def curate(
     """Make a data set from structure files, or from boxes of a world: filtered, with pictures and instructions."""
     from worldgauge.chat.endpoint import open_chat
     from worldgauge.engine.suite.settings import chat_prices
-    from worldgauge.suites.build.curation import curate as engine
+    from worldgauge.suites.build.curation import curate as curate_structures
     from worldgauge.terminal.progress import ProgressBar
 
     given = {"recording": recording, "prices": prices, "budget": budget, "key-env": key_env, "prompts": prompts}
@@ -54,7 +53,7 @@ def curate(
         raise UsageError(f"--{lone[0]} goes with --chat")
     spent_in, spent_out = chat_prices("curate", prices)
     with resumable(), ProgressBar() as bar:
-        made = engine.curate(
+        made = curate_structures(
             source,
             out,
             boxes=boxes,
@@ -86,7 +85,7 @@ def structure(
     json: Json = False,
 ) -> None:
     """Show what a structure file holds: size, blocks, difficulty. Can also write another format, or a picture."""
-    from worldgauge.worlds.blocks.structure_files.describe import MOST_SIDE_NBT, facts_of, look, save
+    from worldgauge.worlds.blocks.views import MOST_SIDE_NBT, facts_of, look, save
 
     found = look(file, box)
     if out is not None:
@@ -127,10 +126,9 @@ def vote(
     """
     from dataclasses import asdict
 
-    from worldgauge.suites.build.voting.vote import vote as hold
-    from worldgauge.terminal.output import SCORE_COLUMNS, form_of, print_csv, score_rows
+    from worldgauge.suites.build.voting import vote as hold
+    from worldgauge.terminal.output import SCORE_COLUMNS, form_of, headline, print_csv, print_text, score_rows
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.terminal.tables import headline, print_text
 
     form = form_of(json, csv)
     with resumable(), ProgressBar() as bar:
@@ -170,7 +168,7 @@ def _show_curated(made: CurationResult, json: bool) -> None:
 
 
 def _reason(name: str) -> Reason:
-    from worldgauge.suites.build.curation.filters import REASONS
+    from worldgauge.suites.build.curation import REASONS
 
     for known in REASONS:
         if known == name:

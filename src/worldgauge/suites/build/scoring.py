@@ -1,19 +1,22 @@
-"""Scores of one answer: can it be built, how is it graded, and how near is it to the truth?"""
+"""Scores of one answer: can it be built, how is it graded, how near is it to the truth, and what does guessing get?"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
+
+import numpy as np
 
 from worldgauge.chat.answers import answer_text
 from worldgauge.chat.endpoint import open_chat
 from worldgauge.core.errors import SubjectError, UsageError
-from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
+from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext, cached_by_task, mean_of_known
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.engine.suite.task_data import cached_by_task
+from worldgauge.suites.build.agents import random_cells
 from worldgauge.suites.build.critics import (
     DIMENSIONS,
     AnswerMark,
@@ -34,8 +37,8 @@ from worldgauge.suites.build.metrics.blueprint_matching import (
     typed_iou,
 )
 from worldgauge.suites.build.metrics.blueprint_reading import Reading, executable, read_blueprint, strict
-from worldgauge.suites.build.metrics.choice_reading import read_choice, read_choice_released, reasoning_accuracy
 from worldgauge.suites.build.metrics.scores import (
+    Weighting,
     build_grade,
     commonsense,
     commonsense_success,
@@ -43,14 +46,89 @@ from worldgauge.suites.build.metrics.scores import (
     evaluation,
     full_marks,
     graded_only,
+    read_choice,
+    read_choice_released,
+    reasoning_accuracy,
 )
 from worldgauge.suites.build.metrics.soundness import soundness
-from worldgauge.suites.build.protocol import answer_of, choices_of
-from worldgauge.suites.build.score_bounds import Bounds, answer_bounds, build_bounds, choice_bounds, random_matching
+from worldgauge.suites.build.protocol import answer_of, choices_of, row_of, truth_of
 from worldgauge.suites.build.settings import BuildSettings
-from worldgauge.suites.build.tasks import row_of, truth_of
-from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge.worlds.blocks.blueprint import Blueprint, base_name
 from worldgauge.worlds.blocks.views import contact_sheet
+
+RANDOM_SIZE = (8, 8, 8)
+"""Of the matrix that the reference `random` answers with, in blocks."""
+GUESSES = ("Yes, it is.", "No, it is not.")
+_SEED = 20251202
+
+Bounds = Mapping[str, float | None]
+"""chance, ceiling: scores of guessing and of the right answer, in percent of full marks."""
+
+
+def choice_bounds(count: int) -> Bounds:
+    """Return the bounds of a question with so many choices."""
+    return {"chance": 100.0 / count, "ceiling": 100.0}
+
+
+def answer_bounds(critic: Critic, question: str, expected: str) -> Bounds:
+    """Return the bounds of a question answered in words; guesses are yes and no.
+
+    Args:
+        critic: One that is free to ask.
+        question: The question.
+        expected: The right answer.
+    """
+    guessed = [full_marks(commonsense(critic.mark(question, expected, said, 0).mark)) for said in GUESSES]
+    return {
+        "chance": mean_of_known(guessed),
+        "ceiling": full_marks(commonsense(critic.mark(question, expected, expected, 0).mark)),
+    }
+
+
+def build_bounds(critic: Critic, truth: Submission, materials: Sequence[str], weights: Weighting) -> Bounds:
+    """Return the bounds of a build: of a draw of `random`, and of the truth.
+
+    Args:
+        critic: One that is free to ask.
+        truth: The true build as a submission.
+        materials: The given materials.
+        weights: Of the dimensions.
+    """
+    rng = np.random.default_rng([_SEED, *truth.task.encode()])
+    drawn = Blueprint(random_cells(len(materials), RANDOM_SIZE, rng), tuple(materials))
+    guessed = Submission(
+        truth.task, truth.kind, truth.instruction, drawn, truth.picture, truth.variant, truth.reference
+    )
+    marks = [
+        full_marks(evaluation(truth.kind, True, critic.grade(submission, 0).grades, weights=weights))
+        for submission in (guessed, truth)
+    ]
+    return {"chance": marks[0], "ceiling": marks[1]}
+
+
+def random_matching(
+    truth: Blueprint, materials: Sequence[str], size: tuple[int, int, int] = RANDOM_SIZE
+) -> float | None:
+    """Return the expected matching score, of 10, of a matrix drawn uniformly from air and materials.
+
+    A block of the truth within the matrix is matched with the share of materials that have its base name.
+
+    Args:
+        truth: The true build.
+        materials: The given materials.
+        size: Height, depth and width of the matrix.
+
+    Returns:
+        The score; None for a truth without blocks.
+    """
+    if not truth.blocks:
+        return None
+    names = Counter(map(base_name, materials))
+    height, depth, width = size
+    within = Blueprint(truth.cells[:height, :depth, :width], truth.materials)
+    met = sum(count * names[base_name(name)] for name, count in within.counts().items())
+    return 10.0 * met / (len(materials) + 1) / truth.blocks
+
 
 HEADLINE = "task/full_marks"
 """The main score of a task, in percent of full marks."""

@@ -13,7 +13,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, naming_setting, with_parity
 from worldgauge.suites.build.critics import critics
-from worldgauge.suites.build.kinds import LIMITS, Kind
+from worldgauge.suites.build.format import LIMITS, Kind
 
 SUITE = "build"
 ACCESS = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})

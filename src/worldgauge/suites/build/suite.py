@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from worldgauge.chat.answers import answer_text
 from worldgauge.core.agent import Agent
 from worldgauge.core.errors import DataError, NotApplicableError
+from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import (
     AnswerCard,
+    AnswerView,
     DemoSet,
     Failure,
     Record,
@@ -21,9 +24,84 @@ from worldgauge.engine.suite.contract import (
     TaskContext,
     TaskView,
 )
-from worldgauge.suites.build import format as data
-from worldgauge.suites.build import protocol, published, report_view, scoring, summary, tasks
+from worldgauge.suites.build import protocol, scoring, summary
+from worldgauge.suites.build.format import BUILD_KINDS, missing
+from worldgauge.suites.build.metrics.blueprint_reading import REASONS, WARNINGS
+from worldgauge.suites.build.protocol import answer_of, row_of, shown_with, truth_of
+from worldgauge.suites.build.scoring import HEADLINE, reading_of
 from worldgauge.suites.build.settings import ACCESS, RELEASED, SUITE, BuildSettings
+from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge.worlds.blocks.mesh import Mesh, mesh_of
+from worldgauge.worlds.blocks.views import flag_lines, picture
+
+PICTURE_PX = 320
+MOST_TEXT = 6_000
+"""Characters of an answer that the gallery shows; all of it stands in the record."""
+EXPECTED = "expected"
+
+
+def answer_card(
+    task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]], settings: BuildSettings
+) -> AnswerCard:
+    """Return the task and every subject's answer.
+
+    Args:
+        task: The task.
+        records: By subject.
+        scores: By subject.
+        settings: Settings of the run.
+
+    Raises:
+        DataError: If the data are missing.
+    """
+    row, truth = row_of(task), truth_of(task)
+    plates = {}
+    if truth is not None and row.kind != "creativity":
+        image, solid = _drawn(truth)
+        plates[EXPECTED] = AnswerView(image, "", f"{truth.blocks} blocks", (), solid)
+    elif row.answer:
+        plates[EXPECTED] = AnswerView(text=row.answer)
+    for label, record in records.items():
+        text = answer_of(record)
+        built = reading_of(row, text, settings).blueprint if row.kind in BUILD_KINDS else None
+        plates[label] = _plate(answer_text(text), built, scores.get(label, ()))
+    return AnswerCard(row.instruction, shown_with(task), plates)
+
+
+def _plate(text: str, built: Blueprint | None, scores: Sequence[Score]) -> AnswerView:
+    headline = next((score for score in scores if score.metric == HEADLINE), None)
+    verdict = "" if headline is None or headline.value is None else f"{headline.value:.0f} % of full marks"
+    said = text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} … ({len(text)} characters in all)"
+    image, solid = (None, None) if built is None else _drawn(built)
+    return AnswerView(image, said, verdict, tuple(_reasons(headline, built, scores)), solid)
+
+
+def _drawn(build: Blueprint) -> tuple[Image, Mesh]:
+    """Its picture, and its mesh, which the page turns."""
+    mesh = mesh_of(build)
+    return picture(build, size_px=PICTURE_PX, mesh=mesh), mesh
+
+
+def _reasons(headline: Score | None, built: Blueprint | None, scores: Sequence[Score]) -> list[str]:
+    """Why the answer got what it got, a line each."""
+    lines = []
+    facts = {} if headline is None else headline.facts
+    if "read" in facts:
+        lines.append(f"Read as {facts['read'] or 'nothing'}; right is {facts['answer']}.")
+    reason = facts.get("reason")
+    if reason:
+        lines.append(f"Cannot be built: {REASONS[reason]}." if reason in REASONS else str(reason))
+    lines += [f"{WARNINGS[name].capitalize()}." for name in facts.get("warnings", ()) if name in WARNINGS]
+    if headline is not None and headline.value is None:
+        lines.append(str(headline.reason))
+    for score in scores:
+        if score.metric.endswith("/build_grade") and score.value is not None:
+            name = score.metric.split("/")[1]
+            comment = score.facts.get("comment", "")
+            lines.append(f"{name} {score.value:g} of 10{': ' + comment if comment else ''}")
+    if built is not None:
+        lines += flag_lines(built)
+    return lines
 
 
 @suites.register(SUITE)
@@ -57,7 +135,7 @@ class Build(Suite):
 
     def missing_data(self, source: Path) -> list[str]:
         """Files of tasks that the folder does not have, and a language model that is named but not used."""
-        notes = [f"{name} is not in {source}" for name in data.missing(Path(source))]
+        notes = [f"{name} is not in {source}" for name in missing(Path(source))]
         if self.options.chat is not None and self.options.critic == scoring.FREE:
             notes.append(f"chat={self.options.chat} changes nothing: the critic is '{scoring.FREE}'; set critic=chat")
         return notes
@@ -77,11 +155,11 @@ class Build(Suite):
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per row of the data set; rows that cannot be used fail with the reason."""
-        return tasks.tasks(source, self.options)
+        return protocol.tasks(source, self.options)
 
     def cluster_of(self, task: str, group: Mapping[str, Any]) -> str:
         """The structure, by its number in the id of a task."""
-        return tasks.cluster_of(task)
+        return protocol.cluster_of(task)
 
     def perform(self, task: Task, subject: Agent, task_context: TaskContext) -> Record:
         """Ask the question and store the answer."""
@@ -110,7 +188,7 @@ class Build(Suite):
 
     def published(self) -> list[Table]:
         """Tables 1 and 8, 6 and 7 of the paper."""
-        return published.published()
+        return summary.published()
 
     def task_view(self, task: Task) -> TaskView:
         """None: answers are shown by `answer_card`.
@@ -124,10 +202,10 @@ class Build(Suite):
         self, task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]]
     ) -> AnswerCard:
         """The question, what was expected, and every answer."""
-        return report_view.answer_card(task, records, scores, self.options)
+        return answer_card(task, records, scores, self.options)
 
     def vote_table(self, votes: Path, runs: Sequence[Path]) -> Table:
         """Creativity with the votes that `worldgauge vote` has held."""
-        from worldgauge.suites.build.voting.vote import voted
+        from worldgauge.suites.build.voting import voted
 
         return voted(votes, runs)

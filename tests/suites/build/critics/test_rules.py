@@ -12,11 +12,10 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
 from worldgauge.suites.build.critics import DIMENSIONS, CriticKit, Grades, Submission, critics
 from worldgauge.suites.build.critics.marking import mark_by_rules
-from worldgauge.suites.build.critics.rules import RulesCritic
-from worldgauge.suites.build.critics.stated import StatedFact, holds, stated_facts, true_facts
+from worldgauge.suites.build.critics.rules import RulesCritic, StatedFact, holds, stated_facts, true_facts
+from worldgauge.suites.build.format import Kind
 from worldgauge.suites.build.generate.instructions import describe
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
-from worldgauge.suites.build.kinds import Kind
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 MATERIALS = ("oak_planks", "stone_bricks", "oak_door[half=lower]", "glass_pane", "oak_stairs[facing=north]", "torch")

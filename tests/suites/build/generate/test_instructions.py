@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.suites.build.critics.stated import holds, stated_facts
+from worldgauge.suites.build.critics.rules import holds, stated_facts
 from worldgauge.suites.build.generate.instructions import VERBS, describe, layer_bands, one_liners
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
 from worldgauge.worlds.blocks.blueprint import Blueprint

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.vectors import cases
-from worldgauge.suites.build.agents.reader import read_layers
+from worldgauge.suites.build.agents import read_layers
 from worldgauge.suites.build.generate.instructions import layer_instruction, layer_lines
 from worldgauge.worlds.blocks.blueprint import Blueprint, material
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from worldgauge.suites.build.metrics import blueprint_reading as b
-from worldgauge.suites.build.metrics import matrix_text
+from worldgauge.suites.build.metrics import blueprint_reading as matrix_text
 from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
 
 MATERIALS = ("stone", "oak_planks", "glass")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.vectors import cases
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.metrics.choice_reading import (
+from worldgauge.suites.build.metrics.scores import (
     MOST_CHARACTERS,
     chance_percent,
     read_choice,

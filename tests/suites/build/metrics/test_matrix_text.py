@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worldgauge.suites.build.metrics import matrix_text
-from worldgauge.suites.build.metrics.matrix_text import Unreadable, read_matrix, read_matrix_released
+from worldgauge.suites.build.metrics import blueprint_reading as matrix_text
+from worldgauge.suites.build.metrics.blueprint_reading import Unreadable, read_matrix, read_matrix_released
 
 PIECES = (
     *("[", "]", ",", "[]", "],[", "]],[[", ",]", ", ]", ",,]", "- 1", "1 1", "1", "-1", "0", "-0", "01", "-01", "12"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.vectors import cases
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.metrics.tournament import Tournament, swiss, voting_scores
+from worldgauge.suites.build.metrics.scores import Tournament, swiss, voting_scores
 
 
 def comparator(spec: dict[str, Any]) -> Callable[[str, str], bool]:

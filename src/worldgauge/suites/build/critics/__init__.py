@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.image import Image
 from worldgauge.core.registry import Registry
-from worldgauge.suites.build.kinds import Kind
+from worldgauge.suites.build.format import Kind
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 DIMENSIONS: Mapping[str, tuple[str, ...]] = {

@@ -1,20 +1,155 @@
-"""Scores of builds from grades: weighted means, additions to them, and the overall score of an agent.
+"""Votes on builds for the same brief: a Swiss tournament between agents, and scores of their ranks.
 
-All are between 0 and 10, except full marks and the overall score (percent). A plan that cannot be built scores 0; one
-without any grade has no score, which is not 0. Source: MineAnyBuild, sections 3.3 and 4.1, table 1, and its released
-code.
+Source: MineAnyBuild, section 3.3 and algorithm 1. Its greedy pairing is part of the definition: who meets whom changes
+who wins, so it is not replaced by an optimal matching.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from worldgauge.chat.answers import answer_text
 from worldgauge.core.errors import UsageError
 from worldgauge.metrics._registry import metric
+
+_SIGNS = "*_`\"'()[]{}<>"
+_MARKS = str.maketrans("", "", _SIGNS)
+_MARK = rf"[{re.escape(_SIGNS)}]"
+_ENDS = ".,;:!"
+_NAMED = r"(?:answer|option|choice)"
+_LEAD = re.compile(rf"(?:the\s+)?(?:correct\s+)?(?:final\s+)?{_NAMED}\b(?:\s+is\b)?\s*(?:[:=]\s*)?", re.IGNORECASE)
+_BOXED = re.compile(
+    r"\\boxed\s{0,9}\{\s{0,9}(?:\\[a-z]{1,12}\s{0,9}\{){0,2}([^{}]{1,200})\}"
+    r"|<(?:answer|final_answer|final|output|solution|response|conclusion)>([^<>]{1,200})</"
+    r"|<\|begin_of_box\|>([^<>]{1,200})<\|end_of_box\|>",
+    re.IGNORECASE,
+)
+"""Forms that models are trained to put a final answer in, such as \\boxed{\\text{B}} and <answer>B</answer>."""
+_LETTER = re.compile(rf"(?<!\S)({_MARK}{{0,9}})([A-Z])({_MARK}{{0,9}})(?=[\s.,;:!?]|\Z)")
+_AFTER_LETTER = re.compile(
+    r"[ \t]+(?:because|since|as|is|was|would|must|and|or|has|shows?|fits?|matches|looks|seems|due)\b", re.IGNORECASE
+)
+"""Words that follow a letter but never an article."""
+
+MOST_CHARACTERS = 100_000
+"""Characters of an answer that are read, from its end, where conclusions stand."""
+
+
+def read_choice(text: str, choices: Sequence[str]) -> str | None:
+    """Read the choice that an answer names.
+
+    Reasoning is left out first (`answer_text`). Then, in this order: what the last \\boxed{X} or <answer>X</answer>
+    holds; the whole answer is a choice in any case, once marks and a full stop are removed; the same after "the correct
+    answer is" and the like; what the last "answer is X", "option: X" or similar names; a last line, else a first line,
+    that is a choice and nothing else, unless all lines are, which is a list of the choices. Failing these, for words
+    the only one that occurs, and for letters the only capital that stands alone and is not asked about ("B?"). An A
+    that begins a sentence and is followed by a word counts only in marks ("**A**", "A)") or before a word such as
+    "because" or "is": else it is an article.
+
+    Args:
+        text: The answer.
+        choices: Allowed choices.
+
+    Returns:
+        One of `choices`; None if the answer names none or leaves it open, which is wrong.
+    """
+    return _choice_in(answer_text(text)[-MOST_CHARACTERS:].strip(), choices)
+
+
+def _choice_in(text: str, choices: Sequence[str]) -> str | None:
+    """The choice of an answer: the boxed one, else the one that is named."""
+    final = ["".join(held) for held in _BOXED.findall(text)]
+    return (_choice_in(final[-1], choices) if final else None) or _named_in(text, choices)
+
+
+def _named_in(text: str, choices: Sequence[str]) -> str | None:
+    """The choice that a text names, whatever is boxed in it."""
+    plain = text.translate(_MARKS).strip()
+    known = {choice.casefold(): choice for choice in choices}
+    if found := known.get(_bare(plain)):
+        return found
+    lead = _LEAD.match(plain)
+    if lead and (found := known.get(_bare(plain[lead.end() :]))):
+        return found
+    words = "|".join(map(re.escape, choices))
+    named = re.findall(
+        rf"{_NAMED}\b(?:\s+(?:is|would\s+be)\b)?\s*(?:[:=]\s*)?(?:\boption\s+)?\b({words})\b", plain, re.IGNORECASE
+    )
+    if named and (found := known.get(named[-1].casefold())):
+        return found
+    lines = [bare for line in plain.split("\n") if (bare := _bare(line))]
+    if lines and len(set(lines)) > 1 and known.keys() >= set(lines):
+        return None
+    for line in (*lines[-1:], *lines[:1]):
+        if line in known:
+            return known[line]
+    return _lone_letter(text, choices) if all(len(choice) == 1 for choice in choices) else _only_word(plain, known)
+
+
+def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
+    """Return the choice that is the whole answer apart from white space, as in the published evaluation; else None.
+
+    Args:
+        text: The answer.
+        choices: Allowed choices.
+    """
+    return text.strip() if text.strip() in choices else None
+
+
+@metric("reasoning_accuracy", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.3")
+def reasoning_accuracy(read: str | None, right: str) -> float:
+    """Return 100 if the choice read is the right one, else 0; an unreadable answer is wrong.
+
+    Args:
+        read: The choice; None if it could not be read.
+        right: The right one.
+    """
+    return 100.0 if read == right else 0.0
+
+
+def chance_percent(choices: Sequence[int]) -> float:
+    """Return the accuracy expected of guessing, in %: 29.17 for the published ones (1,440 of four choices, 288 of two).
+
+    Args:
+        choices: Number of choices of every question.
+
+    Raises:
+        UsageError: Without questions, or for one without choices.
+    """
+    if not choices or min(choices) < 1:
+        raise UsageError(f"chance needs questions of one choice or more each, got {list(choices)[:10]}")
+    return 100 * sum(1 / count for count in choices) / len(choices)
+
+
+def _bare(text: str) -> str:
+    return text.strip().rstrip(_ENDS).strip().casefold()
+
+
+def _lone_letter(text: str, choices: Sequence[str]) -> str | None:
+    found = {match[2] for match in _LETTER.finditer(text) if match[2] in choices and _is_named(match, text)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_named(match: re.Match[str], text: str) -> bool:
+    """Whether a capital that stands alone is meant as a choice: not asked about, and no article."""
+    end = match.end()
+    if text[end : end + 1] == "?":
+        return False
+    if match[2] != "A" or match[3] or text[end : end + 1] not in (" ", "\t") or _AFTER_LETTER.match(text, end):
+        return True
+    before = text[max(0, match.start() - 200) : match.start()].rstrip(" \t" + _SIGNS)
+    return not match[1] and before[-1:] not in ("", "\n", ".", "!", "?", ":", ";")
+
+
+def _only_word(text: str, known: dict[str, str]) -> str | None:
+    found = [choice for word, choice in known.items() if re.search(rf"\b{re.escape(word)}\b", text.casefold())]
+    return found[0] if len(found) == 1 else None
+
 
 Weighting = Literal["paper", "released"]
 Weights = Mapping[str, Mapping[str, float]]
@@ -215,3 +350,114 @@ def _mean(weights: Mapping[str, float], grades: Mapping[str, float]) -> float:
     if missing := sorted(set(weights) - set(grades)):
         raise UsageError(f"no grade for {', '.join(missing)}")
     return math.fsum(weight * build_grade(grades[name]) for name, weight in weights.items())
+
+
+LAST_VOTES, VOTES_RANGE = 3.0, 5.0
+"""The last gets 3 points, the first 8."""
+EVEN_VOTES = 5.5
+"""For all agents if all are equal; the paper divides by zero there."""
+
+
+class Duel(NamedTuple):
+    """A comparison of two agents.
+
+    Attributes:
+        upper: Id of the higher ranked one, shown first.
+        lower: Id of the other.
+        choice: 1 or 2.
+    """
+
+    upper: str
+    lower: str
+    choice: int
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """Result of a tournament.
+
+    Attributes:
+        rounds: Duels of each round, in the order played.
+        points: Wins minus losses of each agent.
+        ranking: Ids, the best first; equal points by id, as plain strings.
+    """
+
+    rounds: tuple[tuple[Duel, ...], ...]
+    points: Mapping[str, int]
+    ranking: tuple[str, ...]
+
+
+def swiss(ids: Sequence[str], rounds: int, first_wins: Callable[[str, str], bool]) -> Tournament:
+    """Play up to `rounds` rounds between agents, fewer when all that could meet have met.
+
+    Args:
+        ids: Agents, distinct.
+        rounds: Most rounds.
+        first_wins: (upper, lower) -> whether the upper one's build is better; called once per duel, in the order
+            played. The upper one comes first: a judge with a bias for positions favours the leader, so ask it twice in
+            swapped order.
+
+    Raises:
+        UsageError: For ids that are not distinct and a negative number of rounds.
+    """
+    if len(set(ids)) != len(ids):
+        raise UsageError(f"agents of a vote have distinct ids, got {sorted(ids)}")
+    if rounds < 0:
+        raise UsageError(f"a vote of {rounds} rounds cannot be")
+    points = dict.fromkeys(ids, 0)
+    met: dict[str, set[str]] = {agent: set() for agent in ids}
+    played: list[tuple[Duel, ...]] = []
+    for _ in range(rounds):
+        pairs = _pairs(_ranked(points), met)
+        if not pairs:
+            break
+        duels = []
+        for upper, lower in pairs:
+            won = first_wins(upper, lower)
+            points[upper] += 1 if won else -1
+            points[lower] += -1 if won else 1
+            met[upper].add(lower)
+            met[lower].add(upper)
+            duels.append(Duel(upper, lower, 1 if won else 2))
+        played.append(tuple(duels))
+    return Tournament(tuple(played), points, tuple(_ranked(points)))
+
+
+@metric(
+    "build_voting",
+    unit="points",
+    better="higher",
+    bounds=(3.0, 8.0),
+    version=1,
+    source="MineAnyBuild, 3.3, algorithm 1",
+)
+def voting_scores(points: Mapping[str, int]) -> dict[str, float]:
+    """Return points of a tournament as scores: 3 for the fewest, 8 for the most, 5.5 for all if all are equal.
+
+    Raises:
+        UsageError: Without any agent.
+    """
+    if not points:
+        raise UsageError("a vote without agents has no scores")
+    fewest, most = min(points.values()), max(points.values())
+    if fewest == most:
+        return dict.fromkeys(points, EVEN_VOTES)
+    return {agent: LAST_VOTES + VOTES_RANGE * (own - fewest) / (most - fewest) for agent, own in points.items()}
+
+
+def _ranked(points: Mapping[str, int]) -> list[str]:
+    return sorted(points, key=lambda agent: (-points[agent], agent))
+
+
+def _pairs(ranked: Sequence[str], met: Mapping[str, set[str]]) -> list[tuple[str, str]]:
+    """From the top down, each with the nearest below that is free and that it has not met; some may sit out."""
+    used: set[str] = set()
+    pairs = []
+    for place, upper in enumerate(ranked):
+        if upper in used:
+            continue
+        lower = next((one for one in ranked[place + 1 :] if one not in used and one not in met[upper]), None)
+        if lower is not None:
+            used |= {upper, lower}
+            pairs.append((upper, lower))
+    return pairs

@@ -8,21 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.curation.filters import canonical
-from worldgauge.suites.build.generate.structures import (  # noqa: F401  (entered into the list of designs by their import)
-    creatures,
-    defence,
-    gardens,
-    homes,
-    items,
-    monuments,
-    oddities,
-    towns,
+from worldgauge.suites.build.curation import canonical
+from worldgauge.suites.build.generate.structures import (  # noqa: F401  (their import enters their designs)
+    buildings,
+    creatures_and_items,
+    grounds,
     vehicles,
-    water,
 )
-from worldgauge.suites.build.generate.structures.brush import Draw
-from worldgauge.suites.build.generate.structures.designs import TIERS, TYPES, designs_of
+from worldgauge.suites.build.generate.structures.brush import TIERS, TYPES, Draw, designs_of
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor, tier_of
 
 __all__ = ["TIERS", "TYPES", "Fact", "GeneratedStructure", "structures"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from worldgauge.suites.build.generate.structures.brush import Canvas, Draw
-from worldgauge.suites.build.generate.structures.designs import BRIGHT, WOODS, design, said
+from worldgauge.suites.build.generate.structures.brush import BRIGHT, WOODS, Canvas, Draw, design, said
 
 
 @design("cars", "easy")

@@ -1,1 +1,0 @@
-"""Agents that answer problems: language models, and references that need none."""

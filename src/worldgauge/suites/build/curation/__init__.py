@@ -1,1 +1,0 @@
-"""Curation: tasks made from other people's structures."""

@@ -1,1 +1,0 @@
-"""Figures of cubes, and questions about them turned in the mind."""

@@ -1,1 +1,0 @@
-"""Furnished rooms, and questions about them."""

@@ -1,0 +1,460 @@
+"""Furnished rooms of blocks: where every piece stands is known exactly, so questions about a room have exact answers.
+
+    plan = Plan.empty("bedroom", rng)            # of `furnishing`
+    plan.furnish(["bed", "wardrobe"], rng)
+    room = plan.room()
+    room.blueprint, room.piece("bed").cells
+
+Floor cells are (x, z) of the room's blueprint, x east and z south; its walls are at 0 and at width + 1, depth + 1. The
+floor is layer 0, people and furniture stand in layers 1 to `HEIGHT`, the ceiling is above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from worldgauge.core.errors import WorldError
+from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
+from worldgauge.core.image import Image
+from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, material, states_of
+from worldgauge.worlds.blocks.mesh import mesh_of
+from worldgauge.worlds.blocks.render import render
+
+COMPASS: dict[str, tuple[int, int]] = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
+"""Steps along x and z."""
+SIDES = tuple(COMPASS)
+
+
+def turned(side: str, quarters: int) -> str:
+    """Return a compass side after quarter turns to the right."""
+    return SIDES[(SIDES.index(side) + quarters) % 4]
+
+
+class Block(NamedTuple):
+    """One block of a piece.
+
+    Attributes:
+        along: Blocks from its left end, seen by somebody who faces its front.
+        out: Blocks from its back.
+        up: Blocks from the floor.
+        material: With `{front}`, `{back}`, `{near}`, `{far}` for compass sides.
+    """
+
+    along: int
+    out: int
+    up: int
+    material: str
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a piece is built.
+
+    Attributes:
+        layers: From the floor up, separated by "|", rows from back to front by "/"; "." is air.
+        legend: Material of each letter.
+        rooms: Kinds of rooms it belongs in.
+        used: Whether somebody must be able to stand in front of it.
+        flat: Whether one walks over it.
+        stretch: Default width in blocks, 0 for pieces of one width only.
+    """
+
+    layers: str
+    legend: Mapping[str, str]
+    rooms: frozenset[str]
+    used: bool = True
+    flat: bool = False
+    stretch: int = 0
+
+    def rows(self, width: int | None = None) -> list[list[str]]:
+        """Return letters [up][out], `width` wide if the design can be stretched."""
+        times = (width or self.stretch) if self.stretch else 1
+        return [[row * times for row in layer.split("/")] for layer in self.layers.split("|")]
+
+    def blocks(self, width: int | None = None) -> Iterator[Block]:
+        """Return all blocks, in the piece's own frame."""
+        for up, layer in enumerate(self.rows(width)):
+            for out, row in enumerate(layer):
+                for along, letter in enumerate(row):
+                    if letter != ".":
+                        yield Block(along, out, up, self.legend[letter])
+
+    def size(self, width: int | None = None) -> tuple[int, int, int]:
+        """Return width, depth and height in blocks."""
+        rows = self.rows(width)
+        return len(rows[0][0]), len(rows[0]), len(rows)
+
+
+@dataclass(frozen=True)
+class Style:
+    """Materials of a room: a kind of wood, a colour of textiles, blocks of walls and floor."""
+
+    wood: str
+    dye: str
+    sofa: str
+    wall: str
+    floor: str
+
+
+def built_of(text: str, style: Style, front: str) -> str:
+    """Return the material of a block as `blueprint.material` writes it.
+
+    Args:
+        text: Material with placeholders, see `Block`.
+        style: Materials of the room.
+        front: Compass side of the piece's front.
+    """
+    said = text.format(
+        front=front,
+        back=turned(front, 2),
+        near=turned(front, 1),
+        far=turned(front, 3),
+        wood=style.wood,
+        dye=style.dye,
+        sofa=style.sofa,
+    )
+    name, states = states_of(said)
+    return material(name, states)
+
+
+def _rooms(names: str) -> frozenset[str]:
+    return frozenset(names.split(","))
+
+
+_EVERYWHERE = "bedroom,kitchen,living room,bathroom,library,workshop,dining room,study"
+_STAIRS = "[facing={back},half=bottom,shape=straight,waterlogged=false]"
+_POST = "{wood}_fence[east=false,north=false,south=false,waterlogged=false,west=false]"
+_TOP = "{wood}_slab[type=top,waterlogged=false]"
+_LEAVES = "oak_leaves[distance=7,persistent=true,waterlogged=false]"
+
+DESIGNS: dict[str, Design] = {
+    "bed": Design(
+        "HH/FF",
+        {
+            "H": "{dye}_bed[facing={back},occupied=false,part=head]",
+            "F": "{dye}_bed[facing={back},occupied=false,part=foot]",
+        },
+        _rooms("bedroom"),
+        used=False,
+    ),
+    "wardrobe": Design("ww|ww|ww", {"w": "{wood}_planks"}, _rooms("bedroom")),
+    "desk": Design("t|.", {"t": _TOP}, _rooms("bedroom,study,library"), stretch=3),
+    "chair": Design("s", {"s": "{wood}_stairs" + _STAIRS}, _rooms(_EVERYWHERE), used=False),
+    "table": Design("tt/tt/tt", {"t": _TOP}, _rooms("kitchen,living room,dining room,library"), used=False),
+    "sofa": Design("s", {"s": "{sofa}_stairs" + _STAIRS}, _rooms("living room,library"), stretch=3),
+    "television": Design(
+        "ccc|TTT",
+        {"c": "{wood}_slab[type=double,waterlogged=false]", "T": "black_concrete"},
+        _rooms("living room,bedroom"),
+    ),
+    "bookshelf": Design("b|b", {"b": "bookshelf"}, _rooms("bedroom,living room,library,study"), stretch=3),
+    "lamp": Design("f|f|g", {"f": _POST, "g": "glowstone"}, _rooms(_EVERYWHERE), used=False),
+    "stove": Design(
+        "f|p",
+        {"f": "furnace[facing={front},lit=true]", "p": "heavy_weighted_pressure_plate[power=0]"},
+        _rooms("kitchen"),
+    ),
+    "refrigerator": Design("i|i", {"i": "iron_block"}, _rooms("kitchen")),
+    "sink": Design("c", {"c": "water_cauldron[level=3]"}, _rooms("kitchen,bathroom")),
+    "counter": Design("q", {"q": "smooth_quartz"}, _rooms("kitchen"), stretch=3),
+    "bathtub": Design(
+        "nmf",
+        {
+            "n": "quartz_stairs[facing={near},half=bottom,shape=straight,waterlogged=true]",
+            "m": "water_cauldron[level=3]",
+            "f": "quartz_stairs[facing={far},half=bottom,shape=straight,waterlogged=true]",
+        },
+        _rooms("bathroom"),
+    ),
+    "toilet": Design(
+        "Q/s", {"Q": "quartz_block", "s": "quartz_slab[type=bottom,waterlogged=false]"}, _rooms("bathroom")
+    ),
+    "chest": Design(
+        "c", {"c": "chest[facing={front},type=single,waterlogged=false]"}, _rooms("bedroom,living room,workshop,study")
+    ),
+    "workbench": Design("w", {"w": "crafting_table"}, _rooms("workshop"), stretch=2),
+    "anvil": Design("a", {"a": "anvil[facing={near}]"}, _rooms("workshop")),
+    "piano": Design(
+        "ppp/kkk|ppp/...",
+        {"p": "dark_oak_planks", "k": "quartz_slab[type=top,waterlogged=false]"},
+        _rooms("living room,library"),
+    ),
+    "plant": Design("t|l", {"t": "terracotta", "l": _LEAVES}, _rooms(_EVERYWHERE), used=False),
+    "fireplace": Design(
+        "bCb|bbb|.b.",
+        {"b": "bricks", "C": "campfire[facing={front},lit=true,signal_fire=false,waterlogged=false]"},
+        _rooms("living room,library,dining room"),
+    ),
+    "rug": Design("rrr/rrr", {"r": "{dye}_carpet"}, _rooms("bedroom,living room,library,study"), used=False, flat=True),
+}
+"""All pieces by the names that questions use."""
+
+MISPLACED: dict[str, frozenset[str]] = {
+    "refrigerator": _rooms("bathroom,bedroom,library,workshop"),
+    "toilet": _rooms("kitchen,living room,library,dining room,workshop"),
+    "bathtub": _rooms("kitchen,library,dining room,living room,workshop"),
+    "bed": _rooms("kitchen,bathroom,workshop,dining room"),
+    "anvil": _rooms("bedroom,bathroom,library,kitchen"),
+    "stove": _rooms("bathroom,bedroom,library"),
+}
+"""Pieces, and kinds of rooms in which nobody would put them."""
+
+
+Cell = tuple[int, int]
+HEIGHT = 4
+"""Blocks between floor and ceiling."""
+SILL = 2
+"""Lowest layer of a window, which is two blocks high."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of furniture.
+
+    Attributes:
+        name: Of its design.
+        corner: Floor cell of its back left block, seen by somebody who faces its front.
+        front: Compass side of its front.
+        width: Blocks, None for the design's own.
+    """
+
+    name: str
+    corner: Cell
+    front: str
+    width: int | None = None
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Floor cells that it occupies."""
+        wide, deep, _ = DESIGNS[self.name].size(self.width)
+        return tuple(self.at(along, out) for out in range(deep) for along in range(wide))
+
+    @property
+    def height(self) -> int:
+        """Height in blocks."""
+        return DESIGNS[self.name].size(self.width)[2]
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """x and z of its centre; the centre of cell (1, 1) is at 1.5, 1.5."""
+        xs, zs = zip(*self.cells, strict=True)
+        return (min(xs) + max(xs) + 1) / 2, (min(zs) + max(zs) + 1) / 2
+
+    @property
+    def before(self) -> tuple[Cell, ...]:
+        """Cells along its front, where one stands to use it."""
+        wide, deep, _ = DESIGNS[self.name].size(self.width)
+        return tuple(self.at(along, deep) for along in range(wide))
+
+    def at(self, along: int, out: int) -> Cell:
+        """Return the floor cell `along` blocks from its left end and `out` blocks from its back."""
+        right, forward = COMPASS[turned(self.front, 3)], COMPASS[self.front]
+        x, z = self.corner
+        return x + along * right[0] + out * forward[0], z + along * right[1] + out * forward[1]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A door or window.
+
+    Attributes:
+        wall: Compass side.
+        cells: Cells of the wall.
+        inside: Floor cells in front of it.
+    """
+
+    wall: str
+    cells: tuple[Cell, ...]
+    inside: tuple[Cell, ...]
+
+    @property
+    def beside(self) -> tuple[Cell, ...]:
+        """The floor cells in front of it and one more on each side."""
+        (x, z), (dx, dz) = self.inside[0], COMPASS[turned(self.wall, 1)]
+        return *self.inside, (x + dx, z + dz), (x - dx, z - dz)
+
+    @property
+    def inward(self) -> str:
+        """Compass side that somebody faces who enters."""
+        return turned(self.wall, 2)
+
+
+@dataclass(frozen=True)
+class Room:
+    """A room with its furniture; width and depth are blocks of floor along x and z."""
+
+    kind: str
+    width: int
+    depth: int
+    style: Style
+    door: Opening
+    window: Opening
+    pieces: tuple[Piece, ...]
+
+    def piece(self, name: str) -> Piece:
+        """Return the piece of a name.
+
+        Raises:
+            WorldError: If there is none, or more than one.
+        """
+        found = [piece for piece in self.pieces if piece.name == name]
+        if len(found) != 1:
+            raise WorldError(f"this {self.kind} has {len(found)} pieces called '{name}', not one")
+        return found[0]
+
+    def long(self, wall: str) -> int:
+        """Return the inner length of a wall in blocks."""
+        return self.width if wall in ("north", "south") else self.depth
+
+    def along(self, wall: str) -> tuple[Cell, ...]:
+        """Return floor cells along a wall, from its west or north end."""
+        return {
+            "north": tuple((x, 1) for x in range(1, self.width + 1)),
+            "south": tuple((x, self.depth) for x in range(1, self.width + 1)),
+            "west": tuple((1, z) for z in range(1, self.depth + 1)),
+            "east": tuple((self.width, z) for z in range(1, self.depth + 1)),
+        }[wall]
+
+    def within(self, cell: Cell) -> bool:
+        """Whether a cell is floor."""
+        return 1 <= cell[0] <= self.width and 1 <= cell[1] <= self.depth
+
+    @cached_property
+    def taken(self) -> dict[Cell, Piece]:
+        """Obstacles, by cell."""
+        return {cell: piece for piece in self.pieces if not DESIGNS[piece.name].flat for cell in piece.cells}
+
+    @cached_property
+    def reached(self) -> frozenset[Cell]:
+        """Floor cells that can be walked to from the door through cells' sides, without climbing."""
+        found: set[Cell] = set()
+        waiting = list(self.door.inside)
+        while waiting:
+            x, z = cell = waiting.pop()
+            if cell in found or cell in self.taken or not self.within(cell):
+                continue
+            found.add(cell)
+            waiting += [(x + dx, z + dz) for dx, dz in COMPASS.values()]
+        return frozenset(found)
+
+    def is_reached(self, piece: Piece) -> bool:
+        """Whether one can walk up to a piece: to its front if it has one, else to any side."""
+        sides = piece.before if DESIGNS[piece.name].used else tuple(_around(piece))
+        return any(cell in self.reached for cell in sides)
+
+    @cached_property
+    def blueprint(self) -> Blueprint:
+        """Floor, walls, door, window, furniture and ceiling, of full block states."""
+        return _built(self)
+
+
+def _around(piece: Piece) -> Iterator[Cell]:
+    for x, z in piece.cells:
+        yield from ((x + dx, z + dz) for dx, dz in COMPASS.values())
+
+
+def _built(room: Room) -> Blueprint:
+    names: dict[str, int] = {}
+    cells = np.full((HEIGHT + 2, room.depth + 2, room.width + 2), AIR, np.int32)
+
+    def number(name: str) -> int:
+        return names.setdefault(name, len(names) + 1)
+
+    cells[0] = number(room.style.floor)
+    wall = number(room.style.wall)
+    cells[1:, [0, -1]] = wall
+    cells[1:, :, [0, -1]] = wall
+    cells[-1] = number("smooth_stone")
+    for x, z in room.window.cells:
+        cells[SILL : SILL + 2, z, x] = number("glass")
+    for x, z in room.door.cells:
+        for up, half in enumerate(("lower", "upper"), 1):
+            # A leaf hangs on the side that its block does not face: on the inner one, where it is seen from above.
+            states = {"facing": room.door.wall, "half": half, "hinge": "left", "open": False, "powered": False}
+            cells[up, z, x] = number(material(f"{room.style.wood}_door", states))
+    for piece in sorted(room.pieces, key=lambda one: not DESIGNS[one.name].flat):
+        for block in DESIGNS[piece.name].blocks(piece.width):
+            x, z = piece.at(block.along, block.out)
+            cells[1 + block.up, z, x] = number(built_of(block.material, room.style, piece.front))
+    return Blueprint(cells, tuple(names))
+
+
+SIZE_PX = (640, 480)
+_EYE_M = 2.8
+"""Above the room's lowest layer: a block of floor, and 1.8 for the eyes of somebody who stands on it."""
+_ACROSS_DEG, _FROM_ABOVE_DEG = 100.0, 62.0
+_MARGIN = 1.04
+"""Of the picture from above around the room."""
+LEGEND = (
+    "Furniture is built of blocks: a lamp is a glowing block on a post, a bookshelf brown blocks two high, a wardrobe "
+    "planks two wide and three high, a desk or table a row or field of slabs, a sofa a row of stairs, a chair a single "
+    "one, a television black, a piano dark with white keys, a plant leaves on a pot, a stove a grey furnace, a "
+    "refrigerator a pale column, a sink a cauldron, a bathtub a cauldron between white steps, a toilet a white block "
+    "with a low seat."
+)
+"""The same for every room, so that it gives nothing away."""
+
+
+@dataclass(frozen=True)
+class RoomView:
+    """One image to be rendered.
+
+    Attributes:
+        caption: What it shows.
+        blueprint: The room.
+        pose: (4, 4) camera-to-world, metres.
+        camera: The camera.
+    """
+
+    caption: str
+    blueprint: Blueprint
+    pose: FloatArray
+    camera: Camera
+
+    def picture(self) -> Image:
+        """Render it, (H, W, 3) uint8."""
+        return render(mesh_of(self.blueprint), self.pose, self.camera)
+
+
+def views(room: Room) -> tuple[RoomView, ...]:
+    """Return two images of a room: from inside, and from above with north at the top."""
+    return _inside(room), _above(room)
+
+
+def _inside(room: Room) -> RoomView:
+    """From the door; from a corner under the ceiling where something tall stands behind the door."""
+    camera = Camera.from_horizontal_fov(*SIZE_PX, _ACROSS_DEG)
+    (x, z), inward = room.door.inside[0], COMPASS[room.door.inward]
+    near = [room.taken[cell] for cell in room.door.beside if cell in room.taken]
+    if all(piece.height == 1 for piece in near):
+        # Just behind the leaf of the door.
+        eye = (x + 0.5 - 0.45 * inward[0], -(z + 0.5 - 0.45 * inward[1]), _EYE_M)
+        caption = f"the {room.kind} from its door, looking {room.door.inward}"
+        pose = pose_from_yaw_pitch(eye, math.atan2(-inward[1], inward[0]), math.radians(-14))
+    else:
+        east, south = inward[0] >= 0 and x <= room.width / 2, inward[1] >= 0 and z <= room.depth / 2
+        corner = (room.width + 0.7 if east else 1.3, -(room.depth + 0.7 if south else 1.3))
+        middle = ((room.width + 2) / 2, -(room.depth + 2) / 2)
+        said = f"{'south' if south else 'north'}-{'east' if east else 'west'}"
+        caption = f"the {room.kind} from its {said} corner, under the ceiling"
+        yaw = math.atan2(middle[1] - corner[1], middle[0] - corner[0])
+        pose = pose_from_yaw_pitch((*corner, HEIGHT + 0.7), yaw, math.radians(-30))
+    return RoomView(caption, room.blueprint, pose, camera)
+
+
+def _above(room: Room) -> RoomView:
+    """From straight above the middle, so that the inner faces of all walls show."""
+    camera = Camera.from_vertical_fov(*SIZE_PX, _FROM_ABOVE_DEG)
+    rise = math.tan(math.radians(_FROM_ABOVE_DEG / 2))
+    half = max((room.depth + 2) / 2, (room.width + 2) / 2 * SIZE_PX[1] / SIZE_PX[0]) * _MARGIN
+    middle = (room.width / 2 + 1, -(room.depth / 2 + 1), HEIGHT + half / rise)
+    pose = pose_from_yaw_pitch(middle, math.pi / 2, -math.pi / 2)
+    caption = f"the {room.kind} from above, without its ceiling; north is at the top. {LEGEND}"
+    open_above = Blueprint(np.ascontiguousarray(room.blueprint.cells[:HEIGHT]), room.blueprint.materials)
+    return RoomView(caption, open_above, pose, camera)

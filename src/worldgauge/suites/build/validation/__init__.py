@@ -1,1 +1,0 @@
-"""Validation of critics: how well their grades agree with known ones."""
