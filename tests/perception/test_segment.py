@@ -7,11 +7,10 @@ from support.paint import painted_colours
 from worldgauge.core.errors import NotApplicableError, ShapeError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.perception import estimators
-from worldgauge.perception._colour import classify, colour_table, number_components
+from worldgauge.perception.colour_correction import classify, colour_table, number_components
 from worldgauge.perception.instances import CATEGORIES
 from worldgauge.perception.segment import COUNTABLE, Balanced, Colour, Exact, Labels, Masks, min_area
-from worldgauge.suites.loopnav.metrics.segmenter_accuracy import accuracy_against_exact
-from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs
+from worldgauge.suites.loopnav.metrics.sgcs import accuracy_against_exact, frame_sgcs
 from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     )
     from worldgauge.metrics._registry import metric, metric_bounds, metrics
     from worldgauge.metrics.colour import colour_change, colour_drift
+    from worldgauge.metrics.colour import detail_correlation as detail
     from worldgauge.metrics.frame_pairs import mse_720p, psnr_720p, ssim_720p
-    from worldgauge.metrics.high_frequency import detail_correlation as detail
     from worldgauge.metrics.learned import aesthetic, dino_mse, fvd, fvd_pair, imaging, lpips, lpips_320x180, lpips_720p
     from worldgauge.metrics.learned import frechet_distance as frechet
     from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_perturbation, ssim_table, ssim_uniform
@@ -305,9 +305,8 @@ __getattr__, __dir__ = lazy(
             "mean_interval mean_std rate_interval student_interval wilson"
         ),
         "metrics._registry": "metric metric_bounds metrics",
-        "metrics.colour": "colour_change colour_drift",
+        "metrics.colour": "colour_change colour_drift detail=detail_correlation",
         "metrics.frame_pairs": "mse_720p psnr_720p ssim_720p",
-        "metrics.high_frequency": "detail=detail_correlation",
         "metrics.learned": (
             "aesthetic dino_mse frechet=frechet_distance fvd fvd_pair imaging lpips lpips_320x180 lpips_720p"
         ),
@@ -332,8 +331,8 @@ __getattr__, __dir__ = lazy(
             "build_supported=supported_share build_symmetry=symmetry"
         ),
         "suites.closedloop.metrics": (
-            "answer_score answer_spl controllability_lpips controllability_psnr controllability_ssim "
-            "decision_regret model_calls spl success task_progress trajectory_m trajectory_steps visual_quality"
+            "answer_score answer_spl controllability_lpips controllability_psnr controllability_ssim decision_regret "
+            "model_calls spl success task_progress trajectory_m trajectory_steps visual_quality"
         ),
         "suites.loopnav.metrics.path": (
             "coverage path_enclosed_area=enclosed_area path_length path_normalised_deviation=normalised_deviation"

@@ -16,7 +16,7 @@ from worldgauge.engine.collection.kernel import collect, count, make_item, world
 from worldgauge.engine.workers.pool import Pool, Result
 from worldgauge.suites.loopnav import collection as loopnav
 from worldgauge.suites.loopnav.collection import stamp_of
-from worldgauge.suites.loopnav.segmentation import coverage_of
+from worldgauge.suites.loopnav.scenes import coverage_of
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.worlds import open_world
@@ -87,7 +87,7 @@ def test_the_manifest_says_which_worlds_the_places_are(collected):
 
 def test_frames_are_what_the_camera_sees_at_the_recorded_poses(collected):
     """Rendering again from nothing but the JSON gives the pixels of the video, up to its compression."""
-    from worldgauge.suites.loopnav.format.write import worlds_of
+    from worldgauge.suites.loopnav.format import worlds_of
 
     root, _ = collected
     stem = root / "ABA/plains_village_1/5" / stamp_of(0, "ABA", 5, 0)

@@ -11,9 +11,9 @@ from worldgauge.core.actions import WALK_STEP_M
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.collection.kernel import Collected, collect
 from worldgauge.engine.run import run
+from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.suites.loopnav.collection import LoopNavCollection
-from worldgauge.suites.loopnav.format import trajectories as loopnav
-from worldgauge.suites.loopnav.format.write import worlds_of
+from worldgauge.suites.loopnav.format import worlds_of
 from worldgauge.suites.loopnav.scenes import OTHER_CATEGORIES
 from worldgauge.worlds import open_world
 

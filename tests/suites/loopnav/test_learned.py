@@ -14,8 +14,8 @@ from worldgauge.core.statistics import jackknife_interval
 from worldgauge.engine.suite.contract import Score, Task
 from worldgauge.metrics.learned import frechet_distance
 from worldgauge.models import models
-from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 from worldgauge.suites.loopnav.scenes import SCENE_METRICS
+from worldgauge.suites.loopnav.scoring import SET_LEVEL, fvd_cell
 from worldgauge.suites.loopnav.suite import LoopNav
 
 SERVER = TESTS / "support" / "perception_server.py"

@@ -22,7 +22,7 @@ from worldgauge.models import models
 from worldgauge.models.references.truth import Truth
 from worldgauge.perception.score_device import Means
 from worldgauge.perception.segment import Colour, Labels
-from worldgauge.suites.loopnav import segmentation
+from worldgauge.suites.loopnav import scenes as segmentation
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.suite import LoopNav

@@ -14,10 +14,10 @@ from worldgauge.core.errors import RunError, UsageError, WorldError
 from worldgauge.engine.collection.kernel import collect, count, open_collection
 from worldgauge.engine.run import run
 from worldgauge.suites.loopnav import collection as collecting
-from worldgauge.suites.loopnav.format import trajectories as loopnav
-from worldgauge.suites.loopnav.format.check import check
-from worldgauge.suites.loopnav.format.write import worlds_of
-from worldgauge.suites.loopnav.walks import locations
+from worldgauge.suites.loopnav import format as loopnav
+from worldgauge.suites.loopnav import walks as locations
+from worldgauge.suites.loopnav.format import worlds_of
+from worldgauge.suites.loopnav.format_check import check
 from worldgauge.worlds import open_world
 from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.servers.java import JavaServer

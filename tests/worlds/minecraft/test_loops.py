@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from support.toyworld import hills, meadow
-from worldgauge.suites.loopnav.walks.loops import LoopFailedError, record_loop
-from worldgauge.suites.loopnav.walks.sites import Start, VoxelSite
+from worldgauge.suites.loopnav.walks import LoopFailedError, Start, VoxelSite, record_loop
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.minecraft.offline import Offline
-from worldgauge.worlds.voxel.physics.player import PlayerState, pack, tick
+from worldgauge.worlds.voxel.player import PlayerState, pack, tick
 from worldgauge.worlds.walking.controller import TURN_DONE, TURN_LIMIT
 from worldgauge.worlds.walking.walk import WalkGoal
 from worldgauge.worlds.walking.walkers import EmbeddedWalker, GameWalker, WalkFailedError

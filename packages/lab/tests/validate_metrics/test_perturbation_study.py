@@ -9,14 +9,24 @@ from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableEr
 from worldgauge.core.statistics import correlation
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.metrics import metrics
-from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.weights import catalogue
-from worldgauge_lab.validate_metrics import conclusions, learned, metric_study, tables
+from worldgauge_lab.validate_metrics import conclusions, metric_study, tables
+from worldgauge_lab.validate_metrics import metric_adapters as learned
 from worldgauge_lab.validate_metrics.metric_adapters import PSNR_MOST_DB, WEIGHTLESS
 from worldgauge_lab.validate_metrics.perturbations import PERTURBATIONS
-from worldgauge_lab.validate_metrics.results import Selectivity, curves_of, selectivity_of
+from worldgauge_lab.validate_metrics.results import (
+    CHANGE,
+    JPEG_QUALITY,
+    KEEP,
+    STRENGTHS,
+    Selectivity,
+    curves_of,
+    selectivity_of,
+    severity_scales,
+    steps_m,
+)
 from worldgauge_lab.validate_metrics.samples import Sample, Shot, draw_samples, read_samples
-from worldgauge_lab.validate_metrics.severities import CHANGE, JPEG_QUALITY, KEEP, STRENGTHS, severity_scales, steps_m
 
 FEW = ("sgcs", "sgcs_objects", "ssim_320x180", "psnr", "mse", "sharpness", "lpips_alex", "sgcs_sam3")
 

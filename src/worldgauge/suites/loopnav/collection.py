@@ -21,26 +21,38 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import parse_json
-from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections, demand_same
+from worldgauge.engine.collection.collection import (
+    SPLITS,
+    Collection,
+    DataReport,
+    Item,
+    Made,
+    Tell,
+    collections,
+    demand_same,
+)
 from worldgauge.engine.collection.kernel import SEEDS, world_seed_of
-from worldgauge.engine.collection.manifest import SPLITS
-from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
-from worldgauge.suites.loopnav.format import check as checking
-from worldgauge.suites.loopnav.format.records import read_bytes, read_records
-from worldgauge.suites.loopnav.format.trajectories import TYPES
-from worldgauge.suites.loopnav.format.write import MANIFEST, worlds_of, write_manifest, write_trajectory
-from worldgauge.suites.loopnav.walks.game import Game, Mode, Pictures
-from worldgauge.suites.loopnav.walks.locations import close_locations, kept_facts, open_location
-from worldgauge.suites.loopnav.walks.loops import LoopFailedError, record_loop
+from worldgauge.suites.loopnav import format_check as checking
+from worldgauge.suites.loopnav.format import MANIFEST, TYPES, worlds_of, write_manifest, write_trajectory
+from worldgauge.suites.loopnav.format_records import read_bytes, read_records
+from worldgauge.suites.loopnav.walks import (
+    Game,
+    LoopFailedError,
+    Mode,
+    Pictures,
+    close_locations,
+    kept_facts,
+    open_location,
+    record_loop,
+)
 from worldgauge.worlds import worlds
 from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.servers.java import address
 from worldgauge.worlds.minecraft.viewer import MOST_PIXELS
 from worldgauge.worlds.scan.sources import chosen
-from worldgauge.worlds.voxel.eye import VERTICAL_FOV_DEG
-from worldgauge.worlds.voxel.world import KINDS
+from worldgauge.worlds.voxel.world import KINDS, VERTICAL_FOV_DEG
 from worldgauge.worlds.walking.floor import check_walkable
 from worldgauge.worlds.walking.sampling import Rule
 from worldgauge.worlds.walking.walk import LoopKind

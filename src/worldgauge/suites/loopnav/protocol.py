@@ -1,21 +1,32 @@
-"""Explore, then generate: what the model is shown and what it is asked for (paper section 4.1)."""
+"""Explore, then generate: what the model is shown and what it is asked for (paper section 4.1).
+
+Trial questions have the same form, about a loop in an embedded settlement.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, ClassVar
 
-from worldgauge.core.actions import describe
-from worldgauge.core.episode import Episode
+import numpy as np
+
+from worldgauge.core.actions import LOOP_WALK, Actions, describe
+from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.engine.suite.rollout import ROLLOUT, fit_context, fit_truth, write_rollout
+from worldgauge.engine.suite.trial_questions import Sizes, TrialQuestions, Workload, episode_of_walk, with_frames_drawn
+from worldgauge.suites.loopnav.format import aligned_actions
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
-from worldgauge.worlds import caption_of
-from worldgauge.worlds.voxel.world import PLACES
+from worldgauge.suites.loopnav.walks import VoxelSite, record_loop
+from worldgauge.worlds import caption_of, open_world
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.world import PLACES, VERTICAL_FOV_DEG
 
 
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: LoopNavSettings) -> Record:
@@ -102,3 +113,65 @@ def make_request(
         world=episode.world if "world" in spec.inputs else None,
         truth=fit_truth(episode.clip[start:], spec) if "truth" in spec.inputs else None,
     )
+
+
+FRAMES_TO_IMAGINE, WALKS = 34_000, 144
+"""Of the standard evaluation: 18 trajectories x 8 cells. Frames from the mean lengths that the paper prints: less 60 of
+look-around, half of an ABA walk is the way back, and a third of an ABCA walk."""
+
+_WORLD = WorldFacts("voxel", {"kind": "plains", "seed": 1, "size": (160, 160, 56)})
+_RADIUS = 15
+
+
+class LoopQuestions(TrialQuestions):
+    """One loop of 379 frames; its camera changes by any angle."""
+
+    sizes: ClassVar[Sizes] = {"perspective": ((160, 90), (640, 360))}
+    starts = (203, 227)
+    workload = Workload(FRAMES_TO_IMAGINE, f"{WALKS} walks", LOOP_WALK.fps)
+    action_space = LOOP_WALK.name
+    by_default = True
+
+    @property
+    def frames(self) -> int:
+        """Number of frames of the loop."""
+        return len(_walk()[0])
+
+    def question(
+        self,
+        spec: ModelSpec,
+        *,
+        start: int,
+        context: int,
+        horizon: int,
+        seed: int,
+        size: tuple[int, int] | None = None,
+        turn: float | None = None,
+    ) -> RolloutRequest:
+        """A question about the loop; see `TrialQuestions.question`."""
+        poses, actions = _walk()
+        first, stop = start - context, start + horizon
+        camera = Camera.from_vertical_fov(*(size or self.recorded_size(spec)), VERTICAL_FOV_DEG)
+        turned = None
+        if turn is not None:
+            turned = np.zeros(len(LOOP_WALK), np.float32)
+            turned[LOOP_WALK.column("camera_yaw")] = turn
+        episode = episode_of_walk(
+            poses[first:stop],
+            actions[first : stop - 1],
+            _WORLD,
+            camera,
+            context=context,
+            fps=spec.fps,
+            turned=turned,
+        )
+        return with_frames_drawn(make_request(episode, context, spec, LoopNavSettings(), seed=seed))
+
+
+@lru_cache(maxsize=1)
+def _walk() -> tuple[FloatArray, Actions]:
+    """Poses (N, 4, 4) and N - 1 actions of one loop in a small settlement."""
+    world = open_world(_WORLD)
+    assert isinstance(world, Voxel)
+    walk = record_loop(VoxelSite(world.voxels), kind="ABA", radius=_RADIUS, rng=np.random.default_rng(1))
+    return walk.poses, aligned_actions(walk)

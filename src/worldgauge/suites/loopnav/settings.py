@@ -9,13 +9,12 @@ from typing import Any, Literal
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.drift import HorizonSettings
-from worldgauge.engine.suite.network_settings import networks_digest
-from worldgauge.engine.suite.rate_bridge import BridgeSettings
-from worldgauge.engine.suite.settings import naming_setting, with_parity
+from worldgauge.engine.suite.rollout import BridgeSettings
+from worldgauge.engine.suite.settings import naming_setting, networks_digest, with_parity
 from worldgauge.perception import estimators
-from worldgauge.perception.naming import What
+from worldgauge.perception.network_source import What
 from worldgauge.perception.networks import networks
-from worldgauge.suites.loopnav.format.write import FPS
+from worldgauge.suites.loopnav.format import FPS
 
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "fvd": "video"}
 """Settings that name a network -> what it looks for."""

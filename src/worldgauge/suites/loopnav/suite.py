@@ -13,8 +13,8 @@ from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import DemoSet, Failure, Record, Score, Table, Task, TaskContext, TaskView
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.loopnav import protocol, scoring, summary, tasks
+from worldgauge.suites.loopnav.protocol import LoopQuestions
 from worldgauge.suites.loopnav.settings import LoopNavSettings
-from worldgauge.suites.loopnav.trial_questions import LoopQuestions
 
 
 @suites.register("loopnav")

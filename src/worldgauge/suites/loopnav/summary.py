@@ -12,9 +12,9 @@ import numpy as np
 
 from worldgauge.engine.suite import drift, returned
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
-from worldgauge.engine.suite.tables import by_metric, clusters_by_task, detectable_note, score_cells, sort_rows
+from worldgauge.engine.suite.scores import by_metric, clusters_by_task, detectable_note, score_cells, sort_rows
 from worldgauge.metrics._registry import metric_bounds
-from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
+from worldgauge.suites.loopnav.scoring import SET_LEVEL, fvd_cell
 
 TITLES = {
     "sgcs_chance_corrected": "SGCS above chance",

@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError
-from worldgauge.engine.suite.contract import Task, TaskView
+from worldgauge.engine.suite.contract import Task, TaskData, TaskView, cached_by_task
 from worldgauge.engine.suite.drift import too_short
-from worldgauge.engine.suite.task_data import TaskData, cached_by_task
-from worldgauge.suites.loopnav.format import trajectories as loopnav
-from worldgauge.suites.loopnav.format.trajectories import Trajectory
-from worldgauge.suites.loopnav.format.validity import FILE_FAULTS
-from worldgauge.suites.loopnav.format.write import FPS, pictures_of, worlds_of
+from worldgauge.suites.loopnav import format as loopnav
+from worldgauge.suites.loopnav.format import FPS, Trajectory, pictures_of, worlds_of
+from worldgauge.suites.loopnav.format_records import FILE_FAULTS
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 MIN_CONTEXT = 32

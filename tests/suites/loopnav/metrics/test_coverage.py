@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.suites.loopnav.metrics.coverage import coverage, seen_surfaces
+from worldgauge.suites.loopnav.metrics.path import coverage, seen_surfaces
 
 
 def ground(x0, x1, y0, y1, z=3.0, step=0.25):

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.suites.loopnav.metrics.matching import (
+from worldgauge.suites.loopnav.metrics.sgcs import (
     assignment,
     closest_maximum_matching,
     maximum_matching,

@@ -5,7 +5,7 @@ import pytest
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.perception.instances import CATEGORIES, Instances, instances_from_labels
-from worldgauge.suites.loopnav.metrics.scene_relations import (
+from worldgauge.suites.loopnav.metrics.scene_variants import (
     match_by_look,
     match_by_place,
     mean_colours,

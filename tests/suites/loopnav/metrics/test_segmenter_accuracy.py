@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.suites.loopnav.metrics.segmenter_accuracy import category_iou, confusion, pixel_accuracy
+from worldgauge.suites.loopnav.metrics.sgcs import category_iou, confusion, pixel_accuracy
 
 LABELS = arrays(np.uint16, (4, 5), elements=st.integers(0, 3))
 

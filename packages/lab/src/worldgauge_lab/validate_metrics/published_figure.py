@@ -23,16 +23,16 @@ from worldgauge.core.image import Image
 from worldgauge.metrics.pixel import ssim_perturbation
 from worldgauge.perception import estimators
 from worldgauge.perception.segment import Colour, Exact
-from worldgauge.suites.loopnav.format import trajectories as loopnav
-from worldgauge.suites.loopnav.format.write import worlds_of
+from worldgauge.suites.loopnav import format as loopnav
+from worldgauge.suites.loopnav.format import worlds_of
 from worldgauge.suites.loopnav.metrics.sgcs import STRIDE
 from worldgauge.terminal.layout import Column, lay_out_numbers, terminal_width
 from worldgauge.worlds import open_world
 from worldgauge_lab.validate_metrics.metric_adapters import WEIGHTLESS, by_colour, score_each
 from worldgauge_lab.validate_metrics.perturbation_study import TRUTH, Scored, score_frame
 from worldgauge_lab.validate_metrics.perturbations import PERTURBATIONS, Labels
+from worldgauge_lab.validate_metrics.results import CHANGE, KEEP, USUAL, severity_scales
 from worldgauge_lab.validate_metrics.samples import Samples, Shot, draw_samples, village_samples
-from worldgauge_lab.validate_metrics.severities import CHANGE, KEEP, USUAL, severity_scales
 
 Segmenter = Literal["balanced", "colour", "exact"]
 

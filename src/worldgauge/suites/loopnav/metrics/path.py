@@ -1,18 +1,24 @@
-"""How far the way back strays from the way out, in the plane (LoopNav, appendix B.3)."""
+"""Two facts about the way back: how far it strays from the way out, and how much of what it shows was seen before.
+
+Deviation is measured in the plane (LoopNav, appendix B.3). Surfaces are told apart by `metrics.surfaces`.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.metrics._registry import metric
+from worldgauge.metrics.reobservation import CELL, NO_SURFACE, surface_codes
 
 
 @metric("path/length", unit="m", better="neither", bounds=(0.0, math.inf), version=1, source="LoopNav, appendix B.3")
 def path_length(points: ArrayLike) -> float:
-    """Arc length of a polyline.
+    """Arc length of a geometry.
 
     Args:
         points: (N, D), D >= 1, metres.
@@ -23,7 +29,7 @@ def path_length(points: ArrayLike) -> float:
     Raises:
         ShapeError: On other shapes and on points that are not finite.
     """
-    return polyline.length(points)
+    return geometry.length(points)
 
 
 @metric(
@@ -44,7 +50,7 @@ def enclosed_area(xy_out: ArrayLike, xy_back: ArrayLike) -> float:
     Raises:
         ShapeError: On other shapes, empty paths and points that are not finite.
     """
-    return polyline.enclosed_area(xy_out, xy_back)
+    return geometry.enclosed_area(xy_out, xy_back)
 
 
 @metric(
@@ -65,5 +71,49 @@ def normalised_deviation(xy_out: ArrayLike, xy_back: ArrayLike) -> float | None:
     Returns:
         Metres; None when nothing was walked.
     """
-    total = polyline.length(xy_out) + polyline.length(xy_back)
+    total = geometry.length(xy_out) + geometry.length(xy_back)
     return None if total == 0 else enclosed_area(xy_out, xy_back) / (total / 2)
+
+
+def seen_surfaces(positions: Iterable[NDArray[np.float32]], *, cell: float = CELL) -> NDArray[np.int64]:
+    """Surfaces seen in any of the views.
+
+    Args:
+        positions: Views (H, W, 3), metres, world frame, NaN where there is no surface.
+        cell: Spacing of the lattice, metres.
+
+    Returns:
+        Sorted codes of the lattice points nearest to the hits.
+
+    Raises:
+        ShapeError: On other shapes, and beyond 2^20 cells from the origin.
+    """
+    found = np.zeros(0, np.int64)
+    for position in positions:
+        codes = surface_codes(position, cell=cell)
+        found = np.union1d(found, codes[codes != NO_SURFACE])
+    return found
+
+
+@metric(
+    "coverage", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source="own: share of surfaces seen before"
+)
+def coverage(position: NDArray[np.float32], seen: NDArray[np.int64], *, cell: float = CELL) -> float | None:
+    """Share of a view's pixels whose surface had been seen.
+
+    Args:
+        position: View (H, W, 3), metres, world frame, NaN where there is no surface (sky); such pixels are left out.
+        seen: Codes from `seen_surfaces` with the same cell.
+        cell: Spacing of the lattice, metres.
+
+    Returns:
+        Share in [0, 1]; None when no pixel has a surface.
+    """
+    codes = surface_codes(position, cell=cell)
+    codes = codes[codes != NO_SURFACE]
+    if not len(codes):
+        return None
+    if not len(seen):
+        return 0.0
+    at = np.minimum(np.searchsorted(seen, codes), len(seen) - 1)
+    return float((seen[at] == codes).sum() / len(codes))

@@ -5,22 +5,190 @@ be matched when their centroids are nearer than tau times the image diagonal. p 
 
     S_c = 2 p_c / (m_c + n_c)      w_c = (area in A + area in B) / 2      SGCS = sum(w_c S_c) / sum(w_c)
 
-By convention A is the generated video and B the truth. The score is symmetric.
+By convention A is the generated video and B the truth. The score is symmetric. Below it: how accurate a segmenter is,
+from its labels of pixels and from SGCS against exact scenes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.metrics._registry import metric
-from worldgauge.perception.instances import Instances, SceneGraph
-from worldgauge.suites.loopnav.metrics.matching import maximum_matching, padded_cost_matches
+from worldgauge.perception.instances import CATEGORIES, Instances, SceneGraph
+from worldgauge.perception.segment import Labels
+
+_S = TypeVar("_S", bound=np.generic)
+
+
+def maximum_matching(valid: ArrayLike) -> int:
+    """Size of a maximum bipartite matching; no costs are involved.
+
+    Uses augmenting paths (Kuhn), so the result is the true maximum in any order of rows and columns.
+
+    Args:
+        valid: (m, n) bool, the pairs that are allowed.
+
+    Returns:
+        The number of matched pairs.
+    """
+    return int(_augment(_matrix(valid, np.bool_)))
+
+
+def assignment(cost: ArrayLike) -> NDArray[np.int64]:
+    """Complete assignment of rows to columns with the least total cost.
+
+    Hungarian method with potentials, O(min(m, n)^2 max(m, n)).
+
+    Args:
+        cost: (m, n) finite costs.
+
+    Returns:
+        (m,) int64: the column of each row, -1 for none (m > n).
+
+    Raises:
+        ShapeError: A cost is not finite.
+    """
+    matrix = _matrix(cost, np.float64)
+    if not np.isfinite(matrix).all():
+        raise ShapeError("assignment got costs that are not finite")
+    if len(matrix) <= matrix.shape[1]:
+        columns: NDArray[np.int64] = _assign(matrix)
+        return columns
+    rows = _assign(np.ascontiguousarray(matrix.T))
+    columns = np.full(len(matrix), -1, np.int64)
+    columns[rows] = np.arange(len(rows))
+    return columns
+
+
+def closest_maximum_matching(distance: ArrayLike, limit: float) -> NDArray[np.int64]:
+    """Of all maximum matchings of the pairs closer than `limit`, the one with the least total distance.
+
+    A pair that is too far costs more than all valid pairs together, so distance never outweighs the number of pairs.
+
+    Args:
+        distance: (m, n) distances, not negative.
+        limit: Pairs must be strictly closer than this, in the same unit.
+
+    Returns:
+        (m,) int64: the column of each row, -1 for none.
+    """
+    matrix = _matrix(distance, np.float64)
+    valid = matrix < limit
+    columns = assignment(np.where(valid, matrix, limit * (min(matrix.shape) + 1) + 1.0))
+    matched = columns >= 0
+    matched[matched] = valid[np.flatnonzero(matched), columns[matched]]
+    return np.where(matched, columns, -1)
+
+
+def padded_cost_matches(distance: ArrayLike, limit: float) -> int:
+    """Number of valid pairs in the assignment of the released LoopNav script (parity option, not the maximum).
+
+    A pair at `limit` or farther costs limit + largest distance + 1, and the total cost is minimised. That constant does
+    not outweigh two long valid pairs, so a valid pair can be lost.
+
+    Args:
+        distance: (m, n) distances, not negative.
+        limit: Pairs must be strictly closer than this, in the same unit.
+
+    Returns:
+        The number of valid pairs.
+    """
+    matrix = _matrix(distance, np.float64)
+    if matrix.size == 0:
+        return 0
+    columns = assignment(np.where(matrix < limit, matrix, limit + matrix.max() + 1.0))
+    rows = np.flatnonzero(columns >= 0)
+    return int((matrix[rows, columns[rows]] < limit).sum())
+
+
+def _matrix(values: ArrayLike, dtype: type[_S]) -> NDArray[_S]:
+    matrix: NDArray[_S] = np.ascontiguousarray(values, dtype)
+    if matrix.ndim != 2:
+        raise ShapeError(f"matching needs an (m, n) array, got shape {matrix.shape}")
+    return matrix
+
+
+@njit(cache=True, nogil=True)
+def _augment(valid: NDArray[np.bool_]) -> int:
+    """Kuhn's method; the search for an augmenting path keeps its own stack."""
+    m, n = valid.shape
+    row_of = np.full(n, -1, np.int64)
+    stack = np.empty(m, np.int64)
+    at = np.empty(m, np.int64)
+    matched = 0
+    for start in range(m):
+        seen = np.zeros(n, np.bool_)
+        depth = 0
+        stack[0] = start
+        at[0] = 0
+        while depth >= 0:
+            row, column = stack[depth], at[depth]
+            if column == n:
+                depth -= 1
+                continue
+            at[depth] = column + 1
+            if not valid[row, column] or seen[column]:
+                continue
+            seen[column] = True
+            if row_of[column] < 0:
+                for level in range(depth, -1, -1):
+                    row_of[at[level] - 1] = stack[level]
+                matched += 1
+                break
+            depth += 1
+            stack[depth] = row_of[column]
+            at[depth] = 0
+    return matched
+
+
+@njit(cache=True, nogil=True)
+def _assign(cost: FloatArray) -> NDArray[np.int64]:
+    """Column of every row for m <= n; column n is the root from which a row enters."""
+    m, n = cost.shape
+    potential_row, potential_column = np.zeros(m), np.zeros(n + 1)
+    row_of = np.full(n + 1, -1, np.int64)
+    for start in range(m):
+        row_of[n] = start
+        column = n
+        slack = np.full(n, np.inf)
+        previous = np.full(n, n, np.int64)
+        done = np.zeros(n + 1, np.bool_)
+        while row_of[column] >= 0:
+            done[column] = True
+            row, delta, nearest = row_of[column], np.inf, n
+            for j in range(n):
+                if done[j]:
+                    continue
+                reduced = cost[row, j] - potential_row[row] - potential_column[j]
+                if reduced < slack[j]:
+                    slack[j], previous[j] = reduced, column
+                if slack[j] < delta:
+                    delta, nearest = slack[j], j
+            for j in range(n + 1):
+                if done[j]:
+                    potential_row[row_of[j]] += delta
+                    potential_column[j] -= delta
+                elif j < n:
+                    slack[j] -= delta
+            column = nearest
+        while column != n:
+            row_of[column] = row_of[previous[column]]
+            column = previous[column]
+    columns = np.full(m, -1, np.int64)
+    for j in range(n):
+        if row_of[j] >= 0:
+            columns[row_of[j]] = j
+    return columns
+
 
 TAU = 0.1
 STRIDE = 5
@@ -243,3 +411,100 @@ def _category_score(a: Instances, b: Instances, limit: float, matching: Matching
         p = padded_cost_matches(distance, limit) if matching == "padded_cost" else maximum_matching(distance < limit)
     score = 2 * p / (m + n) if m + n else 1.0
     return CategoryScore(m, n, p, score, area_a, area_b, (area_a + area_b) / 2)
+
+
+Counts = NDArray[np.int64]
+
+
+def confusion(got: NDArray[np.uint16], exact: NDArray[np.uint16], n_categories: int) -> Counts:
+    """Count the pixels of every pair of exact label and predicted label; add up the counts of several frames.
+
+    Args:
+        got: (H, W) uint16 predicted labels 0..n_categories; 0 is none.
+        exact: (H, W) uint16 exact labels 0..n_categories; 0 is none.
+        n_categories: Number of categories n.
+
+    Returns:
+        (n + 1, n + 1) counts by exact label (row) and predicted label (column).
+
+    Raises:
+        ShapeError: The shapes differ, or a label is above `n_categories`.
+    """
+    if got.shape != exact.shape or got.ndim != 2:
+        raise ShapeError(f"label images need equal (H, W) shapes, got {got.shape} and {exact.shape}")
+    size = n_categories + 1
+    if got.size and max(int(got.max()), int(exact.max())) >= size:
+        raise ShapeError(f"a label is above {n_categories}")
+    codes = exact.astype(np.int64) * size + got
+    return np.bincount(codes.ravel(), minlength=size * size).reshape(size, size)
+
+
+@metric(
+    "segmenter_accuracy", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="pixel accuracy, definition"
+)
+def pixel_accuracy(counts: Counts) -> float | None:
+    """Share of the pixels with an exact category that were given this category.
+
+    Args:
+        counts: Counts of `confusion`. Pixels whose exact label is none are left out.
+
+    Returns:
+        The share, 0 to 1; None when no pixel has an exact category.
+    """
+    labelled = int(counts[1:].sum())
+    return float(np.trace(counts[1:, 1:]) / labelled) if labelled else None
+
+
+def category_iou(counts: Counts) -> list[float | None]:
+    """Intersection over union of categories 1..n; None for those that occur in neither labelling.
+
+    Args:
+        counts: Counts of `confusion`.
+
+    Returns:
+        One value for each category, 0 to 1 or None.
+    """
+    hits = np.diag(counts)
+    unions = counts.sum(0) + counts.sum(1) - hits
+    return [float(hits[i] / unions[i]) if unions[i] else None for i in range(1, len(counts))]
+
+
+class Accuracy(NamedTuple):
+    """Agreement of a segmenter with exact labels.
+
+    Attributes:
+        pixel_accuracy: Share of the pixels with an exact category that have this category.
+        iou: Intersection over union of each category; None when it occurs in neither.
+        sgcs: Mean SGCS of the masks against the exact ones.
+        frames: Number of frames.
+    """
+
+    pixel_accuracy: float | None
+    iou: dict[str, float | None]
+    sgcs: float | None
+    frames: int
+
+
+def accuracy_against_exact(pairs: Iterable[tuple[Labels, Labels]]) -> Accuracy:
+    """Accuracy of a segmenter over frames.
+
+    Args:
+        pairs: Pairs (its labels, exact labels) of the same frames.
+
+    Returns:
+        The accuracy: pixel accuracy and IoU over all frames together, SGCS as the mean over frames.
+
+    Raises:
+        ShapeError: There are no frames.
+    """
+    size = len(CATEGORIES)
+    counts = np.zeros((size + 1, size + 1), np.int64)
+    scores: list[float | None] = []
+    for got, exact in pairs:
+        counts += confusion(got.category, exact.category, size)
+        height, width = exact.category.shape
+        scores.append(frame_sgcs(got.scene(), exact.scene(), height=height, width=width).value)
+    if not scores:
+        raise ShapeError("no frames to measure a segmenter on")
+    iou = dict(zip(CATEGORIES, category_iou(counts), strict=True))
+    return Accuracy(pixel_accuracy(counts), iou, video_score(scores).value, len(scores))

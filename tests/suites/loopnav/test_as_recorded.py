@@ -11,7 +11,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.suites.loopnav.suite import LoopNav
 
 STEP, TURN = 0.216, 0.1

@@ -16,13 +16,21 @@ import numpy as np
 
 from worldgauge.core.errors import WorldError
 from worldgauge.core.video import problems
-from worldgauge.engine.collection.findings import Finding, Severity, Spread, counted, spread
-from worldgauge.engine.collection.report import DataReport, DataTable, mean_text, number_text
-from worldgauge.suites.loopnav.format.trajectories import Trajectory, discover
-from worldgauge.suites.loopnav.format.validity import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
-from worldgauge.suites.loopnav.format.write import worlds_of
+from worldgauge.engine.collection.collection import (
+    DataReport,
+    DataTable,
+    Finding,
+    Severity,
+    Spread,
+    counted,
+    mean_text,
+    number_text,
+    spread,
+)
+from worldgauge.suites.loopnav.format import Trajectory, discover, worlds_of
+from worldgauge.suites.loopnav.format_records import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
-from worldgauge.worlds.voxel.eye import HORIZONTAL_FOV_DEG
+from worldgauge.worlds.voxel.world import HORIZONTAL_FOV_DEG
 
 LINE_OFFSET, LINE_SLOPE = 94.7, 8.07
 """Frames of an ABA walk = 94.7 + 8.07 a block: fits the four published means within 2.1 frames."""
@@ -314,5 +322,5 @@ def _published(name: str, kind: str, radius: int) -> tuple[float, float] | None:
 @cache
 def _tables() -> dict[str, Any]:
     text = files(__package__).joinpath("published.json").read_text(encoding="utf-8")
-    tables: dict[str, Any] = json.loads(text)
+    tables: dict[str, Any] = json.loads(text)["walks"]
     return tables

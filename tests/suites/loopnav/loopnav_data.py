@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.suites.loopnav.format.write import write_trajectory
+from worldgauge.suites.loopnav.format import write_trajectory
 from worldgauge.worlds.walking.walk import Walk, WalkGoal
 
 STEP = 0.216

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suites.loopnav.format.loopnav_data import STEP, put, straight_loop
+from suites.loopnav.loopnav_data import STEP, put, straight_loop
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
-from worldgauge.engine.collection.findings import Spread
-from worldgauge.suites.loopnav.format import check as loopnav_check
-from worldgauge.suites.loopnav.format import trajectories as loopnav
-from worldgauge.suites.loopnav.format.check import check
-from worldgauge.suites.loopnav.format.validity import measure
-from worldgauge.suites.loopnav.format.write import write_manifest
+from worldgauge.engine.collection.collection import Spread
+from worldgauge.suites.loopnav import format as loopnav
+from worldgauge.suites.loopnav import format_check as loopnav_check
+from worldgauge.suites.loopnav.format import write_manifest
+from worldgauge.suites.loopnav.format_check import check
+from worldgauge.suites.loopnav.format_records import measure
 from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
 from worldgauge.worlds.minecraft.cells.cells import write as write_cells
 from worldgauge.worlds.walking.walk import Walk
@@ -98,7 +98,7 @@ def test_a_good_folder(tmp_path: Path) -> None:
 
 def test_published_line_fits_the_published_means() -> None:
     """94.7 + 8.07 x the implied lengths, within 2.1 frames."""
-    from worldgauge.suites.loopnav.format.check import LINE_OFFSET, LINE_SLOPE, _published
+    from worldgauge.suites.loopnav.format_check import LINE_OFFSET, LINE_SLOPE, _published
 
     for radius in (5, 15, 30, 50):
         area, deviation = _published("enclosed_area", "ABA", radius), _published("normalised_deviation", "ABA", radius)
@@ -180,8 +180,8 @@ def test_flags_are_named(tmp_path: Path, change: Callable[[Any], Any], text: str
 def test_a_check_decodes_nothing_and_reads_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path)
     first = check(tmp_path)
-    monkeypatch.setattr("worldgauge.suites.loopnav.format.trajectories.read_bytes", None)
-    monkeypatch.setattr("worldgauge.suites.loopnav.format.trajectories.Clip", None)
+    monkeypatch.setattr("worldgauge.suites.loopnav.format.read_bytes", None)
+    monkeypatch.setattr("worldgauge.suites.loopnav.format.Clip", None)
     assert check(tmp_path) == first
 
 
@@ -224,6 +224,6 @@ def test_a_grid_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
 
 
 def test_the_data_set_is_imported_without_what_only_worlds_need() -> None:
-    code = "import sys, worldgauge.suites.loopnav.format.trajectories; print('numba' in sys.modules)"
+    code = "import sys, worldgauge.suites.loopnav.format; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

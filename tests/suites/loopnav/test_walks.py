@@ -7,9 +7,8 @@ import pytest
 
 from support.toyworld import hills, meadow
 from worldgauge.core.errors import ShapeError, UsageError
-from worldgauge.suites.loopnav.walks.loops import LoopFailedError, record_loop
-from worldgauge.suites.loopnav.walks.sites import VoxelSite
-from worldgauge.worlds.voxel.physics.player import PlayerState, pack, tick
+from worldgauge.suites.loopnav.walks import LoopFailedError, VoxelSite, record_loop
+from worldgauge.worlds.voxel.player import PlayerState, pack, tick
 from worldgauge.worlds.walking.controller import TURN_DONE, TURN_LIMIT, TURN_QUANTUM, Follower, turn_towards
 from worldgauge.worlds.walking.sampling import start_place
 from worldgauge.worlds.walking.walk import Walk, WalkGoal

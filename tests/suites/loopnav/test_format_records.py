@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 
 from support.vectors import cases
 from worldgauge.core.errors import DataError
-from worldgauge.suites.loopnav.format import records as loopnav_records
-from worldgauge.suites.loopnav.format.records import Goal, Record, parse_records, read_records, walk_of
-from worldgauge.suites.loopnav.format.validity import exact_return_index, first_return_index, return_index
+from worldgauge.suites.loopnav import format_records as loopnav_records
+from worldgauge.suites.loopnav.format_records import (
+    Goal,
+    Record,
+    exact_return_index,
+    first_return_index,
+    parse_records,
+    read_records,
+    return_index,
+    walk_of,
+)
 
 RECORD: dict[str, Any] = {
     "x": 10.5,

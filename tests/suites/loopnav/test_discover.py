@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suites.loopnav.format.loopnav_data import edit, put, random_walk, straight_loop
+from suites.loopnav.loopnav_data import edit, put, random_walk, straight_loop
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.worlds.walking.walk import Walk, WalkGoal
 
 # Finding

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from suites.loopnav.format.loopnav_data import edit, frames_of, put, random_walk, straight_loop
+from suites.loopnav.loopnav_data import edit, frames_of, put, random_walk, straight_loop
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.video import Clip
-from worldgauge.suites.loopnav.format import trajectories as loopnav
-from worldgauge.suites.loopnav.format.records import read_records, walk_of
-from worldgauge.suites.loopnav.format.write import worlds_of, write_manifest, write_trajectory
+from worldgauge.suites.loopnav import format as loopnav
+from worldgauge.suites.loopnav.format import worlds_of, write_manifest, write_trajectory
+from worldgauge.suites.loopnav.format_records import read_records, walk_of
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,1 +1,0 @@
-"""LoopNav's published format: reading, writing and checking recordings."""

@@ -1,0 +1,663 @@
+"""Loop walks: out from a place and back to it, as LoopNav records them (loopnav 1.4, 1.5, 1.9).
+
+A walker is put down at the settlement's centre, walks to a place A unrecorded, looks all around, walks to
+B (and on to C), returns to A and idles. A try that gets stuck or lasts too long is discarded.
+Places are in the embedded world, or in the real game in one of its modes. A worker keeps the last one of each mode
+open, since jobs of one place follow each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import UsageError, WorldError
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.io import Stamp, stamp_of
+from worldgauge.engine.collection.kernel import render
+from worldgauge.worlds import World
+from worldgauge.worlds.minecraft import Minecraft
+from worldgauge.worlds.minecraft.cells.building import compare
+from worldgauge.worlds.minecraft.cells.cells import Cells, write
+from worldgauge.worlds.minecraft.cells.regions import box_of
+from worldgauge.worlds.minecraft.cells.survey import seed_of, survey
+from worldgauge.worlds.minecraft.install import VIEWER, find_node, find_packages
+from worldgauge.worlds.minecraft.names import cells_of, voxels_of
+from worldgauge.worlds.minecraft.offline import Offline
+from worldgauge.worlds.minecraft.places import SEED, VERSION, Place, place_of
+from worldgauge.worlds.minecraft.servers.java import JavaServer, address
+from worldgauge.worlds.minecraft.servers.server import JsServer, Online
+from worldgauge.worlds.minecraft.viewer import Viewer
+from worldgauge.worlds.scan import Scan
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.player import TICKS_PER_SECOND
+from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walking.controller import TURN_DONE, Control, turn_towards
+from worldgauge.worlds.walking.floor import FloorPlan, build_walkable
+from worldgauge.worlds.walking.floor_walker import FloorWalker
+from worldgauge.worlds.walking.sampling import (
+    MAX_REJECTIONS,
+    Cell,
+    Ground,
+    Rule,
+    released_ground,
+    sample_offset,
+    sample_place,
+    start_place,
+)
+from worldgauge.worlds.walking.walk import LoopKind, Walk, WalkGoal, discard_counts
+from worldgauge.worlds.walking.walkers import EmbeddedWalker, GameWalker, Stride, Walker, WalkFailedError
+
+START_RADIUS = 20
+
+
+class LoopSite(Protocol):
+    """A place to walk loops at. Its cells are one metre wide."""
+
+    @property
+    def walker(self) -> Walker:
+        """The walker."""
+        ...
+
+    @property
+    def seed(self) -> int | None:
+        """Seed of the world; None when unknown."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """Name of the place in messages."""
+        ...
+
+    def begin(self) -> Cell | None:
+        """Where the walker is put down before it goes to A; None where it is put down at A itself."""
+        ...
+
+    def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
+        """Choose the start A.
+
+        Args:
+            begin: Cell to search around; the site's own by default.
+            rng: Generator.
+            rule: How offsets are drawn.
+
+        Raises:
+            WalkFailedError: None is found.
+        """
+        ...
+
+    def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
+        """Choose a place at about a given distance.
+
+        Args:
+            around: Cell to search around.
+            radius: Distance in cells.
+            rng: Generator.
+            rule: How offsets are drawn.
+
+        Raises:
+            WalkFailedError: None is found.
+        """
+        ...
+
+    def goal(self, place: Cell) -> WalkGoal:
+        """The goal of a walker that goes to `place`."""
+        ...
+
+
+class Start(NamedTuple):
+    """Where walkers are put down and on what ground they go; by default natural ground near the middle of ours.
+
+    Attributes:
+        cell: The exact cell to start at.
+        ground: Ground that goals lie on.
+        loose: Goals are columns to come near to, whatever the ground there, as underground in the release.
+    """
+
+    cell: Cell | None = None
+    ground: Ground | None = None
+    loose: bool = False
+
+
+class VoxelSite:
+    """A settlement, embedded or of the game, with the release's rules for places.
+
+    The walker is moved by our own physics by default.
+    """
+
+    def __init__(self, world: VoxelWorld, walker: Walker | None = None, start: Start | None = None) -> None:
+        self.walker: Walker = walker or EmbeddedWalker(world)
+        self._world = world
+        self._start = start or Start()
+
+    @property
+    def seed(self) -> int:
+        """See `LoopSite.seed`."""
+        return self._world.seed
+
+    @property
+    def label(self) -> str:
+        """Kind and seed."""
+        return f"world '{self._world.kind}' (seed {self._world.seed})"
+
+    def begin(self) -> Cell:
+        """The middle of the settlement, or where `start` says."""
+        return start_place(self._world, self._start.ground) if self._start.cell is None else self._start.cell
+
+    def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
+        """As `LoopSite.first_place`, about START_RADIUS from the middle."""
+        return self.next_place(begin or self.begin(), START_RADIUS, rng, rule)
+
+    def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
+        """As `LoopSite.next_place`, by `sampling.sample_place`; any column where goals are loose."""
+        if self._start.loose:
+            dx, dy = sample_offset(radius, rng, rule)
+            return around[0] + dx, around[1] + dy, around[2]
+        try:
+            return sample_place(self._world, around, radius, rng, rule=rule, ground=self._start.ground)
+        except WorldError:
+            raise WalkFailedError("no place to go") from None
+
+    def goal(self, place: Cell) -> WalkGoal:
+        """As `LoopSite.goal`: the cell itself, or its column where goals are loose."""
+        return WalkGoal(place[0], place[1], range_sq=1) if self._start.loose else WalkGoal(*place)
+
+
+class FloorSite:
+    """The floor of any world that has one, such as a home.
+
+    Rooms are small, so A is any place that can be reached, and the walker is put down there. Goals are drawn by the
+    same rules, and rejected where the walker cannot stand.
+    """
+
+    def __init__(self, floor: FloorPlan, label: str, seed: int | None) -> None:
+        self.walker = FloorWalker(floor)
+        self.label = label
+        self.seed = seed
+
+    def begin(self) -> None:
+        """None: the walker is put down at A."""
+
+    def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
+        """As `LoopSite.first_place`: any cell with room, each with equal probability."""
+        cells = self.walker.cells
+        return cells[int(rng.integers(len(cells)))]
+
+    def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
+        """As `LoopSite.next_place`, among cells with room."""
+        for _ in range(MAX_REJECTIONS):
+            dx, dy = sample_offset(radius, rng, rule)
+            if (cell := self.walker.cell_at(around[0] + dx, around[1] + dy)) is not None:
+                return cell
+        raise WalkFailedError("no place to go")
+
+    def goal(self, place: Cell) -> WalkGoal:
+        """The cell itself."""
+        return WalkGoal(*place)
+
+
+MAX_FRAMES = 2500
+MAX_RETRIES = 6
+IDLE_RECORDS = 3
+START_UP_TICKS = 20
+"""Thrown away before the look-around; the release loses as many frames of it."""
+MAX_GAP_M = 2.0
+"""Planar distance from the first to the last frame at which a loop still counts as closed."""
+
+LOOK_AROUND = tuple(math.pi / 2 + quarter * math.pi / 2 for quarter in (0, 1, 2, 3, 0))
+"""Headings in our frame: the game's 0, pi/2, pi, 3 pi/2 and 0 again."""
+
+# The game's yaw 0 is our pi/2 (it looks to the game's -z, our +y).
+_GAME_YAW_ZERO = math.pi / 2
+
+
+class LoopFailedError(WorldError):
+    """No try led to a loop.
+
+    Attributes:
+        reasons: One entry per try.
+    """
+
+    def __init__(self, message: str, reasons: Sequence[str]) -> None:
+        super().__init__(message)
+        self.reasons = tuple(reasons)
+
+
+def record_loop(
+    site: LoopSite,
+    *,
+    kind: LoopKind,
+    radius: int,
+    rng: np.random.Generator,
+    rule: Rule = "released",
+    look_around: bool = True,
+    laps: int = 1,
+) -> Walk:
+    """Walk one closed loop at `site`, once or several times; nothing is rendered.
+
+    Args:
+        site: Where to walk.
+        kind: Form of the loop.
+        radius: Cells from A to B (and from B to C).
+        rng: Source of all randomness.
+        rule: How goals are drawn.
+        look_around: Whether the walker looks to all sides at A, as LoopNav's does. Without it parts of the way back
+            were never seen.
+        laps: How often the loop is walked, between the same places.
+
+    Raises:
+        LoopFailedError: After MAX_RETRIES + 1 tries, with the reasons.
+        UsageError: For an unknown form.
+    """
+    if kind not in ("ABA", "ABCA"):
+        raise UsageError(f"no loop kind '{kind}'. Known: ABA, ABCA")
+    reasons: list[str] = []
+    for _ in range(MAX_RETRIES + 1):
+        recording = _Recording(site, MAX_FRAMES * laps)
+        try:
+            recording.run(kind, radius, rng, rule, look_around, laps)
+        except WalkFailedError as discarded:
+            reasons.append(str(discarded))
+            continue
+        return recording.walk(kind, radius, tuple(reasons))
+    raise LoopFailedError(
+        f"no {kind} loop of radius {radius} in {site.label} in {MAX_RETRIES + 1} tries: {discard_counts(reasons)}",
+        reasons,
+    )
+
+
+class _Recording:
+    """One try: where the walker begins, and what has been recorded of it."""
+
+    def __init__(self, site: LoopSite, longest: int) -> None:
+        self._site, self._longest = site, longest
+        self._walker = site.walker
+        self._recording = False
+        self._yaw = self._whole_turns = 0.0
+        self._ticks_silent = 0
+        self._idle_records = 0
+        self._rows: list[tuple[float, ...]] = []
+        self._controls: list[Control] = []
+        self._goals: list[WalkGoal | None] = []
+
+    def run(
+        self, kind: LoopKind, radius: int, rng: np.random.Generator, rule: Rule, look_around: bool, laps: int
+    ) -> None:
+        site = self._site
+        begin = site.begin()
+        if begin is not None:
+            self._walker.stand(begin, _GAME_YAW_ZERO)
+        place_a = site.first_place(begin, rng, rule)
+        if begin is None:
+            self._walker.stand(place_a, _GAME_YAW_ZERO)
+        self._walk_to(site.goal(place_a))
+        for _ in range(START_UP_TICKS):
+            self._turn(0.0)
+        self._whole_turns = math.floor((self._yaw - _GAME_YAW_ZERO) / math.tau) * math.tau
+
+        self._recording = True
+        self._turn(0.0, site.goal(place_a))
+        if look_around:
+            self._look_around(site.goal(place_a))
+        place, stops, home = place_a, [], WalkGoal(place_a[0], place_a[1], range_sq=1)
+        for _ in kind[1:-1]:
+            place = site.next_place(place, radius, rng, rule)
+            stops.append(site.goal(place))
+            self._walk_to(stops[-1])
+        self._walk_to(home)
+        for goal in (laps - 1) * [*stops, home]:
+            self._walk_to(goal)
+        until = self._idle_records + IDLE_RECORDS
+        while self._idle_records < until:
+            self._turn(0.0)
+        if math.dist(self._rows[0][:2], self._rows[-1][:2]) > MAX_GAP_M:
+            raise WalkFailedError("did not close")
+
+    def walk(self, kind: LoopKind, radius: int, discards: tuple[str, ...]) -> Walk:
+        rows = np.array(self._rows)
+        return Walk(
+            positions=rows[:, :3],
+            yaw=rows[:, 3],
+            pitch=rows[:, 4],
+            camera=np.array([control.camera for control in self._controls]),
+            forward=np.array([control.forward for control in self._controls]),
+            jump=np.array([control.jump for control in self._controls]),
+            goals=tuple(self._goals),
+            kind=kind,
+            radius=radius,
+            seed=self._site.seed,
+            discards=discards,
+        )
+
+    def _walk_to(self, goal: WalkGoal) -> None:
+        for stride in self._walker.walk(goal):
+            self._record(stride, goal)
+
+    def _look_around(self, goal: WalkGoal) -> None:
+        headings = list(LOOK_AROUND)
+        while headings:
+            turn = turn_towards(self._yaw, headings[0])
+            while abs(turn) < TURN_DONE and len(headings) > 1:
+                headings.pop(0)
+                turn = turn_towards(self._yaw, headings[0])
+            if abs(turn) < TURN_DONE:
+                headings.pop(0)
+            self._turn(turn, goal)
+
+    def _turn(self, angle: float, goal: WalkGoal | None = None) -> None:
+        self._record(self._walker.turn(angle), goal)
+
+    def _record(self, stride: Stride, goal: WalkGoal | None) -> None:
+        """What can be seen after a tick is recorded, unless nothing happens."""
+        self._yaw = stride.yaw
+        if not self._recording:
+            return
+        x, y, z = stride.position
+        yaw = stride.yaw - self._whole_turns
+        # Rounded as the data set stores it (its yaw is the game's), so that frames can be rendered again exactly.
+        row = (round(x, 3), round(y, 3), round(z, 3), round(yaw - _GAME_YAW_ZERO, 3) + _GAME_YAW_ZERO, 0.0)
+        self._ticks_silent += 1
+        if self._rows and row == self._rows[-1] and not stride.control.forward:
+            if self._ticks_silent < TICKS_PER_SECOND:
+                return
+            self._idle_records += 1
+        if len(self._rows) >= self._longest:
+            raise WalkFailedError("too long")
+        self._ticks_silent = 0
+        self._rows.append(row)
+        self._controls.append(stride.control)
+        self._goals.append(goal)
+
+
+Mode = Literal["js-server", "offline", "java"]
+Pictures = Literal["ours", "viewer", "released"]
+
+
+@dataclass(frozen=True)
+class Game:
+    """How the real game is used.
+
+    Attributes:
+        mode: "js-server", a server of ours with a bot on it, in real time; "offline", the game's physics and planner
+            without a server, which gives the same files sooner; "java", an external server.
+        server: HOST:PORT of the external server.
+        places: Places on that server: published names, or NAME@X,Y,Z.
+        pictures: "ours", our own camera on the cells of the game; "viewer", the renderer of the published frames;
+            "released", the same renderer with its defect, invisible stairs.
+
+    Raises:
+        UsageError: For options that do not go together.
+    """
+
+    mode: Mode = "js-server"
+    server: str | None = None
+    places: tuple[str, ...] = ()
+    pictures: Pictures = "ours"
+
+    def __post_init__(self) -> None:
+        if self.mode != "java" and (self.server is not None or self.places):
+            raise UsageError(f"mode {self.mode} takes no server and no places: leave them out, or take mode java")
+        if self.mode == "java" and self.server is None:
+            raise UsageError("mode java needs a server: give host:port, such as localhost:25565")
+        if self.mode == "java" and not self.places:
+            raise UsageError("a server needs places: such as plains_village_20, or NAME@X,Y,Z")
+        if self.server is not None:
+            address(self.server)
+            names = [place_of(text).name for text in self.places]
+            if len(set(names)) < len(names):
+                raise UsageError(f"places are {' '.join(self.places)}: give every name once")
+
+    def place(self, name: str) -> Place:
+        """The one of `places` with that name."""
+        return next(place for place in map(place_of, self.places) if place.name == name)
+
+    def check(self) -> None:
+        """Check that the game can be used on this machine.
+
+        Raises:
+            WorldError: When it cannot; says what to do.
+        """
+        find_node()
+        find_packages()
+        if self.pictures != "ours":
+            find_packages(kind=VIEWER)
+        if self.server is not None:
+            with JavaServer(*address(self.server)) as server:
+                self.check_server(server)
+
+    def check_server(self, server: JavaServer) -> int | None:
+        """Seed of the server's world; None where the server does not give it.
+
+        Raises:
+            WorldError: When published places lie elsewhere, or the viewer cannot draw its version.
+        """
+        if self.pictures != "ours" and server.version != VERSION:
+            versions = f"of {VERSION}, and {self.server} runs {server.version}"
+            raise WorldError(f"pictures '{self.pictures}' are drawn {versions}")
+        seed = seed_of(server)
+        published = next((text for text in self.places if place_of(text).published), None)
+        if published is not None and (server.version, seed) not in ((VERSION, SEED), (VERSION, None)):
+            raise WorldError(
+                f"'{published}' is a place of the world with seed {SEED} of {VERSION}, and {self.server} runs "
+                f"{server.version} with seed {seed}: set level-seed={SEED} there, or take places NAME@X,Y,Z"
+            )
+        return seed
+
+
+REACH = 176
+"""Blocks read around a place on a server: 80 that are walked, and 96 that the release draws around the walker."""
+LOOKED_AT = 8
+"""Blocks around a place that are read again when its cells are there already."""
+WORLDS_FOLDER = "worlds"
+"""In a collection: the cells of places that no seed of ours gives."""
+
+
+@dataclass
+class Location:
+    """An open place.
+
+    Attributes:
+        site: Where loops are walked.
+        world: What is seen, in the frame that is recorded, which may be another.
+        facts: Of the world, files relative to the collection.
+        seed: Of the world, for the records; None when unknown.
+        cells: The game's, with the names of its `version`.
+        pictures: Who draws them.
+    """
+
+    site: LoopSite
+    world: World
+    facts: WorldFacts
+    seed: int | None
+    cells: Cells | None = None
+    version: str = VERSION
+    pictures: Pictures = "ours"
+    closing: ExitStack = field(default_factory=ExitStack)
+    _viewer: Viewer | None = None
+
+    def recorded(self, walk: Walk) -> Walk:
+        """Convert a walk at `site` to the frame that is recorded."""
+        x, y, z = (int(v) for v in self._origin)
+        goals = tuple(
+            goal and replace(goal, x=goal.x + x, y=goal.y + y, z=None if goal.z is None else goal.z + z)
+            for goal in walk.goals
+        )
+        return replace(walk, positions=walk.positions + self._origin, goals=goals)
+
+    def frames(
+        self, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None], device: str | None
+    ) -> Iterator[NDArray[np.uint8]]:
+        """What is seen from the poses of a recorded walk.
+
+        Args:
+            poses: (T, 4, 4), recorded frame.
+            camera: The camera.
+            progress: Called with the number done and the number of all.
+            device: Where our pictures are drawn, as `engine.collection.drawing.render` takes it.
+
+        Returns:
+            Frames (H, W, 3), uint8 RGB.
+        """
+        if self.pictures == "ours" or self.cells is None:
+            yield from render(self.world, poses, camera, progress, device)
+            return
+        if self._viewer is None:
+            size, released = (camera.width, camera.height), self.pictures == "released"
+            viewer = Viewer(self.cells, width=size[0], height=size[1], released=released, version=self.version)
+            self._viewer = self.closing.enter_context(viewer)
+        for number, pose in enumerate(poses):
+            progress(number, len(poses))
+            seen = pose.copy()
+            seen[:3, 3] -= self._origin
+            yield self._viewer.frame(seen)
+
+    @property
+    def _origin(self) -> FloatArray:
+        return np.array(self.world.origin if isinstance(self.world, Minecraft) else (0.0, 0.0, 0.0))
+
+
+def open_location(out: Path, location: str, world: str, kind: str, seed: int, game: Game | None) -> Location:
+    """Open the place called `location`. The last one of this mode is closed, unless it is the same.
+
+    Args:
+        out: Folder of the collection.
+        location: Its name; with a server one of the game's places.
+        world: Registered name of the world.
+        kind: Kind of a settlement, or key of a scan.
+        seed: Seed of the world.
+        game: How the real game is used, if it is.
+
+    Raises:
+        WorldgaugeError: What servers and bridges raise.
+    """
+    mode = None if game is None else game.mode
+    asked = (out, location, world, kind, seed, game)
+    if mode in _open and _open[mode][0] == asked:
+        return _open[mode][1]
+    if mode in _open:
+        _open.pop(mode)[1].closing.close()
+    with ExitStack() as stack:
+        if game is None:
+            opened = _embedded(kind, seed) if world == "voxel" else _on_floor(world, kind, seed)
+        elif game.mode == "java":
+            opened = _on_server(out, game.place(location), game, stack)
+        else:
+            opened = _settlement(kind, seed, game, stack)
+        opened.closing = stack.pop_all()
+    _open[mode] = (asked, opened)
+    return opened
+
+
+def close_locations() -> None:
+    """Stop what was started for the last places."""
+    while _open:
+        _open.popitem()[1][1].closing.close()
+
+
+def kept_facts(out: Path, place: Place) -> WorldFacts:
+    """Return the facts of a server's place that was opened before, from the cells in the collection.
+
+    Args:
+        out: Folder of the collection.
+        place: The place.
+
+    Raises:
+        WorldError: The cells are gone or belong to another place.
+    """
+    return _facts_at(out, place, stamp_of(_grid(out, place)))
+
+
+@lru_cache(maxsize=4)
+def _facts_at(out: Path, place: Place, stamp: Stamp | None) -> WorldFacts:
+    return _kept_facts(_kept(out, place), out)
+
+
+_open: dict[str | None, tuple[tuple[Any, ...], Location]] = {}
+
+
+def _embedded(kind: str, seed: int) -> Location:
+    world = Voxel(kind, seed)
+    return Location(VoxelSite(world.voxels), world, world.facts, seed)
+
+
+def _on_floor(name: str, scene: str, seed: int) -> Location:
+    if name == "scan":
+        scan = Scan(scene)
+        return Location(FloorSite(scan.floor, f"scene '{scene}'", seed), scan, scan.facts, None)
+    world = build_walkable(name, seed)
+    return Location(FloorSite(world.floor, f"world '{name}' (seed {seed})", seed), world, world.facts, seed)
+
+
+def _settlement(kind: str, seed: int, game: Game, stack: ExitStack) -> Location:
+    """A settlement of ours put into the game, and looked at as the game then has it."""
+    made = Voxel(kind, seed)
+    cells = cells_of(made.voxels)
+    if game.mode == "offline":
+        walker, world = GameWalker(stack.enter_context(Offline(cells))), made
+    else:
+        server = stack.enter_context(JsServer(cells))
+        held = server.read(box_of(cells))
+        walker, world = GameWalker(Online(server, held)), Voxel.from_cells(voxels_of(held, made.voxels))
+        if world.facts != made.facts:
+            raise WorldError(f"the server holds other cells than the {kind} settlement that was put into it")
+    return Location(VoxelSite(world.voxels, walker), world, world.facts, seed, cells, pictures=game.pictures)
+
+
+def _on_server(out: Path, place: Place, game: Game, stack: ExitStack) -> Location:
+    """A place of a world that somebody runs; its cells are read once, and kept in the collection."""
+    assert game.server is not None
+    server = stack.enter_context(JavaServer(*address(game.server)))
+    seed = game.check_server(server)
+    if _grid(out, place).exists():
+        world = _kept(out, place)
+        _demand_unchanged(server, world.cells, place)
+    else:
+        write(_grid(out, place), survey(server, (place.x, place.y, place.z), REACH, dimension=place.dimension))
+        world = _kept(out, place)
+    cells = world.cells
+    x, y, z = cells.ours((place.x, place.y, place.z))
+    start = Start((int(x), int(y) - 1, int(z)), released_ground(cells), place.loose)
+    walker = GameWalker(Online(server, cells, dimension=place.dimension))
+    facts = _kept_facts(world, out)
+    return Location(VoxelSite(world.voxels, walker, start), world, facts, seed, cells, server.version, game.pictures)
+
+
+def _grid(out: Path, place: Place) -> Path:
+    return out / WORLDS_FOLDER / f"{place.name}.grid.gz"
+
+
+def _kept(out: Path, place: Place) -> Minecraft:
+    world = Minecraft(str(_grid(out, place)))
+    x, z = (world.cells.origin[axis] + REACH for axis in (0, 2))
+    if (x, z) != (place.x, place.z):
+        raise WorldError(
+            f"'{place.name}' at x {place.x}, z {place.z} has lain at x {x}, z {z} in {out}: "
+            "give it another name, or collect into another folder"
+        )
+    return world
+
+
+def _kept_facts(world: Minecraft, out: Path) -> WorldFacts:
+    params = {"grid": Path(world.facts.params["grid"]).relative_to(out).as_posix()}
+    return replace(world.facts, params=params)
+
+
+def _demand_unchanged(server: JavaServer, cells: Cells, place: Place) -> None:
+    """Raises WorldError where the world around a place is no longer the one that was read."""
+    server.teleport(place.x + 0.5, place.y, place.z + 0.5, dimension=place.dimension)
+    x, z = (middle - LOOKED_AT - low for middle, low in ((place.x, cells.origin[0]), (place.z, cells.origin[2])))
+    index = cells.index[x : x + 2 * LOOKED_AT, :, z : z + 2 * LOOKED_AT]
+    before = Cells((place.x - LOOKED_AT, cells.origin[1], place.z - LOOKED_AT), cells.palette, index)
+    if changed := len(compare(before, server.read(box_of(before))).differences):
+        raise WorldError(
+            f"{changed} blocks around '{place.name}' are no longer as they were read: collect into another folder"
+        )
