@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
-from worldgauge.worlds.export.glb import Patch, write_glb
-from worldgauge.worlds.export.homes import patches_of
+from worldgauge.worlds._export_meshes import home_patches
+from worldgauge.worlds.export import Patch, write_glb
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.scan.floors.heightfield import heightfield_of
 from worldgauge.worlds.scan.prepared import Reading, prepare
@@ -41,7 +41,7 @@ def run() -> dict[str, object]:
     References: Embree, geometry alone, and OpenGL on Mesa's llvmpipe, colour and depth; both where their packages are.
     """
     home = Home(1)
-    patches, pages = patches_of(home.scene.looks, home.categories, TEXEL_M, 92)
+    patches, pages = home_patches(home.scene.looks, home.categories, TEXEL_M, 92)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["WORLDGAUGE_CACHE"] = str(folder / "cache")
@@ -99,7 +99,7 @@ def fine_scan(home: Home, detail: float = 1.0) -> Scene:
         home: The home.
         detail: Below 1 its triangles and texels are larger by as much.
     """
-    patches, pages = patches_of(home.scene.looks, home.categories, TEXEL_M / detail, 92)
+    patches, pages = home_patches(home.scene.looks, home.categories, TEXEL_M / detail, 92)
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "fine.glb"
         write_glb(path, [_divided(patch, EDGE_M / detail) for patch in patches], pages)

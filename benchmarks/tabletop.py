@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.engine import mujoco
 from worldgauge.worlds.tabletop.simulation import Simulation, _arranged, front_camera, front_pose
-from worldgauge.worlds.tabletop.world import Tabletop
 
 TASKS = ("push_buttons", "slide_block", "insert_ring", "stack_cups")
 GOAL_FRAMES_S, GOAL_TIMES_REAL = 20.0, 5.0

@@ -20,7 +20,7 @@ from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.base import suites
 from worldgauge.engine.suite.contract import Record
-from worldgauge.worlds.tabletop.canvas import can_draw
+from worldgauge.worlds.tabletop.engine import can_draw
 
 KINDS = ("camera_at_16", "keys_at_25", "sentences", "words", "poses_and_keys", "session")
 SETTINGS: dict[str, dict[str, Any]] = {

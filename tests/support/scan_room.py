@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from worldgauge.worlds.export.glb import write_glb
-from worldgauge.worlds.export.homes import patches_of
+from worldgauge.worlds._export_meshes import home_patches
+from worldgauge.worlds.export import write_glb
 from worldgauge.worlds.indoor.boxes import Box, Boxes, Paint
 from worldgauge.worlds.indoor.camera import BoxScene
 
@@ -43,7 +43,7 @@ def example_boxes() -> Boxes:
 def write_example(path: Path, *, texel_m: float = 0.03, quality: int | None = 80, up: str = "y") -> None:
     """Write the room as GLB."""
     scene = BoxScene.of(example_boxes(), (LOW[2], HIGH[2]))
-    patches, pages = patches_of(scene.looks, CATEGORIES, texel_m, quality)
+    patches, pages = home_patches(scene.looks, CATEGORIES, texel_m, quality)
     write_glb(path, patches, pages, up=up)  # type: ignore[arg-type]
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support.places import TESTS
-from worldgauge.worlds.export.glb import Pages, Patch, write_glb
-from worldgauge.worlds.export.homes import patches_of
+from worldgauge.worlds._export_meshes import home_patches
+from worldgauge.worlds.export import Pages, Patch, write_glb
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.scan.mesh import ours
 
@@ -73,7 +73,7 @@ def make_hm3d(folder: Path) -> Path:
 def make_hm3d_home(folder: Path) -> Path:
     """A folder as of HM3D with a home of ours: looks without names, names in a mesh of their own; returns its scene."""
     home = Home(1)
-    patches, pages = patches_of(home.scene.looks, home.categories, 0.03, 92)
+    patches, pages = home_patches(home.scene.looks, home.categories, 0.03, 92)
     scene = folder / "val" / HM3D_KEY
     scene.mkdir(parents=True)
     write_glb(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.simulation import Move, Simulation
-from worldgauge.worlds.tabletop.world import Tabletop
 
 
 def table(task: str, variation: int, seed: int) -> Simulation:

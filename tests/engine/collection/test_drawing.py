@@ -16,9 +16,9 @@ from support.view_batches import NEEDS_GPU
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.video import Clip
-from worldgauge.engine.collection import drawing
+from worldgauge.engine.collection import kernel
 from worldgauge.engine.collection.kernel import collect, open_collection
-from worldgauge.worlds.tabletop.world import Tabletop
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.voxel import Voxel
 
 CAMERA = Camera.from_vertical_fov(24, 16, 70)
@@ -99,12 +99,12 @@ def test_a_device_that_draws_nothing_is_not_named(tmp_path: Path) -> None:
 
 def test_views_come_in_order_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("warp")
-    monkeypatch.setattr(drawing, "_BATCH", 4)
+    monkeypatch.setattr(kernel, "_BATCH", 4)
     world = Voxel("plains", seed=1)
     poses = np.stack([pose_from_yaw_pitch([80.5, 80.5, 30.0], yaw, -0.3) for yaw in np.linspace(0, 6, 9)])
     told: list[tuple[int, int]] = []
-    got = list(drawing.views(world, poses, CAMERA, lambda *step: told.append(step), "cpu"))
-    want = list(drawing.views(world, poses, CAMERA, lambda *step: None, None))
+    got = list(kernel.views(world, poses, CAMERA, lambda *step: told.append(step), "cpu"))
+    want = list(kernel.views(world, poses, CAMERA, lambda *step: None, None))
     assert told == [(number, 9) for number in range(9)]
     assert len(got) == len(want) == 9
     for one, other in zip(got, want, strict=True):
@@ -139,4 +139,4 @@ def test_what_only_the_processor_draws_says_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'demonstrations' is drawn on the processor"):
         collect("demonstrations", tmp_path / "data", device="cpu")
     with pytest.raises(UsageError, match="'tabletop' is drawn on the processor only"):
-        next(drawing.views(Tabletop("push_buttons", 1), np.eye(4)[None], CAMERA, lambda *step: None, "cpu"))
+        next(kernel.views(Tabletop("push_buttons", 1), np.eye(4)[None], CAMERA, lambda *step: None, "cpu"))

@@ -14,7 +14,7 @@ from worldgauge.worlds.minecraft.install import PACKAGES_VARIABLE
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.env import KEYS, VoxelEnv
-from worldgauge.worlds.voxel.physics.player import PlayerState, step
+from worldgauge.worlds.voxel.player import PlayerState, step
 
 BLOCKS = {(30, y, z): "oak_planks" for y in range(20, 28) for z in (4, 5, 6)}
 

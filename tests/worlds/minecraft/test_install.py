@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from worldgauge.core.errors import UsageError, WorldError
-from worldgauge.tools.doctor.minecraft import examine
-from worldgauge.tools.doctor.requirement import Requirement
+from worldgauge.tools.doctor import Requirement
+from worldgauge.tools.doctor_minecraft import examine
 from worldgauge.worlds.minecraft import install
 from worldgauge.worlds.minecraft.servers.bridge import Bridge
 from worldgauge.worlds.minecraft.servers.java import address

@@ -10,7 +10,7 @@ from worldgauge.core.errors import WorldError
 from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.minecraft.offline import COLUMNS, Goal, Offline
-from worldgauge.worlds.voxel.physics.player import Action
+from worldgauge.worlds.voxel.player import Action
 
 pytestmark = pytest.mark.minecraft
 

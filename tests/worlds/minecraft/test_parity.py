@@ -12,11 +12,10 @@ from worldgauge.worlds.minecraft import names, parity
 from worldgauge.worlds.minecraft.cells.cells import split_state
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.minecraft.parity import CAUSES, EQUAL_M, deviation
+from worldgauge.worlds.voxel import _body
 from worldgauge.worlds.voxel.blocks import FACINGS, SHAPE_OF, SHAPES, STATES, block
 from worldgauge.worlds.voxel.generate import generate
-from worldgauge.worlds.voxel.physics import _body
-from worldgauge.worlds.voxel.physics._collisions import TABLES
-from worldgauge.worlds.voxel.physics.player import Action, PlayerState
+from worldgauge.worlds.voxel.player import TABLES, Action, PlayerState
 from worldgauge.worlds.voxel.world import FAMILIES, KINDS, VoxelWorld
 
 PANES = np.flatnonzero(np.isin(SHAPE_OF, SHAPES.index("pane"))).tolist()

@@ -12,8 +12,8 @@ from support.scan_tree import BED, CHAIR, HM3D_KEY, HOUSE_NUMBER, MP3D_KEY, make
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, WorldgaugeError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
-from worldgauge.report.films.task_cards import _terms
-from worldgauge.tools.doctor.optional import AbsentError, check_scans
+from worldgauge.report.task_cards import _terms
+from worldgauge.tools.doctor import AbsentError, check_scans
 from worldgauge.worlds.scan import Scan, prepared, sources
 from worldgauge.worlds.scan.collecting import scan_scenes, split_of, told_of
 from worldgauge.worlds.scan.semantics import Name, hm3d_table, house_table

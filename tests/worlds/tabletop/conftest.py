@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from support.stl import write_meshes
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.contract import Colour, Memory, TableScene, Thing, table_tasks
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.simulation import Simulation
-from worldgauge.worlds.tabletop.world import Tabletop
 
 Furnish = Callable[[Any], None]
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.engine import mujoco
 from worldgauge.worlds.tabletop.franka_arm import BASE_M, FINGERS, HOME_RAD, JOINTS, joint_names, tip_pose
 from worldgauge.worlds.tabletop.simulation import Simulation
-from worldgauge.worlds.tabletop.world import Tabletop
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,20 @@ import numpy as np
 import pytest
 
 from worldgauge.core.geometry import FloatArray, rotation_angle
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.contract import TABLE_M
-from worldgauge.worlds.tabletop.franka_arm import HOME_RAD, JOINTS, tip_pose
-from worldgauge.worlds.tabletop.motion import JUMP_RAD, REACHED_M, REACHED_RAD, Motion, UnreachableError
+from worldgauge.worlds.tabletop.franka_arm import (
+    HOME_RAD,
+    JOINTS,
+    JUMP_RAD,
+    REACHED_M,
+    REACHED_RAD,
+    Motion,
+    UnreachableError,
+    tip_pose,
+)
 from worldgauge.worlds.tabletop.shapes import COLOURS, box
 from worldgauge.worlds.tabletop.simulation import Simulation
-from worldgauge.worlds.tabletop.world import Tabletop
 
 LOW = np.array([joint.low_rad for joint in JOINTS])
 HIGH = np.array([joint.high_rad for joint in JOINTS])

@@ -14,11 +14,11 @@ import pytest
 
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds import open_world
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.contract import TABLE_M
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder
 from worldgauge.worlds.tabletop.simulation import RECORD_S, Simulation, State, UnstableError
-from worldgauge.worlds.tabletop.world import Tabletop
 
 
 def down(x: float, y: float, above_m: float, gripper: float = 1.0, yaw: float = 0.0) -> HandPose:
@@ -179,7 +179,7 @@ def test_a_restored_state_goes_on_as_the_one_it_was_taken_of() -> None:
 TOLD = """
 import hashlib, json, sys
 from worldgauge.worlds.tabletop.simulation import Simulation
-from worldgauge.worlds.tabletop.world import Tabletop
+from worldgauge.worlds.tabletop import Tabletop
 
 simulation = Simulation(Tabletop("slide_block", 1, seed=7))
 for pose in simulation.task.plan(simulation)[:3]:

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, invert
-from worldgauge.worlds.tabletop import canvas
+from worldgauge.worlds.tabletop import Tabletop, engine
 from worldgauge.worlds.tabletop.contract import TABLE_M, Thing
 from worldgauge.worlds.tabletop.shapes import COLOURS, box
 from worldgauge.worlds.tabletop.simulation import Simulation, front_camera, front_pose
-from worldgauge.worlds.tabletop.world import Tabletop
 
 PLACE, HALF = np.array([0.3, 0.1, TABLE_M + 0.05]), np.array([0.04, 0.06, 0.05])
 BLOCK = Thing("red block", "block", "block", "red", tuple(HALF))
@@ -120,7 +119,7 @@ def test_what_cannot_be_taken_is_refused(block: Simulation) -> None:
 
 def test_many_worlds_neither_pile_up_nor_mix(folder: Path) -> None:
     plain = [Simulation(Tabletop("push_buttons", n, seed=n)) for n in range(4)]
-    dressed = [Simulation(Tabletop("push_buttons", n, seed=n, meshes=str(folder))) for n in range(2 + canvas._KEPT)]
+    dressed = [Simulation(Tabletop("push_buttons", n, seed=n, meshes=str(folder))) for n in range(2 + engine._KEPT)]
     tables = [*dressed, *plain]
     first = [table.front(64) for table in tables]
     assert len({picture.tobytes() for picture in first}) == len(tables)
@@ -129,7 +128,7 @@ def test_many_worlds_neither_pile_up_nor_mix(folder: Path) -> None:
         # Larger buffers are not of consequence.
         table.front(80)
         np.testing.assert_array_equal(table.front(64), picture)
-        assert len(canvas._DRAWINGS) <= canvas._KEPT
+        assert len(engine._DRAWINGS) <= engine._KEPT
 
 
 def test_threads_draw_side_by_side() -> None:
@@ -151,7 +150,7 @@ def test_threads_draw_side_by_side() -> None:
 
 
 def test_a_black_first_picture_is_tried_again_and_then_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, blacks = canvas._pixels, [1]
+    real, blacks = engine._pixels, [1]
 
     def flaky(drawing: Any, size_px: tuple[int, int], depth: Any = None) -> NDArray[np.uint8]:
         picture = real(drawing, size_px, depth)
@@ -160,26 +159,26 @@ def test_a_black_first_picture_is_tried_again_and_then_an_error(monkeypatch: pyt
             picture[:] = 0
         return picture
 
-    monkeypatch.setattr(canvas, "_pixels", flaky)
-    monkeypatch.setattr(canvas, "_DRAWINGS", OrderedDict())
+    monkeypatch.setattr(engine, "_pixels", flaky)
+    monkeypatch.setattr(engine, "_DRAWINGS", OrderedDict())
     table = Simulation(Tabletop("push_buttons", 1, seed=8))
     picture = table.front(64)
     assert blacks == [0]
     assert picture.max() > 0
-    canvas._end()
+    engine._end()
     blacks[0] = 1000
     with pytest.raises(WorldError, match="one flat colour"):
         table.front(64)
     blacks[0] = 0
     np.testing.assert_array_equal(table.front(64), picture)
-    canvas._end()
+    engine._end()
 
 
 FORKED = """
 import os
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.tabletop.simulation import Simulation
-from worldgauge.worlds.tabletop.world import Tabletop
+from worldgauge.worlds.tabletop import Tabletop
 
 table = Simulation(Tabletop("push_buttons", 0, seed=0))
 if (child := os.fork()) == 0:
@@ -207,7 +206,7 @@ def test_a_fork_draws_of_its_own_and_is_stopped_where_it_would_hang() -> None:
 def test_without_libraries_of_graphics_the_engine_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "mujoco.py").write_text("raise AttributeError(\"'NoneType' object has no attribute 'glGetError'\")")
     code = (
-        "from worldgauge.worlds.tabletop.world import Tabletop\n"
+        "from worldgauge.worlds.tabletop import Tabletop\n"
         "from worldgauge.core.errors import WorldError\n"
         "try: Tabletop('push_buttons', 0)\n"
         "except WorldError as error: print(error)\n"
@@ -222,7 +221,7 @@ def test_without_libraries_of_graphics_the_engine_says_what_to_install(tmp_path:
 def test_without_graphics_it_says_what_to_install() -> None:
     code = (
         "from worldgauge.worlds.tabletop.simulation import Simulation\n"
-        "from worldgauge.worlds.tabletop.world import Tabletop\n"
+        "from worldgauge.worlds.tabletop import Tabletop\n"
         "import sys; sys.modules['mujoco.egl'] = None\n"
         "from worldgauge.core.errors import WorldError\n"
         "try: Simulation(Tabletop('push_buttons', 0)).front(32)\n"

@@ -11,10 +11,10 @@ from support.stl import stl
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError, WorldError
 from worldgauge.worlds import open_world
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.engine import mujoco
-from worldgauge.worlds.tabletop.meshes import MOST_TRIANGLES
+from worldgauge.worlds.tabletop.franka_arm import MOST_TRIANGLES
 from worldgauge.worlds.tabletop.simulation import Simulation, front_camera, front_pose
-from worldgauge.worlds.tabletop.world import Tabletop
 
 
 def test_facts_build_it_again_and_tell_it_from_others() -> None:

@@ -18,7 +18,7 @@ from worldgauge.worlds.minecraft.names import cells_of, voxels_of
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.env import VoxelEnv
-from worldgauge.worlds.voxel.physics.player import Action, PlayerState
+from worldgauge.worlds.voxel.player import Action, PlayerState
 
 ENV_ID = "worldgauge/Minecraft-v0"
 

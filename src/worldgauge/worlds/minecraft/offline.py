@@ -17,7 +17,7 @@ from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.minecraft.cells import cells as grid
 from worldgauge.worlds.minecraft.cells.cells import Cells
 from worldgauge.worlds.minecraft.servers.bridge import Bridge, Closing
-from worldgauge.worlds.voxel.physics.player import Action, PlayerState
+from worldgauge.worlds.voxel.player import Action, PlayerState
 
 VERSION = "1.16.5"
 COLUMNS = (

@@ -12,7 +12,7 @@ from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel.blocks import SHAPE_OF, SHAPES, SOLID
-from worldgauge.worlds.voxel.physics.player import HALF_WIDTH_M, Action, PlayerState, step
+from worldgauge.worlds.voxel.player import HALF_WIDTH_M, Action, PlayerState, step
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 EQUAL_M = 1e-6

@@ -162,3 +162,22 @@ def near(one: HandPose, other: HandPose, *, far_m: float = 0.015) -> bool:
         far_m: Largest distance of the positions, metres. Rotations are not compared.
     """
     return bool(np.linalg.norm(np.subtract(one[:3], other[:3])) <= far_m) and one.gripper == other.gripper
+
+
+SEEDS: Mapping[str, range] = {
+    "test": range(0, 1_000_000),
+    "train": range(1_000_000, 2_000_000),
+    "val": range(2_000_000, 3_000_000),
+}
+"""Evaluation is of "test"; demonstrations are of "train"."""
+
+
+def table_name(task: str, variation: int, seed: int) -> str:
+    """Name a table as a scene.
+
+    Args:
+        task: Name of the task.
+        variation: Its variation.
+        seed: Seed of the table.
+    """
+    return f"{task}-{variation}-{seed}"

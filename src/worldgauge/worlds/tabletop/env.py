@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from worldgauge.core.actions import HAND_POSES, Actions
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.canvas import LARGEST_PX
-from worldgauge.worlds.tabletop.contract import table_tasks
-from worldgauge.worlds.tabletop.expert import MOST_POSES
+from worldgauge.worlds.tabletop import MOST_POSES, Tabletop
+from worldgauge.worlds.tabletop.contract import SEEDS, table_tasks
+from worldgauge.worlds.tabletop.engine import LARGEST_PX
 from worldgauge.worlds.tabletop.pose_plans import (
     POSITION_BINS,
     ROTATION_BINS,
@@ -35,8 +35,6 @@ from worldgauge.worlds.tabletop.pose_plans import (
     poses_from_bins,
 )
 from worldgauge.worlds.tabletop.simulation import FAR_M, Simulation, UnstableError, front_camera, front_pose
-from worldgauge.worlds.tabletop.splits import SEEDS
-from worldgauge.worlds.tabletop.world import Tabletop
 
 ENV_ID = "worldgauge/Tabletop-v0"
 SENSORS = ("depth", "instance")

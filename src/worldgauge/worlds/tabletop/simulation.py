@@ -15,11 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.errors import UsageError, WorldError, WorldgaugeError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
-from worldgauge.worlds.tabletop.canvas import drawn, measured
 from worldgauge.worlds.tabletop.contract import Memory, TableTask, Thing
-from worldgauge.worlds.tabletop.engine import mujoco
-from worldgauge.worlds.tabletop.franka_arm import FINGER_M, FINGERS, GRIPPER, HOME_RAD, JOINTS, TIP, joint_names
-from worldgauge.worlds.tabletop.motion import Motion, UnreachableError
+from worldgauge.worlds.tabletop.engine import drawn, measured, mujoco
+from worldgauge.worlds.tabletop.franka_arm import (
+    FINGER_M,
+    FINGERS,
+    GRIPPER,
+    HOME_RAD,
+    JOINTS,
+    TIP,
+    Motion,
+    UnreachableError,
+    joint_names,
+)
 from worldgauge.worlds.tabletop.pose_plans import WORKSPACE_HIGH_M, WORKSPACE_LOW_M, HandPose
 
 TICK_S = 0.002

@@ -13,7 +13,7 @@ from support import nbt_bytes as nbt
 from worldgauge.core.errors import DataError
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.structure_files import read_region_box, read_structure
-from worldgauge.worlds.blocks.structure_files.describe import look
+from worldgauge.worlds.blocks.views import look
 from worldgauge.worlds.minecraft.cells.building import build_saved
 from worldgauge.worlds.minecraft.cells.regions import read_cells
 

@@ -16,7 +16,7 @@ from worldgauge.worlds.minecraft.offline import COLUMNS, Goal
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError
 from worldgauge.worlds.minecraft.servers.java import SERVER_VARIABLE, VERSIONS, JavaServer, address, known, try_commands
 from worldgauge.worlds.minecraft.servers.server import JsServer, Online, Player
-from worldgauge.worlds.voxel.physics.player import Action
+from worldgauge.worlds.voxel.player import Action
 
 COMMANDS = ("gamemode", "tp", "execute", "fill", "setblock")
 UNKNOWN = "Unknown or incomplete command, see below for error"

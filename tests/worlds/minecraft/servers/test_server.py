@@ -15,7 +15,7 @@ from worldgauge.worlds.minecraft.offline import Goal, Offline
 from worldgauge.worlds.minecraft.servers.bridge import Bridge, BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.servers.java import JavaServer
 from worldgauge.worlds.minecraft.servers.server import JsServer, Online
-from worldgauge.worlds.voxel.physics.player import Action
+from worldgauge.worlds.voxel.player import Action
 
 VERSIONS = ("1.16.5", "1.20.4")
 STATES = (

@@ -8,11 +8,11 @@ import pytest
 
 from support.tabletop import by_expert, far, table, waited
 from worldgauge.core.errors import UsageError
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.contract import TABLE_M
 from worldgauge.worlds.tabletop.shapes import COLOURS
 from worldgauge.worlds.tabletop.simulation import Simulation
 from worldgauge.worlds.tabletop.tasks import insert_ring as r
-from worldgauge.worlds.tabletop.world import Tabletop
 
 
 def peg_of(simulation: Simulation) -> np.ndarray:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from support.tabletop import by_expert, far, table, waited
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.shapes import COLOURS
 from worldgauge.worlds.tabletop.simulation import Simulation
 from worldgauge.worlds.tabletop.tasks import push_buttons as b
-from worldgauge.worlds.tabletop.world import Tabletop
 
 
 def named(simulation: Simulation) -> list[str]:

@@ -7,10 +7,10 @@ import pytest
 
 from support.tabletop import by_expert, far, table, waited
 from worldgauge.core.errors import UsageError
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.contract import TABLE_M
 from worldgauge.worlds.tabletop.simulation import Simulation
 from worldgauge.worlds.tabletop.tasks import slide_block as s
-from worldgauge.worlds.tabletop.world import Tabletop
 
 
 def lay(simulation: Simulation, x: float, y: float, yaw_rad: float = 0.0) -> None:

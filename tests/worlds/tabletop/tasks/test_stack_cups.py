@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from support.tabletop import by_expert, far, table, waited
+from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.contract import TABLE_M
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.shapes import COLOURS
 from worldgauge.worlds.tabletop.simulation import Simulation
 from worldgauge.worlds.tabletop.tasks import stack_cups as c
-from worldgauge.worlds.tabletop.world import Tabletop
 
 
 def bodies(simulation: Simulation) -> tuple[str, str, str]:

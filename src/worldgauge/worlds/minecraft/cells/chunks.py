@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
 from worldgauge.worlds.blocks.nbt import Fields, check_numbers, material_of, nbt_library, plain
-from worldgauge.worlds.blocks.nbt.region import SIDE, numbers_of, words_of
+from worldgauge.worlds.blocks.regions import SIDE, numbers_of, words_of
 from worldgauge.worlds.minecraft.cells.cells import Cells, split_state
 from worldgauge.worlds.minecraft.versions import DATA_VERSION, VERSIONS
 

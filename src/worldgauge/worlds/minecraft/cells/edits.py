@@ -19,17 +19,18 @@ import numpy as np
 
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import write_file
-from worldgauge.worlds.blocks.nbt import Fields, nbt_library
-from worldgauge.worlds.blocks.nbt.region import SIDE, SavedChunk, read_chunk, region_folder, region_name, replaced
-from worldgauge.worlds.blocks.nbt.tags import (
+from worldgauge.worlds.blocks.nbt import (
     COMPOUND,
+    Fields,
     edited,
     elements,
     list_of_compounds,
+    nbt_library,
     parts,
     root_value,
     tag,
 )
+from worldgauge.worlds.blocks.regions import SIDE, SavedChunk, read_chunk, region_folder, region_name, replaced
 from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
 from worldgauge.worlds.minecraft.cells.chunks import (
     bare_section,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import write_file
 from worldgauge.worlds.blocks.nbt import Fields, plain
-from worldgauge.worlds.blocks.nbt.region import CHUNKS, SIDE, read_chunk, region_bytes, region_name
+from worldgauge.worlds.blocks.regions import CHUNKS, SIDE, read_chunk, region_bytes, region_name
 from worldgauge.worlds.minecraft.cells.cells import AIR, MOST_COORDINATE, MOST_STATES, Cells
 from worldgauge.worlds.minecraft.cells.chunks import (
     LAYOUTS,

@@ -25,7 +25,7 @@ from typing import Any, Self
 from worldgauge.core.errors import WorldError
 from worldgauge.serving.channel import TimedSocket
 from worldgauge.serving.isolation import limited, only_needed
-from worldgauge.serving.printed import how_it_ended
+from worldgauge.serving.process import how_it_ended
 from worldgauge.worlds.minecraft.install import BRIDGE_FOLDER, INSTALL_HINT, find_node, find_packages, mismatch
 
 PROTOCOL = 1

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError, MissingExtraError, WorldError
-from worldgauge.core.fields import short
 from worldgauge.core.io import check_inside, parse_json, read_bytes
 
 MOST_BYTES = 8 * 2**30

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError, MissingExtraError, WorldError
-from worldgauge.core.fields import short
 from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Material, Mesh, Up, Wrap, ours
 from worldgauge.worlds.scan.readers._document import (
     MOST_ELEMENTS,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError
-from worldgauge.core.fields import short
 from worldgauge.core.io import read_json_object
 from worldgauge.worlds.scan.mesh import Mesh, named
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError
-from worldgauge.core.fields import short
 from worldgauge.core.io import check_inside, read_json_object
 from worldgauge.worlds.scan.mesh import Mesh, joined, ours, theirs
 from worldgauge.worlds.scan.readers.gltf import plain_name, read_gltf

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError
-from worldgauge.core.fields import short
 from worldgauge.core.io import parse_json, read_bytes
 from worldgauge.worlds.scan.mesh import Mesh, named
 from worldgauge.worlds.scan.readers.replica import number_of, rows_of

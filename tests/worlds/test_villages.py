@@ -7,9 +7,9 @@ import pytest
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
+from worldgauge.worlds._export_meshes import village_patches
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.export import Exported, export_build, export_world
-from worldgauge.worlds.export.villages import patches_of
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.scan.prepared import Reading
 from worldgauge.worlds.voxel import Voxel
@@ -72,7 +72,7 @@ def cells(*filled: tuple[tuple[int, int, int], str, int], shape: tuple[int, int,
 
 def area(world: VoxelWorld) -> float:
     total = 0.0
-    for patch in patches_of(world)[0]:
+    for patch in village_patches(world)[0]:
         corners = patch.vertices[patch.triangles].astype(float)
         cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         total += float(np.linalg.norm(cross, axis=1).sum() / 2)
@@ -95,7 +95,7 @@ def area(world: VoxelWorld) -> float:
 )
 def test_faces_by_hand(filled: list[tuple[tuple[int, int, int], str, int]], faces: int, square_m: float) -> None:
     world = cells(*filled)
-    assert sum(len(patch.triangles) for patch in patches_of(world)[0]) == 2 * faces
+    assert sum(len(patch.triangles) for patch in village_patches(world)[0]) == 2 * faces
     assert area(world) == pytest.approx(square_m, abs=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Textured faces as a GLB file: glTF 2.0 in one binary file, unlit, as Blender, Unity, Habitat and three.js read it."""
+"""Embedded worlds and builds as GLB files, for Blender, Unity, simulators and our own world `scan`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
 from worldgauge.core.io import write_file
 from worldgauge.version import __version__
+from worldgauge.worlds import open_world
+from worldgauge.worlds.blocks.blueprint import Blueprint
 
 Up = Literal["y", "z"]
 """The axis that points up in the file: y by the standard, z for programs that take scans as they are published."""
@@ -196,3 +199,108 @@ def _container(document: dict[str, Any], data: bytes) -> bytes:
         raise UsageError("a GLB file holds less than 4 GiB: take coarser texels")
     head = struct.pack("<4sII", b"glTF", 2, length)
     return head + struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(data), b"BIN\0") + data
+
+
+EXPORTED = ("indoor", "voxel")
+"""Worlds that can be written."""
+STARTER = {"home-1": WorldFacts("indoor", {"seed": 1}), "home-2": WorldFacts("indoor", {"seed": 2})}
+"""Scans of our own to begin with, by the names of their files."""
+
+
+class Exported(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        triangles: Number of triangles.
+        things: Number of named things.
+        pages: Number of textures.
+        size_bytes: Size of the file.
+    """
+
+    triangles: int
+    things: int
+    pages: int
+    size_bytes: int
+
+
+def export_world(
+    facts: WorldFacts, path: Path, *, texel_m: float = 0.005, quality: int | None = 92, up: Up = "y"
+) -> Exported:
+    """Write an embedded world as a GLB file, with its textures, names and instance numbers.
+
+    Args:
+        facts: The world.
+        path: The file.
+        texel_m: Side of a texel in metres, for homes; those of villages are a sixteenth.
+        quality: Of its JPEG pictures, 1 to 100; None for PNG, which villages always have.
+        up: The axis that points up in the file.
+
+    Returns:
+        What was written.
+
+    Raises:
+        UsageError: For a world of another kind, or values out of range.
+        WorldError: When the world rejects its arguments.
+    """
+    if facts.name not in EXPORTED:
+        raise UsageError(f"world '{facts.name}' cannot be exported; these can: {', '.join(EXPORTED)}")
+    if not 0.001 <= texel_m <= 1:
+        raise UsageError(f"a texel is 0.001 to 1 m wide, got {texel_m}")
+    if quality is not None and not 1 <= quality <= 100:
+        raise UsageError(f"quality is 1 to 100, got {quality}")
+    world = open_world(facts)
+    from worldgauge.worlds._export_meshes import home_patches, village_patches
+    from worldgauge.worlds.indoor import Home
+    from worldgauge.worlds.voxel import Voxel
+
+    if isinstance(world, Home):
+        made = home_patches(world.scene.looks, world.categories, texel_m, quality)
+    else:
+        assert isinstance(world, Voxel)
+        made = village_patches(world.voxels)
+    return _written(path, *made, up)
+
+
+def export_starter(folder: Path, *, texel_m: float = 0.008) -> dict[Path, Exported]:
+    """Write the scans to begin with: two homes with textures, names and instances, under 8 MB in all.
+
+    Args:
+        folder: Where they are written.
+        texel_m: Side of a texel in metres.
+
+    Returns:
+        What was written, by file.
+
+    Raises:
+        DataError: A file cannot be written.
+    """
+    return {
+        path: export_world(facts, path, texel_m=texel_m, quality=85)
+        for path, facts in ((folder / f"{name}.glb", facts) for name, facts in STARTER.items())
+    }
+
+
+def export_build(blueprint: Blueprint, path: Path, *, up: Up = "y") -> Exported:
+    """Write a build as a GLB file, with its colours and the names of its blocks.
+
+    Args:
+        blueprint: The build.
+        path: The file.
+        up: The axis that points up in the file.
+
+    Returns:
+        What was written.
+
+    Raises:
+        UsageError: It has no blocks.
+        ShapeError: A side has more than 2000 blocks.
+    """
+    from worldgauge.worlds._export_meshes import build_patches
+
+    return _written(path, *build_patches(blueprint), up)
+
+
+def _written(path: Path, patches: list[Patch], pages: Pages, up: Up) -> Exported:
+    write_glb(path, patches, pages, up=up)
+    things = len({patch.instance for patch in patches} - {0})
+    return Exported(sum(len(patch.triangles) for patch in patches), things, len(pages.images), path.stat().st_size)
