@@ -27,7 +27,7 @@ from worldgauge.worlds.minecraft.parity import random_actions
 from worldgauge.worlds.minecraft.servers.bridge import Bridge
 from worldgauge.worlds.minecraft.servers.server import JsServer
 from worldgauge.worlds.voxel.generate import generate
-from worldgauge.worlds.voxel.physics.player import TICKS_PER_SECOND, Action, PlayerState, pack, step, tick
+from worldgauge.worlds.voxel.player import TICKS_PER_SECOND, Action, PlayerState, pack, step, tick
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.sampling import sample_place, start_place
 

@@ -9,10 +9,9 @@ import numpy as np
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds.voxel.blocks import CATEGORY_OF, GROUND
 from worldgauge.worlds.voxel.camera import Grid, render
-from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 from worldgauge.worlds.voxel.generate import generate
 from worldgauge.worlds.voxel.textures import SHADES, TEXELS, TEXTURE_OF
-from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.voxel.world import EYE_HEIGHT_M, VERTICAL_FOV_DEG, VoxelWorld
 
 GOAL_FPS = 90.0
 VIEWS, VIEW_M, CORES, ROUNDS = 16, 64.0, 2, 4

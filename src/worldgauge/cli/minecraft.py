@@ -73,7 +73,7 @@ def build(
     With --server the world is that of a running server, with --save a copy of a saved world, and otherwise a temporary
     server, to try it out.
     """
-    from worldgauge.worlds.blocks.structure_files.describe import look
+    from worldgauge.worlds.blocks.views import look
     from worldgauge.worlds.minecraft.cells import building
 
     corner = _corner(at, "--at")
@@ -103,8 +103,8 @@ def read(
 ) -> None:
     """Save a box of a running world as a structure file. For a saved world use: worldgauge structure FOLDER --box."""
     from worldgauge.terminal.output import print_json
-    from worldgauge.worlds.blocks.structure_files.describe import WRITERS, facts_of_blueprint
-    from worldgauge.worlds.blocks.structure_files.describe import save as write
+    from worldgauge.worlds.blocks.views import WRITERS, facts_of_blueprint
+    from worldgauge.worlds.blocks.views import save as write
     from worldgauge.worlds.minecraft.cells.building import blueprint_of
     from worldgauge.worlds.minecraft.cells.survey import read_box
 
@@ -187,9 +187,8 @@ def parity(
     """Compare the physics of the embedded world with the game's own on random walks in the same cells, tick by tick."""
     from dataclasses import asdict
 
-    from worldgauge.terminal.output import form_of, print_csv, print_json
+    from worldgauge.terminal.output import form_of, print_csv, print_json, print_numbers
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.terminal.tables import print_numbers
     from worldgauge.worlds.minecraft.names import cells_of
     from worldgauge.worlds.minecraft.offline import Offline
     from worldgauge.worlds.minecraft.parity import deviation

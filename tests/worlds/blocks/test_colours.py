@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from worldgauge.worlds.blocks import palette, table
+from worldgauge.worlds.blocks import colours as palette
+from worldgauge.worlds.blocks import table
 from worldgauge.worlds.blocks.colours import OPAQUE, PAINTS, Look, has_colour, look_of, mixed, shorter_names
-from worldgauge.worlds.blocks.shapes import shape_of
+from worldgauge.worlds.blocks.mesh import shape_of
 
 
 def test_every_block_that_is_seen_has_a_colour_of_its_material():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from worldgauge.worlds.blocks.blueprint import Blueprint, material, states_of
-from worldgauge.worlds.blocks.connections import joined
+from worldgauge.worlds.blocks.mesh import joined
 
 COMPASS = ("north", "east", "south", "west")
 STEP = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}

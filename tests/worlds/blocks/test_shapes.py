@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from worldgauge.worlds.blocks import table
-from worldgauge.worlds.blocks.parts import SIDES, Shape, along, covered, flipped, squares_of, turned
-from worldgauge.worlds.blocks.shapes import shape_of
+from worldgauge.worlds.blocks.fittings import SIDES, Shape, along, covered, flipped, squares_of, turned
+from worldgauge.worlds.blocks.mesh import shape_of
 
 COMPASS = ("north", "east", "south", "west")
 UNSEEN = {"air", "cave_air", "void_air", "structure_void", "barrier", "light", "moving_piston"}

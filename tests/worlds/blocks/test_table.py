@@ -3,7 +3,7 @@ from itertools import product
 import pytest
 
 from worldgauge.worlds.blocks import table
-from worldgauge.worlds.blocks.parts import FULL
+from worldgauge.worlds.blocks.fittings import FULL
 
 
 def test_the_table_is_that_of_the_version_it_names():

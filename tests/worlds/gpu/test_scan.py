@@ -15,9 +15,9 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds.gpu.scan import ScanBatch
 from worldgauge.worlds.scan import Scan, sources
+from worldgauge.worlds.scan.camera import render
+from worldgauge.worlds.scan.clusters import Scene, scene_of
 from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Material, Mesh
-from worldgauge.worlds.scan.rendering.camera import render
-from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
 
 pytest.importorskip("warp")
 

@@ -8,7 +8,7 @@ from support.settlements import NAMES, world_of
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, GROUND, LIQUID, SHAPE_OF, SHAPES, SOLID, STATES
 from worldgauge.worlds.voxel.generate import SMALLEST, generate
-from worldgauge.worlds.voxel.settlements.terrain import grow, value_noise
+from worldgauge.worlds.voxel.terrain import grow, value_noise
 from worldgauge.worlds.voxel.world import KINDS as WORLD_KINDS
 from worldgauge.worlds.voxel.world import VoxelWorld
 

@@ -9,7 +9,7 @@ from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import KINDS as BLOCKS
 from worldgauge.worlds.voxel.blocks import STATES
-from worldgauge.worlds.voxel.landmarks import CATEGORIES, find_landmarks
+from worldgauge.worlds.voxel.floor import CATEGORIES, find_landmarks
 from worldgauge.worlds.voxel.world import KINDS, VoxelWorld
 
 SMALL = (160, 160, 56)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError, WorldError
-from worldgauge.core.geometry import FloatArray
-from worldgauge.core.polyline import length
+from worldgauge.core.geometry import FloatArray, length
 from worldgauge.worlds.walking.clearance import find_way, least_clearance, resampled, straightened, ways_to
 from worldgauge.worlds.walking.floor import FloorPlan
 

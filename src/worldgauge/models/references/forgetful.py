@@ -22,8 +22,7 @@ from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.third_person import ThirdPerson, feet_of
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
-from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
-from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.voxel.world import EYE_HEIGHT_M, VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.stance import stands
 

@@ -21,7 +21,8 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import parse_json
-from worldgauge.engine.collection.collection import (
+from worldgauge.engine.collect import SEEDS, world_seed_of
+from worldgauge.engine.collection import (
     SPLITS,
     Collection,
     DataReport,
@@ -31,7 +32,6 @@ from worldgauge.engine.collection.collection import (
     collections,
     demand_same,
 )
-from worldgauge.engine.collection.kernel import SEEDS, world_seed_of
 from worldgauge.engine.options import option
 from worldgauge.suites.loopnav import format_check as checking
 from worldgauge.suites.loopnav.format import MANIFEST, TYPES, worlds_of, write_manifest, write_trajectory

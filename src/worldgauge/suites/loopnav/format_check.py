@@ -16,7 +16,7 @@ import numpy as np
 
 from worldgauge.core.errors import WorldError
 from worldgauge.core.video import problems
-from worldgauge.engine.collection.collection import (
+from worldgauge.engine.collection import (
     DataReport,
     DataTable,
     Finding,

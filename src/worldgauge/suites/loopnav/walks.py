@@ -23,7 +23,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.io import Stamp, stamp_of
-from worldgauge.engine.collection.kernel import render
+from worldgauge.engine.collect import render
 from worldgauge.worlds import World
 from worldgauge.worlds.minecraft import Minecraft
 from worldgauge.worlds.minecraft.cells.building import compare

@@ -11,8 +11,8 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.geometry import Camera, FloatArray, camera_pose
+from worldgauge.worlds.blocks.fittings import UNITS
 from worldgauge.worlds.blocks.mesh import Mesh
-from worldgauge.worlds.blocks.parts import UNITS
 
 BACKGROUND = (222, 230, 238)
 SAMPLES = 3

@@ -9,9 +9,8 @@ import numpy as np
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.worlds.gpu.batch import DeviceBatch
-from worldgauge.worlds.scan.rendering._shade import scales_of
-from worldgauge.worlds.scan.rendering.camera import grid_of, pixel_of
-from worldgauge.worlds.scan.rendering.clusters import Scene
+from worldgauge.worlds.scan.camera import grid_of, pixel_of, scales_of
+from worldgauge.worlds.scan.clusters import Scene
 
 ROOM_M = 1e-4
 """By how much the boxes of triangles are wider than these: a ray is compared with them in float32."""

@@ -92,7 +92,7 @@ class Voxel(Batched):
     @cached_property
     def landmarks(self) -> tuple[Landmark, ...]:
         """Houses, trees, ponds and the like; see `voxel.landmarks.find_landmarks`."""
-        from worldgauge.worlds.voxel.landmarks import find_landmarks
+        from worldgauge.worlds.voxel.floor import find_landmarks
 
         return find_landmarks(self.voxels)
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.voxel import families
-from worldgauge.worlds.voxel.settlements.canvas import Canvas
-from worldgauge.worlds.voxel.settlements.plants import place_boulders, plant_flowers, plant_trees, sow_herbs
-from worldgauge.worlds.voxel.settlements.settlement import build_settlement, plan_settlement
-from worldgauge.worlds.voxel.settlements.styles import BIOMES
-from worldgauge.worlds.voxel.settlements.terrain import make_terrain
+from worldgauge.worlds.voxel.plants import place_boulders, plant_flowers, plant_trees, sow_herbs
+from worldgauge.worlds.voxel.settlement import build_settlement, plan_settlement
+from worldgauge.worlds.voxel.styles import BIOMES
+from worldgauge.worlds.voxel.terrain import Canvas, make_terrain
 from worldgauge.worlds.voxel.world import FAMILIES, KINDS, VoxelWorld
 
 SMALLEST = (160, 160, 56)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.voxel import tile_brushes as brush
-from worldgauge.worlds.voxel import tile_sketches as drawn
 from worldgauge.worlds.voxel.blocks import KINDS, STATES, block
 from worldgauge.worlds.voxel.families.matter import MATTER
 from worldgauge.worlds.voxel.tile_brushes import Colour, Tile
@@ -102,13 +101,13 @@ def _tiles() -> dict[str, Tile | tuple[Tile, Tile, Tile]]:
     for row, column, length in ((2, 1, 4), (5, 9, 5), (8, 4, 3), (11, 12, 3), (13, 0, 5), (15, 8, 3), (7, 14, 2)):
         birch_side[row, column : column + length, :3] = (58, 54, 52)
     birch_end = brush.rings((208, 190, 142), birch_bark, 104)
-    glass = brush.sketch(drawn.GLASS, {"f": (214, 232, 236), "g": (244, 250, 250)}, 3, 0.03)
+    glass = brush.sketch(brush.GLASS, {"f": (214, 232, 236), "g": (244, 250, 250)}, 3, 0.03)
     hay_end = brush.rings((214, 178, 58), (168, 128, 32), 81)
     hay = brush.bark((204, 166, 44), 82, 0.18)
     hay[[4, 11], :, :3] = (150, 68, 36)
     barrel = brush.planks((142, 104, 62), 83).transpose(1, 0, 2).copy()
     barrel[[1, 2, 13, 14], :, :3] = (92, 92, 98)
-    shelf = brush.sketch(drawn.BOOKS, _BOOK_COLOURS, 84, 0.1)
+    shelf = brush.sketch(brush.BOOKS, _BOOK_COLOURS, 84, 0.1)
     farmland = brush.speckle((92, 58, 36), 12, 0.15)
     farmland[1::4, :, :3] = (66, 40, 24)
     farmland[2::4, :, :3] = (112, 74, 46)
@@ -178,7 +177,7 @@ def _tiles() -> dict[str, Tile | tuple[Tile, Tile, Tile]]:
         "blue_wool": brush.weave((62, 72, 134), 95),
         "yellow_wool": brush.weave((222, 176, 76), 96),
         "glass": glass,
-        "cobweb": brush.sketch(drawn.WEB, {"w": (232, 232, 230)}, 4, 0.03),
+        "cobweb": brush.sketch(brush.WEB, {"w": (232, 232, 230)}, 4, 0.03),
         "oak_fence": fence["oak"],
         "spruce_fence": fence["spruce"],
         "glass_pane": glass,
@@ -196,18 +195,18 @@ def _tiles() -> dict[str, Tile | tuple[Tile, Tile, Tile]]:
         "birch_leaves": brush.foliage((78, 142, 76), 108, 0.16),
         "snowy_leaves": _snowed(spruce_leaves, brush.speckle((226, 238, 246), 41, 0.03, 0.7), 109),
         "cactus": cactus,
-        "dead_bush": brush.sketch(drawn.BUSH, {"b": (112, 74, 62), "k": (84, 54, 46)}, 5, 0.1),
+        "dead_bush": brush.sketch(brush.BUSH, {"b": (112, 74, 62), "k": (84, 54, 46)}, 5, 0.1),
         "tall_grass": brush.stalks((114, 172, 62), 111, 12, 8, 15),
         "dry_tall_grass": brush.stalks((196, 186, 84), 112, 12, 8, 15),
-        "fern": brush.sketch(drawn.FERN, {"f": (112, 170, 52), "k": (84, 134, 42)}, 6, 0.14),
+        "fern": brush.sketch(brush.FERN, {"f": (112, 170, 52), "k": (84, 134, 42)}, 6, 0.14),
         "wheat": _eared(brush.stalks((206, 190, 66), 113, 9, 11, 15)),
         "carrots": brush.stalks((126, 196, 58), 114, 10, 4, 9),
-        "poppy": _flower(drawn.POPPY, (236, 32, 36), (120, 10, 30)),
-        "dandelion": _flower(drawn.DANDELION, (255, 226, 20), (255, 178, 12)),
-        "cornflower": _flower(drawn.POPPY, (72, 62, 240), (38, 20, 160)),
-        "white_daisy": _flower(drawn.DAISY, (255, 252, 255), (255, 206, 20)),
-        "orange_tulip": _flower(drawn.TULIP, (255, 124, 20), (255, 176, 60)),
-        "sunflower_bush": _flower(drawn.SUNFLOWER, (255, 212, 12), (126, 66, 10)),
+        "poppy": _flower(brush.POPPY, (236, 32, 36), (120, 10, 30)),
+        "dandelion": _flower(brush.DANDELION, (255, 226, 20), (255, 178, 12)),
+        "cornflower": _flower(brush.POPPY, (72, 62, 240), (38, 20, 160)),
+        "white_daisy": _flower(brush.DAISY, (255, 252, 255), (255, 206, 20)),
+        "orange_tulip": _flower(brush.TULIP, (255, 124, 20), (255, 176, 60)),
+        "sunflower_bush": _flower(brush.SUNFLOWER, (255, 212, 12), (126, 66, 10)),
         "pumpkin": (pumpkin_top, pumpkin, pumpkin_top),
         "melon": (brush.speckle((112, 186, 30), 115, 0.15), melon, melon),
     }  # fmt: skip

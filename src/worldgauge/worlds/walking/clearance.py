@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.walking.floor import FloorPlan
@@ -155,12 +155,12 @@ def least_clearance(floor: FloorPlan, way: ArrayLike) -> float:
         Metres.
     """
     points = np.asarray(way, np.float64)
-    steps = max(1, math.ceil(polyline.length(points) / (floor.cell_m / 10)))
+    steps = max(1, math.ceil(geometry.length(points) / (floor.cell_m / 10)))
     return float(floor.clearance_at(resampled(points, steps + 1)).min())
 
 
 def resampled(way: ArrayLike, count: int) -> FloatArray:
-    """Points spread evenly over the arc length of a polyline.
+    """Points spread evenly over the arc length of a geometry.
 
     Args:
         way: (N, 2).
@@ -170,7 +170,7 @@ def resampled(way: ArrayLike, count: int) -> FloatArray:
         (count, 2), with both ends.
     """
     points = np.asarray(way, np.float64)
-    return polyline.at(points, np.linspace(0.0, polyline.along(points)[-1], count))
+    return geometry.at(points, np.linspace(0.0, geometry.along(points)[-1], count))
 
 
 def _point(xy: ArrayLike) -> FloatArray:

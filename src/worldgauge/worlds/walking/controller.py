@@ -9,7 +9,7 @@ import math
 from typing import NamedTuple
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.voxel.physics.player import reached, would_reach
+from worldgauge.worlds.voxel.player import reached, would_reach
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 TURN_LIMIT = 0.1

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.voxel.blocks import LIQUID, SHAPE_OF, SHAPES, SOLID, block, boxes_of
-from worldgauge.worlds.voxel.physics.player import HALF_WIDTH_M, STEP_HEIGHT_M
+from worldgauge.worlds.voxel.player import HALF_WIDTH_M, STEP_HEIGHT_M
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.walk import WalkGoal
 

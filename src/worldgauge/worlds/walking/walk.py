@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
-from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
+from worldgauge.worlds.voxel.world import EYE_HEIGHT_M
 
 LoopKind = Literal["ABA", "ABCA"]
 
@@ -92,7 +92,7 @@ class Walk:
     @property
     def length(self) -> float:
         """Distance walked in the plane, in metres."""
-        return polyline.length(self.positions[:, :2])
+        return geometry.length(self.positions[:, :2])
 
 
 def discard_counts(reasons: Sequence[str]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.minecraft.offline import COLUMNS, Goal, Offline
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError
-from worldgauge.worlds.voxel.physics.player import Action, PlayerState, pack, tick
+from worldgauge.worlds.voxel.player import Action, PlayerState, pack, tick
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.controller import IDLE, MAX_STUCK, TURN_LIMIT, Control, Follower
 from worldgauge.worlds.walking.planner import Planner

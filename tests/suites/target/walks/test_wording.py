@@ -9,8 +9,7 @@ from worldgauge.core.errors import UnknownNameError
 from worldgauge.suites.target.walks.wording import EXPLICIT_SHARE, VAGUE, categories, draw_label, wording_of
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.voxel import Voxel
-from worldgauge.worlds.voxel.families.names import NAMES
-from worldgauge.worlds.voxel.landmarks import CATEGORIES
+from worldgauge.worlds.voxel.floor import CATEGORIES, NAMES
 from worldgauge.worlds.voxel.world import KINDS
 
 

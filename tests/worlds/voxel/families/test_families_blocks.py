@@ -11,7 +11,7 @@ from worldgauge.worlds.voxel._raycast import END_STATE
 from worldgauge.worlds.voxel.blocks import KINDS, SETTLED_STATES, STATES, block, boxes_of
 from worldgauge.worlds.voxel.camera import Grid, render
 from worldgauge.worlds.voxel.families.matter import MATTER
-from worldgauge.worlds.voxel.families.names import NAMES
+from worldgauge.worlds.voxel.floor import NAMES
 from worldgauge.worlds.voxel.generate import SMALLEST, generate
 from worldgauge.worlds.voxel.textures import TEXELS, TEXTURE_OF
 from worldgauge.worlds.voxel.world import KINDS as SETTLEMENTS

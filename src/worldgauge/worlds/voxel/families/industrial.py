@@ -6,9 +6,9 @@ import numpy as np
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.voxel.families import street
-from worldgauge.worlds.voxel.families.fronts import windows
 from worldgauge.worlds.voxel.families.stage import FLOOR_Z, Stage
-from worldgauge.worlds.voxel.settlements.terrain import BoolArray, value_noise
+from worldgauge.worlds.voxel.families.street import windows
+from worldgauge.worlds.voxel.terrain import BoolArray, value_noise
 
 Z = FLOOR_Z
 _SHEETS = ("red_sheet", "blue_sheet", "green_sheet", "amber_sheet", "pale_sheet")

@@ -6,7 +6,7 @@ import numpy as np
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.voxel.families.stage import FLOOR_Z, Stage, walkable
-from worldgauge.worlds.voxel.settlements.terrain import BoolArray, fractal, grow, value_noise
+from worldgauge.worlds.voxel.terrain import BoolArray, fractal, grow, value_noise
 
 _GLOWS = ("cyan_glow", "pink_glow", "amber_glow", "lime_glow")
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.voxel.blocks import AIR, LIQUID, STATES, block
-from worldgauge.worlds.voxel.settlements.canvas import Canvas, Stamp
-from worldgauge.worlds.voxel.settlements.terrain import BoolArray, IntArray
+from worldgauge.worlds.voxel.terrain import BoolArray, Canvas, IntArray, Stamp
 
 FLOOR_Z = 12
 """z of the first free cell over level ground: the ground's top lies at this height in metres."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.voxel.families.stage import Stage, walkable
-from worldgauge.worlds.voxel.settlements.terrain import BoolArray, IntArray, fractal, grow, value_noise
+from worldgauge.worlds.voxel.terrain import BoolArray, IntArray, fractal, grow, value_noise
 
 _BALLS = ("pink_leaves", "blue_leaves", "golden_leaves", "violet_leaves")
 _GUMS = ("red_enamel", "orange_enamel", "yellow_enamel", "lime_enamel", "teal_enamel", "violet_enamel", "pink_enamel")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from worldgauge.worlds.voxel.families import street
-from worldgauge.worlds.voxel.families.fronts import FRONTS, GLASS_TOWER, STOREY, Span, building
 from worldgauge.worlds.voxel.families.stage import FLOOR_Z, Stage
-from worldgauge.worlds.voxel.settlements.terrain import BoolArray
+from worldgauge.worlds.voxel.families.street import FRONTS, GLASS_TOWER, STOREY, Span, building
+from worldgauge.worlds.voxel.terrain import BoolArray
 
 _ROAD = 4
 """Half the width of a carriageway."""

@@ -7,7 +7,7 @@ import pytest
 
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.voxel.blocks import block
-from worldgauge.worlds.voxel.physics.player import Action, PlayerState, step
+from worldgauge.worlds.voxel.player import Action, PlayerState, step
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 GROUND = 4

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.toyworld import meadow
-from worldgauge.worlds.voxel.physics.player import Action, PlayerState, step
+from worldgauge.worlds.voxel.player import Action, PlayerState, step
 
 GROUND = 4
 FORWARD = Action(forward=True)

@@ -361,7 +361,7 @@ def test_importing_the_readers_does_not_import_nbtlib() -> None:
 def test_names_of_older_versions_are_read_and_written_in_those_of_1_20_4(
     case: str, expected: set[str], tmp_path: Path
 ) -> None:
-    build = read_structure(Path(__file__).parents[3] / "cases" / f"{case}.schem").blueprint
+    build = read_structure(Path(__file__).parents[2] / "cases" / f"{case}.schem").blueprint
     assert {f"minecraft:{name}" for name in build.materials} == expected - {"minecraft:air"}
     for write, name in ((write_nbt, "a.nbt"), (write_schem, "a.schem")):
         write(tmp_path / name, build)

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.worlds.blocks.nbt.fields import Fields
-from worldgauge.worlds.blocks.nbt.guard import Limits, fields_of, unpacked
+from worldgauge.worlds.blocks.nbt import Fields, Limits, fields_of, unpacked
 
 SIDE = 16
 """Blocks of a chunk and of a section."""

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from worldgauge.worlds.voxel.blocks import AIR, GROUND, block
-from worldgauge.worlds.voxel.settlements.canvas import Canvas, Stamp
-from worldgauge.worlds.voxel.settlements.styles import Biome
-from worldgauge.worlds.voxel.settlements.terrain import BoolArray, Terrain, grow, value_noise
+from worldgauge.worlds.voxel.styles import Biome
+from worldgauge.worlds.voxel.terrain import BoolArray, Canvas, Stamp, Terrain, grow, value_noise
 
 VARIANTS = 5
 """Shapes drawn of every species in one world."""

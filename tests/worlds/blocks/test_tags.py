@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support import nbt_bytes as nbt
-from worldgauge.worlds.blocks.nbt.tags import compound_at, edited, elements, parts, root_value, tag, text_of
+from worldgauge.worlds.blocks.nbt import compound_at, edited, elements, parts, root_value, tag, text_of
 
 
 def random_tag(rng: random.Random, depth: int = 0) -> nbt.Tag:

@@ -1,1 +1,0 @@
-"""Generators of settlements: terrain, buildings, plants and ruins."""
