@@ -15,8 +15,8 @@ from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
-from worldgauge.engine.collection.collection import Collection, DataReport, Item, Made, Tell, collections
-from worldgauge.engine.collection.kernel import SEEDS
+from worldgauge.engine.collect import SEEDS
+from worldgauge.engine.collection import Collection, DataReport, Item, Made, Tell, collections
 from worldgauge.engine.options import merged, option
 from worldgauge.suites.closedloop.format import check as checking
 from worldgauge.suites.closedloop.format.load import MANIFEST_FORMAT
@@ -34,9 +34,9 @@ from worldgauge.suites.closedloop.sampling_home import (
 from worldgauge.suites.closedloop.task import task_names
 
 # What the suite's agents and models are trained on is collected, too: importing registers it.
-from worldgauge.worlds.indoor.splits import SPLITS
-from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M
+from worldgauge.worlds.indoor.homes import SPLITS
+from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M
 
 PANORAMA = (1024, 576)
 """Width and height of a goal image (specification, section 4)."""
@@ -96,11 +96,7 @@ class EpisodeCollection(Collection):
         return [*super().warnings(), f"not collected in scans, but in homes: {', '.join(left)}"] if left else []
 
     def check_options(self) -> None:
-        """Check that at least one task is to be collected.
-
-        Raises:
-            UsageError: When all counts are 0.
-        """
+        """Check that at least one task is to be collected."""
         scan_scenes(self.options.world, self.options.scenes, self.options.split)
         if not any(self.settings()[name] for name in _TASKS):
             raise UsageError(f"{' and '.join(_TASKS)} are all 0: give a number for at least one of them")

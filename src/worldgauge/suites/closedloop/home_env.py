@@ -29,8 +29,7 @@ from worldgauge.worlds import View, World
 from worldgauge.worlds.indoor.homes import HomeObject
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.ground import Ground, ground_of
-from worldgauge.worlds.walking.primitives import NAV_STEPS, TURN_DEG, Primitive, Steps
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, RADIUS_M, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, NAV_STEPS, RADIUS_M, TURN_DEG, Primitive, Stance, Steps
 
 _SMALL = Panorama(256, 128)
 """For testing whether something is in view at all."""
@@ -164,11 +163,7 @@ class HomeEnv:
         return tuple(self.stance[:2])
 
     def reset(self) -> HomeSight:
-        """Put the walker back to the start.
-
-        Returns:
-            What is sensed there.
-        """
+        """Put the walker back to the start."""
         self.stance = self._start
         return self.observe()
 

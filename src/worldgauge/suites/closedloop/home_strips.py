@@ -37,7 +37,6 @@ def panorama_strip(panorama: Image, finer: int = 1) -> Strip:
 
     Args:
         panorama: (H, W, 3) uint8.
-        finer: How many times as many rows and columns the strip has.
     """
     columns, height = COLUMNS * finer, ROWS * finer
     small = resize(panorama, columns, columns // 2)
@@ -51,7 +50,6 @@ def view_strip(view: Image, camera: Camera, finer: int = 1) -> Strip:
     Args:
         view: (H, W, 3) uint8.
         camera: Its camera. What it does not see repeats the nearest pixel.
-        finer: How many times as many rows and columns the strip has.
     """
     import cv2
 
@@ -82,7 +80,6 @@ def as_imagined(strips: Strip, rng: np.random.Generator) -> Strip:
 
     Args:
         strips: (n, rows, columns, 3) in [-1, 1].
-        rng: Chooses the changes.
     """
     each = (len(strips), 1, 1, 3)
     made = strips * (1 + rng.uniform(-CONTRAST, CONTRAST, each)) + rng.uniform(-OFFSET, OFFSET, each)
@@ -190,21 +187,7 @@ def save_network(weights: Weights, facts: Mapping[str, Any], path: Path) -> None
 def read_network(
     content: bytes, name: str, what: str, version: int, shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[Weights, dict[str, Any]]:
-    """Read the bytes that `save_network` wrote.
-
-    Args:
-        content: The bytes.
-        name: Of the file, for errors.
-        what: What it should be, for errors.
-        version: That its facts must have.
-        shapes: Of its arrays.
-
-    Returns:
-        Weights and facts.
-
-    Raises:
-        DataError: If they are damaged or of another version.
-    """
+    """Read the bytes that `save_network` wrote."""
     try:
         arrays = read_npz(io.BytesIO(content), _MAX_BYTES)
         facts = json.loads(bytes(arrays["facts"]))

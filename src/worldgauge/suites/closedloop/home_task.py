@@ -35,6 +35,7 @@ from worldgauge.worlds.walking.primitives import (
     Leading,
     NavControl,
     Primitive,
+    Stance,
     Steps,
     as_actions,
     from_letters,
@@ -43,7 +44,6 @@ from worldgauge.worlds.walking.primitives import (
     poses_of,
     render_text,
 )
-from worldgauge.worlds.walking.stance import Stance
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,7 @@ class HomeImagination:
         """Do nothing: a walker's model is only shown the present view."""
 
     def __call__(self, observation: HomeObservation, plans: Sequence[ActionPlan], number: int) -> list[Rollout]:
-        """A rollout for each plan, in order.
-
-        Raises:
-            SubjectError: When the model breaks its contract.
-        """
+        """A rollout for each plan, in order."""
         asks = [self._prepared(observation, plan, number, n) for n, plan in enumerate(plans)]
         requests = [ask.request for ask in asks if ask.request is not None]
         answers = iter(self.speed.batch(self._subject, requests))
@@ -310,11 +306,7 @@ class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
         )
 
     def check_scene(self, world: Walkable) -> None:
-        """Check that the episode belongs to this scene, so that a wrong scene never gets a score.
-
-        Raises:
-            DataError: If it does not.
-        """
+        """Check that the episode belongs to this scene, so that a wrong scene never gets a score."""
         episode = self.episode
         if not ground_of(world, sliding_of(self.settings)).stands(episode.start.at):
             raise DataError(

@@ -40,11 +40,7 @@ class Env(Protocol[Taken]):
     """The environment of an episode, much as in Gymnasium; the rules decide what the result of an action means."""
 
     def reset(self) -> Any:
-        """Put everything where the episode starts.
-
-        Returns:
-            What is sensed there.
-        """
+        """Put everything where the episode starts."""
         ...
 
     def observe(self) -> Any:
@@ -110,12 +106,7 @@ class Rules(ABC, Generic[Action]):
         """Actions that are carried out of a decision; each is drawn after the one before was taken."""
 
     def count_steps(self, steps: int, end: str) -> int:
-        """Number of actions of an episode by the task's count.
-
-        Args:
-            steps: Steps taken.
-            end: Why the episode ended.
-        """
+        """Number of actions of an episode by the task's count."""
         return steps
 
     @abstractmethod
@@ -190,17 +181,7 @@ def run_episode(
     """Act until the episode is over.
 
     Args:
-        env: Its environment, reset.
-        goal: What the agent is asked to do.
-        proposer: The agent's proposer.
-        reviser: The agent's reviser.
-        rules: The task's rules.
         imagine: The world model; None for the base policy.
-        seed: Of the episode; proposals, draws and revisions of every decision have generators of their own.
-        note: Called with each decision once it is carried out.
-
-    Returns:
-        Why it is over: the reason of the rules, or "budget".
     """
     history: list[PastDecision] = []
     reason = rules.terminated()

@@ -199,9 +199,6 @@ def ranked_by_distance(distances: Sequence[Sequence[float]]) -> Ranking:
 
     Args:
         distances: By candidate, one per frame; frame 0 is left out.
-
-    Raises:
-        UsageError: Without candidates, and for distances that are not finite.
     """
     if not distances:
         raise UsageError("there are no candidates to choose from")
@@ -324,7 +321,6 @@ def length_m(places: ArrayLike, distance: Callable[[Sequence[float], Sequence[fl
 
     Args:
         places: (n, 2), metres.
-        distance: Length between two places; a straight line is taken where it finds no path.
     """
     points = np.asarray(places, np.float64).reshape(-1, 2)
     total, flags = 0.0, set()
@@ -345,9 +341,6 @@ def released_answers(episodes: Sequence[tuple[int, float, float | None]]) -> tup
 
     Args:
         episodes: (mark, shortest, travelled) of every episode.
-
-    Raises:
-        ZeroDivisionError: For an episode whose lengths are both 0.
     """
     lengths = [(mark, shortest, travelled) for mark, shortest, travelled in episodes if travelled is not None]
     weighted = [(mark - 1) / 4 * 100 * (shortest / max(shortest, travelled)) for mark, shortest, travelled in lengths]

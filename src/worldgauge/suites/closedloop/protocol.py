@@ -21,16 +21,7 @@ from worldgauge.worlds import caption_of
 
 
 def perform(engine_task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
-    """Act out one episode with `subject` as the world model.
-
-    Returns:
-        A record that holds its trace and what was seen.
-
-    Raises:
-        NotApplicableError: For finished videos.
-        SubjectError: When the model breaks its contract.
-        WorldgaugeError: What a language model's endpoint raises; an outage fails the episode and decides nothing.
-    """
+    """Act out one episode with `subject` as the world model."""
     if isinstance(subject, HoldsVideos):
         raise NotApplicableError(f"'{subject.spec.name}' holds finished videos: an agent asks as it goes")
     task, seed = open_task(engine_task, settings), task_context.seed

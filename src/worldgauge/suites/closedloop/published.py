@@ -44,11 +44,7 @@ _N = {"AR": N_RECOGNITION, "ImageNav": N_NAVIGATION, "AEQA": N_QUESTIONS}
 
 
 def published() -> list[Table]:
-    """Tables 1 to 7 of the paper, by task. They are about other scenes and policies, so cells are never compared.
-
-    Raises:
-        DataError: When a success rate belongs to no whole number of episodes, or to another than is stated with it.
-    """
+    """Tables 1 to 7 of the paper, by task. They are about other scenes and policies, so cells are never compared."""
     data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
     one, two, three, four, five, six, seven = (data[f"table{number}"]["rows"] for number in range(1, 8))
 
@@ -93,11 +89,6 @@ def successes(rate_pct: float, n: int, digits: int = 2) -> int:
 
     Args:
         rate_pct: The rate in percent.
-        n: Number of episodes.
-        digits: Digits printed after the point, rounded or cut off.
-
-    Raises:
-        DataError: When it belongs to no whole number.
     """
     count = round(rate_pct / 100 * n)
     # A hair more than one unit of the last digit: 100 k / n is not exact.

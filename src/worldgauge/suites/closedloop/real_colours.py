@@ -84,7 +84,6 @@ class RealColours:
         Args:
             view: (H, W, 3) uint8, imagined.
             camera: Its camera.
-            plan: The plan; a step of it that is not taken leaves too few points in place.
 
         Returns:
             (H, W, 3) uint8; the view itself where it shows too little, or something else than what is there.

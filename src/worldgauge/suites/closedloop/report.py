@@ -25,11 +25,7 @@ from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace
 
 
 def task_view(task: Task, settings: Settings) -> TaskView:
-    """How the episode would be solved, as the agent would see it.
-
-    Raises:
-        DataError: When the data are gone.
-    """
+    """How the episode would be solved, as the agent would see it."""
     return open_task(task, settings).view()
 
 
@@ -64,21 +60,13 @@ WORDS = 2
 
 
 def replay(record: Record, settings: Settings) -> Clip:
-    """The film of a record, WIDTH px wide; frames are drawn when they are read.
-
-    Raises:
-        DataError: When the trace, its films or the episode's data are gone.
-    """
+    """The film of a record, WIDTH px wide; frames are drawn when they are read."""
     film = _EpisodeFilm(record, settings)
     return Clip(film, range(len(film.cues)), film.task.fps, (WIDTH, film.height))
 
 
 def episode_films(record: Record) -> EpisodeFilms:
-    """What the agent saw, and of the plans that were taken the imagined frames whose steps were taken, too.
-
-    Raises:
-        DataError: When the trace or its films are gone, or a line of the trace is damaged.
-    """
+    """What the agent saw, and of the plans that were taken the imagined frames whose steps were taken, too."""
     seen, path = Clip.open(record.directory / SEEN), record.directory / IMAGINED
     try:
         pairs = [pair for line in read_trace(record.directory) for pair in _imagined_of(line)]

@@ -31,11 +31,6 @@ class Share(Protocol):
     def find(self, out: Path, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         """Find them, and write their pictures into `part_folder`.
 
-        Args:
-            out: Folder of the collection.
-            settings: Of the collection.
-            progress: Called as they are found.
-
         Returns:
             Plain JSON values: "asked", the counts; "episodes" by name of the task; "discards" by reason; "failure";
             and "world", or "worlds" by name.
@@ -57,11 +52,7 @@ class EpisodeSampler(ABC):
     pictures: ClassVar[int] = 0
 
     def check_installed(self) -> None:  # noqa: B027 - most need nothing
-        """Check that what it needs is installed.
-
-        Raises:
-            MissingExtraError: Without an extra.
-        """
+        """Check that what it needs is installed."""
 
     def shares(self, settings: Mapping[str, Any]) -> Iterator[Share]:
         """Its parts in a collection of these settings. A task in homes has none of its own: a home is one part."""
@@ -73,15 +64,7 @@ class EpisodeSampler(ABC):
 
     @abstractmethod
     def publish(self, out: Path, found: Sequence[tuple[Share, EpisodeFacts]]) -> None:
-        """Write the published files of all episodes.
-
-        Args:
-            out: Folder of the collection.
-            found: Every episode with its part, part by part.
-
-        Raises:
-            DataError: When one cannot be written.
-        """
+        """Write the published files of all episodes."""
 
 
 def part_folder(out: Path, share: Share) -> Path:

@@ -19,14 +19,14 @@ import numpy as np
 
 from worldgauge.core.geometry import Panorama
 from worldgauge.core.io import dumps, loads, write_file
-from worldgauge.engine.collection.kernel import plain_facts
+from worldgauge.engine.collect import plain_facts
 from worldgauge.suites.closedloop.sampling import EpisodeFacts, EpisodeSampler, Progress, Share, part_folder
 from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.splits import SPLITS, scene_name, world_of
+from worldgauge.worlds.indoor.homes import SPLITS, scene_name, world_of
 from worldgauge.worlds.scan import Scan
-from worldgauge.worlds.scan.collecting import scan_facts
+from worldgauge.worlds.scan.sources import scan_facts
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.ground import Ground, Level, ground_of
@@ -52,11 +52,7 @@ class PlaceSampler(EpisodeSampler):
         """The episodes of one place, plain JSON values without their numbers; fewer where no more are found."""
 
     def keep_pictures(self, search: HomeSearch, facts: EpisodeFacts) -> None:
-        """Take the pictures of an episode that was found.
-
-        Raises:
-            DataError: When one cannot be written.
-        """
+        """Take the pictures of an episode that was found."""
 
 
 class HomeSampler(PlaceSampler):
@@ -156,11 +152,7 @@ def home_samplers() -> list[HomeSampler]:
 
 
 def home_shares(settings: Mapping[str, Any]) -> Iterator[HomeShare]:
-    """The shares of all homes that have any episodes.
-
-    Args:
-        settings: "scenes", "split", "seed" and counts by name of the task.
-    """
+    """The shares of all homes that have any episodes."""
     homes = settings["scenes"]
     kinds = [sampler.kind for sampler in home_samplers()]
     for home in range(homes):
@@ -227,11 +219,7 @@ def scan_samplers() -> list[PlaceSampler]:
 
 
 def scan_shares(settings: Mapping[str, Any]) -> Iterator[ScanShare]:
-    """The shares of all scans that have any episodes.
-
-    Args:
-        settings: "scenes", keys separated by commas; "split", "seed" and counts by name of the task.
-    """
+    """The shares of all scans that have any episodes."""
     keys = settings["scenes"].split(",")
     for number, key in enumerate(keys):
         counts = {one.kind: len(range(number, settings[one.kind], len(keys))) for one in scan_samplers()}
@@ -272,11 +260,7 @@ def read_part(out: Path, share: Share) -> dict[str, Any] | None:
 
 
 def write_part(out: Path, share: Share, part: Mapping[str, Any]) -> None:
-    """Put a part in place; its share is then done.
-
-    Raises:
-        DataError: When it cannot be written.
-    """
+    """Put a part in place; its share is then done."""
     write_file(_path(out, share), dumps(part) + "\n")
 
 
@@ -291,11 +275,7 @@ def pictures_in(part: Mapping[str, Any]) -> int:
 
 
 def publish(out: Path, settings: Mapping[str, Any]) -> None:
-    """Write the published files of all parts; pictures are moved into theirs.
-
-    Raises:
-        DataError: When one cannot be written.
-    """
+    """Write the published files of all parts; pictures are moved into theirs."""
     shares = list(all_shares(settings))
     parts = [(share, part) for share in shares if (part := read_part(out, share)) is not None]
     for sampler in samplers():

@@ -14,7 +14,7 @@ from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Record, Score, TaskContext, mean_of_known
 from worldgauge.engine.suite.scores import make_score
 from worldgauge.perception.loading import Perception, Unavailable, load_network
-from worldgauge.perception.naming import What
+from worldgauge.perception.network_source import What
 from worldgauge.suites.closedloop import metrics as controllability
 from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.metrics import SIZE_PX, controllability_lpips, model_calls
@@ -32,10 +32,8 @@ def learned_scores(record: Record, imagined: Frames, real: Frames, settings: Set
     Frames are compared at 384 x 384, the size of the paper's views.
 
     Args:
-        record: What the agent did.
         imagined: (n, H, W, 3).
         real: (n, H, W, 3) of the simulator.
-        settings: Names of the networks.
     """
     for what, metric in METRICS.items():
         network = load_network(getattr(settings, what), what)
@@ -107,11 +105,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
 
 
 def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
-    """Stored rollouts: what the simulator shows and what was imagined for the same steps.
-
-    Raises:
-        NotApplicableError: Where nothing was imagined.
-    """
+    """Stored rollouts: what the simulator shows and what was imagined for the same steps."""
     trace = read_trace(record.directory)
     found = _compared(record, trace, open_task(record.task, settings))
     if found is None:

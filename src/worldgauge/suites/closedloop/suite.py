@@ -71,11 +71,7 @@ class ClosedLoop(Suite):
 
     @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> ClosedLoopSettings:
-        """Settings made of plain values, with the digests of the files they name.
-
-        Raises:
-            UsageError: For one that is not allowed; a person must not be called as a reference is.
-        """
+        """Settings made of plain values, with the digests of the files they name."""
         settings = ClosedLoopSettings.of(given)
         if settings.is_acted and settings.person in cls.references:
             raise UsageError(f"{SUITE} setting 'who': '{settings.person}' is a reference; give another name")
@@ -142,12 +138,7 @@ class ClosedLoop(Suite):
         return task_index.unused_settings(source, self.options)
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
-        """Check that all that policies need is here.
-
-        Raises:
-            MissingExtraError: Without the extra of the table, or of networks that policies use.
-            AbsentWeightsError: Without the weights of these networks.
-        """
+        """Check that all that policies need is here."""
         for kind in sorted({task.sample["kind"] for task in tasks if task.skip is None}):
             closed_loop_tasks.get(kind).check_installed(self.options)
         if self.options.is_acted and (asked := sum(task.skip is None for task in tasks)):

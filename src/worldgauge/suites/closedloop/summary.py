@@ -39,13 +39,7 @@ def summarize(
     kinds: Mapping[str, str],
     failed: Mapping[str, Sequence[Failure]],
 ) -> list[Table]:
-    """All tables, success by task first.
-
-    Args:
-        scores: Scores by subject.
-        kinds: See `Suite.summarize`.
-        failed: See `Suite.summarize`.
-    """
+    """All tables, success by task first."""
     entries = [_Entry(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()]
     tasks = [task for task in task_names() if any(entry.expected(task) for entry in entries)]
     if not tasks:

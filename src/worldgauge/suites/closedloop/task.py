@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from worldgauge.chat.client import ChatModel
 from worldgauge.chat.endpoint import model_and_url, open_chat
+from worldgauge.chat.model import ChatModel
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import Goal, WorldFacts
 from worldgauge.core.errors import UsageError
@@ -34,7 +34,7 @@ from worldgauge.engine.suite.settings import (
     networks_digest,
     with_parity,
 )
-from worldgauge.perception.naming import What
+from worldgauge.perception.network_source import What
 from worldgauge.perception.networks import networks
 from worldgauge.suites.closedloop.format.contract import ClosedLoop, EpisodeFormat
 from worldgauge.suites.closedloop.loop import Env, RemembersViews, Rules
@@ -135,13 +135,7 @@ class TaskEnv(Env[Any], Protocol):
         ...
 
     def info(self, observation: Any, actions: int, view_steps: Sequence[int]) -> dict[str, Any]:
-        """What is needed to look at a decision again, plain JSON values.
-
-        Args:
-            observation: What was sensed when it was made.
-            actions: How many of its actions were carried out.
-            view_steps: Which of them, from 1, each view of its steps shows.
-        """
+        """What is needed to look at a decision again, plain JSON values."""
         ...
 
     def plain_actions(self, actions: Sequence[Any]) -> Any:
@@ -236,19 +230,12 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
         """Those of its settings that are computed from others, such as digests of files.
 
         It is called for every task, also where its episodes are not asked.
-
-        Raises:
-            UsageError: For a setting that names nothing.
         """
         return {}
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
-        """Check that the task can be asked with these settings.
-
-        Raises:
-            UsageError: When it cannot.
-        """
+        """Check that the task can be asked with these settings."""
 
     @classmethod
     def networks(cls, settings: Settings) -> tuple[str, ...]:
@@ -258,12 +245,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     @classmethod
     def check_installed(cls, settings: Settings) -> None:
-        """Check that what its policies and environment need is installed.
-
-        Raises:
-            MissingExtraError: Without an extra.
-            AbsentWeightsError: Without weights.
-        """
+        """Check that what its policies and environment need is installed."""
         check_networks(cls.networks(settings))
 
     @classmethod
@@ -297,11 +279,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     @abstractmethod
     def make_env(self) -> EnvT:
-        """The environment, at its start.
-
-        Raises:
-            DataError: For an episode of another scene.
-        """
+        """The environment, at its start."""
 
     @abstractmethod
     def goal(self, env: EnvT) -> Goal:
@@ -313,11 +291,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     @abstractmethod
     def imagination(self, subject: WorldModel, env: EnvT, seed: int, task_id: str) -> RemembersViews:
-        """The object that asks a world model for rollouts.
-
-        Raises:
-            NotApplicableError: For a model that cannot be asked here.
-        """
+        """The object that asks a world model for rollouts."""
 
     def start_fault(self, env: EnvT) -> str | None:
         """Why the episode cannot begin; None where it can. It is then scored as failed, and takes no steps."""
@@ -336,9 +310,6 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
         """What the simulator shows for the frames of a candidate that the model drew.
 
         Args:
-            env: An environment of this episode, made for this call.
-            line: The decision in the trace.
-            candidate: One of its candidates.
             camera: Camera of the part of the front view that the model shows.
         """
 
@@ -363,9 +334,6 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
         Args:
             view: (h, w, 3), what was seen after `step` steps of decision `number`.
-            trace: All decisions.
-            number: Number of the decision.
-            step: Steps taken of it.
             size: Width and height in pixels of what was seen.
         """
         return view
@@ -376,11 +344,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     @abstractmethod
     def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """The outcome in words, one line each.
-
-        Args:
-            facts: The record's facts.
-        """
+        """The outcome in words, one line each."""
 
     @abstractmethod
     def view(self) -> TaskView:
@@ -522,11 +486,7 @@ class Settings:
 
     @property
     def prices(self) -> tuple[float | None, float | None]:
-        """Prices of a million tokens, in and out.
-
-        Raises:
-            UsageError: For anything but two prices.
-        """
+        """Prices of a million tokens, in and out."""
         return chat_prices(SUITE, self.chat_prices)
 
     @property
@@ -623,11 +583,7 @@ def score_of_term(record: Record, metric: str, term: Term, reason: str = "", *, 
     """The score of a term, with its flags.
 
     Args:
-        record: What the agent did.
-        metric: Name of the metric.
-        term: Its value and flags.
         reason: Why there is no value, where there is none.
-        prefix: Prefix of the score's name.
     """
     why = None if term.value is not None else reason
     return make_score(record, metric, term.value, reason=why, facts={"flags": list(term.flags)}, prefix=prefix)

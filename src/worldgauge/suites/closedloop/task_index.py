@@ -79,11 +79,7 @@ def unused_settings(source: Path, settings: Settings) -> list[str]:
 
 
 def open_task(task: Task, settings: Settings) -> ClosedLoopTask[Any, Any, Any]:
-    """A task with its episode and scene.
-
-    Raises:
-        DataError: When the episode is faulty, gone or another one, or its scene is not available.
-    """
+    """A task with its episode and scene."""
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
     episode, world = _episode_of(task)
@@ -93,11 +89,7 @@ def open_task(task: Task, settings: Settings) -> ClosedLoopTask[Any, Any, Any]:
 
 
 def world_of_task(task: Task) -> WorldFacts | None:
-    """The world of a task's episode; None where it is not available.
-
-    Raises:
-        DataError: When the data are gone.
-    """
+    """The world of a task's episode; None where it is not available."""
     return None if task.sample.get("broken") else _episode_of(task)[1]
 
 

@@ -66,12 +66,7 @@ class Tracer:
         self._view_steps += [self._steps] * len(views)
 
     def decided(self, step: LoopStep, asked: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """Write the line of a decision.
-
-        Args:
-            step: The decision.
-            asked: Queries to a language model, in addition to what the decision holds.
-        """
+        """Write the line of a decision."""
         past = step.past
         decision = past.decision
         sampled = step.number & (step.number - 1) == 0
@@ -153,11 +148,7 @@ class Tracer:
 
 
 def read_trace(folder: Path) -> list[dict[str, Any]]:
-    """The decisions of an episode, in order.
-
-    Raises:
-        DataError: When the file is gone or broken.
-    """
+    """The decisions of an episode, in order."""
     path = folder / TRACE
     try:
         return list(_lines(path))

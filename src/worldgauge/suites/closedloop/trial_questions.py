@@ -19,8 +19,16 @@ from worldgauge.engine.suite.rollout import fit_context, fit_truth
 from worldgauge.engine.suite.trial_questions import Sizes, TrialQuestions
 from worldgauge.worlds import caption_of, open_world
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps, as_actions, poses_of, render_text
-from worldgauge.worlds.walking.stance import Stance, walked
+from worldgauge.worlds.walking.primitives import (
+    NAV_STEPS,
+    Primitive,
+    Stance,
+    Steps,
+    as_actions,
+    poses_of,
+    render_text,
+    walked,
+)
 
 FRAMES = 400
 HFOV_DEG = 90.0

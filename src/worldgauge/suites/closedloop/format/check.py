@@ -13,7 +13,7 @@ import numpy as np
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.paired import minimum_detectable_effect
 from worldgauge.core.statistics import Sample
-from worldgauge.engine.collection.collection import DataReport, DataTable, Finding, Spread, grouped, mean_text
+from worldgauge.engine.collection import DataReport, DataTable, Finding, Spread, grouped, mean_text
 from worldgauge.suites.closedloop.format.contract import ClosedLoop, EpisodeFormat
 from worldgauge.suites.closedloop.format.files import lacks_navmesh, scene_missing
 from worldgauge.suites.closedloop.format.load import episode_formats, load
@@ -32,11 +32,6 @@ def resolvable_points(scenes: Sequence[Hashable], discordance: float, *, draws: 
     Paired differences of 0 and of 100 points to either side, as often as measured and ten points in the mean, are
     spread over the episodes by chance and given to the test's own `minimum_detectable_effect`, whose clusters are the
     scenes.
-
-    Args:
-        scenes: Scene of each episode.
-        discordance: Share of episodes that two subjects about ten points apart end differently, in (0, 1].
-        draws: Ways to spread them; the result is their root mean square.
 
     Returns:
         Percentage points, at most 100; None for fewer than two scenes.
@@ -62,8 +57,6 @@ def episodes_wanted(episodes: int, resolves: float | None, *, wanted: float = WA
     The smallest difference falls with the root of the number of episodes.
 
     Args:
-        episodes: Episodes at hand.
-        resolves: What they resolve, by `resolvable_points`.
         wanted: Percentage points, above 0.
 
     Returns:

@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import check_name, write_file
-from worldgauge.engine.collection.collection import Finding, Spread
+from worldgauge.engine.collection import Finding, Spread
 from worldgauge.suites.closedloop.format.rows import EpisodeRow, habitat_stance
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.floor import FloorPlan, Walkable
 from worldgauge.worlds.walking.ground import ground_of
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance
 
 
 class Episode(Protocol):

@@ -20,8 +20,8 @@ from worldgauge.core.episode import WorldFacts, short
 from worldgauge.core.errors import DataError, WorldgaugeError
 from worldgauge.core.image import png_header_size
 from worldgauge.core.io import Stamp, digest_of, parse_json, stamp_of
-from worldgauge.engine.collection.collection import MANIFEST
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.engine.collection import MANIFEST
+from worldgauge.worlds.walking.primitives import Stance
 
 MAX_JSON_BYTES = 64 * 2**20
 """Packed or not; the published episodes have less than 1 MB each."""
@@ -34,12 +34,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runti
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file, gzipped or not, whatever its name.
-
-    Raises:
-        DataError: When it cannot be read, passes `MAX_JSON_BYTES` packed or unpacked, is nested deeper than
-            `MAX_DEPTH`, or is not strict JSON.
-    """
+    """The value of a JSON file, gzipped or not, whatever its name."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_JSON_BYTES + 1)
@@ -60,11 +55,7 @@ def read_json(path: Path) -> Any:
 
 
 def image_size(path: Path) -> tuple[int, int]:
-    """(width, height) of a PNG, from its header; `path` may lead into a zip.
-
-    Raises:
-        DataError: When it is no PNG.
-    """
+    """(width, height) of a PNG, from its header; `path` may lead into a zip."""
     return png_header_size(bytes_of(path, 24), str(path))
 
 
@@ -102,11 +93,7 @@ def fingerprint_of(episode: Any, world: WorldFacts | None = None) -> str:
 
 
 def members_of(path: Path) -> frozenset[str]:
-    """Names of the files in a zip.
-
-    Raises:
-        DataError: When it is no readable zip, or has more than `MAX_MEMBERS`.
-    """
+    """Names of the files in a zip."""
     try:
         with zipfile.ZipFile(path) as packed:
             names = [name for name in packed.namelist() if name and not name.endswith("/")]  # is_dir wants a name
@@ -120,11 +107,7 @@ def members_of(path: Path) -> frozenset[str]:
 
 
 def bytes_of(path: Path, n: int | None = None) -> bytes:
-    """The first `n` bytes of a file, or of a member of the zip that is one of its parents; all where n is None.
-
-    Raises:
-        DataError: When it cannot be read, or passes `MAX_IMAGE_BYTES`.
-    """
+    """The first `n` bytes of a file, or of a member of the zip that is one of its parents; all where n is None."""
     limit = MAX_IMAGE_BYTES + 1 if n is None else n
     packed = next((parent for parent in path.parents if parent.is_file()), None)
     try:
@@ -173,9 +156,6 @@ def published_world(scene: str) -> WorldFacts | None:
 
     Published files name a scene by its bare id, by its path within HM3D, or by the last parts of a path. All of them
     hold the id of eleven characters. Walkers slide along its walls, as in the simulator of the episodes.
-
-    Args:
-        scene: As the episode has it.
     """
     from worldgauge.worlds.scan import sources
 

@@ -21,7 +21,7 @@ from typing import Any
 from worldgauge.core.episode import WorldFacts, short, world_of
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import check_inside, list_folder
-from worldgauge.engine.collection.collection import MANIFEST
+from worldgauge.engine.collection import MANIFEST
 from worldgauge.suites.closedloop.format.contract import ClosedLoop, Episode, EpisodeFormat, EpisodeT, Fault, FoundFiles
 from worldgauge.suites.closedloop.format.files import published_world, read_json
 from worldgauge.suites.closedloop.format.rows import REFUSALS, wrong
@@ -81,11 +81,7 @@ def episode_formats() -> list[EpisodeFormat[Any]]:
 
 
 def worlds_of(folder: Path) -> dict[str, WorldFacts]:
-    """World of every scene, from the manifest of a collected folder; empty for published files, which have none.
-
-    Raises:
-        DataError: When the manifest is not one of ours; names the field.
-    """
+    """World of every scene, from the manifest of a collected folder; empty for published files, which have none."""
     path = folder / MANIFEST
     if not path.exists():
         return {}

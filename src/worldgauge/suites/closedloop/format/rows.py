@@ -14,7 +14,7 @@ from worldgauge.core.episode import MAX_COORDINATE_M, number_of, short
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.geometry import FloatArray, quaternion_of_pose, wrap_angle
 from worldgauge.core.io import check_name
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Stance
 
 UPRIGHT = 1e-3
 """How far a quaternion may be from one of a turn about the vertical; files hold seven digits."""
@@ -40,9 +40,6 @@ def our_yaw(rotation_wxyz: ArrayLike) -> FloatArray:
 
     Returns:
         Yaw (...) in radians, [-pi, pi).
-
-    Raises:
-        ShapeError: On one that tilts by more than `UPRIGHT`, or is no rotation.
     """
     quaternion = np.asarray(rotation_wxyz, np.float64)
     if quaternion.shape[-1:] != (4,):
@@ -90,9 +87,6 @@ def habitat_camera(pose: ArrayLike) -> tuple[list[float], list[float]]:
 
     Args:
         pose: (4, 4), our frame.
-
-    Returns:
-        Position, and rotation w, x, y, z with w >= 0.
     """
     pose = np.asarray(pose, np.float64)
     x, y, z, w = quaternion_of_pose(pose)
@@ -105,9 +99,6 @@ def our_camera(position: ArrayLike, rotation_wxyz: ArrayLike) -> FloatArray:
     """Camera-to-world pose (4, 4) of a camera of the simulator, which looks along its -z.
 
     It is the inverse of `habitat_camera`.
-
-    Raises:
-        ShapeError: On a quaternion that is no rotation.
     """
     w, x, y, z = np.asarray(rotation_wxyz, np.float64)
     length = math.sqrt(w * w + x * x + y * y + z * z)
@@ -135,11 +126,7 @@ REFUSALS = (KeyError, ValueError, TypeError, OverflowError, DataError)
 
 
 def id_of(row: EpisodeRow, key: str) -> str:
-    """A whole number, or a name that is allowed in a path.
-
-    Raises:
-        ValueError: For anything else.
-    """
+    """A whole number, or a name that is allowed in a path."""
     value = row[key]
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise ValueError(f"field '{key}' is {short(value)}; give a whole number or a name")
@@ -147,16 +134,7 @@ def id_of(row: EpisodeRow, key: str) -> str:
 
 
 def text_of(row: EpisodeRow, key: str, *, lines: bool = False) -> str:
-    """Text that is not empty, within `MAX_TEXT` characters and without control characters.
-
-    Args:
-        row: Row of the file.
-        key: Name of the field.
-        lines: Allow several lines, and tabs.
-
-    Raises:
-        ValueError: For anything else.
-    """
+    """Text that is not empty, within `MAX_TEXT` characters and without control characters."""
     value = row[key]
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"field '{key}' is {short(value)}; give words")

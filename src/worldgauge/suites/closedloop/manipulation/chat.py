@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.chat.client import AnswerError
 from worldgauge.chat.pictures import sheet, titled
 from worldgauge.chat.prompt_runner import seed_of, thinned
 from worldgauge.chat.prompts import Field, Part
+from worldgauge.chat.reply import AnswerError
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.prompts import ASKS, read_hand_plan, table_now
@@ -45,11 +45,6 @@ class TableProposer:
         """Ask for up to n plans with different poses; see `Proposer.propose`.
 
         If no reply can be read there are none, and the loop falls back on the task's own plan.
-
-        Raises:
-            EndpointError: For an outage.
-            BudgetError: If the budget is used up.
-            UsageError: If the goal has no instruction.
         """
         seed = seed_of(rng)
 
@@ -112,11 +107,6 @@ class ManipulationReviser:
 
         The first candidate is taken if nothing was imagined, if there is only one and, flagged, if no reply can be
         read.
-
-        Raises:
-            EndpointError: For an outage.
-            BudgetError: If the budget is used up.
-            UsageError: If the goal has no instruction.
         """
         if not goal.text:
             raise UsageError("manipulation needs an instruction, and this episode has none")

@@ -84,10 +84,7 @@ class ClonedPolicy:
         The most similar comes first; of equals, the earlier demonstration.
 
         Args:
-            hand: Where the hand is.
             places: (3,) metres of every thing by its role (`roles`).
-            length: Most poses of a plan.
-            n: Most plans.
         """
         found: list[FloatArray] = []
         for index in np.argsort(self.dissimilarity(hand, places), kind="stable"):
@@ -105,7 +102,6 @@ class ClonedPolicy:
         at CUTOFF_M, so that a few that fit outweigh many that do not.
 
         Args:
-            hand: Where the hand is.
             places: (3,) metres of every thing by its role.
 
         Returns:
@@ -129,13 +125,6 @@ def roles(instruction: str, things: Sequence[NamedThing]) -> tuple[str, ...]:
 
     A thing is named by its name or its colour; others are "button other 1" and so on. Things of different tables that
     have the same role correspond.
-
-    Args:
-        instruction: In words.
-        things: The things.
-
-    Returns:
-        One role per thing.
     """
     words = instruction.lower()
     at = [_mentioned(words, thing) for thing in things]

@@ -137,11 +137,7 @@ class TableEnv:
         return tuple(self.hand[:3])
 
     def reset(self) -> TableSight:
-        """Put everything back to the start.
-
-        Returns:
-            What is sensed there.
-        """
+        """Put everything back to the start."""
         self.reasons, self.unstable, self.shares, self.seen = [], False, (), []
         if self.state != self._start:
             self._simulation.restore(self._start)
@@ -158,7 +154,6 @@ class TableEnv:
         """Announce the plan that is carried out next, so that the states of `seen` match the frames of its clip.
 
         Args:
-            poses: The plan.
             frames: Frames of its clip, the present one included.
         """
         self._futures.clear()
@@ -201,16 +196,7 @@ class TableEnv:
         return list(self.clip(self.seen))
 
     def info(self, observation: TableSight, actions: int, view_steps: Sequence[int]) -> dict[str, Any]:
-        """Return the facts of a decision for the trace.
-
-        Args:
-            observation: What was sensed at it.
-            actions: Number of poses carried out.
-            view_steps: Number of views on the way to each.
-
-        Returns:
-            Hand and state at the decision, and how its poses ended.
-        """
+        """Return the facts of a decision for the trace."""
         return {
             "hand": list(observation.hand),
             "state": observation.state.plain(),
@@ -229,15 +215,7 @@ class TableEnv:
         return [] if plan_fault(plan.poses, len(plan.poses)) is not None else self.plain_actions(plan.poses)
 
     def future(self, poses: Sequence[HandPose], state: State | None = None) -> SimulatedFuture:
-        """Simulate `poses` from `state`, by default the present one, without changing the present state.
-
-        Args:
-            poses: The plan.
-            state: The state to start from.
-
-        Returns:
-            The states on the way and the progress at the end.
-        """
+        """Simulate `poses` from `state`, by default the present one, without changing the present state."""
         start = self.state if state is None else state
         key = start, tuple(poses)
         if key not in self._futures:
@@ -288,12 +266,7 @@ class TableEnv:
 
 
 def plan_fault(poses: Sequence[HandPose], length: int) -> str | None:
-    """Explain why a plan cannot be started; None if it can. Faults of a single pose show when it is its turn.
-
-    Args:
-        poses: The plan.
-        length: Most poses of a plan.
-    """
+    """Explain why a plan cannot be started; None if it can. Faults of a single pose show when it is its turn."""
     if not 1 <= len(poses) <= length:
         return f"the plan has {len(poses)} poses, 1 to {length} can be carried out"
     for number, pose in enumerate(poses, start=1):
@@ -401,11 +374,7 @@ class TableImagination:
             del self._frames[1], self._hands[1]
 
     def __call__(self, sight: TableSight, plans: Sequence[ActionPlan], number: int) -> list[Rollout | None]:
-        """Ask for a rollout per plan; None for one that cannot be started.
-
-        Raises:
-            SubjectError: If the model breaks its contract.
-        """
+        """Ask for a rollout per plan; None for one that cannot be started."""
         clips = [
             None
             if plan_fault(plan.poses, self._parameters.length) is not None

@@ -12,8 +12,8 @@ import numpy as np
 
 from worldgauge.core.episode import WorldFacts, short, whole_of
 from worldgauge.core.io import check_name
-from worldgauge.engine.collection.collection import grouped, spread
-from worldgauge.engine.collection.kernel import plain_facts
+from worldgauge.engine.collect import plain_facts
+from worldgauge.engine.collection import grouped, spread
 from worldgauge.engine.options import option
 from worldgauge.suites.closedloop.format.contract import (
     VERSION,
@@ -98,14 +98,7 @@ class ManipulationFormat(EpisodeFormat[ManipulationEpisode]):
 
 
 def write_manipulation(root: Path, episodes: Iterable[ManipulationEpisode]) -> Path:
-    """Write <root>/manipulation/trials.json.
-
-    Returns:
-        Path of the file.
-
-    Raises:
-        DataError: As `write_recognition`.
-    """
+    """Write <root>/manipulation/trials.json."""
     unique = distinct(episodes)
     content = {"version": VERSION, "num_items": len(unique), "trials": [_row(episode) for episode in unique]}
     return put_json(Path(root) / "manipulation" / "trials.json", content)

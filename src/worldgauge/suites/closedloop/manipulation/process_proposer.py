@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import ShapeError, SubjectError
 from worldgauge.serving import served_code
-from worldgauge.serving.estimator import Expected
+from worldgauge.serving.remote import Expected
 from worldgauge.suites.closedloop.policies.contract import (
     REFUSED,
     ActionPlan,
@@ -34,13 +34,6 @@ def farthest_points(points: ArrayLike, count: int) -> list[int]:
 
     Args:
         points: (m, k).
-        count: Most points.
-
-    Returns:
-        Indices in the order in which they were picked; fewer if m is less.
-
-    Raises:
-        ShapeError: If points are not (m, k) or not finite.
     """
     known = np.asarray(points, np.float64)
     if known.ndim != 2 or not np.isfinite(known).all():
@@ -80,11 +73,6 @@ class ProcessProposer:
         """Ask for up to n plans; of more samples, keep those that end farthest apart. See `Proposer.propose`.
 
         If the policy answers with invalid poses, there is one plan without poses, flagged `REFUSED`: a failed step.
-
-        Raises:
-            SubjectError: If the policy fails, is lost, hangs, or returns other arrays than asked for.
-            NotApplicableError: If the policy says so.
-            UsageError: If the server is not a policy.
         """
         policy = opened(self._at, ("", WITH_THINGS), served_code(self._at))
         executed = [pose for past in history for pose in past.executed if isinstance(pose, HandPose)]
@@ -118,14 +106,9 @@ def checked_poses(poses: NDArray[Any], length: int, who: str) -> NDArray[np.floa
 
     Args:
         poses: (m, l, 8).
-        length: Most poses of a plan.
-        who: Name of the policy, for messages.
 
     Returns:
         (m, l, 8) float64.
-
-    Raises:
-        SubjectError: If plans are too long, or poses not finite or not poses.
     """
     known = np.asarray(poses, np.float64).copy()
     if len(known) and not 1 <= known.shape[1] <= length:

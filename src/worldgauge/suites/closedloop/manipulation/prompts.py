@@ -78,7 +78,6 @@ def pixels(observation: TableObservation, points_m: ArrayLike) -> FloatArray:
     """Project points into the front view.
 
     Args:
-        observation: The table.
         points_m: (n, 3) world frame, metres.
 
     Returns:
@@ -150,17 +149,7 @@ ASKS = 12
 
 
 def table_now(observation: TableObservation, goal: Goal, history: History, squeeze: int) -> dict[str, Field]:
-    """Return instruction, marked view, things, hand and past as fields of the prompts.
-
-    Args:
-        observation: What is sensed now.
-        goal: Its text is the instruction.
-        history: Earlier decisions.
-        squeeze: How much to shorten the history.
-
-    Raises:
-        UsageError: If the goal has no instruction.
-    """
+    """Return instruction, marked view, things, hand and past as fields of the prompts."""
     if not goal.text:
         raise UsageError("manipulation needs an instruction, and this episode has none")
     return {
@@ -173,15 +162,7 @@ def table_now(observation: TableObservation, goal: Goal, history: History, squee
 
 
 def read_hand_plan(value: Mapping[str, Any], length: int) -> ActionPlan:
-    """Read the plan of a reply of form `forms.HAND_PLAN`.
-
-    Args:
-        value: The reply.
-        length: Most poses.
-
-    Raises:
-        Misread: If it is no plan of 1 to `length` poses.
-    """
+    """Read the plan of a reply of form `forms.HAND_PLAN`."""
     poses = read_poses(value["poses"], length)
     words = " ".join(value["plan"].split())
     return ActionPlan((), "chat", aim={"text": words} if words else None, poses=poses)

@@ -242,11 +242,7 @@ class GoalSimilarityReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """Choose the plan that seems to bring the table closest to the goal; see `Reviser.revise`.
-
-        Raises:
-            UsageError: If the goal has no images.
-        """
+        """Choose the plan that seems to bring the table closest to the goal; see `Reviser.revise`."""
         rollouts = [candidate.rollout for candidate in candidates]
         if all(rollout is None for rollout in rollouts):
             return Decision(candidates[0].plan, 0)

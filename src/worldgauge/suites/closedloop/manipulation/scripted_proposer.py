@@ -79,27 +79,13 @@ class ScriptedProposer:
 
 
 def lift(hand: HandPose, poses: Poses) -> Poses:
-    """Return a pose that lifts the hand as high as it has been; none where it is there already.
-
-    Args:
-        hand: The present pose.
-        poses: The plan.
-    """
+    """Return a pose that lifts the hand as high as it has been; none where it is there already."""
     high_m = max(pose.z for pose in (hand, *poses))
     return (poses[-1]._replace(z=high_m),) if high_m - poses[-1].z > _STILL_M else ()
 
 
 def make_mistakes(poses: Poses, things: Sequence[SeenThing], rng: np.random.Generator) -> Poses:
-    """Shift the poses at one of the things to another thing of its category.
-
-    Args:
-        poses: The plan.
-        things: The things on the table.
-        rng: Draws the two things.
-
-    Returns:
-        The shifted poses; unchanged if no category occurs twice.
-    """
+    """Shift the poses at one of the things to another thing of its category."""
     at = [thing_at(pose, things) for pose in poses]
     meant = [one for one in things if one in at and sum(other.category == one.category for other in things) > 1]
     if not meant:
@@ -121,13 +107,7 @@ def thing_at(pose: HandPose, things: Sequence[SeenThing]) -> SeenThing | None:
 
 
 def describe_plan(poses: Poses, hand: HandPose, things: Sequence[SeenThing]) -> str:
-    """Describe a plan in words as seen from the front, for models that take text.
-
-    Args:
-        poses: The plan.
-        hand: The present pose.
-        things: The things on the table.
-    """
+    """Describe a plan in words as seen from the front, for models that take text."""
     parts: list[str] = []
     for pose in poses:
         parts += _moved(hand, pose, things)

@@ -126,11 +126,7 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
-        """Check that the proposer has what it needs.
-
-        Raises:
-            UsageError: If it has not.
-        """
+        """Check that the proposer has what it needs."""
         own = part_of(settings, ManipulationSettings)
         if settings.of_task(cls.name).proposer == "cloned" and own.demonstrations is None:
             what = "a folder that 'worldgauge collect demonstrations' has made"

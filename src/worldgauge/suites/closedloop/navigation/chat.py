@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.chat.client import AnswerError
 from worldgauge.chat.prompt_runner import seed_of
 from worldgauge.chat.prompts import Field
+from worldgauge.chat.reply import AnswerError
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
@@ -75,11 +75,6 @@ class NavigationReviser:
 
         The first candidate is taken if nothing was imagined, if there is only one and, flagged, if no reply can be
         read.
-
-        Raises:
-            EndpointError: For an outage.
-            BudgetError: If the budget is used up.
-            UsageError: If the goal has no image.
         """
         if goal.image is None:
             raise UsageError("navigation needs a goal image, and this episode has none")

@@ -31,8 +31,7 @@ from worldgauge.worlds import View, World
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.ground import Ground, HasGround
-from worldgauge.worlds.walking.primitives import Steps
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance, Steps
 
 REACH_M = (1.0, 5.0)
 """Least and most path length from start to goal."""
@@ -172,13 +171,6 @@ def find_navigation(
     Within a band, places are uniform over the floor and headings are uniform; the goal view is the first draw that
     shows something. Of 144 pairs in 60 homes `step_to_goal` is 20.0 on average, quartiles 13, 20 and 26, from 5 to 37;
     by band 10, 17, 23 and 30.
-
-    Args:
-        home: The home.
-        geodesic: Distances on its floor.
-        rng: Source of all randomness.
-        n: Number of pairs.
-        bands: n of them, for each pair the band of its path length; by default in turn.
     """
     return list(navigations(HomePlaces(home, geodesic), rng, range(n) if bands is None else bands[:n]))
 
@@ -186,14 +178,7 @@ def find_navigation(
 def navigations(
     places: Places, rng: np.random.Generator, bands: Iterable[int], failed: Counter[str] | None = None
 ) -> Iterator[NavigationPair]:
-    """Yield a pair per band; stop if none is found.
-
-    Args:
-        places: Where they begin and end.
-        rng: Source of all randomness.
-        bands: Band of each path length, modulo BANDS.
-        failed: Counts why no pair is found, if given.
-    """
+    """Yield a pair per band; stop if none is found."""
     for band in bands:
         pair = _find(places, rng, band % BANDS)
         if isinstance(pair, list):

@@ -42,10 +42,6 @@ def fan(reach_m: FloatArray, length: int) -> list[Steps]:
 
     Args:
         reach_m: (16,) metres that are free in each direction, see `free_m`.
-        length: Most primitives of a plan; at most half of them, rounded up, go straight on.
-
-    Returns:
-        The plans, by direction and then by length.
     """
     found = []
     for direction, free in enumerate(reach_m):

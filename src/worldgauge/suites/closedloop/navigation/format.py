@@ -17,7 +17,7 @@ from worldgauge.core.episode import number_of, short, whole_of
 from worldgauge.core.errors import DataError
 from worldgauge.core.image import Image, decode_png, png
 from worldgauge.core.io import atomic_file, check_inside, list_folder
-from worldgauge.engine.collection.collection import grouped, spread
+from worldgauge.engine.collection import grouped, spread
 from worldgauge.suites.closedloop.format.contract import (
     VERSION,
     EpisodeCheck,
@@ -31,8 +31,7 @@ from worldgauge.suites.closedloop.format.contract import (
 )
 from worldgauge.suites.closedloop.format.files import bytes_of, image_size, members_of
 from worldgauge.suites.closedloop.format.rows import EpisodeRow, eye_of, id_of, stance_of, text_of
-from worldgauge.worlds.walking.primitives import STEP_M
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, STEP_M, Stance
 
 GOAL_RADIUS_M = 0.5
 """A walker within this distance of the goal has arrived (specification, 5.2)."""
@@ -141,17 +140,8 @@ def write_navigation(
     """Write <root>/navigation/episodes.json with goal_images.zip in the same folder (specification, 5.2).
 
     Args:
-        root: Folder of the data.
-        episodes: The episodes.
         images: By id, panorama (H, W, 3) uint8 RGB of 360 by 180 degrees. They are asked for one at a time, so a
             mapping may render them when needed.
-
-    Returns:
-        Path of the first file.
-
-    Raises:
-        DataError: As `write_recognition`, and for an episode without an image.
-        ShapeError: For another shape.
     """
     unique = distinct(episodes)
     folder = Path(root) / "navigation"
@@ -173,11 +163,7 @@ def write_navigation(
 
 
 def goal_image(episode: NavigationEpisode) -> Image:
-    """The panorama (H, W, 3) uint8 RGB that was taken at the goal.
-
-    Raises:
-        DataError: When there is none, or it cannot be read.
-    """
+    """The panorama (H, W, 3) uint8 RGB that was taken at the goal."""
     if episode.goal_image is None:
         raise DataError(f"{episode.id}: no goal image; put images/{episode.id}.png into a zip beside the episodes")
     return decode_png(bytes_of(episode.goal_image), str(episode.goal_image))

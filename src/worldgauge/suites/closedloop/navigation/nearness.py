@@ -115,9 +115,7 @@ def encode(weights: Weights, strips: Strip, *, wraps: bool) -> Encoded:
     """Descriptors of strips.
 
     Args:
-        weights: Of the network.
         strips: (n, 24, columns, 3).
-        wraps: Whether they go all around, as those of panoramas do.
     """
     patches1 = patches_of(padded(strips, wraps))
     first = np.maximum(patches1 @ weights["w1"] + weights["b1"], 0)
@@ -136,11 +134,6 @@ def encode(weights: Weights, strips: Strip, *, wraps: bool) -> Encoded:
 
 def match(weights: Weights, views: Encoded, panoramas: Encoded) -> Matched:
     """Estimates of how far each view is from the place of each panorama.
-
-    Args:
-        weights: Of the network.
-        views: Of v views.
-        panoramas: Of p panoramas.
 
     Returns:
         Estimates of the root of the metres to walk, at most that of FAR_M.
@@ -199,15 +192,7 @@ def save(made: Nearness, path: Path) -> None:
 
 
 def read(content: bytes, name: str) -> Nearness:
-    """Read the bytes that `save` wrote.
-
-    Args:
-        content: The bytes.
-        name: Of the file, for errors.
-
-    Raises:
-        DataError: If they are damaged or of another version.
-    """
+    """Read the bytes that `save` wrote."""
     return Nearness(*read_network(content, name, "network of nearness", VERSION, shapes()))
 
 
@@ -287,11 +272,7 @@ class NearnessReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """Choose the plan that seems to lead nearest to the goal; see `Reviser.revise`.
-
-        Raises:
-            UsageError: If the goal has no image.
-        """
+        """Choose the plan that seems to lead nearest to the goal; see `Reviser.revise`."""
         if any(candidate.rollout is None for candidate in candidates):
             return Decision(candidates[0].plan, 0)
         nearby = self._nearby(goal, observation)

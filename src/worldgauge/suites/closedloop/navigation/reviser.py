@@ -170,11 +170,7 @@ class PlaceSimilarityReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """Choose the plan that seems to lead nearest to the goal; see `Reviser.revise`.
-
-        Raises:
-            UsageError: If the goal has no image.
-        """
+        """Choose the plan that seems to lead nearest to the goal; see `Reviser.revise`."""
         if any(candidate.rollout is None for candidate in candidates):
             return Decision(candidates[0].plan, 0)
         likeness, colours = self._to(goal, observation.camera.hfov_deg), RealColours(observation)

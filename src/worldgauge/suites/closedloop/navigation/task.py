@@ -25,8 +25,7 @@ from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, Na
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, revisers
 from worldgauge.suites.closedloop.policies.process_proposer import StepsProcess
 from worldgauge.suites.closedloop.task import Settings, TaskParameters, closed_loop_tasks, score_of_term, walked_facts
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Primitive, Stance
 
 _UNREACHABLE = "the goal cannot be reached: the episode is invalid"
 
@@ -88,11 +87,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
-        """Check that the agent can announce its arrival if it has to.
-
-        Raises:
-            UsageError: If it never does.
-        """
+        """Check that the agent can announce its arrival if it has to."""
         own = part_of(settings, NavigationSettings)
         if own.track != "declared_stop":
             return

@@ -34,11 +34,7 @@ from worldgauge.worlds.walking.primitives import Primitive, Steps
 
 
 def asker_of(kit: PolicyKit) -> Asker:
-    """The object with which a policy asks its language model.
-
-    Raises:
-        UsageError: Without a model, and for settings out of range.
-    """
+    """The object with which a policy asks its language model."""
     if kit.chat is None:
         raise UsageError("this policy asks a language model; name one with chat=MODEL@URL")
     prompts = kit.prompts if isinstance(kit.prompts, Prompts) else Prompts("worldgauge.suites.closedloop", kit.prompts)
@@ -47,11 +43,7 @@ def asker_of(kit: PolicyKit) -> Asker:
 
 
 def kind_of(kit: PolicyKit) -> Literal["select", "rewrite"]:
-    """Whether a reviser selects a candidate, the paper's common form, or may write a plan, as released.
-
-    Raises:
-        UsageError: For another kind.
-    """
+    """Whether a reviser selects a candidate, the paper's common form, or may write a plan, as released."""
     kind = kit.options.get("kind", "select")
     if kind not in ("select", "rewrite"):
         raise UsageError(f"the kind of a reviser that asks a language model is select or rewrite, got {kind!r}")
@@ -110,14 +102,6 @@ def token_choice(
 
     Args:
         alternatives: (token, log-probability), likeliest first.
-        categories: The options.
-        letters: Letters of the options, in order.
-
-    Returns:
-        By category; empty when no token counts.
-
-    Raises:
-        UsageError: For more categories than letters.
     """
     if len(categories) > len(letters):
         raise UsageError(f"{len(categories)} options, but there are {len(letters)} letters to name them")
@@ -130,27 +114,14 @@ def token_choice(
 
 
 def lettered(options: Sequence[str]) -> str:
-    """The options, one per line, each after its letter.
-
-    Raises:
-        UsageError: For more options than letters.
-    """
+    """The options, one per line, each after its letter."""
     if len(options) > len(LETTERS):
         raise UsageError(f"{len(options)} options, but there are {len(LETTERS)} letters to name them")
     return "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False))
 
 
 def read_steps(given: str | Sequence[Any], length: int, *, stop: bool = False) -> Steps:
-    """A plan from a list, or the text of one: letters F, L, R, names such as turn_left, or numbers 1, 2, 3.
-
-    Args:
-        given: The list or its text.
-        length: Most steps. A longer plan is not cut, since it would be another plan.
-        stop: Whether S may end it, as its last or only step.
-
-    Raises:
-        Misread: For an empty list, one of more than `length` steps, and anything that is no step.
-    """
+    """A plan from a list, or the text of one: letters F, L, R, names such as turn_left, or numbers 1, 2, 3."""
     tokens = re.split(r"[\s,;]+", given.strip().strip("[]()`.").strip()) if isinstance(given, str) else list(given)
     steps = tuple(_step(token) for token in tokens if token != "")
     if not 1 <= len(steps) <= length:
@@ -162,11 +133,7 @@ def read_steps(given: str | Sequence[Any], length: int, *, stop: bool = False) -
 
 
 def read_poses(given: Any, length: int) -> Poses:
-    """Poses of a robot's hand from a list of lists of 7 whole numbers, the bins of `pose_plans.poses_from_bins`.
-
-    Raises:
-        Misread: For an empty list, one of more than `length` poses, rows of another form, and bins out of range.
-    """
+    """Poses of a robot's hand from a list of lists of 7 whole numbers, the bins of `pose_plans.poses_from_bins`."""
     rows = given if isinstance(given, list) else []
     if not 1 <= len(rows) <= length:
         raise Misread(f"a plan of {len(rows)} poses, where 1 to {length} were asked for")
@@ -182,11 +149,7 @@ def read_poses(given: Any, length: int) -> Poses:
 
 
 def read_index(value: Any, count: int) -> int:
-    """Index, from 0, of a candidate that was named by its number from 1.
-
-    Raises:
-        Misread: For a number out of range.
-    """
+    """Index, from 0, of a candidate that was named by its number from 1."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= count:
         raise Misread(f"candidate {value!r}, where 1 to {count} were shown")
     return value - 1
@@ -212,16 +175,7 @@ class HighLevelDecision:
 
 
 def read_high_level(value: Any, visible: Mapping[Side, AbstractSet[int]]) -> HighLevelDecision:
-    """The five fields of a high-level reply.
-
-    Args:
-        value: The reply.
-        visible: Numbers of the landmarks marked in each view.
-
-    Raises:
-        Misread: Unless all five are there, the view is one of `visible`, a chosen landmark is marked in it, and there
-            is something to do: an answer, a landmark, or words to follow.
-    """
+    """The five fields of a high-level reply."""
     if not isinstance(value, dict) or (missing := [name for name in FIVE if name not in value]):
         raise Misread(f"lacks {', '.join(missing if isinstance(value, dict) else FIVE)}")
     side, landmark = value["view"], value["landmark"]
@@ -241,11 +195,7 @@ _NO_ANSWER = ("", "none", "null", "n/a", "no answer")
 
 
 def read_answer(value: Any) -> str | None:
-    """An answer cut after its last full stop; None where there is none.
-
-    Raises:
-        Misread: When it is no text.
-    """
+    """An answer cut after its last full stop; None where there is none."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -278,11 +228,7 @@ MARK_TAG = "MARK:"
 
 
 def read_mark(text: str) -> int:
-    """The whole number 1 to 5 after the last `MARK:` of a judge's reply.
-
-    Raises:
-        Misread: For anything else.
-    """
+    """The whole number 1 to 5 after the last `MARK:` of a judge's reply."""
     found = re.findall(rf"{MARK_TAG}\s*\**\s*(-?\d+(?:\.\d+)?)", text)
     if not found:
         raise Misread(f"no {MARK_TAG} in the reply")
@@ -329,12 +275,7 @@ def things_in_words(things: Sequence[SeenThing]) -> str:
 
 
 def moves_in_words(history: History, squeeze: int) -> str:
-    """Describe earlier decisions and the poses carried out, one line each.
-
-    Args:
-        history: Earlier decisions.
-        squeeze: How much to shorten; the latest decisions are kept.
-    """
+    """Describe earlier decisions and the poses carried out, one line each."""
     recent = kept(history, squeeze)
     if not recent:
         return "nothing yet" if not history else "left out here"

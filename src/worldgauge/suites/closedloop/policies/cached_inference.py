@@ -33,13 +33,7 @@ def network(name: str) -> Ready:
 
 
 def check_networks(names: Collection[str]) -> None:
-    """Check that all networks can be used.
-
-    Raises:
-        AbsentWeightsError: Unless the weights of all are here.
-        DataError: Likewise.
-        MissingExtraError: Without torch.
-    """
+    """Check that all networks can be used."""
     lacking = []
     for name in names:
         try:
@@ -59,8 +53,6 @@ def ask_network(
     """What `ask()` returns, cached.
 
     Args:
-        one: The network.
-        question: Plain JSON values.
         frames: Frames of any shape.
         ask: Called once per question and frames.
     """

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.chat.client import AnswerError, Reply
 from worldgauge.chat.prompt_runner import seed_of
 from worldgauge.chat.prompts import Field
+from worldgauge.chat.reply import AnswerError, Reply
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.asking import asker_of, past_in_words, plan_form, read_steps
@@ -63,22 +63,12 @@ class StepsProposer(ABC):
 
     @abstractmethod
     def fields(self, observation: HomeObservation, goal: Goal) -> Mapping[str, Field]:
-        """What the prompt says of the goal and of what is seen.
-
-        Raises:
-            UsageError: For a goal that cannot be told.
-        """
+        """What the prompt says of the goal and of what is seen."""
 
     def propose(
         self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """Up to n plans, fewer where replies could not be read.
-
-        Raises:
-            EndpointError: For an outage.
-            BudgetError: When the budget is used up.
-            UsageError: For a goal that cannot be told.
-        """
+        """Up to n plans, fewer where replies could not be read."""
         seed, length = seed_of(rng), self._kit.length
 
         def fields(squeeze: int) -> Mapping[str, Field]:

@@ -149,11 +149,7 @@ class Desk:
         self.number += 1
 
     def ask(self, turn: Turn) -> Act:
-        """Lay out a decision, and wait until somebody has acted.
-
-        Raises:
-            AbandonedError: When nobody has had the page open for `PATIENCE_S`.
-        """
+        """Lay out a decision, and wait until somebody has acted."""
         laid = _Laid(turn, {name: png(picture) for name, picture in turn.pictures.items()})
         began = time.monotonic()
         try:
@@ -212,23 +208,14 @@ class Desk:
             }
 
     def picture(self, turn: str, name: str) -> bytes:
-        """A picture of the decision that is laid out, as PNG.
-
-        Raises:
-            UsageError: For another decision.
-            UnknownNameError: For a picture that it does not have.
-        """
+        """A picture of the decision that is laid out, as PNG."""
         laid = self._asked(turn)
         if name not in laid.pictures:
             raise UnknownNameError("picture", name, laid.pictures)
         return laid.pictures[name]
 
     def act(self, said: Mapping[str, Any]) -> None:
-        """Take what the page says is done: `turn`, and `plans` (texts of F, L and R), `answer` or `stop`.
-
-        Raises:
-            UsageError: For a decision that is past, and for an act that it does not allow.
-        """
+        """Take what the page says is done: `turn`, and `plans` (texts of F, L and R), `answer` or `stop`."""
         with self._changed:
             laid = self._asked(said.get("turn"))
             laid.act = _read(said, laid.turn)
@@ -281,11 +268,7 @@ def _answer(answer: Any, turn: Turn) -> str:
 
 
 def host_and_port(at: str) -> tuple[str, int]:
-    """Split HOST:PORT.
-
-    Raises:
-        UsageError: For anything else.
-    """
+    """Split HOST:PORT."""
     host, _, port = at.rpartition(":")
     if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
         raise UsageError(f"closedloop setting 'page' must be {ADDRESS}, got '{at}'")
@@ -302,11 +285,7 @@ def set_up(desk: Desk | None) -> None:
 
 
 def desk_here() -> Desk:
-    """The desk of the run.
-
-    Raises:
-        UsageError: Where there is none.
-    """
+    """The desk of the run."""
     if not _desks:
         raise UsageError(f"the policy '{PERSON}' acts in a run: worldgauge run closedloop --set proposer={PERSON}")
     return _desks[0]
@@ -367,16 +346,7 @@ class PersonPage(PageServer):
 
 
 def open_page(who: str, at: str, episodes: int) -> PersonPage:
-    """Open the page of a run, and print its link.
-
-    Args:
-        who: Name of the person.
-        at: HOST:PORT.
-        episodes: How many there are to be acted in.
-
-    Raises:
-        UsageError: For an address that cannot be used.
-    """
+    """Open the page of a run, and print its link."""
     desk = Desk(who, episodes)
     page = PersonPage(desk, *host_and_port(at))
     page.start()
@@ -407,9 +377,6 @@ class PersonProposer:
         """Wait for up to n plans, one where nothing is imagined; see `Proposer.propose`.
 
         An answer or an end is a plan without steps whose aim says so, for the reviser `person`.
-
-        Raises:
-            AbandonedError: When nobody has had the page open for long.
         """
         turn = _turn(self._kit, observation, goal, history, n)
         if not turn.most and not turn.stops:
@@ -434,11 +401,7 @@ class PersonReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """Decide as the person did; at a last look for which nothing was proposed, ask. See `Reviser.revise`.
-
-        Raises:
-            AbandonedError: When nobody has had the page open for long.
-        """
+        """Decide as the person did; at a last look for which nothing was proposed, ask. See `Reviser.revise`."""
         if not candidates:
             aim = _aim(self._kit.task, desk_here().ask(_turn(self._kit, observation, goal, history, 0)))
             plan = None

@@ -13,7 +13,7 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.serving import RemoteEstimator, is_served, open_estimator, served_code
-from worldgauge.serving.estimator import Expected
+from worldgauge.serving.remote import Expected
 from worldgauge.suites.closedloop.policies.contract import (
     REFUSED,
     SIDES,
@@ -31,11 +31,7 @@ MAX_PLANS = 256
 
 
 def address_of(kit: PolicyKit) -> str:
-    """Where the policy of a run is: "cmd:...", "pipe:..." or "http://..." as for models.
-
-    Raises:
-        UsageError: If the kit names no policy.
-    """
+    """Where the policy of a run is: "cmd:...", "pipe:..." or "http://..." as for models."""
     at = str(kit.options.get("policy", ""))
     if not is_served(at):
         raise UsageError(
@@ -47,16 +43,7 @@ def address_of(kit: PolicyKit) -> str:
 
 @lru_cache(maxsize=4)
 def opened(at: str, layouts: tuple[str, ...], code: str = "") -> RemoteEstimator:
-    """Return the policy at `at`, opened once: loading a network takes longer than an episode.
-
-    Args:
-        at: Where it is.
-        layouts: Layouts of a policy that can be asked.
-        code: `served_code` of `at`: an edited policy is opened again.
-
-    Raises:
-        UsageError: If the server is no policy of these layouts.
-    """
+    """Return the policy at `at`, opened once: loading a network takes longer than an episode."""
     remote = open_estimator(at, KIND)
     if remote.spec.kind != KIND or remote.spec.layout not in layouts:
         remote.close()
@@ -94,11 +81,6 @@ class StepsProcess:
         """Ask for up to n plans; of more, the first n. See `Proposer.propose`.
 
         If the policy answers with numbers that are no steps, there is one plan without steps, flagged `REFUSED`.
-
-        Raises:
-            SubjectError: If the policy fails, is lost, hangs, or returns other arrays than asked for.
-            NotApplicableError: If the policy says so.
-            UsageError: If the server is not a policy of steps.
         """
         policy = opened(self._at, (LAYOUT,), served_code(self._at))
         arrays: dict[str, NDArray[Any]] = {"views": np.stack([observation.view(side) for side in SIDES])}
@@ -128,14 +110,6 @@ def checked_steps(answer: NDArray[Any], length: int, who: str) -> list[Steps]:
 
     Args:
         answer: (m, l) numbers: 1 ahead, 2 left, 3 right, 0 after the last step.
-        length: Most steps of a plan.
-        who: Name of the policy, for messages.
-
-    Returns:
-        The plans; one without a step is left out.
-
-    Raises:
-        SubjectError: If plans are too long, or numbers are no steps.
     """
     if len(answer) and not 1 <= answer.shape[1] <= length:
         raise SubjectError(f"{who} gives plans of {answer.shape[1]} steps; a plan has 1 to {length}")

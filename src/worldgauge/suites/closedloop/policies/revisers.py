@@ -119,11 +119,7 @@ class LpipsReviser:
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """The plan that stays nearest to the goal.
-
-        Raises:
-            UsageError: For a goal without an image.
-        """
+        """The plan that stays nearest to the goal."""
         rollouts = [candidate.rollout for candidate in candidates]
         if goal.image is None:
             raise UsageError("the reviser 'lpips' needs a goal image")

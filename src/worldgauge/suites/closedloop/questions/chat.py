@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.chat.client import AnswerError, Reply
 from worldgauge.chat.pictures import sheet, titled
 from worldgauge.chat.prompt_runner import Answered, Misread, kept, seed_of
 from worldgauge.chat.prompts import Field, Part
+from worldgauge.chat.reply import AnswerError, Reply
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.image import Image
@@ -64,9 +64,6 @@ def draw_marks(image: Image, masks: Mapping[int, NDArray[np.bool_]]) -> Image:
 
     Returns:
         (H, W, 3) uint8.
-
-    Raises:
-        ShapeError: If a mask has another size.
     """
     import cv2
 
@@ -140,19 +137,7 @@ class QuestionPrompter:
         self._landmarks = Landmarks(self._find)
 
     def look(self, observation: HomeObservation, goal: Goal, history: History) -> QuestionScene:
-        """Observe the scene; landmarks keep their numbers from earlier decisions.
-
-        Args:
-            observation: What is sensed now.
-            goal: Its text is the question.
-            history: Earlier decisions of the episode.
-
-        Returns:
-            The scene that prompts are made of.
-
-        Raises:
-            UsageError: If the goal has no text.
-        """
+        """Observe the scene; landmarks keep their numbers from earlier decisions."""
         if not goal.text:
             raise UsageError("a question needs its text, and this episode has none")
         if not history:
@@ -187,14 +172,7 @@ class QuestionScene:
         """Ask the model for a decision of five fields.
 
         Args:
-            name: Name of the prompt.
-            seed: Of the query.
-            sample: Index of this query among `samples`.
-            samples: Queries of this kind.
             candidates: Shown with what was imagined for each; none for a proposal.
-
-        Raises:
-            AnswerError: If no reply can be read.
         """
         visible = {side: set(found) for side, found in self.masks.items()}
 
@@ -264,12 +242,7 @@ class QuestionScene:
 
 
 def decisions_in_words(history: History, squeeze: int) -> str:
-    """Describe earlier decisions and what was carried out, one line each.
-
-    Args:
-        history: Earlier decisions.
-        squeeze: How much to shorten; the latest decisions are kept.
-    """
+    """Describe earlier decisions and what was carried out, one line each."""
     recent = kept(history, squeeze)
     if not recent:
         return "nothing yet" if not history else "left out here"
@@ -299,12 +272,7 @@ class QuestionProposer:
     def propose(
         self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """Up to n plans, each a turn and L steps ahead.
-
-        Raises:
-            EndpointError: For an outage.
-            BudgetError: When the budget is used up.
-        """
+        """Up to n plans, each a turn and L steps ahead."""
         scene = self._inquiry.look(observation, goal, history)
         seed, plans = seed_of(rng), []
         for sample in range(n):
@@ -350,10 +318,6 @@ class QuestionReviser:
 
         An answer ends the episode if the same query, asked once more, brings one too; the second one counts. If no
         reply can be read, the first candidate is taken without an answer, flagged.
-
-        Raises:
-            EndpointError: For an outage.
-            BudgetError: If the budget is used up.
         """
         scene = self._inquiry.look(observation, goal, history)
         seed = seed_of(rng)

@@ -22,7 +22,7 @@ import numpy as np
 from worldgauge.core import geometry
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.engine.collection.kernel import plain_facts
+from worldgauge.engine.collect import plain_facts
 from worldgauge.engine.options import option
 from worldgauge.suites.closedloop.format.rows import as_stored
 from worldgauge.suites.closedloop.home_env import things_of
@@ -35,11 +35,11 @@ from worldgauge.suites.closedloop.sampling_home import HomeSearch, PlaceSampler,
 from worldgauge.suites.closedloop.task import closed_loop_tasks
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.indoor.homes import SPLITS, scene_name, world_of
 from worldgauge.worlds.indoor.homes import HomeObject as Known
-from worldgauge.worlds.indoor.splits import SPLITS, scene_name, world_of
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.ground import Ground, Level
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Stance
 
 HFOV_DEG = 105.0
 """Horizontal field of view of each of the four views."""
@@ -96,21 +96,7 @@ def ask_questions(
     guessed: bool = False,
     discards: Counter[str] | None = None,
 ) -> list[HomeQuestion]:
-    """Draw questions about a place, no two alike, from the categories of their forms in turn.
-
-    Args:
-        world: The home, or the scan.
-        ground: Its ground.
-        objects: What is known of its things.
-        rng: Same place, same generator, same questions.
-        n: Most questions.
-        forms: Their forms.
-        guessed: Whether questions are kept that a guess without looking answers.
-        discards: Counts why drafts were thrown away, if given.
-
-    Returns:
-        Up to n questions; fewer if the place does not give more.
-    """
+    """Draw questions about a place, no two alike, from the categories of their forms in turn."""
     place = _Place(world, ground, {one.instance: one for one in objects})
     categories = [category for category in CATEGORIES if any(form.category == category for form in forms)]
     found: list[HomeQuestion] = []
@@ -188,11 +174,6 @@ def _posed(
 
 def seen_share(world: World, stance: Stance, thing: Known) -> float:
     """Measure how much of a view shows an object.
-
-    Args:
-        world: The home, or the scan.
-        stance: Where the walker stands; it is turned to the object.
-        thing: The object.
 
     Returns:
         Share of the pixels of a view of HFOV_DEG, in [0, 1].

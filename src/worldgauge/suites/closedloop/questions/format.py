@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from worldgauge.core.episode import WorldFacts, number_of, short, whole_of
-from worldgauge.engine.collection.collection import Finding, spread
+from worldgauge.engine.collection import Finding, spread
 from worldgauge.suites.closedloop.format.contract import (
     EpisodeCheck,
     Fault,
@@ -31,7 +31,7 @@ from worldgauge.suites.closedloop.format.rows import (
     text_of,
     wrong,
 )
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Stance
 
 HFOV_DEG = 105.0
 """Of each of the four views that a question is asked with (specification, 4)."""
@@ -165,12 +165,6 @@ def write_questions(root: Path, episodes: Iterable[QuestionEpisode]) -> Path:
     """Write <root>/questions/questions.json (specification, 5.3).
 
     reference_lengths.json, blind_answers.json and evidence.json are written next to it, by id, where there are any.
-
-    Returns:
-        Path of the first file.
-
-    Raises:
-        DataError: As `write_recognition`.
     """
     unique = distinct(episodes)
     folder = Path(root) / "questions"

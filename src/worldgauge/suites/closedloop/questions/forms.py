@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from worldgauge.worlds.indoor.furniture.functions import STATES
+from worldgauge.worlds.indoor.furniture import STATES
 from worldgauge.worlds.indoor.homes import HomeObject as Known
 
 ROOMS: dict[str, tuple[str, ...]] = {
@@ -272,12 +272,7 @@ class QuestionForm:
     guess: Callable[[Slots], str] | None = None
 
     def worded(self, slots: Slots, phrasing: int) -> str:
-        """Word the question.
-
-        Args:
-            slots: What it is about.
-            phrasing: Index of the phrasing, modulo their number.
-        """
+        """Word the question."""
         said = {name: room_words(value) if name == "room" else value for name, value in slots.items()}
         return self.phrasings[phrasing % len(self.phrasings)].format(**said)
 
@@ -336,11 +331,6 @@ def thing_of(slots: Slots, name: str = "thing") -> Thing:
 def referring(one: Known, objects: Objects, *, hide: frozenset[str] = frozenset()) -> Thing | None:
     """Find the shortest description of an object that fits no other.
 
-    Args:
-        one: The object.
-        objects: Those it must be told apart from; both curtains of a window count as one.
-        hide: Attributes that may not be used: "colour", "room".
-
     Returns:
         The description; None if there is none.
     """
@@ -380,13 +370,7 @@ def _ids(objects: Objects) -> tuple[int, ...]:
 
 
 def each_thing(objects: Objects, hide: frozenset[str], fits: Callable[[Known], bool]) -> Iterator[Slots]:
-    """Yield the slots of questions about one thing, each thing once.
-
-    Args:
-        objects: The objects of the home.
-        hide: Attributes that may not be used to describe it, see `referring`.
-        fits: Whether a question may be about an object.
-    """
+    """Yield the slots of questions about one thing, each thing once."""
     said = set()
     for one in objects:
         thing = referring(one, objects, hide=hide) if one.name not in MANY and fits(one) else None
@@ -406,7 +390,6 @@ def answered_of(
     """Make the answering function of questions about one thing.
 
     Args:
-        value: The attribute of an object that is asked for.
         words: The answer that names a value; None if it has no word.
 
     Returns:

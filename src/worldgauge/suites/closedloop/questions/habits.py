@@ -54,14 +54,7 @@ def share_of_category(name: str) -> float:
 
 
 def count_habits(homes: Iterable[Sequence[Known]]) -> dict[str, Any]:
-    """Count answers, rooms and categories in some homes.
-
-    Returns:
-        {"answers": {form: {key: answer}}, "rooms": {name: {room: share}}, "categories": {room: {category: share}},
-        "numbers": {name: count}}. The key "" of answers is for a form as a whole. Answers are weighted by how often the
-        generator draws them: in each home all answers of a form alike; ties go to the alphabetically first. Rooms of
-        one kind in a home count as one.
-    """
+    """Count answers, rooms and categories in some homes."""
     forms = [form for form in FORMS if form.guess is None]
     answers = _Counts()
     rooms, categories = _Counts(), _Counts()
@@ -111,8 +104,7 @@ def _table() -> dict[str, Any]:
 
 
 def _write(homes: int) -> None:
-    from worldgauge.worlds.indoor.homes import build_home
-    from worldgauge.worlds.indoor.splits import scene_seed
+    from worldgauge.worlds.indoor.homes import build_home, scene_seed
 
     table = count_habits(build_home(scene_seed("train", number)).objects for number in range(homes))
     TABLE.write_text(json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, Reply
 from worldgauge.chat.prompt_runner import UnansweredError
+from worldgauge.chat.reply import AnswerError, BudgetError, EndpointError, Reply
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.registry import Registry
 from worldgauge.suites.closedloop.policies.asking import MARK_TAG, asker_of, read_mark
 from worldgauge.suites.closedloop.policies.contract import PolicyKit
 from worldgauge.suites.closedloop.questions.forms import COLOURS, NAMES, ROOMS, synonyms
-from worldgauge.worlds.indoor.furniture.functions import STATES
+from worldgauge.worlds.indoor.furniture import STATES
 
 WORST, BEST = 1, 5
 
@@ -45,17 +45,7 @@ class AnswerJudge(Protocol):
     """A judge of answers. It raises if it cannot give a mark; the suite then decides what the answer is worth."""
 
     def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> AnswerMark:
-        """Mark an answer.
-
-        Args:
-            question: The question.
-            answer: The expected answer.
-            extra: Other right answers.
-            prediction: The agent's answer.
-
-        Returns:
-            The mark.
-        """
+        """Mark an answer."""
         ...
 
 
@@ -261,9 +251,6 @@ class ChatJudge:
         """Ask the model for a mark; see `AnswerJudge.mark`.
 
         An empty answer gets 1 without a request. The mark is flagged "asked_again" when a reply held none.
-
-        Raises:
-            JudgeError: If no mark could be read.
         """
         self.asked = []
         if not prediction.strip():

@@ -185,16 +185,12 @@ class Landmarks:
         """Add the detections of one view.
 
         Args:
-            found: Detections.
             depth: (H, W) metres along the axis.
             camera: Camera of the view.
             pose: Camera-to-world (4, 4).
 
         Returns:
             Numbers and masks (H, W) of the detections that are kept.
-
-        Raises:
-            ShapeError: If the size of `depth` is not that of the camera.
         """
         if depth.shape != (camera.height, camera.width):
             raise ShapeError(f"depth of shape {depth.shape} does not fit a {camera.width}x{camera.height} camera")
@@ -235,11 +231,7 @@ def kept(found: Sequence[Detection], *, merge_px: float = MERGE_PX) -> list[Dete
     tests of score, size and overlap.
 
     Args:
-        found: Detections of one view.
         merge_px: In pixels of that view.
-
-    Returns:
-        Those that can be landmarks, best first.
     """
     chosen: list[Detection] = []
     for detection in sorted(found, key=lambda one: -one.score):

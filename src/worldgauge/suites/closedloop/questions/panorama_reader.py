@@ -40,8 +40,7 @@ from worldgauge.suites.closedloop.questions.answering import ParsedQuestion, See
 from worldgauge.suites.closedloop.questions.forms import NAMES, ROOMS
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import QUARTER_TURN
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import QUARTER_TURN, Stance
 
 FINER = 2
 """Strips have 256 columns, 1.4 degrees each: at 2.8 a bowl on a table is one pixel."""
@@ -69,12 +68,7 @@ class Sample(NamedTuple):
 
 
 def sample(home: Home, rng: np.random.Generator) -> Sample:
-    """Take panoramas in a home.
-
-    Args:
-        home: The home.
-        rng: Source of all randomness.
-    """
+    """Take panoramas in a home."""
     geodesic = Geodesic(home.floor)
     middles = [(np.array(room.low) + np.array(room.high)) / 2 for room in home.plan.rooms]
     places = [
@@ -219,15 +213,7 @@ def save(made: PanoramaReader, path: Path) -> None:
 
 
 def read(content: bytes, name: str) -> PanoramaReader:
-    """Read the bytes that `save` wrote.
-
-    Args:
-        content: The bytes.
-        name: Of the file, for errors.
-
-    Raises:
-        DataError: If they are damaged or of another version.
-    """
+    """Read the bytes that `save` wrote."""
     return PanoramaReader(*read_network(content, name, "reader of panoramas", VERSION, shapes()))
 
 
@@ -274,16 +260,7 @@ class PanoramaAnswerer:
 
 
 def promise(reading: Reading, asked: ParsedQuestion) -> float:
-    """How likely a panorama shows what would answer a question.
-
-    Args:
-        reading: What is read of the panorama.
-        asked: The question.
-
-    Returns:
-        In [0, 1]: the probability of the room that is asked about, times that of the things. Of several things that
-        the question is about the mean counts, of several that would do the largest.
-    """
+    """How likely a panorama shows what would answer a question."""
     room = reading.rooms.get(asked.room, 0.0) if asked.room else 1.0
     shown = [reading.things.get(name, 0.0) for name in sorted(asked.names)]
     if not shown:

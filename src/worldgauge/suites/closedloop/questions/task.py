@@ -117,11 +117,7 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
 
     @classmethod
     def found_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Check that there is such a judge, and that it has its language model.
-
-        Raises:
-            UsageError: If not.
-        """
+        """Check that there is such a judge, and that it has its language model."""
         judge = part_of(settings, QuestionSettings).judge
         with naming_setting(SUITE, "judge"):
             facts = judges.entry(judge).facts
@@ -131,11 +127,7 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
-        """Check that landmarks are looked for only where a policy names some.
-
-        Raises:
-            UsageError: If they are to be detected for one that does not.
-        """
+        """Check that landmarks are looked for only where a policy names some."""
         detected = part_of(settings, QuestionSettings).landmarks == "detected"
         if detected and settings.of_task(cls.name).proposer == "rooms":
             raise UsageError(

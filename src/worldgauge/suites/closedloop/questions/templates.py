@@ -25,7 +25,7 @@ from worldgauge.suites.closedloop.questions.forms import (
     thing_of,
     vivid_alone,
 )
-from worldgauge.worlds.indoor.furniture.functions import STATES, function_of
+from worldgauge.worlds.indoor.furniture import STATES, function_of
 from worldgauge.worlds.indoor.homes import HomeObject as Known
 
 WANDERING = frozenset(
@@ -112,11 +112,7 @@ _IMPLIED: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
 
 
 def form_named(name: str) -> QuestionForm:
-    """Return the form of that name.
-
-    Raises:
-        KeyError: If there is none.
-    """
+    """Return the form of that name."""
     return _BY_NAME[name]
 
 

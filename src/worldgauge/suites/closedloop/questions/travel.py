@@ -17,10 +17,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.chat.client import AnswerError, Reply
 from worldgauge.chat.pictures import sheet, titled
 from worldgauge.chat.prompt_runner import kept, seed_of
 from worldgauge.chat.prompts import Field
+from worldgauge.chat.reply import AnswerError, Reply
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
@@ -28,8 +28,7 @@ from worldgauge.suites.closedloop.policies.asking import asker_of, neutral_views
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation, PolicyKit
 from worldgauge.suites.closedloop.questions.landmarks import VISITED_M
 from worldgauge.worlds.walking.ground import Ground
-from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, Steps
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, Stance, Steps
 
 APPROACH_M = 2.0
 """A path may end within this distance of a landmark's outline (its radius)."""
@@ -62,23 +61,12 @@ class LowLevel(Protocol):
     """A policy that chooses the next primitives of a plan in words."""
 
     def __call__(self, plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
-        """Up to AT_ONCE primitives; none, or STOP, when the plan is done.
-
-        Args:
-            plan: The plan.
-            look: Returns what is sensed now.
-            past: What was carried out of it.
-        """
+        """Up to AT_ONCE primitives; none, or STOP, when the plan is done."""
         ...
 
 
 def ahead(plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
     """Walk straight on until an obstacle: as far as the aim's "metres" say, else as far as is imagined.
-
-    Args:
-        plan: The plan.
-        look: Returns what is sensed now; not used.
-        past: What was carried out of the plan.
 
     Returns:
         Up to AT_ONCE primitives; none when the plan is done.
@@ -129,15 +117,7 @@ class Traveller:
     low_level: LowLevel = ahead
 
     def journey(self, plan: ActionPlan, rng: np.random.Generator) -> Journey:
-        """Compute the journey of a plan: its steps where they are the way, else to its landmark, else by its words.
-
-        Args:
-            plan: The plan.
-            rng: Draws the places around a landmark that are tried.
-
-        Raises:
-            UsageError: If the landmark's place is not known.
-        """
+        """Compute the journey of a plan: its steps where they are the way, else to its landmark, else by its words."""
         aim = plan.aim or {}
         if aim.get("room") is not None or aim.get("as_planned"):
             return Journey(0.0, 0, not plan.steps, iter(plan.steps))
@@ -218,16 +198,11 @@ def open_heading(
         depth: (H, W) metres; infinite is open, NaN is not.
         hfov_deg: Horizontal field of view, degrees.
         min_depth_m: Least depth of an open pixel.
-        min_area_ratio: Least share of the image.
         rule: "pinhole" is the exact bearing of that column, "linear" the published approximation, up to 6.8 degrees off
             at 105 degrees.
 
     Returns:
         Radians to the right of the axis; None if nothing is open.
-
-    Raises:
-        ShapeError: If depth is not (H, W) or empty.
-        UsageError: For an unknown rule or a field of view outside (0, 180).
     """
     import cv2
 
@@ -277,12 +252,7 @@ class ChatLowLevel:
         return list(self._asker.notes)
 
     def __call__(self, plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
-        """Up to 4 primitives, or STOP alone or as the last, also where no reply could be read.
-
-        Raises:
-            EndpointError: For an outage.
-            BudgetError: When the budget is used up.
-        """
+        """Up to 4 primitives, or STOP alone or as the last, also where no reply could be read."""
         del self._seen[len(past) :]
         view = look().front
         words = neutral_views(str((plan.aim or {}).get("text") or "")) or "go on"

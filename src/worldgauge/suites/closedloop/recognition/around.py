@@ -54,10 +54,6 @@ def around(reach_m: FloatArray, target_m: FloatArray, length: int) -> list[Steps
     Args:
         reach_m: (16,) metres that are free in each direction, see `free_m`.
         target_m: (2,) metres ahead and to the left: the thing.
-        length: Most primitives of a plan.
-
-    Returns:
-        The plans, by direction and then by distance; the first may only turn.
     """
     found = []
     for direction, free in enumerate(reach_m):

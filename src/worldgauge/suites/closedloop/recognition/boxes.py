@@ -37,7 +37,6 @@ def target_box(mask: NDArray[np.bool_], *, grown: float = GROWN) -> Box | None:
 
     Args:
         mask: (H, W) bool.
-        grown: Scale.
 
     Returns:
         x0, y0, x1, y1 with x1 and y1 exclusive; None for an empty mask.
@@ -66,7 +65,6 @@ def mask_box(mask: NDArray[np.bool_], area_range: tuple[float, float]) -> MaskBo
 
     Args:
         mask: (H, W) bool.
-        area_range: Shares of the image.
     """
     _check(mask)
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))

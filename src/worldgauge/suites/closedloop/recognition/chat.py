@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.chat.client import AnswerError, Reply
 from worldgauge.chat.pictures import boxed, sheet, titled
 from worldgauge.chat.prompt_runner import Misread, seed_of, thinned
 from worldgauge.chat.prompts import Field, Part
+from worldgauge.chat.reply import AnswerError, Reply
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.asking import (
@@ -175,11 +175,6 @@ class RecognitionReviser:
 
         If no reply names an option, all are equally likely and the first is the answer, flagged. The first candidate is
         the plan if nothing was imagined (select) and, flagged, if no reply can be read.
-
-        Raises:
-            EndpointError: For an outage.
-            BudgetError: If the budget is used up.
-            UsageError: If the goal has no choices.
         """
         if not goal.choices:
             raise UsageError("recognition needs the labels to choose from, and this episode has none")

@@ -22,8 +22,7 @@ from worldgauge.suites.closedloop.sampling import MOST_EPISODES, EpisodeFacts, S
 from worldgauge.suites.closedloop.sampling_home import HomeSampler, HomeSearch, HomeShare, by_number
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.camera import BoxScene, render
-from worldgauge.worlds.indoor.homes import LABELS
-from worldgauge.worlds.indoor.splits import SPLITS
+from worldgauge.worlds.indoor.homes import LABELS, SPLITS
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.walking.floor import Landmark, distance_from_box
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -138,7 +137,7 @@ def _alone(world: Home | Scan, instance: int) -> Callable[[FloatArray, Camera], 
     if isinstance(world, Home):
         boxes = BoxScene.of(world.plan.boxes.kept(world.plan.boxes.instance == instance))
         return lambda pose, camera: render(boxes, pose, camera).instance == instance
-    from worldgauge.worlds.scan.rendering.camera import meets
+    from worldgauge.worlds.scan.camera import meets
 
     return partial(meets, world.part(instance))
 
@@ -227,15 +226,7 @@ class RecognitionStart:
 def find_recognition(
     home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int, *, wishes: Sequence[Wish] | None = None
 ) -> list[RecognitionStart]:
-    """Return the first n of `recognitions` in a home; fewer if no more are found.
-
-    Args:
-        home: The home.
-        geodesic: Distances on its floor.
-        rng: Source of all randomness.
-        n: Number of episodes.
-        wishes: n of them; by default n different labels, drawn, and difficulties in turn.
-    """
+    """Return the first n of `recognitions` in a home; fewer if no more are found."""
     if wishes is None:
         order = rng.permutation(len(LABELS))
         wishes = [Wish(LABELS[order[k % len(order)]], k % len(CLARITY)) for k in range(n)]
@@ -248,15 +239,6 @@ def recognitions(
     """Yield an episode per wish, each with another target while there are others; stop if none is found.
 
     An episode has the wanted label if a start is found for it, and then the wanted difficulty if possible.
-
-    Args:
-        targets: What there is to be recognised, and from where.
-        rng: Source of all randomness.
-        wishes: Wanted categories and difficulties.
-        failed: Counts why no episode is found, if given.
-
-    Raises:
-        UnknownNameError: If a category is not in LABELS.
     """
     search = _Search(targets, rng)
     for wish in wishes:

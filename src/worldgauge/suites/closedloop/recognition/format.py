@@ -20,7 +20,7 @@ from worldgauge.suites.closedloop.format.contract import (
 from worldgauge.suites.closedloop.format.files import lacks_names
 from worldgauge.suites.closedloop.format.rows import MAX_WHOLE, EpisodeRow, eye_of, id_of, stance_of, text_of
 from worldgauge.worlds.indoor.homes import LABELS
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Stance
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,6 @@ def write_recognition(root: Path, episodes: Iterable[RecognitionEpisode]) -> Pat
 
     `episode_id` must be a whole number there: that of the id, or the row where the id is none, with the id in an extra
     field.
-
-    Returns:
-        Path of the file.
-
-    Raises:
-        DataError: For two of one id, an id that is not allowed as a name, and when a file cannot be written.
     """
     unique = distinct(episodes)
     content = {"episodes": [_row(number, episode) for number, episode in enumerate(unique)]}

@@ -44,13 +44,6 @@ def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10
     Args:
         confidence: (n,) in [0, 1].
         right: (n,) bool.
-        bins: Bins of equal width over [0, 1].
-
-    Returns:
-        The bins that are not empty.
-
-    Raises:
-        ShapeError: If the shapes differ or values are not finite.
     """
     confidence = np.asarray(confidence, np.float64)
     if confidence.shape != right.shape or confidence.ndim != 1 or not np.isfinite(confidence).all():
@@ -71,10 +64,6 @@ def calibration_error(confidence: FloatArray, right: NDArray[np.bool_], bins: in
     Args:
         confidence: (n,) in [0, 1].
         right: (n,) bool.
-        bins: Bins of equal width over [0, 1].
-
-    Returns:
-        In [0, 1]; NaN without answers.
     """
     found = reliability(confidence, right, bins)
     n = sum(each.n for each in found)
@@ -128,9 +117,6 @@ def box_features(image: Image, box: Box) -> NDArray[np.float32]:
 
     Returns:
         (n,) float32.
-
-    Raises:
-        ShapeError: If the box holds no pixel of the image.
     """
     x0, y0, x1, y1 = box
     if not (x0 < x1 and y0 < y1 and x0 < image.shape[1] and y0 < image.shape[0] and x1 > 0 and y1 > 0):
@@ -315,9 +301,6 @@ class Recogniser:
 
         Returns:
             (27,) calibrated probabilities of LABELS; they sum to 1.
-
-        Raises:
-            ShapeError: If the box holds no pixel of the image.
         """
         looks = ((image, box), in_mirror(image, box))
         return softmax(np.mean([self.boxes.logits(box_features(*look)) for look in looks], axis=0))
@@ -334,11 +317,7 @@ class Recogniser:
 
 
 def recogniser() -> Recogniser:
-    """Return the recogniser that comes with worldgauge, or the one of the file that WORLDGAUGE_RECOGNISER names.
-
-    Raises:
-        DataError: If the named file is not valid.
-    """
+    """Return the recogniser that comes with worldgauge, or the one of the file that WORLDGAUGE_RECOGNISER names."""
     given = os.environ.get(FILE_VARIABLE, "")
     return _recogniser(given, stamp_of(Path(given)) if given else None)
 
@@ -378,15 +357,7 @@ def load(path: Path) -> Recogniser:
 
 
 def read(content: bytes, name: str) -> Recogniser:
-    """Read the bytes that `save` wrote.
-
-    Args:
-        content: The bytes.
-        name: Of the file, for errors.
-
-    Raises:
-        DataError: If they are damaged or of another version.
-    """
+    """Read the bytes that `save` wrote."""
     try:
         arrays = read_npz(io.BytesIO(content), _MAX_BYTES)
         facts = json.loads(bytes(arrays.pop("facts")))

@@ -141,7 +141,6 @@ def mean_confidence(own: Sequence[Glimpse], steps: int) -> float:
 
     Args:
         own: The target in the plan's frames.
-        steps: Steps of the plan.
     """
     sure = sum(float(np.exp(glimpse.logs.max())) for glimpse in own if glimpse.seen.action > 0)
     return sure / max(steps, 1)
@@ -242,15 +241,7 @@ class ClearestReviser:
 
 
 def seen_well(seen: TrackedView, confidence: float) -> float:
-    """Judge a view of a thing.
-
-    Args:
-        seen: The view, with the box of the thing.
-        confidence: Probability of its most probable label.
-
-    Returns:
-        Higher is better, without unit: estimates of the clarity rise with it.
-    """
+    """Judge a view of a thing."""
     x0, y0, x1, y1 = seen.box
     height, width = seen.image.shape[:2]
     return confidence + SIZE_WEIGHT * math.log((x1 - x0) * (y1 - y0) / (width * height))

@@ -29,8 +29,7 @@ from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.walking.floor import Walkable
-from worldgauge.worlds.walking.primitives import Primitive, from_letters
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Primitive, Stance, from_letters
 
 LOST, UNSEEN = "target_lost", "unseen"
 DIFFICULTIES = ("easy", "medium", "hard")

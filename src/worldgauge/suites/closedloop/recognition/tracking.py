@@ -248,7 +248,6 @@ class Target:
 
         Args:
             pose: (4, 4) of the frame before, relative to the real view.
-            step: The step between the two, which may not have been taken.
             frame: (H, W, 3) uint8.
             camera: Camera of the frame.
 
@@ -307,12 +306,6 @@ def track_by_geometry(
 
     Tracking ends at the first frame of all in which the target is out of view. Frames beyond the plan are assumed to go
     straight on.
-
-    Args:
-        target: The target.
-        plan: The plan.
-        rollout: What was imagined for it.
-        frames: Rising indices from 1.
     """
     wanted = set(frames)
     for frame, pose in _poses(target, plan, rollout, max(wanted, default=0), 0):
@@ -326,11 +319,6 @@ def track_by_geometry(
 def camera_path(target: Target, plan: ActionPlan, rollout: Rollout) -> dict[int, FloatArray]:
     """Estimate where the frames of a plan were imagined from; leading turns are known.
 
-    Args:
-        target: What is really seen.
-        plan: The plan.
-        rollout: What was imagined for it.
-
     Returns:
         (4, 4) poses relative to the real view, by frame from 1 on; up to the last one that shows enough of it.
     """
@@ -341,8 +329,6 @@ def target_in(target: Target, rollout: Rollout, frame: int, pose: FloatArray) ->
     """Find the target in a frame that was imagined from a pose.
 
     Args:
-        target: The target.
-        rollout: What was imagined.
         frame: Index of the frame.
         pose: (4, 4) relative to the real view.
 

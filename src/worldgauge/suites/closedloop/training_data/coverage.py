@@ -17,7 +17,8 @@ import numpy as np
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray, Panorama
-from worldgauge.engine.collection.collection import (
+from worldgauge.engine.collect import SEEDS, plain_facts, views, world_seed_of
+from worldgauge.engine.collection import (
     Collection,
     DataReport,
     DataTable,
@@ -31,7 +32,6 @@ from worldgauge.engine.collection.collection import (
     mean_text,
     spread,
 )
-from worldgauge.engine.collection.kernel import SEEDS, plain_facts, views, world_seed_of
 from worldgauge.engine.options import option, plain
 from worldgauge.suites.closedloop.format.load import load
 from worldgauge.suites.closedloop.training_data.coverage_index import (
@@ -66,13 +66,12 @@ from worldgauge.suites.closedloop.training_data.walks import (
     point_count,
 )
 from worldgauge.worlds import open_world
-from worldgauge.worlds.indoor.splits import SPLITS, scene_name, scene_seed, world_of
-from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
+from worldgauge.worlds.indoor.homes import SPLITS, scene_name, scene_seed, world_of
+from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import KINDS
 from worldgauge.worlds.walking.floor import FloorPlan, Walkable
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, STEP_M, TURN_DEG, Primitive, Stance
 
 SIZE = (1024, 576)
 """Width and height of the panoramas that the paper's models are trained on."""

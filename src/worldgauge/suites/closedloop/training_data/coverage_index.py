@@ -68,13 +68,9 @@ class TrajectoryIndex:
 
         Args:
             n: Frames of the clip.
-            rng: Source of all randomness.
 
         Returns:
             The trajectory, and the index of the first of n consecutive frames.
-
-        Raises:
-            DataError: If none has n frames.
         """
         long = [entry for entry in self.trajectories if entry.frames >= n]
         if not long:
@@ -85,15 +81,7 @@ class TrajectoryIndex:
 
 
 def write_index(root: Path, split: str) -> TrajectoryIndex:
-    """Write <root>/index.json from the trajectories of a folder.
-
-    Args:
-        root: The folder.
-        split: Of the scenes, such as "train".
-
-    Raises:
-        DataError: If a trajectory cannot be read.
-    """
+    """Write <root>/index.json from the trajectories of a folder."""
     entries, scenes = [], {}
     for folder in trajectory_folders(root):
         manifest = read_manifest(folder)
@@ -113,11 +101,7 @@ def write_index(root: Path, split: str) -> TrajectoryIndex:
 
 
 def read_index(root: Path) -> TrajectoryIndex:
-    """Read the index of a folder.
-
-    Raises:
-        DataError: If it is invalid, or its hash is not that of its scenes; names the field.
-    """
+    """Read the index of a folder."""
     path = Path(root) / INDEX
     content = read_json(path)
     try:
@@ -143,7 +127,6 @@ def scene_hash(scene: str, world: WorldFacts | None) -> str:
     """Hash a scene independently of its name.
 
     Args:
-        scene: Name of the scene.
         world: The world; None for a scan.
 
     Returns:
@@ -168,11 +151,7 @@ def overlap(index: TrajectoryIndex, scenes: Mapping[str, WorldFacts | None]) -> 
     """Find evaluation scenes that are also trained on, whatever their names.
 
     Args:
-        index: Of the training data.
         scenes: Worlds of the evaluation, by name.
-
-    Returns:
-        Names of the shared scenes; () if the sets are disjoint.
     """
     shown = set(index.scenes.values())
     return tuple(scene for scene, world in scenes.items() if scene_hash(scene, world) in shown)

@@ -200,17 +200,9 @@ def write_demonstration(root: Path, facts: DemoFacts, frames: Iterable[FrontView
     The same demonstration gives the same bytes, and several processes may write at once; call `write_index` after them.
 
     Args:
-        root: Folder of the data.
         facts: Everything but the frames.
         frames: Taken one at a time, all with depth or none of them.
         steps: As many; read after the last frame, so a list that grows with the frames is allowed.
-
-    Returns:
-        The folder.
-
-    Raises:
-        DataError: If the numbers of frames, steps and things differ, or a file cannot be written.
-        ShapeError: If shapes are wrong or values not finite.
     """
     folder = Path(root) / folder_name(facts.task, facts.number)
     with atomic_folder(folder) as part:
@@ -252,22 +244,14 @@ def write_demonstration(root: Path, facts: DemoFacts, frames: Iterable[FrontView
 
 
 def folder_name(task: str, number: int) -> Path:
-    """Return the path of demonstration `number` of a task, relative to the data folder.
-
-    Raises:
-        DataError: If name or number is not allowed for a folder.
-    """
+    """Return the path of demonstration `number` of a task, relative to the data folder."""
     if not 0 <= number < MAX_NUMBER:
         raise DataError(f"demonstration {number} of '{task}'; number them from 0 to {MAX_NUMBER - 1}")
     return Path(check_name(task, "demonstrations")) / f"{number:06d}"
 
 
 def load_demonstrations(root: Path) -> tuple[Demonstration, ...]:
-    """Load all demonstrations of a folder, by task and number; frames are decoded on demand.
-
-    Raises:
-        DataError: If a file is not as it was written, or there is no demonstration. Names file and field or line.
-    """
+    """Load all demonstrations of a folder, by task and number; frames are decoded on demand."""
     found = tuple(read_demonstration(folder, Path(root)) for folder in demonstration_folders(root))
     if not found:
         raise DataError(f"{root}: holds no demonstration: <task>/<number>/{MANIFEST}")
@@ -275,11 +259,7 @@ def load_demonstrations(root: Path) -> tuple[Demonstration, ...]:
 
 
 def demonstration_folders(root: Path) -> Iterator[Path]:
-    """Return folders of the demonstrations below `root`, by task and number.
-
-    Raises:
-        DataError: If the folder is missing, or a link leads out of it.
-    """
+    """Return folders of the demonstrations below `root`, by task and number."""
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
@@ -290,15 +270,7 @@ def demonstration_folders(root: Path) -> Iterator[Path]:
 
 
 def read_demonstration(folder: Path, root: Path) -> Demonstration:
-    """Read the demonstration in a folder.
-
-    Args:
-        folder: Of the demonstration.
-        root: Of the data; links may not lead out of it.
-
-    Raises:
-        DataError: Names file and field or line that is wrong.
-    """
+    """Read the demonstration in a folder."""
     folder, root = Path(folder), Path(root)
     manifest, facts = read_manifest(folder, root)
     count, size = manifest["frames"], (facts.camera.width, facts.camera.height)
@@ -332,18 +304,7 @@ def read_demonstration(folder: Path, root: Path) -> Demonstration:
 
 
 def read_manifest(folder: Path, root: Path) -> tuple[dict[str, Any], DemoFacts]:
-    """Read the manifest of a demonstration.
-
-    Args:
-        folder: Of the demonstration.
-        root: Of the data; links may not lead out of it.
-
-    Returns:
-        The JSON values, and their checked content.
-
-    Raises:
-        DataError: Names the field that is wrong.
-    """
+    """Read the manifest of a demonstration."""
     path = check_inside(folder / MANIFEST, root)
     content = read_json(path)
     try:
@@ -555,11 +516,7 @@ class DemonstrationIndex:
 
 
 def write_index(root: Path) -> DemonstrationIndex:
-    """Write <root>/index.json from the demonstrations of a folder.
-
-    Raises:
-        DataError: If one cannot be read.
-    """
+    """Write <root>/index.json from the demonstrations of a folder."""
     entries = []
     for folder in demonstration_folders(root):
         manifest, facts = read_manifest(folder, root)
@@ -577,11 +534,7 @@ def write_index(root: Path) -> DemonstrationIndex:
 
 
 def read_index(root: Path) -> DemonstrationIndex:
-    """Read the index of a folder.
-
-    Raises:
-        DataError: If a field is wrong, which is named, or a hash is not of its table.
-    """
+    """Read the index of a folder."""
     path = Path(root) / INDEX
     content = read_json(path)
     try:

@@ -18,7 +18,8 @@ import numpy as np
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, RunError
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.engine.collection.collection import (
+from worldgauge.engine.collect import SEEDS, plain_facts
+from worldgauge.engine.collection import (
     Collection,
     DataReport,
     DataTable,
@@ -32,7 +33,6 @@ from worldgauge.engine.collection.collection import (
     mean_text,
     spread,
 )
-from worldgauge.engine.collection.kernel import SEEDS, plain_facts
 from worldgauge.engine.options import option, plain
 from worldgauge.suites.closedloop.training_data.demonstration import (
     INDEX,
@@ -302,7 +302,6 @@ def demonstrate(table: Tabletop, *, frames: int = FRAMES) -> Solution | str:
     """Run the task's expert from the start.
 
     Args:
-        table: The table, at its start.
         frames: About as many states are kept, at most 50 per second.
 
     Returns:
@@ -324,12 +323,7 @@ def demonstrate(table: Tabletop, *, frames: int = FRAMES) -> Solution | str:
 
 
 def replay(simulation: Simulation, solved: Solution) -> Iterator[ReplayedState]:
-    """Restore every state of a demonstration in turn, so that it can be rendered before the next one is asked for.
-
-    Args:
-        simulation: Of the same table.
-        solved: The expert's solution.
-    """
+    """Restore every state of a demonstration in turn, so that it can be rendered before the next one is asked for."""
     first = solved.moves[0][0]
     todo = [(0, first, solved.start)]
     todo += [(n, pose, state) for n, (pose, states) in enumerate(solved.moves) for state in states]
@@ -405,11 +399,7 @@ class DemonstrationCollection(Collection):
         return settings
 
     def check_same(self) -> None:
-        """Check that tasks, and demonstrations of each, are only added.
-
-        Raises:
-            RunError: If some would be removed.
-        """
+        """Check that tasks, and demonstrations of each, are only added."""
         super().check_same()
         before, now = self.manifest(), self.settings()
         if before is None:

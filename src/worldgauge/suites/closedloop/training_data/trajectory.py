@@ -39,8 +39,7 @@ from worldgauge.core.video import Clip, Writer
 from worldgauge.suites.closedloop.format.files import read_json
 from worldgauge.suites.closedloop.format.rows import habitat_camera, habitat_stance
 from worldgauge.version import __version__
-from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, NAV_STEPS, Primitive, Stance, Steps
 
 Depth = NDArray[np.float32]
 View = tuple[Image, Depth]
@@ -127,9 +126,6 @@ class Trajectory:
         Args:
             start: Index of its first frame.
             n: Number of frames.
-
-        Raises:
-            ShapeError: If the walk is shorter.
         """
         if not (start >= 0 and n >= 1 and start + n <= len(self)):
             raise ShapeError(
@@ -174,12 +170,8 @@ def checked_view(view: View, size: tuple[int, int] | None, k: int) -> View:
     """Check that a view is a panorama with depth, of the size of the others.
 
     Args:
-        view: Image and depth.
         size: (width, height) of the others; None for the first.
         k: Index of the frame, for messages.
-
-    Raises:
-        ShapeError: If it is not.
     """
     rgb, depth = np.asarray(view[0]), np.asarray(view[1])
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or depth.shape != rgb.shape[:2] or not rgb.size:
@@ -208,21 +200,8 @@ def write_trajectory(
     The same walk gives the same bytes, and several processes may write at once; call `write_index` after them.
 
     Args:
-        root: Folder of the data.
-        scene: Name of the scene.
-        number: Number of the walk in the scene.
-        frames: Panoramas with depth, taken one at a time.
         steps: As many rows; read after the last frame, so a list that grows with the frames is allowed.
-        facts: How the walk was made.
         images: A lossless video, or one PNG per frame.
-
-    Returns:
-        The folder.
-
-    Raises:
-        DataError: If the scene's name is not allowed for a folder, the numbers of rows and frames differ or are 0, or a
-            file cannot be written.
-        ShapeError: If a frame or a pose has another shape.
     """
     folder = Path(root) / check_name(scene, "coverage") / trajectory_name(number)
     with atomic_folder(folder) as part:
@@ -257,11 +236,7 @@ def write_trajectory(
 
 
 def trajectory_name(number: int) -> str:
-    """Return the name of the folder of trajectory `number` of a scene.
-
-    Raises:
-        DataError: If the number is out of range.
-    """
+    """Return the name of the folder of trajectory `number` of a scene."""
     if not 0 <= number < 10**6:
         raise DataError(f"trajectory {number} of a scene; number them from 0 to 999999")
     return f"{number:06d}"
@@ -271,17 +246,11 @@ def step_row(k: int, step: TrajectoryStep, scene: str, camera_height_m: float) -
     """Make one line of steps.jsonl.
 
     Args:
-        k: Index of the step.
-        step: The step.
-        scene: Name of the scene.
         camera_height_m: Height of the camera above the floor.
 
     Returns:
         JSON values. coord and habitat_camera_coord: [position, rotation w x y z] of agent and camera in the simulator's
         frame, as published; pose: the camera's, twelve numbers of camera-to-world in our world frame.
-
-    Raises:
-        ShapeError: If the pose is not finite (4, 4).
     """
     pose = np.asarray(step.pose, np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
@@ -307,11 +276,7 @@ def millimetres(depth: Depth) -> np.ndarray[Any, np.dtype[np.uint16]]:
 
 
 def digest_of_entry(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the files of a folder by name.
-
-    Raises:
-        DataError: It cannot be read, or is a link to a folder, which may lead round in circles.
-    """
+    """Return the SHA-256 of a file, or of the files of a folder by name."""
     if path.is_symlink() and not path.is_file():
         raise DataError(f"{path}: is a link to no file; put what it stands for in its place")
     try:
@@ -323,11 +288,7 @@ def digest_of_entry(path: Path) -> str:
 
 
 def read_trajectory(folder: Path) -> Trajectory:
-    """Read the trajectory in a folder; steps are checked now, frames and depth are read on demand.
-
-    Raises:
-        DataError: Names the file and the field or line that is wrong.
-    """
+    """Read the trajectory in a folder; steps are checked now, frames and depth are read on demand."""
     folder = Path(folder)
     manifest = read_manifest(folder)
     count, size = manifest["frames"], (manifest["width"], manifest["height"])
@@ -355,11 +316,7 @@ def read_trajectory(folder: Path) -> Trajectory:
 
 
 def trajectory_folders(root: Path) -> Iterator[Path]:
-    """Return folders of the trajectories below `root`, by scene and number.
-
-    Raises:
-        DataError: If the folder is missing, or a link leads out of it.
-    """
+    """Return folders of the trajectories below `root`, by scene and number."""
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
@@ -370,11 +327,7 @@ def trajectory_folders(root: Path) -> Iterator[Path]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a trajectory, with scene, number, frames, width, height and images checked.
-
-    Raises:
-        DataError: If one of them is wrong.
-    """
+    """Read the manifest of a trajectory, with scene, number, frames, width, height and images checked."""
     path = folder / MANIFEST
     content = read_json(path)
     try:
@@ -401,15 +354,11 @@ def read_depth(folder: Path, k: int, size: tuple[int, int]) -> Depth:
     """Read the depth of one frame.
 
     Args:
-        folder: Of the trajectory.
         k: Index of the frame.
         size: (width, height) in pixels.
 
     Returns:
         (H, W) metres, infinite where nothing was hit.
-
-    Raises:
-        DataError: If it cannot be read.
     """
     path = folder / DEPTH
     try:
@@ -428,14 +377,10 @@ def picture(path: Path, size: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.ui
     """Read a PNG of known size.
 
     Args:
-        path: The file.
         size: (width, height) in pixels.
 
     Returns:
         (H, W, 3) uint8.
-
-    Raises:
-        DataError: If it has another size or cannot be read.
     """
     try:
         data = path.read_bytes()
@@ -448,15 +393,7 @@ def picture(path: Path, size: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.ui
 
 
 def scene_world(manifest: Mapping[str, Any], folder: Path) -> WorldFacts | None:
-    """Return the world in the manifest of a trajectory; None if it has none.
-
-    Args:
-        manifest: The manifest.
-        folder: Its folder, for messages.
-
-    Raises:
-        DataError: Names the field that is wrong.
-    """
+    """Return the world in the manifest of a trajectory; None if it has none."""
     world = manifest.get("world")
     try:
         return None if world is None else world_of(world)

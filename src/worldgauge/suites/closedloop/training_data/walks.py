@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import Primitive, Steps
-from worldgauge.worlds.walking.stance import Stance, walked
+from worldgauge.worlds.walking.primitives import Primitive, Stance, Steps, walked
 
 
 class PathLengths:
@@ -174,10 +173,6 @@ class Tour:
 
         In the paper the start is a random leaf. A goal that cannot be reached is given up. `waypoints` and `leaves` are
         updated after each leg.
-
-        Args:
-            go: Walks a leg.
-            start: Index of the first point.
         """
         here = start
         while others := [leaf for leaf in self.leaves if leaf != here]:
@@ -219,11 +214,7 @@ class Tour:
 
 
 def point_count(area_m2: float, rules: TourRules = PAPER) -> int:
-    """Return the number of points sampled on a floor of `area_m2`.
-
-    Raises:
-        UsageError: If the area is not positive and finite.
-    """
+    """Return the number of points sampled on a floor of `area_m2`."""
     if not (math.isfinite(area_m2) and area_m2 > 0):
         raise UsageError(f"the floor area must be positive, got {area_m2} m2")
     count = math.floor(rules.density_m2 * area_m2)
@@ -255,8 +246,6 @@ def leaf_scores(distances_m: FloatArray, among: Sequence[int], alpha: float) -> 
 
     Args:
         distances_m: (n, n) metres.
-        among: k rows.
-        alpha: Weight of the mean distance.
 
     Returns:
         (k,) metres.
@@ -338,19 +327,7 @@ def coverage_walk(
     points: int | None = None,
     most_steps: int = MOST_STEPS,
 ) -> CoverageWalk:
-    """Walk to the waypoints of a floor until none is left, or `most_steps` actions are done.
-
-    Args:
-        geodesic: Paths on the floor.
-        rng: Draws the points, the start and its heading.
-        rules: Parameters of the tour.
-        points: Most points that are sampled; by default all.
-        most_steps: Most actions.
-
-    Raises:
-        UsageError: If points or steps are less than 1.
-        WorldError: If there is no place to stand.
-    """
+    """Walk to the waypoints of a floor until none is left, or `most_steps` actions are done."""
     if most_steps < 1 or (points is not None and points < 1):
         raise UsageError(f"a walk needs at least 1 point and 1 step, got {points} and {most_steps}")
     area_m2 = floor_area(geodesic)
