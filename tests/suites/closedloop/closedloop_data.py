@@ -15,13 +15,16 @@ import cv2
 import numpy as np
 
 from worldgauge.core.geometry import Panorama
-from worldgauge.engine.collection.collection import write_manifest
+from worldgauge.engine.collection import write_manifest
 from worldgauge.suites.closedloop.format.rows import as_stored
 from worldgauge.suites.closedloop.navigation.format import NavigationEpisode, write_navigation
 from worldgauge.suites.closedloop.questions.format import QuestionEpisode, write_questions
+from worldgauge.suites.closedloop.recognition.episodes import CLARITY, HomeTargets, RecognitionStart, Wish, recognitions
 from worldgauge.suites.closedloop.recognition.format import RecognitionEpisode, write_recognition
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.indoor.homes import LABELS
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.primitives import Stance
 
 SCENE, SEED = "home-0003", 3
 MP3D = "mp3d/17DRP5sb8fy/17DRP5sb8fy.glb"
@@ -166,3 +169,13 @@ def spoilt(rows: Sequence[dict[str, Any]], number: int, **changes: Any) -> list[
     """The rows with some fields of one changed; a field of `...` is taken away."""
     changed = {key: value for key, value in {**rows[number], **changes}.items() if value is not ...}
     return [changed if k == number else row for k, row in enumerate(rows)]
+
+
+def find_recognition(
+    home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int, *, wishes: Sequence[Wish] | None = None
+) -> list[RecognitionStart]:
+    """Return the first n of `recognitions` in a home; fewer if no more are found."""
+    if wishes is None:
+        order = rng.permutation(len(LABELS))
+        wishes = [Wish(LABELS[order[k % len(order)]], k % len(CLARITY)) for k in range(n)]
+    return list(recognitions(HomeTargets(home, geodesic), rng, wishes[:n]))

@@ -14,8 +14,8 @@ from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Panorama
-from worldgauge.engine.collection import collection as base
-from worldgauge.engine.collection.kernel import Collected, collect, count
+from worldgauge.engine import collection as base
+from worldgauge.engine.collect import Collected, collect, count
 from worldgauge.suites.closedloop import collection as closedloop
 from worldgauge.suites.closedloop import sampling_home as home
 from worldgauge.suites.closedloop.format.check import check
@@ -23,7 +23,7 @@ from worldgauge.suites.closedloop.format.load import load
 from worldgauge.suites.closedloop.navigation.format import goal_image
 from worldgauge.suites.closedloop.recognition import episodes as sampler
 from worldgauge.worlds import open_world
-from worldgauge.worlds.indoor.splits import world_of
+from worldgauge.worlds.indoor.homes import world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
 
 SMALL = {
@@ -34,7 +34,7 @@ SCENES = ["home-val-0000", "home-val-0001"]
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 if __name__ == "__main__":
     collect(
         "closedloop", Path(sys.argv[1]), scenes=2, recognition=3, navigation=2, questions=2, manipulation=0,

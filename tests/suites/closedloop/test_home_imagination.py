@@ -20,8 +20,7 @@ from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds import caption_of
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import from_letters
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance, from_letters
 
 FACTS = WorldFacts("indoor", {"seed": 3})
 CAMERA, PANORAMA = Camera.from_horizontal_fov(48, 48, 90), Panorama(128, 72)

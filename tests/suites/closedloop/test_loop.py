@@ -15,8 +15,7 @@ from worldgauge.suites.closedloop.navigation.task import NavigationRules
 from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Candidate, Decision, PlanSearch
 from worldgauge.suites.closedloop.recognition.task import RecognitionRules
 from worldgauge.suites.closedloop.task import Settings
-from worldgauge.worlds.walking.primitives import Primitive, from_letters
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Primitive, Stance, from_letters
 
 FORWARD = ActionPlan((Primitive.FORWARD,), "script")
 

@@ -14,7 +14,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, checked_batch, checked_rollout
 from worldgauge.core.video import Clip
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.metrics.pixel import psnr
 from worldgauge.suites.closedloop.models import NearestDemonstration
 from worldgauge.suites.closedloop.training_data.demonstration import Demonstration, load_demonstrations

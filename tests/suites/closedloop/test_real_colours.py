@@ -11,7 +11,7 @@ from worldgauge.core.image import Image
 from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.real_colours import RealColours
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance
 
 PLANS = [ActionPlan(steps, "test") for steps in ((L, L), (R, R, R), (L,) * 8 + (F,))]
 CHANGES: dict[str, Callable[[Image], Any]] = {

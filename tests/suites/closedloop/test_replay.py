@@ -10,7 +10,7 @@ import pytest
 from support.task_context import QuietContext
 from worldgauge.core.errors import DataError
 from worldgauge.core.video import Clip, resize
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.models import models
 from worldgauge.suites.closedloop import report as the_replay

@@ -20,7 +20,7 @@ from worldgauge.suites.closedloop.task_index import open_task, tasks
 from worldgauge.worlds.export import export_starter
 from worldgauge.worlds.scan import Scan, sources
 from worldgauge.worlds.walking.floor import Landmark
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance
 
 COLLECT = ("collect", "closedloop", "--world", "scan", "--size", "64x36")
 NAVIGATION = (*COLLECT, "--recognition", "0", "--questions", "0", "--navigation")

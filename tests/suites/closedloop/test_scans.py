@@ -28,7 +28,7 @@ from worldgauge.suites.closedloop.task_index import open_task, tasks
 from worldgauge.tools.goal_pictures import LEAST_DB, compare_goals
 from worldgauge.worlds.scan import Scan, sources
 from worldgauge.worlds.scan.prepared import Reading
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance
 
 SMALL = {"view_px": 48, "panorama_px": 128}
 SPELLINGS = (f"{HM3D_KEY}/TEEsavR23oF.basis.glb", f"hm3d/val/{HM3D_KEY}", HM3D_KEY, f"hm3d/{HM3D_KEY}/TEEsavR23oF")

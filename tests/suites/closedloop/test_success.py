@@ -1,7 +1,7 @@
 """Success, path length and answers of an episode: the vectors, by hand, invariances, the edges of section 6.3."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from support.vectors import cases
 from worldgauge.core.errors import UsageError
 from worldgauge.metrics import metrics
 from worldgauge.suites.closedloop import metrics as s
-from worldgauge.suites.closedloop.metrics import answer_spl, released_spl, spl
+from worldgauge.suites.closedloop.metrics import answer_spl, spl
 
 LENGTH = st.floats(0, 1000)
 
@@ -34,6 +34,36 @@ def mean(values: Sequence[float | None]) -> float:
 
 def same(found: float, expected: Any) -> None:
     assert found == pytest.approx(float(expected), abs=1e-6, nan_ok=True)
+
+
+def released_answers(episodes: Sequence[tuple[int, float, float | None]]) -> tuple[float, float, float]:
+    """Answer score, metres and SPL as the release computes them, scores in percent.
+
+    A judge's failure is mark 0 and takes 25 points away; episodes without a length are left out of the latter two.
+
+    Args:
+        episodes: (mark, shortest, travelled) of every episode.
+    """
+    lengths = [(mark, shortest, travelled) for mark, shortest, travelled in episodes if travelled is not None]
+    weighted = [(mark - 1) / 4 * 100 * (shortest / max(shortest, travelled)) for mark, shortest, travelled in lengths]
+    return (
+        float(np.mean([(mark - 1) / 4 * 100 for mark, _, _ in episodes])),
+        float(np.mean([travelled for _, _, travelled in lengths])),
+        float(np.mean(weighted)),
+    )
+
+
+def released_spl(episodes: Iterable[tuple[bool, float, float]]) -> tuple[float, float]:
+    """Success rate and SPL as fractions, as the release computes them.
+
+    One episode of 0 steps, or without a path, makes the whole of SPL NaN.
+
+    Args:
+        episodes: (done, shortest, travelled) of every episode.
+    """
+    done, shortest, travelled = (np.array(column, np.float64) for column in zip(*episodes, strict=True))
+    with np.errstate(invalid="ignore"):
+        return float(done.mean()), float((done * shortest / np.maximum(shortest, travelled)).mean())
 
 
 @pytest.mark.parametrize("case", of_kind("spl"))
@@ -68,7 +98,7 @@ def test_answers_of_the_reference(case: dict[str, Any]) -> None:
 
     def released(blind: bool) -> tuple[float, float, float]:
         marks = [e["score"] if e["answered"] else e["blind_score"] if blind else 1 for e in episodes]
-        return s.released_answers([(mark, *length) for mark, length in zip(marks, lengths, strict=True)])
+        return released_answers([(mark, *length) for mark, length in zip(marks, lengths, strict=True)])
 
     # The scores themselves reach the released means, with judge_failure=released.
     if case["id"] == "aeqa_judge_failure":
@@ -127,7 +157,7 @@ def test_where_nothing_is_odd_the_release_agrees(episodes: list[tuple[bool, floa
     assert mean([spl(*one).value for one in episodes]) == pytest.approx(100 * weighted)
     assert mean([s.success(done) for done, _, _ in episodes]) == pytest.approx(100 * rate)
     answered = [(1 + done * 4, shortest, travelled) for done, shortest, travelled in episodes]
-    assert s.released_answers(answered)[2] == pytest.approx(100 * weighted)
+    assert released_answers(answered)[2] == pytest.approx(100 * weighted)
 
 
 @given(st.booleans(), LENGTH, LENGTH, st.floats(0.01, 100))
@@ -171,9 +201,9 @@ def test_lengths_that_cannot_be() -> None:
 def test_the_release_at_the_edges() -> None:
     assert math.isnan(released_spl([(True, 0, 0), (True, 1, 1)])[1])
     with pytest.raises(ZeroDivisionError):
-        s.released_answers([(5, 0.0, 0.0)])
-    assert s.released_answers([(5, 4.0, math.inf)])[1:] == (math.inf, 0.0)
-    assert s.released_answers([(5, 4.0, 8.0), (1, 4.0, None)]) == (50.0, 8.0, 50.0)
+        released_answers([(5, 0.0, 0.0)])
+    assert released_answers([(5, 4.0, math.inf)])[1:] == (math.inf, 0.0)
+    assert released_answers([(5, 4.0, 8.0), (1, 4.0, None)]) == (50.0, 8.0, 50.0)
 
 
 def test_the_length_of_a_walk() -> None:

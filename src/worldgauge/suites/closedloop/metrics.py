@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -334,23 +334,6 @@ def length_m(places: ArrayLike, distance: Callable[[Sequence[float], Sequence[fl
     return Term(total, tuple(flags))
 
 
-def released_answers(episodes: Sequence[tuple[int, float, float | None]]) -> tuple[float, float, float]:
-    """Answer score, metres and SPL as the release computes them, scores in percent.
-
-    A judge's failure is mark 0 and takes 25 points away; episodes without a length are left out of the latter two.
-
-    Args:
-        episodes: (mark, shortest, travelled) of every episode.
-    """
-    lengths = [(mark, shortest, travelled) for mark, shortest, travelled in episodes if travelled is not None]
-    weighted = [(mark - 1) / 4 * 100 * (shortest / max(shortest, travelled)) for mark, shortest, travelled in lengths]
-    return (
-        float(np.mean([(mark - 1) / 4 * 100 for mark, _, _ in episodes])),
-        float(np.mean([travelled for _, _, travelled in lengths])),
-        float(np.mean(weighted)),
-    )
-
-
 def share_of_mark(mark: int | None, failed: float = 0.0) -> tuple[float, tuple[str, ...]]:
     """A mark as 0 to 1; anything that is no mark, such as a judge's failure, is the lowest, or `failed`."""
     if mark is not None and mark in MARKS:
@@ -386,19 +369,6 @@ def answer_spl(
     share, flags = share_of_mark(mark, failed) if answered else (0.0, ("no_answer",))
     term = _weighted(share, shortest_m, travelled_m)
     return Term(term.value, flags + term.flags)
-
-
-def released_spl(episodes: Iterable[tuple[bool, float, float]]) -> tuple[float, float]:
-    """Success rate and SPL as fractions, as the release computes them.
-
-    One episode of 0 steps, or without a path, makes the whole of SPL NaN.
-
-    Args:
-        episodes: (done, shortest, travelled) of every episode.
-    """
-    done, shortest, travelled = (np.array(column, np.float64) for column in zip(*episodes, strict=True))
-    with np.errstate(invalid="ignore"):
-        return float(done.mean()), float((done * shortest / np.maximum(shortest, travelled)).mean())
 
 
 def _weighted(share: float, shortest: float | None, travelled: float | None) -> Term:

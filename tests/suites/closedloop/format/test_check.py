@@ -15,7 +15,7 @@ from worldgauge.suites.closedloop.format.load import episode_formats
 from worldgauge.suites.closedloop.navigation.format import write_navigation
 from worldgauge.suites.closedloop.questions.format import write_questions
 from worldgauge.suites.closedloop.recognition.format import write_recognition
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance
 
 
 @pytest.fixture(scope="module")

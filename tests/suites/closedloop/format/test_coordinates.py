@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from suites.closedloop.training_data.released_layout import our_camera
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch
@@ -16,13 +17,11 @@ from worldgauge.suites.closedloop.format.rows import (
     habitat_point,
     habitat_rotation,
     habitat_stance,
-    our_camera,
     our_point,
     our_stance,
     our_yaw,
 )
-from worldgauge.worlds.walking.primitives import Primitive, world_trajectory
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Primitive, Stance, world_trajectory
 
 HABITAT = [case for case in cases("wiw_camera", "cases") if case.values[0]["kind"] == "habitat_pose"]
 

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from suites.closedloop.manipulation.table_sight import table_sight
-from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
+from worldgauge.chat.model import ScriptedChat
 from worldgauge.chat.prompts import Prompts
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import BudgetError, EndpointError, PromptTooLongError
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.prompts import ASKS, marked_table

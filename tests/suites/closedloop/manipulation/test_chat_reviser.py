@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from suites.closedloop.manipulation.table_sight import table_sight
-from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
+from worldgauge.chat.model import ScriptedChat
 from worldgauge.chat.prompt_runner import UnansweredError
 from worldgauge.chat.prompts import Prompts
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import BudgetError, EndpointError, PromptTooLongError
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.run import run
 
 

@@ -168,7 +168,7 @@ def test_one_that_dies_is_asked_again_and_then_given_up(tmp_path: Path) -> None:
 
 
 def test_one_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worldgauge.serving.estimator.RemoteEstimator.__init__", _impatient())
+    monkeypatch.setattr("worldgauge.serving.remote.RemoteEstimator.__init__", _impatient())
     with pytest.raises(LostError, match=r"timed out after 0.3 s without an answer"):
         plans_of(at("Odd?how=hangs"))
 

@@ -10,7 +10,7 @@ import pytest
 
 from support.folders import contents
 from worldgauge.core.errors import MissingExtraError, RunError
-from worldgauge.engine.collection.kernel import collect, count
+from worldgauge.engine.collect import collect, count
 from worldgauge.suites.closedloop.format.check import check
 from worldgauge.suites.closedloop.format.load import load
 from worldgauge.suites.closedloop.manipulation import episodes as sampler

@@ -12,8 +12,7 @@ from worldgauge.suites.closedloop.home_env import HomeEnv
 from worldgauge.suites.closedloop.navigation.fan import DIRECTIONS, FanProposer, fan, free_m
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit, proposers
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.primitives import TURN_DEG, Primitive, letters, trajectory
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import TURN_DEG, Primitive, Stance, letters, trajectory
 
 L = 12
 CAMERA = Camera.from_horizontal_fov(64, 64, 90)

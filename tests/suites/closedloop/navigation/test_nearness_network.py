@@ -9,7 +9,7 @@ from worldgauge.core.panorama import rolled
 from worldgauge.suites.closedloop.home_strips import panorama_strip, view_strip
 from worldgauge.suites.closedloop.navigation.nearness import read
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance
 
 
 def test_a_view_and_a_panorama_of_the_same_place_have_the_same_strip() -> None:

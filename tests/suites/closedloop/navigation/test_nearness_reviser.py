@@ -19,8 +19,7 @@ from worldgauge.suites.closedloop.navigation.nearness import SIMILARITY_WEIGHT, 
 from worldgauge.suites.closedloop.navigation.reviser import PlaceSimilarity, soft_panorama, soft_view
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import Stance, walked
+from worldgauge.worlds.walking.primitives import Primitive, Stance, walked
 
 CAMERA = Camera.from_horizontal_fov(64, 64, 90)
 

@@ -12,8 +12,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Primitive, Stance
 
 CAMERA = Camera.from_horizontal_fov(64, 64, 90)
 

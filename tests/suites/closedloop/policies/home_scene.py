@@ -14,8 +14,7 @@ from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, Action
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import Stance, walked
+from worldgauge.worlds.walking.primitives import Primitive, Stance, walked
 
 CAMERA = Camera.from_horizontal_fov(128, 128, 90)
 PANORAMA = Panorama(256, 144)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from suites.closedloop.policies.home_scene import F, L, R, S, Seen, largest_thing
-from worldgauge.chat.client import BudgetError, EndpointError, Question, ScriptedChat
+from worldgauge.chat.model import ScriptedChat
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import BudgetError, EndpointError
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera

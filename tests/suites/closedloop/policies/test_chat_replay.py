@@ -12,9 +12,9 @@ import pytest
 
 from suites.closedloop.policies.home_scene import F, Seen, candidates, largest_thing
 from support.chat_endpoint import Asked, FakeEndpoint, error, likely, ok
-from worldgauge.chat.client import EndpointError
 from worldgauge.chat.endpoint import open_chat
 from worldgauge.chat.prompts import Prompts
+from worldgauge.chat.reply import EndpointError
 from worldgauge.core.episode import Goal
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, PolicyKit, proposers, revisers
 

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from suites.closedloop.policies.home_scene import F, L, R, Seen, candidates, largest_thing
-from worldgauge.chat.client import BudgetError, EndpointError, Question, ScriptedChat
+from worldgauge.chat.model import ScriptedChat
 from worldgauge.chat.pictures import RED
 from worldgauge.chat.prompts import Prompts
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import BudgetError, EndpointError
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.asking import LETTERS

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from suites.closedloop.policies.home_scene import F, L, S, Seen
-from worldgauge.chat.client import EndpointError, Question, ScriptedChat
+from worldgauge.chat.model import ScriptedChat
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import EndpointError
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit
 from worldgauge.suites.closedloop.questions.travel import ChatLowLevel, Leg
 

@@ -13,7 +13,7 @@ from support.commands import command
 from support.places import DOCS
 from worldgauge.report.evidence import load_evidence
 from worldgauge.serving import open_estimator
-from worldgauge.serving.estimator import Expected
+from worldgauge.serving.remote import Expected
 from worldgauge.suites.closedloop.manipulation.process_proposer import checked_poses
 from worldgauge.suites.closedloop.policies.process_proposer import KIND, STEPS, checked_steps
 from worldgauge.suites.closedloop.suite import ClosedLoop

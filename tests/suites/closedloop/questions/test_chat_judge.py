@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from support.chat_endpoint import FakeEndpoint, error, ok
-from worldgauge.chat.client import BudgetError, EndpointError, Question, ScriptedChat
 from worldgauge.chat.endpoint import open_chat
+from worldgauge.chat.model import ScriptedChat
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import BudgetError, EndpointError
 from worldgauge.suites.closedloop.policies.contract import PolicyKit
 from worldgauge.suites.closedloop.questions.judge import ASKS, AnswerMark, ChatJudge, JudgeError, judges
 

@@ -13,7 +13,7 @@ from support.standins import ColourDetector, ColourMasks, standing_in
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
-from worldgauge.perception.networks.grounding import Detection
+from worldgauge.perception.networks.segmentation import Detection
 from worldgauge.suites.closedloop.policies.contract import SIDES, PolicyKit, proposers
 from worldgauge.suites.closedloop.questions import landmarks as detecting
 from worldgauge.suites.closedloop.questions.chat import QuestionPrompter
@@ -134,7 +134,7 @@ def box(mask: Any) -> Any:
 def test_networks_that_are_never_wrong_find_the_exact_landmarks() -> None:
     from worldgauge.suites.closedloop.home_env import HomeEnv
     from worldgauge.worlds.walking.geodesic import Geodesic
-    from worldgauge.worlds.walking.stance import Stance
+    from worldgauge.worlds.walking.primitives import Stance
 
     home = Home(3)
     x, y = Geodesic(home.floor).random_point(np.random.default_rng(2))

@@ -13,11 +13,11 @@ from worldgauge.suites.closedloop.questions.episodes import (
     seen_share,
 )
 from worldgauge.suites.closedloop.questions.forms import CATEGORIES
-from worldgauge.suites.closedloop.questions.templates import OF_BOXES, form_named, read_question
+from worldgauge.suites.closedloop.questions.templates import OF_BOXES, read_question
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.ground import Level
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance
 
 SEED = 2_000_002
 
@@ -47,7 +47,7 @@ def test_each_is_read_back_and_answered_the_same_from_the_whole_home(home, quest
     for one in questions:
         form, slots = read_question(one.question)
         answer = form.answer(slots, home.objects)
-        assert form is form_named(one.form)
+        assert form.name == one.form
         assert form.category == one.category
         assert (answer.text, answer.evidence) == (one.answer, one.evidence)
         assert one.answer not in one.extra

@@ -18,7 +18,7 @@ from worldgauge.suites.closedloop.questions.forms import (
 )
 from worldgauge.suites.closedloop.questions.habits import blind_answer, categories_of, count_habits, rooms_of
 from worldgauge.suites.closedloop.questions.templates import FORMS, names_meant, read_question
-from worldgauge.worlds.indoor.furniture.functions import STATES
+from worldgauge.worlds.indoor.furniture import STATES
 from worldgauge.worlds.indoor.homes import HomeObject, build_home
 
 

@@ -18,8 +18,7 @@ from worldgauge.suites.closedloop.questions import panorama_reader as panorama_a
 from worldgauge.suites.closedloop.questions.answering import parse_question
 from worldgauge.suites.closedloop.questions.panorama_reader import MARGIN, PanoramaAnswerer, Reading, promise
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.primitives import QUARTER_TURN, Primitive
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import QUARTER_TURN, Primitive, Stance
 
 KIT = PolicyKit("questions", 60)
 CAMERA, PANORAMA = Camera.from_horizontal_fov(84, 72, 105.0), Panorama(256, 144)

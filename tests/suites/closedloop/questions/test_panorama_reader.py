@@ -22,8 +22,8 @@ from worldgauge.suites.closedloop.questions.panorama_reader import (
     read,
 )
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.splits import scene_seed
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.indoor.homes import scene_seed
+from worldgauge.worlds.walking.primitives import Stance
 
 
 def wide_weights(seed: int = 0) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def test_what_is_asked_for_comes_first_when_it_is_in_sight(home):
         (geodesic.random_point(np.random.default_rng(n)) for n in range(300)),
         key=lambda xy: abs(np.hypot(*(xy - middle)) - 2.9) + 9 * (home.room_at(xy) != "bedroom"),
     )
-    from worldgauge.worlds.walking.stance import Stance
+    from worldgauge.worlds.walking.primitives import Stance
 
     observation = simulator(home, Stance(*place, 0.0)).observe()
     plans = LandmarkProposer(KIT).propose(observation, Goal(text="Is the bed made or unmade?"), [], 3, RNG)

@@ -13,7 +13,7 @@ from worldgauge.suites.closedloop.questions.proposer import ARRIVED_M, RoomPropo
 from worldgauge.suites.closedloop.questions.task import QuestionRules
 from worldgauge.suites.closedloop.task import Settings
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance
 
 KIT = PolicyKit("questions", 200)
 RNG = np.random.default_rng(0)

@@ -10,8 +10,7 @@ from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.questions.travel import MOST_STEPS, Traveller, ahead, turn_steps
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.ground import Level
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import Stance, walked
+from worldgauge.worlds.walking.primitives import Primitive, Stance, walked
 
 F, L, R, STOP = Primitive.FORWARD, Primitive.TURN_LEFT, Primitive.TURN_RIGHT, Primitive.STOP
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from suites.closedloop.closedloop_data import find_recognition
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, Panorama, wrap_angle
 from worldgauge.suites.closedloop.home_env import DIRECTIONS, HomeEnv, spread
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit, proposers
 from worldgauge.suites.closedloop.recognition.around import NEAREST_M, AroundProposer, around
-from worldgauge.suites.closedloop.recognition.episodes import find_recognition
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import TURN_DEG, letters, trajectory

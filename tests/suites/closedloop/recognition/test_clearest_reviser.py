@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from suites.closedloop.closedloop_data import find_recognition
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.image import Image
 from worldgauge.suites.closedloop.home_env import HomeEnv
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
-from worldgauge.suites.closedloop.recognition.episodes import find_recognition
 from worldgauge.suites.closedloop.recognition.recogniser import recogniser
 from worldgauge.suites.closedloop.recognition.reviser import seen_well
 from worldgauge.suites.closedloop.recognition.tracking import (

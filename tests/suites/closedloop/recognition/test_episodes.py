@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from suites.closedloop.closedloop_data import find_recognition
 from worldgauge.core.errors import UnknownNameError
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.suites.closedloop.recognition import episodes
@@ -22,14 +23,11 @@ from worldgauge.suites.closedloop.recognition.episodes import (
     VisibilityMeter,
     Wish,
     difficulty_of,
-    find_recognition,
 )
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.homes import LABELS
-from worldgauge.worlds.indoor.splits import world_of
+from worldgauge.worlds.indoor.homes import LABELS, world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import Stance, walked
+from worldgauge.worlds.walking.primitives import Primitive, Stance, walked
 
 FINE = Camera.from_horizontal_fov(512, 512, 90.0)
 Found = tuple[Home, list[RecognitionStart]]

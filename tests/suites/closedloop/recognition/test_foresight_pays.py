@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.run import run
 
 

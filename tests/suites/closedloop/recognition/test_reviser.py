@@ -18,8 +18,7 @@ from worldgauge.suites.closedloop.recognition.recogniser import identity, softma
 from worldgauge.suites.closedloop.recognition.reviser import RecogniserReviser, combine_views, mean_confidence
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
-from worldgauge.worlds.walking.primitives import Primitive, Steps
-from worldgauge.worlds.walking.stance import Stance, walked
+from worldgauge.worlds.walking.primitives import Primitive, Stance, Steps, walked
 
 F, L, R = Primitive.FORWARD, Primitive.TURN_LEFT, Primitive.TURN_RIGHT
 CAMERA = Camera.from_horizontal_fov(96, 96, 90)

@@ -12,8 +12,7 @@ from worldgauge.core.panorama import perspective
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Rollout
 from worldgauge.suites.closedloop.recognition.tracking import Target, track_by_geometry
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.primitives import Primitive, Steps
-from worldgauge.worlds.walking.stance import Stance, walked
+from worldgauge.worlds.walking.primitives import Primitive, Stance, Steps, walked
 
 F, L, R = Primitive.FORWARD, Primitive.TURN_LEFT, Primitive.TURN_RIGHT
 CAMERA = Camera.from_horizontal_fov(96, 96, 90)

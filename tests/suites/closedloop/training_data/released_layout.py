@@ -8,20 +8,23 @@ each waypoint, which is a clip by itself: the release turns the agent between tw
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from worldgauge.core.episode import MAX_COORDINATE_M, number_of, short, whole_of
 from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import png, write_png
 from worldgauge.core.io import atomic_folder, check_inside, check_name, list_folder
 from worldgauge.core.video import Clip
 from worldgauge.suites.closedloop.format.files import MAX_IMAGE_BYTES, image_size, read_json
-from worldgauge.suites.closedloop.format.rows import our_camera
+from worldgauge.suites.closedloop.format.rows import UPRIGHT, our_point
 from worldgauge.suites.closedloop.training_data.trajectory import (
     MAX_STEPS,
     Depth,
@@ -186,3 +189,22 @@ def _named(folder: Path, pattern: str) -> list[Path]:
 
 def _number(folder: Path) -> int:
     return int(folder.name.rsplit("-", 1)[1])
+
+
+def our_camera(position: ArrayLike, rotation_wxyz: ArrayLike) -> FloatArray:
+    """Camera-to-world pose (4, 4) of a camera of the simulator, which looks along its -z.
+
+    It is the inverse of `habitat_camera`.
+    """
+    w, x, y, z = np.asarray(rotation_wxyz, np.float64)
+    length = math.sqrt(w * w + x * x + y * y + z * z)
+    if not abs(length - 1) <= UPRIGHT:
+        raise ShapeError(f"a rotation has the length {length:.6g}; give a quaternion w, x, y, z of length 1")
+    axis, w = our_point([x, y, z]) / length, w / length
+    cross = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    body = np.eye(3) + 2 * w * cross + 2 * cross @ cross
+    pose = np.eye(4)
+    # Of a body x ahead, y left, z up, a camera has x right, y down, z ahead.
+    pose[:3, :3] = np.stack([-body[:, 1], -body[:, 2], body[:, 0]], -1)
+    pose[:3, 3] = our_point(position)
+    return pose

@@ -17,21 +17,21 @@ from worldgauge.cli.collect import check as check_command
 from worldgauge.cli.collect import collect_app
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Panorama
-from worldgauge.engine.collection import collection as base
-from worldgauge.engine.collection.kernel import SEEDS, Collected, collect, count, open_collection
+from worldgauge.engine import collection as base
+from worldgauge.engine.collect import SEEDS, Collected, collect, count, open_collection
 from worldgauge.suites.closedloop.training_data import coverage
 from worldgauge.suites.closedloop.training_data.coverage import check
 from worldgauge.suites.closedloop.training_data.coverage_index import overlap, read_index
 from worldgauge.suites.closedloop.training_data.trajectory import read_trajectory, trajectory_folders
 from worldgauge.suites.closedloop.training_data.walks import PAPER
 from worldgauge.worlds import open_world
-from worldgauge.worlds.indoor.splits import scene_name, world_of
+from worldgauge.worlds.indoor.homes import scene_name, world_of
 
 SMALL: dict[str, Any] = {"scenes": 2, "size": (64, 32), "points": 150, "steps": 12}
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 if __name__ == "__main__":
     collect("coverage", Path(sys.argv[1]), scenes=2, size=(64, 32), points=150, steps=12, workers=2)
 """

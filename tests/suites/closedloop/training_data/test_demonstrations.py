@@ -16,8 +16,8 @@ from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.cli.collect import collect_app
 from worldgauge.core.errors import DataError, RunError, UsageError
-from worldgauge.engine.collection import collection as base
-from worldgauge.engine.collection.kernel import Collected, collect, count, open_collection
+from worldgauge.engine import collection as base
+from worldgauge.engine.collect import Collected, collect, count, open_collection
 from worldgauge.suites.closedloop.training_data import demonstrations as dm
 from worldgauge.suites.closedloop.training_data.demonstration import (
     MAX_NUMBER,
@@ -35,7 +35,7 @@ SMALL: dict[str, Any] = {"tasks": ["push_buttons"], "per_task": 2, "size": (32, 
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 if __name__ == "__main__":
     small = {"tasks": ["push_buttons"], "per_task": 2, "size": (32, 24), "depth": True}
     collect("demonstrations", Path(sys.argv[1]), **small, workers=2)

@@ -8,7 +8,7 @@ import pytest
 
 from suites.closedloop.training_data import demonstrations_data as fx
 from worldgauge.core.errors import DataError
-from worldgauge.engine.collection.collection import Finding, Spread
+from worldgauge.engine.collection import Finding, Spread
 from worldgauge.suites.closedloop.training_data.demonstration import write_demonstration, write_index
 from worldgauge.suites.closedloop.training_data.demonstrations import check
 

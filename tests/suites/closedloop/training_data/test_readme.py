@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from suites.closedloop.training_data.demonstrations_data import written
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 
 PAGE = Path(__file__).parents[4] / "src" / "worldgauge" / "suites" / "closedloop" / "training_data" / "README.md"
 

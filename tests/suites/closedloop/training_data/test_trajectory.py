@@ -32,8 +32,7 @@ from worldgauge.suites.closedloop.training_data.trajectory import (
     write_trajectory,
 )
 from worldgauge.worlds.walking.primitives import Primitive as P
-from worldgauge.worlds.walking.primitives import poses_of
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance, poses_of
 
 WORLD = WorldFacts("indoor", {"seed": 1000003}, "ab" * 32)
 FACTS = TrajectoryFacts(WORLD, camera_height_m=1.25, seed=7, more={"alpha": 1.7})

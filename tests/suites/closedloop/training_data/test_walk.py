@@ -20,8 +20,7 @@ from worldgauge.suites.closedloop.training_data.walks import (
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import walked
+from worldgauge.worlds.walking.primitives import Primitive, walked
 
 CELL_M = 0.05
 

@@ -95,25 +95,6 @@ def habitat_camera(pose: ArrayLike) -> tuple[list[float], list[float]]:
     return (habitat_point(pose[:3, 3]) + 0.0).tolist(), (quaternion + 0.0).tolist()
 
 
-def our_camera(position: ArrayLike, rotation_wxyz: ArrayLike) -> FloatArray:
-    """Camera-to-world pose (4, 4) of a camera of the simulator, which looks along its -z.
-
-    It is the inverse of `habitat_camera`.
-    """
-    w, x, y, z = np.asarray(rotation_wxyz, np.float64)
-    length = math.sqrt(w * w + x * x + y * y + z * z)
-    if not abs(length - 1) <= UPRIGHT:
-        raise ShapeError(f"a rotation has the length {length:.6g}; give a quaternion w, x, y, z of length 1")
-    axis, w = our_point([x, y, z]) / length, w / length
-    cross = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
-    body = np.eye(3) + 2 * w * cross + 2 * cross @ cross
-    pose = np.eye(4)
-    # Of a body x ahead, y left, z up, a camera has x right, y down, z ahead.
-    pose[:3, :3] = np.stack([-body[:, 1], -body[:, 2], body[:, 0]], -1)
-    pose[:3, 3] = our_point(position)
-    return pose
-
-
 MAX_TEXT = 4000
 """Characters of a question, an answer or a name."""
 MAX_WHOLE = 2**31 - 1

@@ -163,18 +163,6 @@ class GroundPlaces:
         return self._ground.steps_to(start, goal, GOAL_RADIUS_M)
 
 
-def find_navigation(
-    home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int, *, bands: Sequence[int] | None = None
-) -> list[NavigationPair]:
-    """Return n pairs in a home, fewer if no more are found.
-
-    Within a band, places are uniform over the floor and headings are uniform; the goal view is the first draw that
-    shows something. Of 144 pairs in 60 homes `step_to_goal` is 20.0 on average, quartiles 13, 20 and 26, from 5 to 37;
-    by band 10, 17, 23 and 30.
-    """
-    return list(navigations(HomePlaces(home, geodesic), rng, range(n) if bands is None else bands[:n]))
-
-
 def navigations(
     places: Places, rng: np.random.Generator, bands: Iterable[int], failed: Counter[str] | None = None
 ) -> Iterator[NavigationPair]:

@@ -111,11 +111,6 @@ _IMPLIED: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
 """Sentences that follow from the state of a thing, and the names they are about."""
 
 
-def form_named(name: str) -> QuestionForm:
-    """Return the form of that name."""
-    return _BY_NAME[name]
-
-
 def read_question(question: str) -> tuple[QuestionForm, Slots] | None:
     """Read the form of a question and its slots from its words alone; None if it has no known form."""
     for form in FORMS:

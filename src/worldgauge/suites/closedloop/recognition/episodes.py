@@ -27,8 +27,7 @@ from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.walking.floor import Landmark, distance_from_box
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.ground import Ground, in_disc
-from worldgauge.worlds.walking.primitives import TURN_DEG, Primitive, Steps
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, walked
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, TURN_DEG, Primitive, Stance, Steps, walked
 
 VIEW = Camera.from_horizontal_fov(128, 128, 90.0)
 """Camera for judging starts: the field of view of the task, on a small grid."""
@@ -221,16 +220,6 @@ class RecognitionStart:
     steps: Steps
     good: TargetVisibility
     discards: tuple[str, ...] = ()
-
-
-def find_recognition(
-    home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int, *, wishes: Sequence[Wish] | None = None
-) -> list[RecognitionStart]:
-    """Return the first n of `recognitions` in a home; fewer if no more are found."""
-    if wishes is None:
-        order = rng.permutation(len(LABELS))
-        wishes = [Wish(LABELS[order[k % len(order)]], k % len(CLARITY)) for k in range(n)]
-    return list(recognitions(HomeTargets(home, geodesic), rng, wishes[:n]))
 
 
 def recognitions(
