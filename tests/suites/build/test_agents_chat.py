@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from support.chat_endpoint import FakeEndpoint, error, ok
-from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
+from worldgauge.chat.model import ScriptedChat
 from worldgauge.chat.prompt_runner import UnansweredError
 from worldgauge.chat.prompts import Prompts
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import BudgetError, EndpointError, PromptTooLongError
 from worldgauge.core.agent import Answer, Problem, agents
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.agents import ChatAgent, fields_of, prompt_of

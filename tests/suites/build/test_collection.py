@@ -8,7 +8,7 @@ import pytest
 from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UsageError
-from worldgauge.engine.collection.kernel import Collected, collect, count
+from worldgauge.engine.collect import Collected, collect, count
 from worldgauge.suites.build import collection
 from worldgauge.suites.build.format_reader import load
 from worldgauge.suites.build.format_statistics import check
@@ -17,7 +17,7 @@ SMALL = {"structures": 3, "stimuli": 1, "commonsense": 2, "views": "yaw", "size_
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 if __name__ == "__main__":
     collect(
         "build", Path(sys.argv[1]), structures=3, stimuli=1, commonsense=2, views="yaw", size_px=64, seed=3, workers=2

@@ -12,8 +12,9 @@ import pytest
 from support import nbt_bytes as nbt
 from support.folders import contents
 from support.vectors import cases
-from worldgauge.chat.client import EndpointError, ScriptedChat
-from worldgauge.chat.client.question import Question
+from worldgauge.chat.model import ScriptedChat
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import EndpointError
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.suites.build import format as build
 from worldgauge.suites.build.agents import read_layers

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.task_context import QuietContext
-from worldgauge.chat.client import EndpointError
+from worldgauge.chat.reply import EndpointError
 from worldgauge.core.agent import AgentSpec, Answer, Problem, agents
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.statistics import wilson

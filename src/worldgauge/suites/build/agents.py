@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.chat.client import Chat, ChatModel, Message, Question, Reply
-from worldgauge.chat.client.model import Replay
 from worldgauge.chat.endpoint import open_chat
+from worldgauge.chat.model import Chat, ChatModel, Replay
 from worldgauge.chat.prompt_runner import Asker
 from worldgauge.chat.prompts import Field, Part, Prompts
+from worldgauge.chat.question import Message, Question
+from worldgauge.chat.reply import Reply
 from worldgauge.core.agent import AgentSpec, Answer, Problem, agents
 from worldgauge.core.errors import NotApplicableError, UsageError
 from worldgauge.suites.build.format import BUILD_KINDS
@@ -91,11 +92,7 @@ def constant(problem: Problem) -> str:
 
 
 def limits_of(problem: Problem) -> tuple[int, int, int]:
-    """Return the largest (height, depth, width) of an answer, in blocks.
-
-    Raises:
-        UsageError: If the problem does not say them.
-    """
+    """Return the largest (height, depth, width) of an answer, in blocks."""
     if len(problem.most) != 3:
         raise UsageError(
             f"task '{problem.task}' does not say how large a build may be: give most=(height, depth, width)"
@@ -123,11 +120,7 @@ class Reader:
         self.spec = AgentSpec("reader")
 
     def answer(self, problem: Problem) -> Answer:
-        """Return the build, or a guess.
-
-        Raises:
-            NotApplicableError: For a build without materials.
-        """
+        """Return the build, or a guess."""
         if problem.kind not in BUILD_KINDS:
             return Answer(guess(problem, dice(problem, self.spec.name)), {"read": "nothing"})
         if not problem.materials:
@@ -148,10 +141,6 @@ class Reader:
 
 def bands(size: tuple[int, int, int], numbers: tuple[int, ...]) -> NDArray[np.int32]:
     """Return a solid box in bands of equal height.
-
-    Args:
-        size: Height, depth, width.
-        numbers: Material of each band, from the ground up.
 
     Returns:
         (height, depth, width) int32.
@@ -195,14 +184,6 @@ def read_layers(text: str, materials: Sequence[str], most: tuple[int, int, int])
     Layers count from 1, cells are (x,z). A name is a material's whole text, else its base name. The build is as large
     as its farthest block and highest layer, or as the text before the list says if that is more: "3 layers, 4 blocks
     wide (x) and 2 blocks long (z)".
-
-    Args:
-        text: The instruction.
-        materials: The given materials.
-        most: Largest height, depth and width; blocks beyond are left out.
-
-    Returns:
-        The build; None if the text lists none.
     """
     known = _numbers(materials)
     placed: list[tuple[int, int, int, int]] = []
@@ -292,11 +273,6 @@ def read_stated(text: str, materials: Sequence[str], most: tuple[int, int, int])
 
     Sizes are such as "5 blocks wide", "4 blocks high", "7 blocks deep" or "long", the first of each, or three numbers
     "5x7x4" (width, length, height). Names of materials may have blanks or underscores.
-
-    Args:
-        text: The instruction.
-        materials: The given materials.
-        most: Largest height, depth and width; a larger size is clipped.
     """
     text = text[:MOST_CHARACTERS].lower()
     names = _Names(materials)
@@ -360,11 +336,7 @@ class Truth:
         self.spec = AgentSpec("truth", inputs=frozenset({"truth"}))
 
     def answer(self, problem: Problem) -> Answer:
-        """Return the right answer.
-
-        Raises:
-            NotApplicableError: If the data hold none.
-        """
+        """Return the right answer."""
         if problem.truth is None:
             raise NotApplicableError(f"task '{problem.task}' has no right answer that could be repeated")
         return Answer(problem.truth)
@@ -410,11 +382,7 @@ class SolidBox:
         self.spec = AgentSpec("solid-box")
 
     def answer(self, problem: Problem) -> Answer:
-        """Return the box, or the constant answer.
-
-        Raises:
-            NotApplicableError: For a build without materials.
-        """
+        """Return the box, or the constant answer."""
         if problem.kind not in BUILD_KINDS:
             return Answer(constant(problem))
         if not problem.materials:
@@ -440,11 +408,6 @@ class Random:
 
 def random_cells(materials: int, size: tuple[int, int, int], rng: np.random.Generator) -> Cells:
     """Draw a matrix uniformly from air and materials.
-
-    Args:
-        materials: Number of materials.
-        size: Height, depth, width.
-        rng: Source of all randomness.
 
     Returns:
         (height, depth, width) int32.
@@ -532,12 +495,7 @@ class ChatAgent:
         self.spec = AgentSpec(name, settings={**identity, "prompts": self._prompts.digest, **self._sampling})
 
     def answer(self, problem: Problem) -> Answer:
-        """Return the model's reply.
-
-        Raises:
-            EndpointError: For an outage, a refusal, and a reply that holds no answer.
-            BudgetError: If the budget is used up.
-        """
+        """Return the model's reply."""
         # One asker an answer: its notes must not mix with those of another thread.
         asker = Asker(self._chat, self._prompts)
         fields = fields_of(problem)

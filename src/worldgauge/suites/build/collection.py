@@ -15,16 +15,24 @@ from typing import Any, Literal
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
-from worldgauge.engine.collection.collection import Collection, DataReport, Item, Made, Tell, collections
-from worldgauge.engine.collection.kernel import SEEDS
+from worldgauge.engine.collect import SEEDS
+from worldgauge.engine.collection import Collection, DataReport, Item, Made, Tell, collections
 from worldgauge.engine.options import option
 from worldgauge.suites.build.format import Architecture, BuildTask, image_path, write, write_image
 from worldgauge.suites.build.format_statistics import check
-from worldgauge.suites.build.generate import figures
+from worldgauge.suites.build.generate import mental_rotation as figures
 from worldgauge.suites.build.generate.commonsense import RoomQuestion, commonsense
-from worldgauge.suites.build.generate.figures import Cells, FigureView, Views, stimuli
 from worldgauge.suites.build.generate.instructions import StructureTasks, describe, tasks_of_structure
-from worldgauge.suites.build.generate.mental_rotation import EACH, RotationQuestion, balanced_questions, sheet
+from worldgauge.suites.build.generate.mental_rotation import (
+    EACH,
+    Cells,
+    FigureView,
+    RotationQuestion,
+    Views,
+    balanced_questions,
+    sheet,
+    stimuli,
+)
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.views import AROUND_FOV_DEG, RAISED_DEG, RENDERER, picture
@@ -77,11 +85,7 @@ class BuildCollection(Collection):
     options: BuildOptions
 
     def check_options(self) -> None:
-        """Check that something is to be collected.
-
-        Raises:
-            UsageError: If all counts are 0.
-        """
+        """Check that something is to be collected."""
         if not any((self.options.structures, self.options.stimuli, self.options.commonsense)):
             raise UsageError("structures, stimuli and commonsense are 0 all three: give at least one of them")
 
@@ -135,12 +139,7 @@ class BuildCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Count tasks by kind, next to the published ones.
-
-        Args:
-            root: Folder of the data.
-            decode: Also decode every image.
-        """
+        """Count tasks by kind, next to the published ones."""
         return check(root, decode=decode).report()
 
 

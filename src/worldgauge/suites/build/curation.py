@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from worldgauge.chat.client import Chat
+from worldgauge.chat.model import Chat
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError, UsageError
@@ -85,15 +85,7 @@ class Selection:
 
 
 def select_structures(structures: Iterable[tuple[str, Blueprint]], *, waive: Collection[Reason] = ()) -> Selection:
-    """Filter structures, in the order they come; of duplicates the first that passes stays.
-
-    Args:
-        structures: Name and blueprint.
-        waive: Reasons that are ignored.
-
-    Raises:
-        UsageError: For reasons that do not exist.
-    """
+    """Filter structures, in the order they come; of duplicates the first that passes stays."""
     if unknown := set(waive) - set(REASONS):
         raise UsageError(f"no reason {sorted(unknown)} to waive; known: {', '.join(REASONS)}")
     accepted: list[str] = []
@@ -213,9 +205,6 @@ def read_files(folder: Path) -> Iterator[SourceStructure | Unreadable]:
     """Yield the structure files of a folder and its subfolders, by path, named after the file.
 
     A folder named after a type of building ("houses") gives its files that type.
-
-    Raises:
-        DataError: If there are no such files or too many.
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; give one of structure files ({', '.join(SUFFIXES)}) or a world")
@@ -240,9 +229,6 @@ def read_world(world: Path, boxes: Path) -> Iterator[SourceStructure | Unreadabl
         world: Its folder.
         boxes: JSON {name: {metadata, start_pos, end_pos}}, corners [x, y, z] both included; a box may also have type,
             description and biome.
-
-    Raises:
-        DataError: If the file holds no boxes.
     """
     content = parse_json(read_bytes(boxes, MAX_JSON_BYTES), str(boxes))
     if not isinstance(content, dict) or not 1 <= len(content) <= MAX_STRUCTURES:
@@ -385,10 +371,6 @@ def curate(
         size_px: Side of the pictures, pixels.
         waive: Reasons for rejection that are ignored.
         progress: Called with structures done, all, and the name.
-
-    Raises:
-        UsageError: For options that are not allowed, and a folder that holds another data set.
-        DataError: When nothing passes; nothing is written then.
     """
     source, out = Path(source), Path(out)
     if not SIDES_PX[0] <= size_px <= SIDES_PX[1]:

@@ -188,16 +188,6 @@ def identifier(source_digit: int, number: int, type: str | None, name: str, desc
 
     The published second hash is of an unknown text; ours is of name, line feed and description. So ids of downloaded
     records cannot be computed again: take them as they are.
-
-    Args:
-        source_digit: 0 to 9.
-        number: Up to 9999.
-        type: Type of structure.
-        name: Its name.
-        description: Its description.
-
-    Raises:
-        UsageError: For numbers out of range.
     """
     if not (0 <= source_digit <= 9 and 0 <= number <= 9999):
         raise UsageError(f"an architecture has a source from 0 to 9 and a number to 9999, got {source_digit}, {number}")
@@ -206,16 +196,7 @@ def identifier(source_digit: int, number: int, type: str | None, name: str, desc
 
 
 def task_id(kind: Kind, architecture: str, variant: int | None = None) -> str:
-    """Return the id of a task on an architecture, such as TSK_SP_90001_0.
-
-    Args:
-        kind: Kind of task.
-        architecture: Its id.
-        variant: Number of the task; None for the only one of its kind.
-
-    Raises:
-        UsageError: If the architecture has no id of the right form.
-    """
+    """Return the id of a task on an architecture, such as TSK_SP_90001_0."""
     parts = architecture.split("_")
     if len(parts) < 2 or parts[0] != "AR" or not (parts[1].isascii() and parts[1].isdecimal()):
         raise UsageError(f"'{architecture}' is no id of an architecture; give one such as AR_90001_..., see identifier")
@@ -248,15 +229,7 @@ def missing(root: Path) -> list[str]:
 
 
 def read_rows(root: Path, name: str) -> list[Any]:
-    """Read the list in a JSON file.
-
-    Args:
-        root: Folder of the data set.
-        name: Path of the file in it.
-
-    Raises:
-        DataError: If it is not a list, cannot be read, or exceeds `MAX_JSON_BYTES`.
-    """
+    """Read the list in a JSON file."""
     path = check_inside(Path(root) / name, root)
     value = parse_json(_read(path, MAX_JSON_BYTES), str(path))
     if not isinstance(value, list):
@@ -265,15 +238,7 @@ def read_rows(root: Path, name: str) -> list[Any]:
 
 
 def image_path(root: Path, relative: str) -> Path:
-    """Path of a picture.
-
-    Args:
-        root: Folder of the data set.
-        relative: Path within the folder data; a leading ./, / or data/ makes no difference.
-
-    Raises:
-        DataError: For a name that leads elsewhere.
-    """
+    """Path of a picture."""
     try:
         return check_inside(Path(root) / "data" / plain_image(relative), Path(root))
     except (ValueError, OSError) as error:
@@ -281,11 +246,7 @@ def image_path(root: Path, relative: str) -> Path:
 
 
 def plain_image(name: str) -> str:
-    """A picture's path within the folder data, however a file spells it.
-
-    Raises:
-        ValueError: For another place.
-    """
+    """A picture's path within the folder data, however a file spells it."""
     parts = [part for part in PurePosixPath(name.strip()).parts if part not in ("/", "//", ".")]
     parts = parts[1:] if parts[:1] == ["data"] else parts
     printable = name.isprintable() and len(name) <= MAX_NAME and "\\" not in name
@@ -297,15 +258,8 @@ def plain_image(name: str) -> str:
 def read_image(root: Path, relative: str) -> Image:
     """Read a PNG or JPEG file; transparent parts become white.
 
-    Args:
-        root: Folder of the data set.
-        relative: As for `image_path`.
-
     Returns:
         (H, W, 3) uint8 RGB.
-
-    Raises:
-        DataError: When there is none, or it is too large, damaged or outside the root.
     """
     import cv2
 
@@ -329,15 +283,7 @@ def read_image(root: Path, relative: str) -> Image:
 
 
 def image_size(root: Path, relative: str) -> tuple[int, int]:
-    """Read (width, height) of an image from its header.
-
-    Args:
-        root: Folder of the data set.
-        relative: As for `image_path`.
-
-    Raises:
-        DataError: As `read_image`.
-    """
+    """Read (width, height) of an image from its header."""
     path = image_path(root, relative)
     size = _size(path, _read(path, MAX_IMAGE_BYTES, MAX_HEADER_BYTES))
     _check_size(path, *size)
@@ -351,10 +297,6 @@ def write_image(root: Path, relative: str, image: Image) -> None:
         root: Folder of the data set.
         relative: As for `image_path`.
         image: (H, W, 3) uint8 RGB.
-
-    Raises:
-        DataError: For a name with another ending or outside the root.
-        ShapeError: For another array.
     """
     import cv2
 
@@ -373,12 +315,7 @@ def write_image(root: Path, relative: str, image: Image) -> None:
 
 
 def image_digest(root: Path, relative: str) -> str:
-    """Return the SHA-256 of an image's bytes in hex; "unreadable" if it cannot be read, a fault of its tasks alone.
-
-    Args:
-        root: Folder of the data set.
-        relative: As for `image_path`.
-    """
+    """Return the SHA-256 of an image's bytes in hex; "unreadable" if it cannot be read, a fault of its tasks alone."""
     try:
         path = image_path(root, relative)
         _read(path, MAX_IMAGE_BYTES, head=0)  # within the limits
@@ -440,15 +377,6 @@ def write(root: Path, architectures: Iterable[Architecture], tasks: Iterable[Bui
     """Write data/architectures.json and a file per kind that has tasks, sorted by id; other files are removed.
 
     Images are written before, with `write_image`.
-
-    Args:
-        root: Folder of the data set.
-        architectures: All architectures.
-        tasks: All tasks.
-
-    Raises:
-        DataError: If an id is duplicate or not allowed as a name, a task's architecture is not given, or a file cannot
-            be written.
     """
     root = Path(root)
     builds = _distinct(architectures, "architectures")

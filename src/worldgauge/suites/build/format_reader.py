@@ -91,15 +91,7 @@ def load(root: Path) -> BuildSet:
 
 
 def fingerprint_of(task: BuildTask, data: BuildSet) -> str:
-    """Hash everything that defines a task: every field, the truth, and the bytes of the images shown.
-
-    Args:
-        task: The task.
-        data: The set it belongs to.
-
-    Returns:
-        SHA-256 in hex.
-    """
+    """Hash everything that defines a task: every field, the truth, and the bytes of the images shown."""
     truth = data.architectures.get(task.architecture or "")
     shown = [*task.images, *([task.options_image] if task.options_image else [])]
     facts = [
@@ -179,12 +171,7 @@ class Notes:
     said: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, text: str, id: str) -> None:
-        """Note a text for a row.
-
-        Args:
-            text: Begins with a verb.
-            id: Of the row.
-        """
+        """Note a text for a row."""
         self.said[text].append(id)
 
     def lines(self, noun: str) -> tuple[str, ...]:
@@ -194,15 +181,7 @@ class Notes:
 
 
 def architecture_of(row: Row, notes: Notes) -> Architecture:
-    """Read one architecture. Rows of the earlier single files (`data_source`, `object_materials`) are accepted.
-
-    Args:
-        row: The row.
-        notes: Receives repairs.
-
-    Raises:
-        Exception: One of `REFUSALS`.
-    """
+    """Read one architecture. Rows of the earlier single files (`data_source`, `object_materials`) are accepted."""
     id = id_of(row)
     materials = materials_of(row, "object_materials" if row.get("object_materials") else "block_materials")
     blueprint = _blueprint(row, materials, id, notes)
@@ -229,16 +208,7 @@ def architecture_of(row: Row, notes: Notes) -> Architecture:
 
 
 def task_of(row: Row, kind: Kind, notes: Notes) -> BuildTask:
-    """Read one task; the caller checks that its architecture exists.
-
-    Args:
-        row: The row.
-        kind: Of the file.
-        notes: Receives repairs.
-
-    Raises:
-        Exception: One of `REFUSALS`.
-    """
+    """Read one task; the caller checks that its architecture exists."""
     id = id_of(row)
     task = BuildTask(
         id=id,
@@ -259,28 +229,12 @@ def task_of(row: Row, kind: Kind, notes: Notes) -> BuildTask:
 
 
 def id_of(row: Row) -> str:
-    """Read the id, which is a part of paths.
-
-    Raises:
-        KeyError: If it is missing.
-        ValueError: If it is not an id.
-        DataError: If it is not allowed in a path.
-    """
+    """Read the id, which is a part of paths."""
     return check_name(text_of(row, "id", most=MAX_NAME), "build")
 
 
 def text_of(row: Row, key: str, *, most: int = MAX_TEXT) -> str:
-    """Read a text that is not blank.
-
-    Args:
-        row: The row.
-        key: Of the text.
-        most: Most characters.
-
-    Raises:
-        KeyError: If it is missing.
-        ValueError: If it is not such a text.
-    """
+    """Read a text that is not blank."""
     value = row[key]
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"field '{key}' is {short(value)}; give a text")
@@ -288,16 +242,7 @@ def text_of(row: Row, key: str, *, most: int = MAX_TEXT) -> str:
 
 
 def materials_of(row: Row, key: str) -> tuple[str, ...]:
-    """Read materials in the order of their numbers: a list, or a table name -> number, whose air is left out.
-
-    Args:
-        row: The row.
-        key: Of the materials.
-
-    Raises:
-        KeyError: If they are missing.
-        ValueError: If they are neither, or not numbered from 1.
-    """
+    """Read materials in the order of their numbers: a list, or a table name -> number, whose air is left out."""
     value = row[key]
     if isinstance(value, Mapping):
         numbers = {name: number for name, number in value.items() if number != AIR or base_name(name) not in AIR_NAMES}

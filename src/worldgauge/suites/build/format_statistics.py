@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import DataError
-from worldgauge.engine.collection.collection import DataReport, DataTable, Finding, Spread, grouped, mean_text, spread
+from worldgauge.engine.collection import DataReport, DataTable, Finding, Spread, grouped, mean_text, spread
 from worldgauge.suites.build.format import (
     KINDS,
     NEEDS_TRUTH,
@@ -115,15 +115,7 @@ class BuildStatistics:
 
 
 def check(root: Path, *, decode: bool = False) -> BuildStatistics:
-    """Statistics and findings of a folder; headers of the pictures are read.
-
-    Args:
-        root: The folder.
-        decode: Also decode every picture.
-
-    Raises:
-        DataError: When there is no data set or a file cannot be read.
-    """
+    """Statistics and findings of a folder; headers of the pictures are read."""
     data = load(root)
     count, of_images = _of_images(data, decode)
     tasks = [task for kind in KINDS for task in data.tasks[kind]]

@@ -24,13 +24,6 @@ def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
     """Yield all tasks of a data folder, kind by kind.
 
     Rows that cannot be used become tasks that fail with their reason.
-
-    Args:
-        source: Folder of the data set.
-        settings: Settings of the run.
-
-    Raises:
-        DataError: If the folder holds none.
     """
     folder = str(Path(source).resolve())
     data = load(Path(folder))
@@ -59,11 +52,7 @@ def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
 
 
 def cluster_of(task: str) -> str:
-    """The structure that a task is about, as far as its id tells; the task itself for questions.
-
-    Args:
-        task: Id of the task.
-    """
+    """The structure that a task is about, as far as its id tells; the task itself for questions."""
     found = _STRUCTURE.search(task)
     return f"AR_{found[1]}" if found else task
 
@@ -73,11 +62,7 @@ _STIMULUS = re.compile(r"MR\d+(?=_)")
 
 
 def row_of(task: Task) -> BuildTask:
-    """Return the row of a task.
-
-    Raises:
-        DataError: If it is invalid or missing.
-    """
+    """Return the row of a task."""
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
     return _rows(task)[0]
@@ -126,19 +111,7 @@ WORDS = ("True", "False")
 
 
 def perform(task: Task, subject: Agent, task_context: TaskContext, settings: BuildSettings) -> Record:
-    """Ask the question and store the whole answer.
-
-    Args:
-        task: The task.
-        subject: The agent.
-        task_context: Seed, folder and progress.
-        settings: Settings of the run.
-
-    Raises:
-        SubjectError: If the agent breaks its contract, or its text holds no answer.
-        WorldgaugeError: Ours, such as of an endpoint that does not answer; an outage fails the task and is not a wrong
-            answer.
-    """
+    """Ask the question and store the whole answer."""
     task_context.progress(0, 1)
     problem = problem_of(task, settings, seed=task_context.seed, privileged=subject.spec.privileged)
     answer = _asked(subject, problem)
@@ -161,17 +134,7 @@ def perform(task: Task, subject: Agent, task_context: TaskContext, settings: Bui
 
 
 def problem_of(task: Task, settings: BuildSettings, *, seed: int, privileged: bool) -> Problem:
-    """Return the question as the agent gets it.
-
-    Args:
-        task: The task.
-        settings: Settings of the run.
-        seed: Seed of the agent.
-        privileged: Include the right answer.
-
-    Raises:
-        DataError: As `row_of`, and if images cannot be read.
-    """
+    """Return the question as the agent gets it."""
     row = row_of(task)
     shown = shown_with(task)
     return Problem(
@@ -190,11 +153,7 @@ def problem_of(task: Task, settings: BuildSettings, *, seed: int, privileged: bo
 
 
 def shown_with(task: Task) -> tuple[tuple[str, Image], ...]:
-    """What is shown with a task: captions, empty where there is none, and pictures (H, W, 3) uint8.
-
-    Raises:
-        DataError: As `problem_of`.
-    """
+    """What is shown with a task: captions, empty where there is none, and pictures (H, W, 3) uint8."""
     row = row_of(task)
     paths = (row.options_image,) if row.options_image is not None else row.images
     captions = row.captions if len(row.captions) == len(paths) else ("",) * len(paths)
@@ -203,21 +162,12 @@ def shown_with(task: Task) -> tuple[tuple[str, Image], ...]:
 
 
 def choices_of(kind: str, variant: str) -> tuple[str, ...]:
-    """Return the choices of a reasoning question; empty for other kinds.
-
-    Args:
-        kind: Kind of task.
-        variant: Kind of question.
-    """
+    """Return the choices of a reasoning question; empty for other kinds."""
     return () if kind != "reasoning" else WORDS if variant == "judge" else LETTERS
 
 
 def expected_text(task: Task) -> str | None:
-    """Return the right answer as an agent would give it; for builds the true matrix in a fenced block.
-
-    Returns:
-        The text; None if there is none, as for creativity without an architecture.
-    """
+    """Return the right answer as an agent would give it; for builds the true matrix in a fenced block."""
     truth = truth_of(task)
     if truth is not None:
         return f"```json\n{json.dumps(truth.rows(), separators=(',', ':'))}\n```"
@@ -225,11 +175,7 @@ def expected_text(task: Task) -> str | None:
 
 
 def answer_of(record: Record) -> str:
-    """Return the agent's answer, with its original line ends.
-
-    Raises:
-        DataError: If the file is missing.
-    """
+    """Return the agent's answer, with its original line ends."""
     try:
         return (record.directory / ANSWER).read_bytes().decode("utf-8", "replace")
     except OSError as error:

@@ -71,13 +71,7 @@ def choice_bounds(count: int) -> Bounds:
 
 
 def answer_bounds(critic: Critic, question: str, expected: str) -> Bounds:
-    """Return the bounds of a question answered in words; guesses are yes and no.
-
-    Args:
-        critic: One that is free to ask.
-        question: The question.
-        expected: The right answer.
-    """
+    """Return the bounds of a question answered in words; guesses are yes and no."""
     guessed = [full_marks(commonsense(critic.mark(question, expected, said, 0).mark)) for said in GUESSES]
     return {
         "chance": mean_of_known(guessed),
@@ -86,14 +80,7 @@ def answer_bounds(critic: Critic, question: str, expected: str) -> Bounds:
 
 
 def build_bounds(critic: Critic, truth: Submission, materials: Sequence[str], weights: Weighting) -> Bounds:
-    """Return the bounds of a build: of a draw of `random`, and of the truth.
-
-    Args:
-        critic: One that is free to ask.
-        truth: The true build as a submission.
-        materials: The given materials.
-        weights: Of the dimensions.
-    """
+    """Return the bounds of a build: of a draw of `random`, and of the truth."""
     rng = np.random.default_rng([_SEED, *truth.task.encode()])
     drawn = Blueprint(random_cells(len(materials), RANDOM_SIZE, rng), tuple(materials))
     guessed = Submission(
@@ -112,14 +99,6 @@ def random_matching(
     """Return the expected matching score, of 10, of a matrix drawn uniformly from air and materials.
 
     A block of the truth within the matrix is matched with the share of materials that have its base name.
-
-    Args:
-        truth: The true build.
-        materials: The given materials.
-        size: Height, depth and width of the matrix.
-
-    Returns:
-        The score; None for a truth without blocks.
     """
     if not truth.blocks:
         return None
@@ -159,16 +138,7 @@ _NO_GRADE = "ungraded: "
 
 
 def score(record: Record, task_context: TaskContext, settings: BuildSettings) -> list[Score]:
-    """Return all scores of one record; what cannot be known has no value, with the reason.
-
-    Args:
-        record: The record.
-        task_context: Its seed is the critic's.
-        settings: Settings of the run.
-
-    Raises:
-        SubjectError: If the stored reply holds no answer.
-    """
+    """Return all scores of one record; what cannot be known has no value, with the reason."""
     row = row_of(record.task)
     text = answer_of(record)
     # Earlier versions stored such replies as wrong answers; `problems` says why there is no text.
@@ -185,13 +155,7 @@ def score(record: Record, task_context: TaskContext, settings: BuildSettings) ->
 
 
 def reading_of(row: BuildTask, text: str, settings: BuildSettings) -> Reading:
-    """Read the build in an answer as the settings demand.
-
-    Args:
-        row: The task.
-        text: The answer.
-        settings: Settings of the run.
-    """
+    """Read the build in an answer as the settings demand."""
     return read_blueprint(text, row.materials, most=settings.limits, parser=settings.parser)
 
 
@@ -201,14 +165,7 @@ def critic_of(settings: BuildSettings) -> Critic:
 
 
 def submission_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint | None) -> Submission:
-    """Return what a critic sees of a build, with the true build except for creativity.
-
-    Args:
-        record_task: Id of the task.
-        row: The task.
-        built: The agent's build.
-        truth: The true build.
-    """
+    """Return what a critic sees of a build, with the true build except for creativity."""
     seen = None if row.kind == "creativity" else truth
     return Submission(
         task=record_task,

@@ -76,13 +76,7 @@ class BuildSettings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> BuildSettings:
-        """Settings made of plain values.
-
-        Raises:
-            UnknownNameError: For a setting that is not known.
-            UsageError: For a value out of range or a critic that is not known, or settings that do not go together.
-            MissingExtraError: For a language model without its extra.
-        """
+        """Settings made of plain values."""
         settings = with_parity(options_of(cls, SUITE, given), given, RELEASED)
         settings.limits  # noqa: B018 - raises where they are none
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
@@ -104,11 +98,7 @@ class BuildSettings:
 
     @property
     def limits(self) -> tuple[int, int, int]:
-        """Largest height, depth and width of an answer, in blocks.
-
-        Raises:
-            UsageError: For what is no size.
-        """
+        """Largest height, depth and width of an answer, in blocks."""
         match = re.fullmatch(r"(\d{1,3})x(\d{1,3})x(\d{1,3})", str(self.most))
         sides = tuple(int(side) for side in match.groups()) if match else ()
         if len(sides) != 3 or not all(1 <= side <= MOST_SIDE for side in sides):
@@ -121,9 +111,5 @@ class BuildSettings:
 
     @property
     def prices(self) -> tuple[float | None, float | None]:
-        """Prices of a million tokens, in and out.
-
-        Raises:
-            UsageError: For anything but two prices.
-        """
+        """Prices of a million tokens, in and out."""
         return chat_prices(SUITE, self.chat_prices)

@@ -43,17 +43,7 @@ EXPECTED = "expected"
 def answer_card(
     task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]], settings: BuildSettings
 ) -> AnswerCard:
-    """Return the task and every subject's answer.
-
-    Args:
-        task: The task.
-        records: By subject.
-        scores: By subject.
-        settings: Settings of the run.
-
-    Raises:
-        DataError: If the data are missing.
-    """
+    """Return the task and every subject's answer."""
     row, truth = row_of(task), truth_of(task)
     plates = {}
     if truth is not None and row.kind != "creativity":
@@ -170,11 +160,7 @@ class Build(Suite):
         return scoring.score(record, task_context, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
-        """None: answers are not frames.
-
-        Raises:
-            NotApplicableError: Always.
-        """
+        """None: answers are not frames."""
         raise NotApplicableError("answers have no frames to compare")
 
     def summarize(
@@ -191,11 +177,7 @@ class Build(Suite):
         return summary.published()
 
     def task_view(self, task: Task) -> TaskView:
-        """None: answers are shown by `answer_card`.
-
-        Raises:
-            DataError: Always.
-        """
+        """None: answers are shown by `answer_card`."""
         raise DataError(f"{task.id}: answers have no films")
 
     def answer_card(

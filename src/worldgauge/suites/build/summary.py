@@ -186,14 +186,7 @@ def summarize(
     failed: Mapping[str, Sequence[Failure]],
     failed_plans: FailedPlans = "zero",
 ) -> list[Table]:
-    """Return all tables, full marks first.
-
-    Args:
-        scores: Scores by subject.
-        kinds: See `Suite.summarize`.
-        failed: See `Suite.summarize`.
-        failed_plans: As in the suite's settings.
-    """
+    """Return all tables, full marks first."""
     entries = [
         BuildScores(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()
     ]

@@ -51,20 +51,7 @@ class Ballot:
 def ballot(
     task: Task, records: Mapping[str, Record], critic: Critic, settings: BuildSettings, *, rounds: int, seed: int
 ) -> Ballot:
-    """Hold the vote on one brief. What cannot be built does not take part; its scores are 0 anyway.
-
-    Args:
-        task: The brief.
-        records: Records by agent.
-        critic: Compares two builds.
-        settings: Settings of the suite.
-        rounds: Most rounds.
-        seed: Seed of the critic.
-
-    Raises:
-        CriticError: For an outage.
-        DataError: If the data are missing.
-    """
+    """Hold the vote on one brief. What cannot be built does not take part; its scores are 0 anyway."""
     row = row_of(task)
     works, absent = {}, []
     for label, record in records.items():
@@ -97,14 +84,7 @@ def table_of(
     kinds: Mapping[str, str],
     failed_plans: FailedPlans = "zero",
 ) -> Table:
-    """Return the table of votes, and of creativity's comprehensive score.
-
-    Args:
-        ballots: One per brief.
-        evaluations: Evaluation score of 10, by agent and task.
-        kinds: "subject" or "reference" of each agent.
-        failed_plans: As in the suite's settings.
-    """
+    """Return the table of votes, and of creativity's comprehensive score."""
     undecided = sum(bool(one.problem) for one in ballots)
     rows = []
     for label, own in evaluations.items():
@@ -155,18 +135,6 @@ def vote(
     """Hold the vote on all briefs that two runs or more have records of.
 
     Asked again with a recording, the critic answers from it. A brief it cannot decide has a ballot that says so.
-
-    Args:
-        runs: Folders of runs.
-        out: File to write: a line on how the vote was held, then one per brief.
-        rounds: Most rounds.
-        settings: Of the suite, for the critic; those of the first run by default.
-        progress: Called with the briefs done and all.
-
-    Raises:
-        UsageError: For runs of another suite, or without two that share a brief.
-        RunError: Where a run cannot be read.
-        CriticError: For an outage.
     """
     folders = find_runs(Path(one) for one in runs)
     facts = [folder.facts() for folder in folders]
@@ -201,15 +169,7 @@ def vote(
 
 
 def voted(votes: Path, runs: Sequence[Path]) -> Table:
-    """Return the table of an earlier vote, from its file and its runs.
-
-    Args:
-        votes: File of the ballots.
-        runs: Folders of runs.
-
-    Raises:
-        DataError: If the file holds no votes, or votes on agents that are not among the runs.
-    """
+    """Return the table of an earlier vote, from its file and its runs."""
     try:
         header, *lines = map(loads, filter(str.strip, read_text(Path(votes)).split("\n")))
         if header.get("format") != FORMAT or header.get("version") != VERSION:

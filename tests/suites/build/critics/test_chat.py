@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from support.chat_endpoint import FakeEndpoint, error, ok
-from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
 from worldgauge.chat.endpoint import open_chat
+from worldgauge.chat.model import ScriptedChat
 from worldgauge.chat.prompt_runner import Misread
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import BudgetError, EndpointError, PromptTooLongError
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.critics import DIMENSIONS, CriticError, CriticKit, Submission, critics
 from worldgauge.suites.build.critics.chat import ASKS, ChatCritic, read_choice, read_grades, read_mark

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.generate import figures as f
-from worldgauge.suites.build.generate.figures import FigureView, canonical, is_usable, mirrored, same_by_rotation
+from worldgauge.suites.build.generate import mental_rotation as f
+from worldgauge.suites.build.generate.mental_rotation import (
+    FigureView,
+    canonical,
+    is_usable,
+    mirrored,
+    same_by_rotation,
+)
 from worldgauge.worlds.blocks import views as camera
 from worldgauge.worlds.blocks.blueprint import Blueprint
 

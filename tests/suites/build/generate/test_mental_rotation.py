@@ -2,8 +2,10 @@
 
 import json
 import os
+import random
 from collections import Counter
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,46 @@ import pytest
 from support.vectors import DEFAULT
 from worldgauge.core.errors import ShapeError
 from worldgauge.suites.build.generate import mental_rotation as m
-from worldgauge.suites.build.generate.figures import FigureView, clear_views, picture, placed, same_by_rotation, stimuli
-from worldgauge.suites.build.generate.mental_rotation import CAPTION_PX, GAP_PX, OPTIONS_GAP_PX, sheet
+from worldgauge.suites.build.generate.mental_rotation import (
+    CAPTION_PX,
+    GAP_PX,
+    OPTIONS_GAP_PX,
+    FigureView,
+    clear_views,
+    picture,
+    placed,
+    same_by_rotation,
+    sheet,
+    stimuli,
+)
 
 SEED, COUNT = 5, 6
 VIEWS = ("yaw", "full")
+
+
+def released_questions(count: int = 48) -> list[m.RotationQuestion]:
+    """Return the published questions about `count` figures, with its option order: seeds 1000 + n, 2000 + n.
+
+    Their flaws are kept: view 0 is never right, letters are unevenly right, and in 6 of 18 questions "same" two wrong
+    options are the same image, as RX seen from one side is RZ seen from the opposite one.
+    """
+    drafts = []
+    reference = FigureView("N", 0)
+    turned = [FigureView("N", view) for view in (1, 2, 3)]
+    for n in range(count):
+        rng = random.Random(1000 + n)  # Python's generator, not numpy's: the published order depends on it
+        for right in turned:
+            for rest in permutations(view for view in range(m.DIAGONALS) if view != right.view):
+                group = tuple(rng.sample([right, *map(FigureView, m.MIRRORS, rest)], 4))
+                drafts.append(m.RotationQuestion("", "same", n + 1, reference, group, m.LETTERS[group.index(right)]))
+        rng = random.Random(2000 + n)
+        for odd in (FigureView(figure, view) for figure in m.MIRRORS for view in range(m.DIAGONALS)):
+            group = tuple(rng.sample([*turned, odd], 4))
+            drafts.append(m.RotationQuestion("", "different", n + 1, reference, group, m.LETTERS[group.index(odd)]))
+        for shown in (*turned, *map(FigureView, m.MIRRORS, (1, 2, 3))):
+            word = "True" if shown.figure == "N" else "False"
+            drafts.append(m.RotationQuestion("", "judge", n + 1, reference, (shown,), word))
+    return m._numbered(drafts)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +65,7 @@ def asked():
 
 
 def test_published_questions_of_the_reference() -> None:
-    published = {one.id: [one.id, one.metadata, one.answer] for one in m.released_questions()}
+    published = {one.id: [one.id, one.metadata, one.answer] for one in released_questions()}
     folder = Path(os.environ.get("WORLDGAUGE_VECTORS") or DEFAULT)
     known = [row for path in folder.glob("build_reasoning*.json") for row in json.loads(path.read_text())["questions"]]
     assert known
@@ -36,7 +73,7 @@ def test_published_questions_of_the_reference() -> None:
 
 
 def test_the_published_set_as_a_whole() -> None:
-    questions = m.released_questions()
+    questions = released_questions()
     assert Counter(one.variant for one in questions) == {"same": 864, "different": 576, "judge": 288}
     answers = Counter(one.answer for one in questions)
     assert answers == {"A": 383, "B": 356, "C": 327, "D": 374, "True": 144, "False": 144}
@@ -100,11 +137,11 @@ def test_questions_repeat_with_the_seed(asked: Any) -> None:
 
 
 def test_questions_are_called_as_the_published_ones(asked: Any) -> None:
-    one = m.released_questions(1)[0]
+    one = released_questions(1)[0]
     assert (one.id, one.metadata, one.answer) == ("TSK_SR_1_0001", "MR1_RZ3RY2N1RX0", "C")
     assert one.sheet_path == "data/images/reasoning/TSK_SR_1_0001.png"
     assert one.option_paths == tuple(f"data/images/stimuli/MR1/{code}.png" for code in ("RZ_3", "RY_2", "N_1", "RX_0"))
-    assert m.released_questions(1)[-1].option_paths == ("data/images/stimuli/MR1/RZ_3.png",)
+    assert released_questions(1)[-1].option_paths == ("data/images/stimuli/MR1/RZ_3.png",)
     for one in asked["yaw"][1]:
         moved = one.reference.view
         assert one.metadata.endswith(f"_N{moved}") == (moved != 0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
-from worldgauge.suites.build.generate import figures as p
+from worldgauge.suites.build.generate import mental_rotation as p
 
 CELL = st.tuples(*[st.integers(-4, 4)] * 3)
 FIGURE = st.lists(CELL, min_size=1, max_size=9, unique=True)

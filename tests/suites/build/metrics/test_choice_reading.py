@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.vectors import cases
-from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.metrics.scores import (
     MOST_CHARACTERS,
-    chance_percent,
     read_choice,
     read_choice_released,
     reasoning_accuracy,
@@ -132,18 +130,6 @@ def test_long_answers_take_no_time(part: str) -> None:
     read_choice(text, WORDS)
     assert time.process_time() - start < 1
     assert read_choice(f"{text} Final answer: C", LETTERS) == "C"
-
-
-def test_chance_of_the_published_questions() -> None:
-    assert chance_percent([4] * 1440 + [2] * 288) == pytest.approx(29.1667, abs=1e-4)
-    assert chance_percent([2, 4]) == 37.5
-    assert chance_percent([1]) == 100
-
-
-@pytest.mark.parametrize("counts", [[], [4, 0]])
-def test_no_chance_without_choices(counts: list[int]) -> None:
-    with pytest.raises(UsageError):
-        chance_percent(counts)
 
 
 def test_an_unreadable_answer_is_wrong() -> None:

@@ -11,10 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from worldgauge.chat.answers import answer_text, last_object
-from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, PromptTooLongError, Reply
-from worldgauge.chat.client.bodies import one_line, read_json
 from worldgauge.chat.prompt_runner import Asker, Misread, UnansweredError
 from worldgauge.chat.prompts import Field, Prompts
+from worldgauge.chat.reply import (
+    AnswerError,
+    BudgetError,
+    EndpointError,
+    PromptTooLongError,
+    Reply,
+    one_line,
+    read_json,
+)
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.critics import (
     BEST,
@@ -57,11 +64,7 @@ class ChatCritic:
         self._tokens = int(kit.options.get("max_tokens", MAX_TOKENS))
 
     def grade(self, submission: Submission, seed: int) -> Grades:
-        """Grade from 1 to 10 with a comment each; see `Critic.grade`.
-
-        Raises:
-            CriticError: If no reply can be read.
-        """
+        """Grade from 1 to 10 with a comment each; see `Critic.grade`."""
         dimensions = _dimensions(submission)
         fields: dict[str, Field] = {"instruction": submission.instruction, "picture": submission.picture()}
         if submission.kind != "creativity":
@@ -80,9 +83,6 @@ class ChatCritic:
         """Choose the better of two, asked in both orders; see `Critic.compare`.
 
         If the two replies disagree the first counts, noted as not `agreed`: one order alone would favour a position.
-
-        Raises:
-            CriticError: If no reply can be read.
         """
         _dimensions(first)
         shown = (first.picture(), second.picture())
@@ -92,11 +92,7 @@ class ChatCritic:
         return Preference(one, reason, {"agreed": agreed, "asked": [note, swapped]})
 
     def mark(self, question: str, expected: str, given: str, seed: int) -> AnswerMark:
-        """Mark from 0 to 10; an empty answer gets 0 without a request. See `Critic.mark`.
-
-        Raises:
-            CriticError: If no reply can be read.
-        """
+        """Mark from 0 to 10; an empty answer gets 0 without a request. See `Critic.mark`."""
         if not given.strip():
             return AnswerMark(0.0, "no answer")
         fields: dict[str, Field] = {"question": question, "reference": expected, "answer": given}
@@ -173,18 +169,7 @@ def mark_form() -> Form:
 
 
 def read_grades(text: str, dimensions: Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
-    """Read grade and comment of each dimension.
-
-    Args:
-        text: The reply; dimensions may have the names of the paper or its release (`metrics.scores.dimension_of`).
-        dimensions: Those that must be graded.
-
-    Returns:
-        Grades from 1 to 10, and comments, by dimension.
-
-    Raises:
-        Misread: If one is missing or out of range.
-    """
+    """Read grade and comment of each dimension."""
     given = {dimension_of(name): value for name, value in _json_object(text).items()}
     grades: dict[str, float] = {}
     comments: dict[str, str] = {}
@@ -199,11 +184,7 @@ def read_grades(text: str, dimensions: Sequence[str]) -> tuple[dict[str, float],
 
 
 def read_choice(text: str) -> tuple[bool, str]:
-    """Read whether the first is better, and why.
-
-    Raises:
-        Misread: If the choice is not 1 or 2.
-    """
+    """Read whether the first is better, and why."""
     given = _json_object(text)
     choice = _number(given.get("choice"), 1, 2, "the choice")
     if choice not in (1.0, 2.0):
@@ -212,11 +193,7 @@ def read_choice(text: str) -> tuple[bool, str]:
 
 
 def read_mark(text: str) -> tuple[float, str]:
-    """Read a mark from 0 to 10, and why.
-
-    Raises:
-        Misread: If there is none.
-    """
+    """Read a mark from 0 to 10, and why."""
     given = _json_object(text)
     return _number(given.get("score"), 0, BEST, "the score"), one_line(str(given.get("reason") or ""), LONGEST)
 

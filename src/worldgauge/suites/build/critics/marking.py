@@ -48,16 +48,7 @@ _COMMON = frozenset(
 
 
 def mark_by_rules(question: str, expected: str, given: str) -> AnswerMark:
-    """Mark how far an answer in words agrees with the expected one. Never raises.
-
-    Args:
-        question: Shows what is asked for: yes or no, one of several that it names, or something it does not name.
-        expected: The right answer, its verdict first.
-        given: Any text; its first 1500 characters are read, but the length of all counts.
-
-    Returns:
-        0 to 10, in tenths, with the reason.
-    """
+    """Mark how far an answer in words agrees with the expected one. Never raises."""
     said, right, asked = words_of(given), words_of(expected), words_of(question)
     plain = " ".join(word for word in said if word.isalnum())
     if not any(word.isalnum() for word in right):
@@ -342,10 +333,6 @@ def first_listed(words: Sequence[str], found: Iterable[Named]) -> set[str]:
     """Return the names of the first list of things in a text.
 
     Only "and", "or", commas and articles may stand between things of a list; denied ones are skipped.
-
-    Args:
-        words: Words of the text.
-        found: Entries that it names, in order.
     """
     run: set[str] = set()
     last = -1

@@ -123,12 +123,7 @@ def stated_facts(instruction: str, materials: Iterable[str]) -> tuple[StatedFact
 
 
 def true_facts(facts: Sequence[StatedFact], truth: Blueprint) -> tuple[StatedFact, ...]:
-    """Return the facts that hold for the true build; others are about a part of it, or misread.
-
-    Args:
-        facts: Stated facts.
-        truth: The true build.
-    """
+    """Return the facts that hold for the true build; others are about a part of it, or misread."""
     return tuple(fact for fact in facts if holds(fact, truth) == 1)
 
 
@@ -188,11 +183,7 @@ class RulesCritic:
         pass
 
     def grade(self, submission: Submission, seed: int) -> Grades:
-        """Grade from 1 to 10, in tenths; see `Critic.grade`.
-
-        Raises:
-            UsageError: For a kind that has no builds.
-        """
+        """Grade from 1 to 10, in tenths; see `Critic.grade`."""
         if submission.kind not in DIMENSIONS:
             raise UsageError(
                 f"task '{submission.task}' of kind '{submission.kind}' is no build; grade {', '.join(DIMENSIONS)}"

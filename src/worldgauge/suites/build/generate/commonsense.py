@@ -402,13 +402,6 @@ def commonsense(seed: int, count: int = 50) -> Iterator[RoomQuestion]:
     """Make questions, each about a room of its own, forms in turn.
 
     The first n questions are the same for every count of at least n.
-
-    Args:
-        seed: Same seed, same questions.
-        count: Number of questions.
-
-    Raises:
-        WorldError: If a form finds no room.
     """
     for number in range(count):
         form = FORMS[number % len(FORMS)]

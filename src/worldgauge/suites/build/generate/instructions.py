@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from worldgauge.chat.client import AnswerError, Chat, PromptTooLongError, Reply
+from worldgauge.chat.model import Chat
 from worldgauge.chat.prompt_runner import Asker, Misread, UnansweredError
 from worldgauge.chat.prompts import Prompts
+from worldgauge.chat.reply import AnswerError, PromptTooLongError, Reply
 from worldgauge.core.errors import ShapeError
 from worldgauge.suites.build.format import OWN_SOURCE, Architecture, BuildTask, identifier, task_id
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, Blueprint, base_name, difficulty_factor
@@ -27,19 +28,8 @@ from worldgauge.worlds.blocks.blueprint import AIR_NAMES, Blueprint, base_name, 
 MAX_WORDS = 149
 """Most words of a detailed instruction."""
 VERBS = (
-    "Build",
-    "Construct",
-    "Create",
-    "Make",
-    "Design",
-    "Erect",
-    "Assemble",
-    "Craft",
-    "Raise",
-    "Put up",
-    "Set up",
-    "Fashion",
-    "Model",
+    *("Build", "Construct", "Create", "Make", "Design", "Erect", "Assemble"),
+    *("Craft", "Raise", "Put up", "Set up", "Fashion", "Model"),
 )
 """Thirteen ways to ask for a build."""
 
@@ -67,9 +57,6 @@ def describe(blueprint: Blueprint, name: str, facts: Sequence[Part] | None = Non
         name: As in "Build a NAME."; underscores are read as blanks.
         facts: Parts that its generator knows; without them doors, windows, a roof and the like are found by their
             blocks. Parts for which no words are left are left out.
-
-    Raises:
-        ShapeError: For a build without blocks.
     """
     plain = blueprint.trimmed()
     if not plain.blocks:
@@ -87,12 +74,7 @@ def describe(blueprint: Blueprint, name: str, facts: Sequence[Part] | None = Non
 
 
 def one_liners(name: str, rng: np.random.Generator) -> tuple[str, str, str]:
-    """Return three lines that ask for a build by name, each with another of the verbs: "Build a NAME.".
-
-    Args:
-        name: Of the build.
-        rng: Draws the verbs.
-    """
+    """Return three lines that ask for a build by name, each with another of the verbs: "Build a NAME."."""
     first, second, third = (VERBS[int(place)] for place in rng.choice(len(VERBS), 3, replace=False))
     what = _with_article(name)
     return f"{first} {what}.", f"{second} {what}.", f"{third} {what}."
@@ -102,13 +84,6 @@ def layer_bands(blueprint: Blueprint, most: int) -> tuple[Band, ...]:
     """Join layers to bands, those of one main material first.
 
     The material of a band is the most frequent in its layers, of equals the first by name.
-
-    Args:
-        blueprint: The build.
-        most: Most bands.
-
-    Returns:
-        Bands from the lowest up.
     """
     counts = _layer_counts(blueprint)
     bounds = [(layer, layer) for layer in range(len(counts[0]))]
@@ -255,12 +230,7 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def layer_instruction(blueprint: Blueprint, name: str) -> str:
-    """Return a sentence with name, number of layers, width and depth, then `layer_lines` (MineAnyBuild, section 3.2).
-
-    Args:
-        blueprint: The build.
-        name: As in "Build a NAME.".
-    """
+    """Return a sentence with name, layers, width and depth, then `layer_lines` (MineAnyBuild, section 3.2)."""
     size = blueprint.size
     return (
         f"Build the {name} layer by layer from the ground up: {_counted(size.height, 'layer')}, "
@@ -336,19 +306,6 @@ def tasks_of_structure(
     """Make the architecture of a structure and its six tasks; the image must be written to the architecture's `image`.
 
     The one-liners depend on seed and name alone.
-
-    Args:
-        blueprint: The build.
-        name: Of files: letters, digits and underscores.
-        number: Of the architecture, in our own source.
-        seed: Of the one-liners.
-        write: Writes the detailed instruction.
-        spoken: As in "Build a SPOKEN.".
-        source: Where the build comes from.
-        description: By default `spoken`.
-        type: Type of building.
-        biome: As in the source.
-        metadata: As in the source.
     """
     description = description or spoken
     id = identifier(OWN_SOURCE, number, type, name, description)

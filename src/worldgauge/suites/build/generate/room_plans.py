@@ -69,18 +69,7 @@ class RoomPlan:
         window: str | None = None,
         sides: tuple[int, int] | None = None,
     ) -> RoomPlan:
-        """Make an empty room with one door and one window, in different walls.
-
-        Args:
-            kind: Kind of room.
-            rng: Draws what is not given.
-            door: Compass side of its wall.
-            window: Compass side of its wall.
-            sides: Least and most blocks of floor along x and z, by default what fits the kind.
-
-        Raises:
-            UnknownNameError: For unknown kinds.
-        """
+        """Make an empty room with one door and one window, in different walls."""
         if kind not in KINDS:
             raise UnknownNameError("kind of room", kind, KINDS)
         least, most = sides or (_BATH_SIDES if kind == "bathroom" else _SIDES)
@@ -106,21 +95,7 @@ class RoomPlan:
         return (x, z), (2 * x - outside[0], 2 * z - outside[1])
 
     def put(self, name: str, corner: Cell, front: str, *, width: int | None = None, force: bool = False) -> bool:
-        """Put a piece down, see `Piece`. Cells in front of a piece that needs them stay free.
-
-        Args:
-            name: Of the piece.
-            corner: Floor cell of its back left block.
-            front: Compass side of its front.
-            width: Blocks; None for the design's own.
-            force: Ignore cells that must stay free, and need none.
-
-        Returns:
-            Whether there was room; if not, nothing changes.
-
-        Raises:
-            UnknownNameError: For unknown pieces.
-        """
+        """Put a piece down, see `Piece`. Cells in front of a piece that needs them stay free."""
         if name not in DESIGNS:
             raise UnknownNameError("piece of furniture", name, DESIGNS)
         piece = Piece(name, corner, front, width)
@@ -136,18 +111,7 @@ class RoomPlan:
         return True
 
     def by_wall(self, name: str, wall: str, offset: int, *, width: int | None = None, force: bool = False) -> bool:
-        """Put a piece with its back to a wall.
-
-        Args:
-            name: Of the piece.
-            wall: Compass side.
-            offset: Blocks from the wall's west or north end.
-            width: As of `put`.
-            force: As of `put`.
-
-        Returns:
-            Whether there was room.
-        """
+        """Put a piece with its back to a wall."""
         front = turned(wall, 2)
         wide = DESIGNS[name].size(width)[0]
         first = offset if front in ("south", "west") else offset + wide - 1
@@ -158,14 +122,6 @@ class RoomPlan:
         """Put a piece by a wall; tall ones not in front of the window or next to the door.
 
         It can be reached afterwards, and so can everything that could be before.
-
-        Args:
-            name: Of the piece.
-            rng: Draws the place.
-            walls: Compass sides to choose from.
-
-        Returns:
-            Whether there was room; if not, nothing changes.
         """
         wide, _, high = DESIGNS[name].size()
         room = self.room()
@@ -186,14 +142,7 @@ class RoomPlan:
     def furnish(
         self, names: Iterable[str], rng: np.random.Generator, *, walls: Sequence[str] = SIDES, most: int = 99
     ) -> None:
-        """Put pieces by walls in the given order, skipping those that are there already.
-
-        Args:
-            names: Of the pieces.
-            rng: Draws the places.
-            walls: Compass sides to choose from.
-            most: Most pieces in the room.
-        """
+        """Put pieces by walls in the given order, skipping those that are there already."""
         for name in names:
             if len(self.pieces) < most and all(piece.name != name for piece in self.pieces):
                 self.somewhere(name, rng, walls=walls)
@@ -297,15 +246,7 @@ def gap(a: Sequence[Cell], b: Sequence[Cell]) -> int:
 
 
 def from_door(room: Room, at: tuple[float, float]) -> tuple[float, float]:
-    """Return how far ahead and to the right a point is, seen by somebody who enters by the door.
-
-    Args:
-        room: The room.
-        at: x and z, blocks.
-
-    Returns:
-        Blocks ahead, blocks to the right.
-    """
+    """Return how far ahead and to the right a point is, seen by somebody who enters by the door."""
     (x, z), ahead = room.door.inside[0], COMPASS[room.door.inward]
     right = COMPASS[turned(room.door.inward, 1)]
     dx, dz = at[0] - (x + 0.5 - ahead[0] / 2), at[1] - (z + 0.5 - ahead[1] / 2)

@@ -103,13 +103,7 @@ class Style:
 
 
 def built_of(text: str, style: Style, front: str) -> str:
-    """Return the material of a block as `blueprint.material` writes it.
-
-    Args:
-        text: Material with placeholders, see `Block`.
-        style: Materials of the room.
-        front: Compass side of the piece's front.
-    """
+    """Return the material of a block as `blueprint.material` writes it."""
     said = text.format(
         front=front,
         back=turned(front, 2),
@@ -298,11 +292,7 @@ class Room:
     pieces: tuple[Piece, ...]
 
     def piece(self, name: str) -> Piece:
-        """Return the piece of a name.
-
-        Raises:
-            WorldError: If there is none, or more than one.
-        """
+        """Return the piece of a name."""
         found = [piece for piece in self.pieces if piece.name == name]
         if len(found) != 1:
             raise WorldError(f"this {self.kind} has {len(found)} pieces called '{name}', not one")

@@ -164,10 +164,6 @@ def best_shift(truth: Blueprint, built: Blueprint) -> Shift:
 
     Of equal ones it is the shortest, then the one least up, south, east. About 2 s for builds that fill 50 x 80 x 80,
     milliseconds for usual ones.
-
-    Args:
-        truth: The true build.
-        built: The agent's build.
     """
     counts, zero = _matches_of_moves(truth, built)
     moves = np.argwhere(counts == counts.max()) - zero

@@ -84,11 +84,7 @@ class Matrix:
 
 
 def read_matrix(text: str) -> Matrix:
-    """Read the matrix in a text.
-
-    Raises:
-        Unreadable: For anything but three levels of lists of whole numbers.
-    """
+    """Read the matrix in a text."""
     code = _without_comments(_ascii(text, {"-": _ANY_DASHES, " ": _SPACES}), _LINE_ENDS)
     matrix = _plain(code)
     if matrix is None:
@@ -103,10 +99,6 @@ def read_matrix_released(text: str, known: Mapping[float, int]) -> Matrix:
 
     All white space is removed first, even between digits, any cell but a list is accepted, and no cells are a matrix
     too.
-
-    Args:
-        text: The text.
-        known: Numbers of materials; other values, where not plain, become 0.
     """
     code = _without_comments(_ascii(text, {"-": _RELEASED_DASHES, " ": _SPACES}), b"\n")
     code = np.frombuffer(code.tobytes().translate(None, _BLANKS), np.uint8)
@@ -396,9 +388,6 @@ def read_blueprint(
         parser: "ours"; "first", which takes the first matrix and not the last; or "released", which accepts and refuses
             what the published code does, without limits of size, counts as blocks what its builder would place, and
             never warns: for comparison with published numbers.
-
-    Raises:
-        UsageError: For limits below 1 and unknown parsers.
     """
     if min(most) < 1:
         raise UsageError(f"most is {tuple(most)}; give height, depth and width of at least 1 block")

@@ -50,13 +50,6 @@ def read_choice(text: str, choices: Sequence[str]) -> str | None:
     the only one that occurs, and for letters the only capital that stands alone and is not asked about ("B?"). An A
     that begins a sentence and is followed by a word counts only in marks ("**A**", "A)") or before a word such as
     "because" or "is": else it is an article.
-
-    Args:
-        text: The answer.
-        choices: Allowed choices.
-
-    Returns:
-        One of `choices`; None if the answer names none or leaves it open, which is wrong.
     """
     return _choice_in(answer_text(text)[-MOST_CHARACTERS:].strip(), choices)
 
@@ -92,12 +85,7 @@ def _named_in(text: str, choices: Sequence[str]) -> str | None:
 
 
 def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
-    """Return the choice that is the whole answer apart from white space, as in the published evaluation; else None.
-
-    Args:
-        text: The answer.
-        choices: Allowed choices.
-    """
+    """Return the choice that is the whole answer apart from white space, as in the published evaluation; else None."""
     return text.strip() if text.strip() in choices else None
 
 
@@ -110,20 +98,6 @@ def reasoning_accuracy(read: str | None, right: str) -> float:
         right: The right one.
     """
     return 100.0 if read == right else 0.0
-
-
-def chance_percent(choices: Sequence[int]) -> float:
-    """Return the accuracy expected of guessing, in %: 29.17 for the published ones (1,440 of four choices, 288 of two).
-
-    Args:
-        choices: Number of choices of every question.
-
-    Raises:
-        UsageError: Without questions, or for one without choices.
-    """
-    if not choices or min(choices) < 1:
-        raise UsageError(f"chance needs questions of one choice or more each, got {list(choices)[:10]}")
-    return 100 * sum(1 / count for count in choices) / len(choices)
 
 
 def _bare(text: str) -> str:
@@ -277,11 +251,7 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
 
 @metric("build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=2, source="MineAnyBuild, 3.3")
 def commonsense(mark: float | None) -> float | None:
-    """Return a judge's mark of an answer, 0 to 10; None without a mark.
-
-    Raises:
-        UsageError: If it is out of range.
-    """
+    """Return a judge's mark of an answer, 0 to 10; None without a mark."""
     if mark is not None and not 0 <= mark <= HIGHEST:
         raise UsageError(f"a mark of {mark} cannot be; marks are 0 to 10")
     return None if mark is None else float(mark)
@@ -396,9 +366,6 @@ def swiss(ids: Sequence[str], rounds: int, first_wins: Callable[[str, str], bool
         first_wins: (upper, lower) -> whether the upper one's build is better; called once per duel, in the order
             played. The upper one comes first: a judge with a bias for positions favours the leader, so ask it twice in
             swapped order.
-
-    Raises:
-        UsageError: For ids that are not distinct and a negative number of rounds.
     """
     if len(set(ids)) != len(ids):
         raise UsageError(f"agents of a vote have distinct ids, got {sorted(ids)}")

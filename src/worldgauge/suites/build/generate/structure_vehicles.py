@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from worldgauge.suites.build.generate.structures.brush import BRIGHT, WOODS, Canvas, Draw, design, said
+from itertools import product
+
+from worldgauge.suites.build.generate.structure_brush import BRIGHT, WOODS, Canvas, Draw, design, said
 
 
 @design("cars", "easy")
@@ -45,15 +47,13 @@ def saloon(draw: Draw) -> Canvas:
     back, front = 3, long - 5
     canvas.box((back, 4, 0), (front, 5, side), "light_blue_stained_glass")
     canvas.box((back + 1, 3, 1), (front - 1, 5, side - 1), None)
-    for x in (back, (back + front) // 2, front):
-        for z in (0, side):
-            canvas.box((x, 4, z), (x, 5, z), paint)
+    for x, z in product((back, (back + front) // 2, front), (0, side)):
+        canvas.box((x, 4, z), (x, 5, z), paint)
     canvas.box((back, 6, 0), (front, 6, side), paint)
     canvas.box((front, 5, 1), (front, 5, side - 1), "light_blue_stained_glass")
-    for x in (back + 2, front - 3):
-        for z in (1, side - 2):
-            canvas.put(x, 3, z, "red_wool")
-            canvas.put(x - 1, 4, z, "red_wool")
+    for x, z in product((back + 2, front - 3), (1, side - 2)):
+        canvas.put(x, 3, z, "red_wool")
+        canvas.put(x - 1, 4, z, "red_wool")
     canvas.part("a cabin with windows all round", 4, 5)
     canvas.part("a flat roof", 6, 6)
     for z in (0, side):
@@ -77,9 +77,8 @@ def camper(draw: Draw) -> Canvas:
     _wheels(canvas, (5, long - 6), (0, side), 2, 2.4)
     canvas.part("four black wheels", 0, 4)
     canvas.part("a hollow body in two colours", 2, high)
-    for z in (0, side):
-        for x in range(3, long - 8, 5):
-            canvas.box((x, 6, z), (x + 3, 8, z), "glass_pane")
+    for z, x in product((0, side), range(3, long - 8, 5)):
+        canvas.box((x, 6, z), (x + 3, 8, z), "glass_pane")
     canvas.box((long - 1, 6, 1), (long - 1, 9, side - 1), "light_blue_stained_glass")
     canvas.box((long - 5, 6, 0), (long - 3, 8, 0), "light_blue_stained_glass")
     canvas.box((long - 5, 6, side), (long - 3, 8, side), "light_blue_stained_glass")
@@ -136,10 +135,9 @@ def town_bus(draw: Draw) -> Canvas:
     _carriage(canvas, (long, wide, high), f"{colour}_concrete", f"{colour}_concrete", 4, floor=1)
     _wheels(canvas, (3, long - 4), (0, side), 1, 1.5)
     canvas.part("four black wheels", 0, 2)
-    for z in (0, side):
-        for x in range(1, long - 2):
-            if x % 4:
-                canvas.box((x, 4, z), (x, 5, z), "light_blue_stained_glass")
+    for z, x in product((0, side), range(1, long - 2)):
+        if x % 4:
+            canvas.box((x, 4, z), (x, 5, z), "light_blue_stained_glass")
     canvas.box((long - 1, 3, 1), (long - 1, 5, side - 1), "light_blue_stained_glass")
     canvas.box((0, 4, 1), (0, 5, side - 1), "light_blue_stained_glass")
     canvas.part("rows of windows", 4, 5)
@@ -170,10 +168,9 @@ def double_decker(draw: Draw) -> Canvas:
     _wheels(canvas, (5, long - 6), (0, side), 2, 2.4)
     canvas.part("four black wheels", 0, 4)
     for low in (5, 10):
-        for z in (0, side):
-            for x in range(4, long - 2):
-                if x % 4:
-                    canvas.box((x, low, z), (x, low + 1, z), "light_blue_stained_glass")
+        for z, x in product((0, side), range(4, long - 2)):
+            if x % 4:
+                canvas.box((x, low, z), (x, low + 1, z), "light_blue_stained_glass")
         for x in (0, long - 1):
             canvas.box((x, low, 1), (x, low + 1, side - 1), "light_blue_stained_glass")
         canvas.part("a row of windows all round", low, low + 1)
@@ -188,9 +185,8 @@ def double_decker(draw: Draw) -> Canvas:
         canvas.put(3 + step, 3 + step, 1, "smooth_quartz_stairs[facing=east]")
     canvas.box((3, 8, 1), (8, 8, 1), None)
     canvas.part("a stair from deck to deck", 3, 7)
-    for low in (3, 9):
-        for x in range(10, long - 4, 3):
-            canvas.box((x, low, 2), (x, low, side - 2), f"{'gray' if colour != 'blue' else 'yellow'}_wool")
+    for low, x in product((3, 9), range(10, long - 4, 3)):
+        canvas.box((x, low, 2), (x, low, side - 2), f"{'gray' if colour != 'blue' else 'yellow'}_wool")
     canvas.part("rows of seats on both decks", 3, 9)
     canvas.box((long - 1, 7, 2), (long - 1, 7, side - 2), "yellow_concrete")
     for z in (1, side - 1):
@@ -314,10 +310,9 @@ def _carriage(
 
 def _wheels(canvas: Canvas, along: tuple[int, ...], across: tuple[int, int], axle: int, radius: float) -> None:
     """Round wheels with hubs, flush with both sides."""
-    for x in along:
-        for z in across:
-            canvas.disc((x, axle), radius, z, z, "black_concrete", axis="z")
-            canvas.put(x, axle, z, "light_gray_concrete")
+    for x, z in product(along, across):
+        canvas.disc((x, axle), radius, z, z, "black_concrete", axis="z")
+        canvas.put(x, axle, z, "light_gray_concrete")
 
 
 @design("working_vehicles", "easy")
@@ -384,10 +379,9 @@ def excavator(draw: Draw) -> Canvas:
     for z in (0, 9):
         for y, cut in ((0, 1), (1, 0), (2, 0), (3, 1)):
             canvas.box((cut, y, z), (long - 1 - cut, y, z + 2), "black_concrete")
-        for x in range(2, long - 1, 3):
-            for side in (z, z + 2):
-                canvas.put(x, 1, side, "light_gray_concrete")
-                canvas.put(x, 2, side, "gray_concrete")
+        for x, side in product(range(2, long - 1, 3), (z, z + 2)):
+            canvas.put(x, 1, side, "light_gray_concrete")
+            canvas.put(x, 2, side, "gray_concrete")
     canvas.part("two black tracks", 0, 3)
     canvas.box((3, 2, 3), (long - 4, 3, 8), "gray_concrete")
     canvas.disc((long // 2, 5.5), 3.6, 4, 4, "gray_concrete")
@@ -463,10 +457,9 @@ def truck(draw: Draw) -> Canvas:
 
 def _beam(canvas: Canvas, start: tuple[int, int], end: tuple[int, int], paint: str, thick: int) -> None:
     """A slanting beam, three blocks across and `thick` high, over (x, y) from `start` to `end`."""
-    for up in range(thick):
-        for z in (3, 4, 5):
-            canvas.line((start[0], start[1] + up, z), (end[0], end[1] + up, z), paint)
-            canvas.line((start[0] + 1, start[1] + up, z), (end[0] + 1, end[1] + up, z), paint)
+    for up, z in product(range(thick), (3, 4, 5)):
+        canvas.line((start[0], start[1] + up, z), (end[0], end[1] + up, z), paint)
+        canvas.line((start[0] + 1, start[1] + up, z), (end[0] + 1, end[1] + up, z), paint)
 
 
 @design("planes", "easy")
@@ -515,9 +508,8 @@ def biplane(draw: Draw) -> Canvas:
     canvas.box((front - 3, 4, 0), (front - 2, 4, 0), "brown_wool")
     canvas.put(front - 1, 5, 0, "glass_pane")
     canvas.part("an open cockpit", 4, 5)
-    for z in (-reach + 1, -3, 3, reach - 1):
-        for x in (front - 1, front + 2):
-            canvas.box((x, 3, z), (x, 5, z), "oak_fence")
+    for z, x in product((-reach + 1, -3, 3, reach - 1), (front - 1, front + 2)):
+        canvas.box((x, 3, z), (x, 5, z), "oak_fence")
     canvas.part("struts of fence between the wings", 3, 5)
     canvas.box((front, 5, 0), (front, 5, 0), "oak_fence")
     canvas.box((front - 1, 6, -reach), (front + 2, 6, reach), cloth)

@@ -9,13 +9,14 @@ import numpy as np
 
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.curation import canonical
-from worldgauge.suites.build.generate.structures import (  # noqa: F401  (their import enters their designs)
-    buildings,
-    creatures_and_items,
-    grounds,
-    vehicles,
+from worldgauge.suites.build.format import TYPES
+from worldgauge.suites.build.generate import (  # noqa: F401  (their import enters their designs)
+    structure_buildings,
+    structure_creatures,
+    structure_grounds,
+    structure_vehicles,
 )
-from worldgauge.suites.build.generate.structures.brush import TIERS, TYPES, Draw, designs_of
+from worldgauge.suites.build.generate.structure_brush import TIERS, Draw, designs_of
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor, tier_of
 
 __all__ = ["TIERS", "TYPES", "Fact", "GeneratedStructure", "structures"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from worldgauge.suites.build.generate.structures.brush import FLOWERS, MASONRY, WOODS, Canvas, Draw, design, said
+from itertools import product
+
+from worldgauge.suites.build.generate.structure_brush import FLOWERS, MASONRY, WOODS, Canvas, Draw, design, said
 
 
 @design("military_buildings", "easy")
@@ -35,12 +37,10 @@ def watchtower(draw: Draw) -> Canvas:
     high, side = draw.whole(7, 10), draw.odd(5, 7)
     far, middle = side - 1, side // 2
     canvas = Canvas(f"{said(wall)} watchtower", f"A {said(wall)} watchtower on four legs, with a ladder and a gallery.")
-    for x in (0, far):
-        for z in (0, far):
-            canvas.box((x, 0, z), (x, high - 1, z), f"{leg}_log")
-    for step in range(1, far):
-        for z in (0, far):
-            canvas.put(step, min(1 + step, high - 2), z, f"{leg}_fence")
+    for x, z in product((0, far), repeat=2):
+        canvas.box((x, 0, z), (x, high - 1, z), f"{leg}_log")
+    for step, z in product(range(1, far), (0, far)):
+        canvas.put(step, min(1 + step, high - 2), z, f"{leg}_fence")
     for y in (3, high - 2):
         canvas.walls((0, y, 0), (far, y, far), f"{leg}_planks")
         canvas.corners((0, y, 0), (far, y, far), f"{leg}_log")
@@ -80,16 +80,14 @@ def castle(draw: Draw) -> Canvas:
     canvas.walls((2, high, 2), (far - 2, high, far - 2), stone.slab + "[type=top]")
     canvas.merlons((1, high + 1, 1), (far - 1, far - 1), stone.block)
     canvas.part("a curtain wall with battlements", 1, high + 1)
-    for x in (1, far - 1):
-        for z in (1, far - 1):
-            canvas.disc((x, z), 3.3, 0, high + 4, stone.block, hollow=True)
-            canvas.disc((x, z), 2.5, high + 3, high + 3, f"{wood}_planks")
-            for a in range(-3, 4):
-                for b in range(-3, 4):
-                    if 2.5 < (a * a + b * b) ** 0.5 <= 3.3 and (a + b) % 2 == 0:
-                        canvas.put(x + a, high + 5, z + b, stone.block)
-            for a, b in ((3, 0), (-3, 0), (0, 3), (0, -3)):
-                canvas.put(x + a, high + 1, z + b, "iron_bars")
+    for x, z in product((1, far - 1), repeat=2):
+        canvas.disc((x, z), 3.3, 0, high + 4, stone.block, hollow=True)
+        canvas.disc((x, z), 2.5, high + 3, high + 3, f"{wood}_planks")
+        for a, b in product(range(-3, 4), repeat=2):
+            if 2.5 < (a * a + b * b) ** 0.5 <= 3.3 and (a + b) % 2 == 0:
+                canvas.put(x + a, high + 5, z + b, stone.block)
+        for a, b in ((3, 0), (-3, 0), (0, 3), (0, -3)):
+            canvas.put(x + a, high + 1, z + b, "iron_bars")
     canvas.part("a round tower on each corner", 0, high + 5)
     z = far - 1
     canvas.box((middle - 3, 1, z), (middle + 3, high + 2, z + 1), stone.block)
@@ -106,10 +104,8 @@ def castle(draw: Draw) -> Canvas:
     canvas.box((low + 1, top, keep + 1), (end - 1, top, keep + 7), f"{wood}_planks")
     canvas.merlons((low, top + 1, keep), (end, keep + 8), stone.block)
     canvas.door(middle, 1, keep + 8, wood)
-    for y in (high + 2, high + 5):
-        for x in (middle - 2, middle + 2):
-            for z in (keep, keep + 8):
-                canvas.box((x, y, z), (x, y + 1, z), "glass_pane")
+    for y, x, z in product((high + 2, high + 5), (middle - 2, middle + 2), (keep, keep + 8)):
+        canvas.box((x, y, z), (x, y + 1, z), "glass_pane")
     canvas.part("a tall keep with a door and battlements", 1, top + 1)
     canvas.box((middle, top + 1, keep + 4), (middle, top + 6, keep + 4), f"{wood}_fence")
     canvas.box((middle + 1, top + 4, keep + 4), (middle + 4, top + 6, keep + 4), f"{colour}_wool")
@@ -169,12 +165,10 @@ def manor(draw: Draw) -> Canvas:
         canvas.walls((0, floor, 0), (right, floor + 4, back), stone.block)
         canvas.corners((0, floor, 0), (right, floor + 4, back), f"{wood}_log")
         canvas.box((1, floor + 4, 1), (right - 1, floor + 4, back - 1), f"{wood}_planks")
-        for x in range(2, right - 1, 3):
-            for z in (0, back):
-                canvas.box((x, floor + 1, z), (x, floor + 2, z), "glass_pane")
-        for z in range(2, back - 1, 3):
-            for x in (0, right):
-                canvas.box((x, floor + 1, z), (x, floor + 2, z), "glass_pane")
+        for x, z in product(range(2, right - 1, 3), (0, back)):
+            canvas.box((x, floor + 1, z), (x, floor + 2, z), "glass_pane")
+        for z, x in product(range(2, back - 1, 3), (0, right)):
+            canvas.box((x, floor + 1, z), (x, floor + 2, z), "glass_pane")
     canvas.part("rows of windows on both floors", 2, 8)
     middle = wide // 2
     canvas.box((middle - 1, 1, back), (middle + 1, 4, back), stone.block)
@@ -256,21 +250,20 @@ def hamlet(draw: Draw) -> Canvas:
     canvas.box((0, 0, middle - 1), (side - 1, 0, middle + 1), "dirt_path")
     canvas.part("grass with two crossing paths", 0, 0)
     tops = []
-    for x in (2, side - 9):
-        for z in (2, side - 9):
-            high = draw.whole(3, 4)
-            home(canvas, (x, 1, z), (7, high, 7), f"{wall}_planks", f"{timber}_log", timber)
-            tops.append(
-                canvas.gable(
-                    (x - 1, high + 1, z - 1),
-                    (x + 7, z + 7),
-                    f"{timber}_stairs",
-                    f"{timber}_slab",
-                    fill=f"{wall}_planks",
-                )
+    for x, z in product((2, side - 9), repeat=2):
+        high = draw.whole(3, 4)
+        home(canvas, (x, 1, z), (7, high, 7), f"{wall}_planks", f"{timber}_log", timber)
+        tops.append(
+            canvas.gable(
+                (x - 1, high + 1, z - 1),
+                (x + 7, z + 7),
+                f"{timber}_stairs",
+                f"{timber}_slab",
+                fill=f"{wall}_planks",
             )
-            # A block of path from the door to the crossing.
-            canvas.box((x + 3, 0, z + 7), (x + 3, 0, min(z + 9, side - 1)), "dirt_path")
+        )
+        # A block of path from the door to the crossing.
+        canvas.box((x + 3, 0, z + 7), (x + 3, 0, min(z + 9, side - 1)), "dirt_path")
     canvas.part("four houses with doors and windows", 1, 3)
     canvas.part("gable roofs of stairs", 4, max(tops))
     canvas.walls((middle - 1, 1, middle - 1), (middle + 1, 1, middle + 1), "cobblestone")
@@ -291,16 +284,7 @@ def hamlet(draw: Draw) -> Canvas:
 def home(
     canvas: Canvas, low: tuple[int, int, int], size: tuple[int, int, int], wall: str, post: str, door: str
 ) -> None:
-    """Draw walls with corner posts, a door in the south wall and windows.
-
-    Args:
-        canvas: To draw on.
-        low: North-west corner.
-        size: Width, height, depth.
-        wall: Block of the walls.
-        post: Block of the corner posts.
-        door: Wood of the door.
-    """
+    """Draw walls with corner posts, a door in the south wall and windows."""
     x, y, z = low
     wide, high, deep = size
     right, back = x + wide - 1, z + deep - 1
@@ -400,9 +384,8 @@ def pagoda(draw: Draw) -> Canvas:
             f"{wood}_planks" if last else None,
             layers=99 if last else 2,
         )
-        for x in (-size - 2, size + 2):
-            for z in (-size - 2, size + 2):
-                canvas.put(x, y + 4, z, f"{wood}_slab[type=bottom]")
+        for x, z in product((-size - 2, size + 2), repeat=2):
+            canvas.put(x, y + 4, z, f"{wood}_slab[type=bottom]")
         canvas.part(f"roof {storey + 1} with eaves", y + 3, top)
         if not last:
             canvas.box((-size, y + 4, -size), (size, y + 4, size), f"{trim}_planks")
@@ -532,11 +515,10 @@ def abbey(draw: Draw) -> Canvas:
     canvas.part("a gable with a round window at the west end", 1, tall)
     canvas.box((far, 1, middle - 1), (far, 4, middle + 1), None)
     canvas.part("a doorway at the east end", 1, 4)
-    for x in range(5, far - 2, 5):
-        for z in (4, side - 4):
-            tip = draw.whole(3, high - 1)
-            canvas.box((x, 1, z), (x, tip, z), "polished_andesite" if stone != "sandstone" else "chiseled_sandstone")
-            canvas.put(x, 1, z, stone)
+    for x, z in product(range(5, far - 2, 5), (4, side - 4)):
+        tip = draw.whole(3, high - 1)
+        canvas.box((x, 1, z), (x, tip, z), "polished_andesite" if stone != "sandstone" else "chiseled_sandstone")
+        canvas.put(x, 1, z, stone)
     canvas.part("two rows of broken columns", 1, high - 1)
     for _ in range(30):
         x, z = draw.whole(2, far - 2), draw.whole(2, side - 2)

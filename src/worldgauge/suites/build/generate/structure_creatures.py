@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
-from worldgauge.suites.build.generate.structures.brush import (
+from worldgauge.suites.build.generate.structure_brush import (
     BRIGHT,
     COLOURS,
     MASONRY,
@@ -48,10 +49,9 @@ def farm_animal(draw: Draw) -> Canvas:
     }[kind]
     long, legs = draw.whole(9, 11), draw.whole(2, 4)
     canvas = Canvas(kind, f"A {kind} on four legs.")
-    for x in (1, long - 3):
-        for z in (0, 4):
-            canvas.box((x, 0, z), (x + 1, legs - 1, z + 1), skin)
-            canvas.box((x, 0, z), (x + 1, 0, z + 1), {"cow": "black_concrete"}.get(kind, spot))
+    for x, z in product((1, long - 3), (0, 4)):
+        canvas.box((x, 0, z), (x + 1, legs - 1, z + 1), skin)
+        canvas.box((x, 0, z), (x + 1, 0, z + 1), {"cow": "black_concrete"}.get(kind, spot))
     canvas.part("four legs", 0, legs - 1)
     top = legs + 3
     canvas.box((0, legs, 0), (long - 1, top, 5), coat)
@@ -97,10 +97,9 @@ def giraffe(draw: Draw) -> Canvas:
     coat, spot = draw.pick(("yellow_terracotta", "yellow_concrete", "sandstone")), "brown_terracotta"
     legs, neck, long = draw.whole(8, 10), draw.whole(9, 12), draw.whole(14, 17)
     canvas = Canvas("giraffe", "A giraffe with long legs, a spotted coat and a long neck.")
-    for x in (0, long - 2):
-        for z in (0, 5):
-            canvas.box((x, 0, z), (x + 1, legs, z + 1), coat)
-            canvas.box((x, 0, z), (x + 1, 0, z + 1), "brown_concrete")
+    for x, z in product((0, long - 2), (0, 5)):
+        canvas.box((x, 0, z), (x + 1, legs, z + 1), coat)
+        canvas.box((x, 0, z), (x + 1, 0, z + 1), "brown_concrete")
     canvas.part("four long legs with brown hooves", 0, legs - 1)
     canvas.box((0, legs, 0), (long - 1, legs + 5, 6), coat)
     canvas.corners((0, legs + 5, 0), (long - 1, legs + 5, 6), None)
@@ -120,9 +119,8 @@ def giraffe(draw: Draw) -> Canvas:
             canvas.box((x, y, side), (x + 1, y + at % 2, side), spot)
     for x in range(1, long - 4, 3):
         canvas.box((x, legs + 5, 2 + x % 3), (x + 1, legs + 5, 3 + x % 3), spot)
-    for y in range(legs + 6, top, 3):
-        for z in (2, 4):
-            canvas.put(long - 2 + (y - legs - 2) // 4, y, z, spot)
+    for y, z in product(range(legs + 6, top, 3), (2, 4)):
+        canvas.put(long - 2 + (y - legs - 2) // 4, y, z, spot)
     canvas.box((front, top, 1), (front + 5, top + 3, 5), coat)
     canvas.box((front + 6, top, 2), (front + 7, top + 1, 4), "white_terracotta")
     for z in (1, 5):
@@ -197,10 +195,9 @@ def dragon(draw: Draw) -> Canvas:
     canvas = Canvas(
         f"{colour} dragon", f"A {colour} dragon with spread {said(other)} wings, a long tail and two horns."
     )
-    for x in (5, 13):
-        for z in (-3, 3):
-            canvas.box((x, 0, z - 1), (x + 1, 4, z), skin)
-            canvas.box((x, 0, z - 1), (x + 2, 0, z), "gray_concrete")
+    for x, z in product((5, 13), (-3, 3)):
+        canvas.box((x, 0, z - 1), (x + 1, 4, z), skin)
+        canvas.box((x, 0, z - 1), (x + 2, 0, z), "gray_concrete")
     canvas.part("four legs with grey claws", 0, 3)
     canvas.ball((10, 6, -0.5), (8, 3.6, 3.6), skin)
     canvas.ball((10, 4, -0.5), (6, 1.4, 2.2), belly)
@@ -254,9 +251,8 @@ def table(draw: Draw) -> Canvas:
     wood, seat = draw.two(WOODS)
     long, deep = draw.whole(3, 4), draw.whole(1, 2)
     canvas = Canvas(f"{said(wood)} dining table", f"A {said(wood)} table with a {said(seat)} chair at either end.")
-    for x in (0, long - 1):
-        for z in (0, deep):
-            canvas.put(x, 0, z, f"{wood}_fence")
+    for x, z in product((0, long - 1), (0, deep)):
+        canvas.put(x, 0, z, f"{wood}_fence")
     canvas.part("four legs of fence", 0, 0)
     canvas.box((0, 1, 0), (long - 1, 1, deep), f"{wood}_slab[type=top]")
     canvas.part("a table top of slabs", 1, 1)
@@ -380,9 +376,8 @@ def mushroom_house(draw: Draw) -> Canvas:
     canvas.disc((0, 0), 3.3, 1, stem, "mushroom_stem", hollow=True)
     canvas.door(0, 1, 3, wood)
     canvas.part("a round stem with a door on the south side", 1, stem)
-    for y in (2, stem - 2):
-        for x, z in ((-3, 0), (3, 0), (0, -3)):
-            canvas.put(x, y, z, "glass_pane")
+    for y, (x, z) in product((2, stem - 2), ((-3, 0), (3, 0), (0, -3))):
+        canvas.put(x, y, z, "glass_pane")
     canvas.part("windows in the stem", 2, stem - 2)
     return canvas
 
@@ -407,12 +402,10 @@ def windmill(draw: Draw) -> Canvas:
     canvas.box((-1, 1, 6), (1, 3, 6), stone)
     canvas.door(0, 1, 6, trim)
     canvas.part("a door on the south side", 1, 2)
-    for y in (6, 10):
-        for x, z in ((5, 0), (-5, 0), (0, -5)):
-            for out in (0, 1):
-                at = (x + (x > 0) * out - (x < 0) * out, z - (z < 0) * out)
-                if canvas.holds(at[0], y, at[1]):
-                    canvas.box((at[0], y, at[1]), (at[0], y + 1, at[1]), "glass_pane")
+    for y, (x, z), out in product((6, 10), ((5, 0), (-5, 0), (0, -5)), (0, 1)):
+        at = (x + (x > 0) * out - (x < 0) * out, z - (z < 0) * out)
+        if canvas.holds(at[0], y, at[1]):
+            canvas.box((at[0], y, at[1]), (at[0], y + 1, at[1]), "glass_pane")
     canvas.part("windows in the tower", 6, 11)
     for step in range(5):
         canvas.disc((0, 0), 5.3 - step * 1.1, high + step, high + step, f"{trim}_planks")
@@ -420,14 +413,13 @@ def windmill(draw: Draw) -> Canvas:
     hub, front = high - 2, 7
     canvas.box((0, hub, 3), (0, hub, front), f"{trim}_log[axis=z]")
     reach = hub - 3
-    for along, up in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-        for step in range(1, reach):
-            x, y = along * step, hub + up * step
-            canvas.put(x, y, front, f"{trim}_fence")
-            if step > 2:
-                # Each sail lies on the same hand of its arm, as if all of them turned.
-                for broad in (1, 2, 3):
-                    canvas.put(x - up * broad, y + along * broad, front, cloth)
+    for (along, up), step in product(((1, 0), (-1, 0), (0, 1), (0, -1)), range(1, reach)):
+        x, y = along * step, hub + up * step
+        canvas.put(x, y, front, f"{trim}_fence")
+        if step > 2:
+            # Each sail lies on the same hand of its arm, as if all of them turned.
+            for broad in (1, 2, 3):
+                canvas.put(x - up * broad, y + along * broad, front, cloth)
     canvas.part("four sails of wool on arms of fence before the south side", hub - reach + 1, hub + reach - 1)
     return canvas
 
@@ -493,10 +485,8 @@ def ferris_wheel(draw: Draw) -> Canvas:
     canvas.box((-radius + 2, 0, -5), (radius - 2, 0, 5), "smooth_stone")
     canvas.walls((-radius + 2, 0, -5), (radius - 2, 0, 5), "polished_andesite")
     canvas.part("a paved platform", 0, 0)
-    for z in (-3, 3):
-        for foot in (-8, 8):
-            for broad in (0, 1):
-                canvas.line((foot + broad, 1, z), (broad, hub, z), "light_gray_concrete")
+    for z, foot, broad in product((-3, 3), (-8, 8), (0, 1)):
+        canvas.line((foot + broad, 1, z), (broad, hub, z), "light_gray_concrete")
     canvas.part("two supports like an upturned V", 1, hub)
     for z in (-1, 1):
         canvas.disc((0, hub), radius + 0.3, z, z, f"{colour}_concrete", hollow=True, axis="z")
@@ -596,10 +586,9 @@ def cinema(draw: Draw) -> Canvas:
     canvas.part("four walls under a flat grey roof", 1, high)
     canvas.box((3, 2, 1), (right - 3, high - 2, 1), "white_concrete")
     canvas.part("a white screen on the inside of the north wall", 2, high - 2)
-    for z in range(6, back - 4, 3):
-        for x in range(3, right - 2):
-            if x != middle:
-                canvas.put(x, 1, z, f"{'red' if colour != 'red' else 'blue'}_wool")
+    for z, x in product(range(6, back - 4, 3), range(3, right - 2)):
+        if x != middle:
+            canvas.put(x, 1, z, f"{'red' if colour != 'red' else 'blue'}_wool")
     canvas.part("rows of seats with an aisle", 1, 1)
     for x in (middle - 2, middle - 1, middle + 1, middle + 2):
         canvas.door(x, 1, back, "dark_oak")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -84,9 +85,8 @@ class Canvas:
 
     def corners(self, low: Cell, high: Cell, block: str | None) -> None:
         """Draw the four vertical edges of a box."""
-        for x in (low[0], high[0]):
-            for z in (low[2], high[2]):
-                self.box((x, low[1], z), (x, high[1], z), block)
+        for x, z in product((low[0], high[0]), (low[2], high[2])):
+            self.box((x, low[1], z), (x, high[1], z), block)
 
     def line(self, start: Cell, end: Cell, block: str | None) -> None:
         """Draw a straight line, one block per step of its longest axis."""
@@ -99,14 +99,7 @@ class Canvas:
             self.put(x, y, z, block)
 
     def ball(self, centre: Sequence[float], radii: Sequence[float], block: str | None, *, hollow: bool = False) -> None:
-        """Draw an ellipsoid.
-
-        Args:
-            centre: x, y, z of a cell, or between cells if it has a half.
-            radii: Along x, y, z, in blocks.
-            block: None removes what is there.
-            hollow: Only its surface.
-        """
+        """Draw an ellipsoid."""
         bounds = [(math.floor(at - reach), math.ceil(at + reach)) for at, reach in zip(centre, radii, strict=True)]
         self._round(bounds, centre, radii, (0, 1, 2) if hollow else (), block)
 
@@ -121,17 +114,7 @@ class Canvas:
         hollow: bool = False,
         axis: str = "y",
     ) -> None:
-        """Draw a cylinder.
-
-        Args:
-            centre: The two other coordinates, in the order x, y, z.
-            radius: In blocks.
-            low: First cell along the axis.
-            high: Last cell along the axis.
-            block: None removes what is there.
-            hollow: Only its lateral surface.
-            axis: "x", "y" or "z".
-        """
+        """Draw a cylinder."""
         along = "xyz".index(axis)
         at, radii = list(centre), [radius, radius]
         bounds = [(math.floor(value - radius), math.ceil(value + radius)) for value in centre]
@@ -141,18 +124,7 @@ class Canvas:
         self._round(bounds, at, radii, tuple(other for other in range(3) if other != along) if hollow else (), block)
 
     def gable(self, low: Cell, high: tuple[int, int], stairs: str, ridge: str, *, fill: str | None = None) -> int:
-        """Draw a gable roof of stairs over a rectangle, its ridge along z.
-
-        Args:
-            low: North-west corner of the eaves.
-            high: x and z of the south-east one.
-            stairs: Block of the slopes.
-            ridge: Slabs in the middle of an odd width.
-            fill: Closes both ends under the slopes, one block in from the eaves.
-
-        Returns:
-            Its top layer.
-        """
+        """Draw a gable roof of stairs over a rectangle, its ridge along z."""
         x0, y, z0 = low
         x1, z1 = high
         while x0 < x1:
@@ -168,18 +140,7 @@ class Canvas:
         return y - 1
 
     def hip(self, low: Cell, high: tuple[int, int], stairs: str, cap: str | None, *, layers: int = 99) -> int:
-        """Draw a hip roof of stairs over a rectangle.
-
-        Args:
-            low: North-west corner of the eaves.
-            high: x and z of the south-east one.
-            stairs: Block of the slopes.
-            cap: Closes the middle where no more ring fits, or above the last of `layers`.
-            layers: Most layers of stairs.
-
-        Returns:
-            Its top layer.
-        """
+        """Draw a hip roof of stairs over a rectangle."""
         x0, y, z0 = low
         x1, z1 = high
         while layers and x1 - x0 >= 1 and z1 - z0 >= 1:
@@ -199,41 +160,19 @@ class Canvas:
         return y - 1
 
     def door(self, x: int, y: int, z: int, wood: str, facing: str = "north", hinge: str = "left") -> None:
-        """Place both halves of a shut door.
-
-        Args:
-            x: Of its lower half.
-            y: Of its lower half.
-            z: Of its lower half.
-            wood: Kind of wood.
-            facing: Compass side that somebody faces who enters, so "north" in a south wall.
-            hinge: "left" or "right".
-        """
+        """Place both halves of a shut door."""
         for half, up in (("lower", 0), ("upper", 1)):
             self.put(x, y + up, z, f"{wood}_door[facing={facing},half={half},hinge={hinge}]")
 
     def merlons(self, low: Cell, high: tuple[int, int], block: str) -> None:
         """Place every second block of a rectangle's edge, corners included if its sides are odd."""
         x0, y, z0 = low
-        for x in range(x0, high[0] + 1):
-            for z in range(z0, high[1] + 1):
-                if (x in (x0, high[0]) or z in (z0, high[1])) and (x - x0 + z - z0) % 2 == 0:
-                    self.put(x, y, z, block)
+        for x, z in product(range(x0, high[0] + 1), range(z0, high[1] + 1)):
+            if (x in (x0, high[0]) or z in (z0, high[1])) and (x - x0 + z - z0) % 2 == 0:
+                self.put(x, y, z, block)
 
     def tree(self, x: int, y: int, z: int, wood: str, trunk: int, radius: float) -> int:
-        """Draw a trunk of logs under a crown of leaves.
-
-        Args:
-            x: Of the trunk.
-            y: Of the lowest log.
-            z: Of the trunk.
-            wood: Kind of wood.
-            trunk: Height of the trunk.
-            radius: Of the crown.
-
-        Returns:
-            Its top layer.
-        """
+        """Draw a trunk of logs under a crown of leaves."""
         leaves = f"{wood}_leaves[persistent=true]"
         self.ball((x, y + trunk, z), (radius, radius * 0.8, radius), leaves)
         self.box((x, y, z), (x, y + trunk, z), f"{wood}_log")
@@ -312,31 +251,6 @@ def _core(inside: Mask, axes: Sequence[int]) -> Mask:
 
 Design = Callable[[Draw], Canvas]
 
-TYPES = (
-    "houses",
-    "animals",
-    "items",
-    "town_centers",
-    "fictional_characters",
-    "cars",
-    "military_buildings",
-    "buses",
-    "emergency_vehicles",
-    "miscellaneous",
-    "famous_films",
-    "working_vehicles",
-    "bridges",
-    "garden",
-    "parks",
-    "ruins",
-    "ships",
-    "sightseeing_buildings",
-    "planes",
-    "minecraft_villages",
-    "lamps",
-    "others",
-)
-"""Types of buildings, in the order of Table 5."""
 TIERS: tuple[Tier, ...] = ("easy", "medium", "hard")
 
 _DESIGNS: dict[tuple[str, Tier], list[Design]] = {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from worldgauge.suites.build.generate.structures.brush import (
+from itertools import product
+
+from worldgauge.suites.build.generate.structure_brush import (
     BRIGHT,
     COLOURS,
     FLOWERS,
@@ -43,18 +45,14 @@ def greenhouse(draw: Draw) -> Canvas:
     canvas.box((middle, 0, 0), (middle, 0, back), "gravel")
     canvas.walls((0, 0, 0), (right, 1, back), foot.block)
     canvas.part("a low wall round grass with a path of gravel", 0, 1)
-    for x in range(1, right):
-        for z in range(1, back):
-            if x != middle:
-                canvas.put(
-                    x, 1, z, draw.pick((*FLOWERS, "fern", "wheat[age=7]")) if z % 3 else "sweet_berry_bush[age=3]"
-                )
+    for x, z in product(range(1, right), range(1, back)):
+        if x != middle:
+            canvas.put(x, 1, z, draw.pick((*FLOWERS, "fern", "wheat[age=7]")) if z % 3 else "sweet_berry_bush[age=3]")
     canvas.part("plants on both sides of the path", 1, 1)
     glass = draw.pick(("glass", "white_stained_glass", "lime_stained_glass"))
     canvas.walls((0, 2, 0), (right, 3, back), glass)
-    for z in range(0, deep, 3):
-        for x in (0, right):
-            canvas.box((x, 2, z), (x, 3, z), f"{wood}_log")
+    for z, x in product(range(0, deep, 3), (0, right)):
+        canvas.box((x, 2, z), (x, 3, z), f"{wood}_log")
     canvas.corners((0, 2, 0), (right, 3, back), f"{wood}_log")
     canvas.part("walls of glass between posts of logs", 2, 3)
     canvas.box((middle, 1, back), (middle, 2, back), None)
@@ -66,10 +64,9 @@ def greenhouse(draw: Draw) -> Canvas:
             canvas.box((x, y, 0), (x, y, back), glass)
         for z in (0, back):
             canvas.box((step, y, z), (right - step, y, z), glass)
-    for z in {0, deep // 2, back}:
-        for step in range(middle + 1):
-            for x in (step, right - step):
-                canvas.put(x, 4 + step, z, f"{wood}_planks")
+    for z, step in product({0, deep // 2, back}, range(middle + 1)):
+        for x in (step, right - step):
+            canvas.put(x, 4 + step, z, f"{wood}_planks")
     canvas.part("a gable roof of glass with ribs of planks", 4, 4 + middle)
     return canvas
 
@@ -93,14 +90,12 @@ def formal_garden(draw: Draw) -> Canvas:
         canvas.box((a - (b in (0, far)), 1, b - (a in (0, far))), (a + (b in (0, far)), 2, b + (a in (0, far))), None)
     canvas.part("a hedge with an opening in the middle of every side", 1, 2)
     quarter, tops = middle // 2, []
-    for x in (quarter, far - quarter):
-        for z in (quarter, far - quarter):
-            canvas.walls((x - 3, 1, z - 3), (x + 3, 1, z + 3), hedge)
-            for a in range(-2, 3):
-                for b in range(-2, 3):
-                    if (a + b) % 2 == 0:
-                        canvas.put(x + a, 1, z + b, draw.pick(FLOWERS))
-            tops.append(canvas.tree(x, 1, z, wood, draw.whole(5, 6), 3.3))
+    for x, z in product((quarter, far - quarter), repeat=2):
+        canvas.walls((x - 3, 1, z - 3), (x + 3, 1, z + 3), hedge)
+        for a, b in product(range(-2, 3), repeat=2):
+            if (a + b) % 2 == 0:
+                canvas.put(x + a, 1, z + b, draw.pick(FLOWERS))
+        tops.append(canvas.tree(x, 1, z, wood, draw.whole(5, 6), 3.3))
     canvas.part("four beds of flowers in low hedges", 1, 1)
     canvas.part("a tree in each bed", 1, max(tops))
     canvas.disc((middle, middle), 4.4, 1, 1, stone.block)
@@ -113,14 +108,12 @@ def formal_garden(draw: Draw) -> Canvas:
     canvas.put(middle, 8, middle, "water")
     canvas.put(middle, 7, middle, stone.block)
     canvas.part("a fountain of three bowls in the middle", 1, 8)
-    for x in (middle - 3, middle + 3):
-        for z in (2, far - 2):
-            canvas.put(x, 1, z, f"{stone.wall}")
-            canvas.put(x, 2, z, "lantern")
+    for x, z in product((middle - 3, middle + 3), (2, far - 2)):
+        canvas.put(x, 1, z, f"{stone.wall}")
+        canvas.put(x, 2, z, "lantern")
     canvas.part("lanterns on short pillars beside the path", 1, 2)
-    for z in (4, far - 4):
-        for x, way in ((middle - 2, "west"), (middle + 2, "east")):
-            canvas.box((x, 1, z), (x, 1, z + 1), f"{wood}_stairs[facing={way}]")
+    for z, (x, way) in product((4, far - 4), ((middle - 2, "west"), (middle + 2, "east"))):
+        canvas.box((x, 1, z), (x, 1, z + 1), f"{wood}_stairs[facing={way}]")
     canvas.part("benches of stairs beside the path", 1, 1)
     # One arch over each way in.
     for z in (0, far):
@@ -163,12 +156,10 @@ def playground(draw: Draw) -> Canvas:
     )
     canvas.box((0, 0, 0), (wide - 1, 0, deep - 1), "grass_block")
     canvas.box((1, 0, deep - 5), (5, 0, deep - 2), "sand")
-    for x in range(1, 6):
-        for z in (deep - 5, deep - 2):
-            canvas.put(x, 0, z, f"{wood}_planks")
-    for z in range(deep - 5, deep - 1):
-        for x in (1, 5):
-            canvas.put(x, 0, z, f"{wood}_planks")
+    for x, z in product(range(1, 6), (deep - 5, deep - 2)):
+        canvas.put(x, 0, z, f"{wood}_planks")
+    for z, x in product(range(deep - 5, deep - 1), (1, 5)):
+        canvas.put(x, 0, z, f"{wood}_planks")
     canvas.part("grass with a sandbox in its south-west", 0, 0)
     canvas.corners((1, 1, 1), (3, 6, 3), f"{wood}_log")
     canvas.box((1, 4, 1), (3, 4, 3), f"{wood}_planks")
@@ -215,14 +206,12 @@ def park(draw: Draw) -> Canvas:
         canvas.put(x, 2, z, "lily_pad")
     canvas.part("grass on dirt and a square path of gravel", 0, 1)
     canvas.part("a round pond with lily pads and a shore of sand", 1, 2)
-    for z in (far - 11, far - 9):
-        for x in range(4, 17):
-            canvas.put(x, 3 if 6 < x < 14 else 2, z, f"{trim}_fence")
+    for z, x in product((far - 11, far - 9), range(4, 17)):
+        canvas.put(x, 3 if 6 < x < 14 else 2, z, f"{trim}_fence")
     for x in range(4, 17):
         canvas.put(x, 2 if 6 < x < 14 else 1, far - 10, f"{trim}_planks")
-    for x in range(7, 14):
-        for z in (far - 11, far - 9):
-            canvas.put(x, 2, z, f"{trim}_planks")
+    for x, z in product(range(7, 14), (far - 11, far - 9)):
+        canvas.put(x, 2, z, f"{trim}_planks")
     for x, way in ((6, "east"), (14, "west")):
         canvas.put(x, 2, far - 10, f"{trim}_stairs[facing={way}]")
     canvas.part("a footbridge over the pond", 1, 3)
@@ -319,9 +308,8 @@ def clock_tower(draw: Draw) -> Canvas:
     canvas.door(middle, 1, far, wood)
     canvas.put(middle, 1, far + 1, None)
     canvas.part("a door in the south side of the tower", 1, 2)
-    for y in range(5, high - 7, 4):
-        for a, b in ((middle, low), (middle, far), (low, middle), (far, middle)):
-            canvas.box((a, y, b), (a, y + 1, b), "glass_pane")
+    for y, (a, b) in product(range(5, high - 7, 4), ((middle, low), (middle, far), (low, middle), (far, middle))):
+        canvas.box((a, y, b), (a, y + 1, b), "glass_pane")
     dial = high - 3
     for z in (low, far):
         canvas.disc((middle, dial), 2.3, z, z, "white_concrete", axis="z")
@@ -424,20 +412,18 @@ def stone_lantern(draw: Draw) -> Canvas:
     canvas.corners((-4, fire, -4), (4, fire + 4, 4), stone.block)
     canvas.walls((-4, fire, -4), (4, fire, 4), stone.block)
     canvas.walls((-4, fire + 4, -4), (4, fire + 4, 4), stone.block)
-    for a in range(-3, 4):
-        for z in (-4, 4):
-            canvas.box((a, fire + 1, z), (a, fire + 3, z), "iron_bars" if a % 2 else None)
-            canvas.box((z, fire + 1, a), (z, fire + 3, a), "iron_bars" if a % 2 else None)
+    for a, z in product(range(-3, 4), (-4, 4)):
+        canvas.box((a, fire + 1, z), (a, fire + 3, z), "iron_bars" if a % 2 else None)
+        canvas.box((z, fire + 1, a), (z, fire + 3, a), "iron_bars" if a % 2 else None)
     canvas.box((-2, fire + 1, -2), (2, fire + 3, 2), light)
     canvas.box((-3, fire, -3), (3, fire, 3), stone.block)
     canvas.part("a lit fire box behind bars", fire, fire + 4)
     roof = fire + 5
     canvas.box((-half + 1, roof, -half + 1), (half - 1, roof, half - 1), stone.block)
     top = canvas.hip((-half, roof, -half), (half, half), stone.stairs, stone.block)
-    for x in (-half, half):
-        for z in (-half, half):
-            canvas.put(x, roof + 1, z, stone.slab + "[type=bottom]")
-            canvas.put(x, roof, z, stone.block)
+    for x, z in product((-half, half), repeat=2):
+        canvas.put(x, roof + 1, z, stone.slab + "[type=bottom]")
+        canvas.put(x, roof, z, stone.block)
     canvas.part("a wide hip roof of stairs with raised corners", roof, top)
     canvas.box((0, top + 1, 0), (0, top + 2, 0), stone.wall)
     canvas.put(0, top + 3, 0, "gold_block")
@@ -458,9 +444,8 @@ def footbridge(draw: Draw) -> Canvas:
         canvas.put(last, 0, z, f"{wood}_stairs[facing=west]")
         canvas.box((1, 0, z), (last - 1, 0, z), f"{wood}_planks")
     canvas.part("a deck of planks with a stair at the west and the east end", 0, 0)
-    for z in {0, wide - 1}:
-        for x in range(1, last):
-            canvas.put(x, 1, z, f"{rail}_fence")
+    for z, x in product({0, wide - 1}, range(1, last)):
+        canvas.put(x, 1, z, f"{rail}_fence")
     canvas.part("a rail of fence along both sides", 1, 1)
     return canvas
 
@@ -611,10 +596,9 @@ def galleon(draw: Draw) -> Canvas:
     canvas = Canvas(f"{said(wood)} galleon", f"A {said(wood)} galleon with three masts and {said(colour)} sails.")
     _hull(canvas, long, 5, 7, f"{wood}_planks", f"{trim}_planks")
     canvas.part("a pointed hull with a dark rail", 0, 6)
-    for x in range(5, long - 9, 4):
-        for z in (-5, 5):
-            if canvas.holds(x, 4, z):
-                canvas.put(x, 4, z, "black_concrete")
+    for x, z in product(range(5, long - 9, 4), (-5, 5)):
+        if canvas.holds(x, 4, z):
+            canvas.put(x, 4, z, "black_concrete")
     canvas.part("a row of gun ports on each side", 4, 4)
     canvas.walls((0, 6, -4), (7, 10, 4), f"{wood}_planks")
     canvas.box((0, 9, -4), (7, 9, 4), f"{wood}_planks")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from worldgauge.suites.build.generate.structures.brush import Canvas, Draw
+from worldgauge.suites.build.generate.structure_brush import Canvas, Draw
 from worldgauge.worlds.blocks.blueprint import states_of
 
 

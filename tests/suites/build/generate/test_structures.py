@@ -8,8 +8,8 @@ import pytest
 from scipy import ndimage
 
 from worldgauge.core.errors import UsageError
+from worldgauge.suites.build.generate.structure_brush import Draw, designs_of
 from worldgauge.suites.build.generate.structures import TIERS, TYPES, GeneratedStructure, structures
-from worldgauge.suites.build.generate.structures.brush import Draw, designs_of
 from worldgauge.worlds.blocks.blueprint import base_name, difficulty_factor, states_of, tier_of
 from worldgauge.worlds.blocks.table import known, properties
 
