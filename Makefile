@@ -44,17 +44,17 @@ test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 	$(ONE_THREAD) WORLDGAUGE_DIST=$(abspath dist) WORLDGAUGE_PLAIN=$(abspath $(VENV))/plain/bin/python \
 	  WORLDGAUGE_JUPYTER=$(abspath $(VENV))/jupyter/bin/python \
 	  $(BIN)/pytest -n $(WORKERS) tests/test_distributions.py tests/test_plain_install.py tests/test_notebook.py
-	$(ONE_THREAD) $(VENV)/jupyter/bin/python -m pytest -k trackio tests/engine/probe/test_result.py
+	$(ONE_THREAD) $(VENV)/jupyter/bin/python -m pytest -k trackio tests/engine/test_probe_result.py
 
 # Networks and adapters with random weights of the published form, a probed training, scores in batches, and Warp's kernels on the processor, in an environment
 # that has torch.
 test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/fuzz/test_checkpoints.py packages/train/tests tests/engine/probe tests/perception/networks tests/perception/test_score_device.py tests/weights tests/adapters tests/worlds/gpu tests/engine/collection/test_drawing.py
+	  tests/fuzz/test_checkpoints.py packages/train/tests tests/engine/test_probe.py tests/engine/test_probe_data.py tests/engine/test_probe_result.py tests/engine/test_probe_training_loop.py tests/perception/networks tests/perception/test_score_device.py tests/weights tests/adapters tests/worlds/gpu tests/engine/test_drawing.py
 
 # Data sets pushed to servers that speak S3 and like the Hub, and pushes that are killed, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made
-	$(VENV)/remote/bin/python -m pytest tests/tools/data_sets/test_transfer*.py
+	$(VENV)/remote/bin/python -m pytest tests/tools/test_transfer*.py
 
 # Walks that were exported, opened by LeRobot's own loader, in an environment of its own: it wants older packages than the
 # lock has, some gigabytes of them.

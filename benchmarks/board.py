@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.run import run as perform
-from worldgauge.tools.board.site import write_board
-from worldgauge.tools.bundle.archive import Archive, write_archive
-from worldgauge.tools.bundle.bundle import write_bundles
+from worldgauge.tools.board import write_board
+from worldgauge.tools.bundle import Archive, write_archive, write_bundles
 
 BUNDLES, LOOPS = 200, 8
 GOAL_S = 10

@@ -24,7 +24,7 @@ from benchmarks import foresight
 from benchmarks._harmless import HARMLESS
 from benchmarks._real import REAL, SHOWN_ONLY
 from worldgauge.core.statistics import Interval, mean_interval, rate_interval
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.run import run as run_suite
 from worldgauge.engine.subjects import run_label
 from worldgauge.suites.closedloop.task import Settings

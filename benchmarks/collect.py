@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 
 REFERENCE = "Minecraft's own clock, 20 ticks/s"
 FPS = 20

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import beta, t
 
-from worldgauge.core.statistics import holm, paired_differences, rate_interval
-from worldgauge.core.statistics.sample import estimates
-from worldgauge.engine.suite.tables import detectable_effect
+from worldgauge.core.paired import holm, paired_differences
+from worldgauge.core.statistics import estimates, rate_interval
+from worldgauge.engine.suite.scores import detectable_effect
 
 Array = NDArray[np.float64]
 CLUSTERS = (4, 6, 8, 12, 16, 30)

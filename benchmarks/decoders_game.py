@@ -150,7 +150,7 @@ def _directions(
 def _generated(seed: int, hfov_deg: float) -> Iterator[GameClip]:
     """True videos of `collect target`, one per scene."""
     from worldgauge.core.image import read_png
-    from worldgauge.engine.collection.kernel import collect
+    from worldgauge.engine.collect import collect
     from worldgauge.suites.target.format.read import load, scenarios_folder
     from worldgauge.suites.target.format.scenario import truth_clip
 

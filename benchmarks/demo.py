@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.engine.suite.base import suites
-from worldgauge.engine.workers.local import THREAD_LIMITS
+from worldgauge.engine.workers.worker import THREAD_LIMITS
 
 ROOT = Path(__file__).parents[1]
 GOALS = {"seconds": 180, "first_table_s": 60, "core_seconds": 300, "install_core_seconds": 60, "install_megabytes": 700}

@@ -23,8 +23,9 @@ import numpy as np
 
 from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, WorldModel, imagines
-from worldgauge.core.statistics import mean_interval, paired_difference, rate_interval
-from worldgauge.engine.identity import task_seed
+from worldgauge.core.paired import paired_difference
+from worldgauge.core.statistics import mean_interval, rate_interval
+from worldgauge.engine.resume import task_seed
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.suites.closedloop import task_index

@@ -19,7 +19,7 @@ import numpy as np
 
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.video import Clip, Writer, side_by_side
-from worldgauge.engine.workers.machine import cores_here
+from worldgauge.engine.workers.site import cores_here
 from worldgauge.perception.score_device import Means, ScoreDevice, pairs_at_once
 from worldgauge.perception.segment import Labels
 

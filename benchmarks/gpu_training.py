@@ -35,7 +35,7 @@ def run(
     try:
         import torch
 
-        from worldgauge_train.training.loop.loop import check_device
+        from worldgauge_train.training.loop import check_device
     except ImportError:
         return {"name": "gpu_training", "not_run": "training needs the extra 'train'"}
     try:
@@ -67,9 +67,9 @@ def _planned(name: str, device: str, precision: Any, frames: int, peak_tflops: f
     """What `worldgauge train --dry-run` measures of a recipe, on clips of noise."""
     import torch
 
-    from worldgauge.models.references.tiny.action_rows import mirror_of, row_width
+    from worldgauge.models.references.tiny import mirror_of, row_width
     from worldgauge_train.training.cache import CachedClip
-    from worldgauge_train.training.loop.loop import plan_training
+    from worldgauge_train.training.loop import plan_training
     from worldgauge_train.training.material import Material
     from worldgauge_train.training.recipe import named_recipe
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.run import run as perform
 
 RADIUS, SIZE = 99, (640, 360)

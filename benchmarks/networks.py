@@ -76,7 +76,7 @@ def run() -> dict[str, Any]:
 
 def _speed(folder: Path, rows: int, columns: int, name: str = "lpips-alex") -> dict[str, float]:
     """Turn by turn, so that what else the machine does hits both alike; of VGG there is no other one."""
-    from worldgauge.perception.lpips_numpy import Lpips
+    from worldgauge.perception.loading import Lpips
 
     network = _network(name, folder)
     x, y = _pairs(1, rows, columns)

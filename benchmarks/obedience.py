@@ -22,11 +22,12 @@ from worldgauge.core.episode import Context
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, WorldModel
-from worldgauge.core.statistics import mean_interval, paired_difference
+from worldgauge.core.paired import paired_difference
+from worldgauge.core.statistics import mean_interval
 from worldgauge.core.video import resize
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.rollout import fit_context
-from worldgauge.metrics.high_frequency import detail_correlation
+from worldgauge.metrics.colour import detail_correlation
 from worldgauge_train.training.clip import TrainingClip, read_clips
 from worldgauge_train.training.validation import LONGEST, SECONDS, mse, opposite_of
 

@@ -20,7 +20,7 @@ from support.commands import command
 from support.realtime_server import realtime_server
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.run import run
 from worldgauge.models import models
 from worldgauge.models.calibration import digest_of_spec

@@ -13,11 +13,10 @@ import pytest
 
 import worldgauge as wg
 from worldgauge.core.agent import agents
-from worldgauge.engine.collection.collection import collections
+from worldgauge.engine.collection import collections
 from worldgauge.models import models
 from worldgauge.suites import suites
-from worldgauge.tools.viewer.footage import Footages
-from worldgauge.tools.viewer.library import Library
+from worldgauge.tools.viewer_runs import Footages, Library
 
 FEW: dict[str, dict[str, Any]] = {
     "loopnav": {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import worldgauge
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.result import RunResult
 
 SUBJECTS = ("truth", "memory", "forgetful", "freeze", "noise")

@@ -34,12 +34,12 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("engine/options.py",),
     ("engine/workers",),
     ("engine/suite",),
-    ("engine/collection", "engine", "engine/workers/groups.py"),
+    ("engine/collection", "engine", "engine/run.py"),
     ("report",),
     ("terminal",),
     ("suites",),
     ("tools",),
-    ("api", "cli", "__main__.py", *FRONT),
+    ("result.py", "cli", "__main__.py", *FRONT),
 )
 """From the bottom up; a room imports from its own floor and from lower ones."""
 

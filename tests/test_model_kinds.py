@@ -16,7 +16,7 @@ from support.commands import command
 from support.places import TESTS
 from support.realtime_server import RealtimeServer, realtime_server
 from support.task_context import QuietContext
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.base import suites
 from worldgauge.engine.suite.contract import Record

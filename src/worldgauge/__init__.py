@@ -18,8 +18,6 @@ from worldgauge.core.lazy import lazy
 from worldgauge.version import __version__
 
 if TYPE_CHECKING:
-    from worldgauge.api.result import Result
-    from worldgauge.api.running import run, score
     from worldgauge.core.errors import (
         AbandonedError,
         DataError,
@@ -35,16 +33,16 @@ if TYPE_CHECKING:
         WorldgaugeError,
     )
     from worldgauge.core.registry import Registry
-    from worldgauge.engine.collection.kernel import Collected, collect
-    from worldgauge.engine.probe.probe import Probe
-    from worldgauge.engine.probe.result import ProbeResult
+    from worldgauge.engine.collect import Collected, collect
+    from worldgauge.engine.probe import Probe, ProbeResult
     from worldgauge.report import write_report
-    from worldgauge.report.films.film import Film
-    from worldgauge.tools.board.site import write_board
-    from worldgauge.tools.bundle.bundle import About, write_bundles
-    from worldgauge.tools.bundle.verify import Verification, verify
+    from worldgauge.report.film import Film
+    from worldgauge.result import Result, run, score
+    from worldgauge.tools.board import write_board
+    from worldgauge.tools.bundle import About, write_bundles
     from worldgauge.tools.check_model import ModelReport, check_model
     from worldgauge.tools.export import ExportNames, export
+    from worldgauge.tools.verify import Verification, verify
 
 __all__ = [
     "AbandonedError",
@@ -84,22 +82,20 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "api.result": "Result",
-        "api.running": "run score",
         "core.errors": (
-            "AbandonedError DataError LostError MissingExtraError NotApplicableError RunError ShapeError "
-            "SubjectError UnknownNameError UsageError WorldError WorldgaugeError"
+            "AbandonedError DataError LostError MissingExtraError NotApplicableError RunError ShapeError SubjectError "
+            "UnknownNameError UsageError WorldError WorldgaugeError"
         ),
         "core.registry": "Registry",
-        "engine.collection.kernel": "Collected collect",
-        "engine.probe.probe": "Probe",
-        "engine.probe.result": "ProbeResult",
+        "engine.collect": "Collected collect",
+        "engine.probe": "Probe ProbeResult",
         "report": "write_report",
-        "report.films.film": "Film",
-        "tools.board.site": "write_board",
-        "tools.bundle.bundle": "About write_bundles",
-        "tools.bundle.verify": "Verification verify",
+        "report.film": "Film",
+        "result": "Result run score",
+        "tools.board": "write_board",
+        "tools.bundle": "About write_bundles",
         "tools.check_model": "ModelReport check_model",
         "tools.export": "ExportNames export",
+        "tools.verify": "Verification verify",
     },
 )

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from worldgauge.core.image import png, read_png, write_png
     from worldgauge.core.io import digest_of_file, dumps, read_json_object, write_file
     from worldgauge.core.video import Clip, Writer, problems, resize
-    from worldgauge.engine.collection.collection import (
+    from worldgauge.engine.collect import plain_facts, world_seed_of
+    from worldgauge.engine.collection import (
         Collection,
         DataReport,
         DataTable,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
         number_text,
         spread,
     )
-    from worldgauge.engine.collection.kernel import plain_facts, world_seed_of
     from worldgauge.suites.build.format_reader import load as load_builds
     from worldgauge.suites.build.generate.structures import structures
 
@@ -96,11 +96,11 @@ __getattr__, __dir__ = lazy(
         "core.image": "png read_png write_png",
         "core.io": "digest_of_file dumps read_json_object write_file",
         "core.video": "Clip Writer problems resize",
-        "engine.collection.collection": (
+        "engine.collect": "plain_facts world_seed_of",
+        "engine.collection": (
             "Collection DataReport DataTable Finding Item Made Spread check_data collections counted grouped "
             "number_text spread"
         ),
-        "engine.collection.kernel": "plain_facts world_seed_of",
         "suites.build.format_reader": "load_builds=load",
         "suites.build.generate.structures": "structures",
     },

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 from worldgauge.core.lazy import lazy
 
 if TYPE_CHECKING:
-    from worldgauge.chat.client import ChatModel, EndpointError, Limits, Message, Prices
+    from worldgauge.chat.model import ChatModel, Limits
+    from worldgauge.chat.question import Message
+    from worldgauge.chat.reply import EndpointError
+    from worldgauge.chat.transport import Prices
     from worldgauge.core.agent import Agent, AgentSpec, Answer, Problem, agents
     from worldgauge.core.model import ModelSpec, Needs, RolloutRequest, WorldModel
     from worldgauge.models import models
-    from worldgauge.models.calibration.calibrated import Calibrated
-    from worldgauge.models.outside.video_api import VideoApi
+    from worldgauge.models.calibration import Calibrated
+    from worldgauge.models.video_api import VideoApi
     from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, decoders, open_decoder
     from worldgauge.perception.networks import choose_device, networks
     from worldgauge.perception.networks.depth import DepthAnything
@@ -68,12 +71,15 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "chat.client": "ChatModel EndpointError Limits Message Prices",
+        "chat.model": "ChatModel Limits",
+        "chat.question": "Message",
+        "chat.reply": "EndpointError",
+        "chat.transport": "Prices",
         "core.agent": "Agent AgentSpec Answer Problem agents",
         "core.model": "ModelSpec Needs RolloutRequest WorldModel",
         "models": "models",
-        "models.calibration.calibrated": "Calibrated",
-        "models.outside.video_api": "VideoApi",
+        "models.calibration": "Calibrated",
+        "models.video_api": "VideoApi",
         "perception.decoders": "DecodeRequest DecodedPath Decoder decoders open_decoder",
         "perception.networks": "choose_device networks",
         "perception.networks.depth": "DepthAnything",

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
         TableRow,
         Task,
         TaskContext,
+        TaskData,
         TaskDetails,
         TaskView,
+        cached_by_task,
         mean_of_known,
     )
     from worldgauge.engine.suite.scores import make_mean_score, make_score
-    from worldgauge.engine.suite.task_data import TaskData, cached_by_task
 
 __all__ = [
     "AnswerCard",
@@ -63,10 +64,9 @@ __getattr__, __dir__ = lazy(
         "engine.options": "option",
         "engine.suite.base": "Suite suites",
         "engine.suite.contract": (
-            "AnswerCard AnswerView Cell DemoSet EpisodeFilms Record Score Table TableRow Task TaskContext "
-            "TaskDetails TaskView mean_of_known"
+            "AnswerCard AnswerView Cell DemoSet EpisodeFilms Record Score Table TableRow Task TaskContext TaskData "
+            "TaskDetails TaskView cached_by_task mean_of_known"
         ),
         "engine.suite.scores": "make_mean_score make_score",
-        "engine.suite.task_data": "TaskData cached_by_task",
     },
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         wrap_angle,
         yaw_pitch_from_pose,
     )
-    from worldgauge.engine.collection.drawing import render
+    from worldgauge.engine.collect import render
     from worldgauge.worlds import View, World, caption_of, open_world, worlds
     from worldgauge.worlds.scan import Scan
     from worldgauge.worlds.voxel import Voxel
@@ -61,7 +61,7 @@ __getattr__, __dir__ = lazy(
             "Camera Panorama camera_pose invert pose_from_yaw_pitch quaternion_of_pose relative rotation_angle "
             "umeyama wrap_angle yaw_pitch_from_pose"
         ),
-        "engine.collection.drawing": "render",
+        "engine.collect": "render",
         "worlds": "View World caption_of open_world worlds",
         "worlds.scan": "Scan",
         "worlds.voxel": "Voxel",

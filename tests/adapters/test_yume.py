@@ -13,7 +13,7 @@ from adapters import yume
 from support.upstream import ROOT, as_served, question, standing_in, walk_rows
 from worldgauge.core.actions import Actions
 from worldgauge.core.model import Needs, checked_rollout
-from worldgauge.engine.suite.speed import Stopwatch
+from worldgauge.engine.suite.contract import Stopwatch
 from worldgauge.suites.mind.actions import walk_look
 from worldgauge.tools.check_model import check_model
 from worldgauge_serve import NotApplicable

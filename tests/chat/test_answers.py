@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from worldgauge.chat.answers import answer_start, answer_text, last_object
-from worldgauge.chat.client.reply import checked_value
+from worldgauge.chat.reply import checked_value
 from worldgauge.suites.build.critics.chat import read_choice as read_preference
 from worldgauge.suites.build.critics.chat import read_mark as read_score
 from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from support.chat_endpoint import FakeEndpoint, error, likely, ok
-from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, PromptTooLongError
 from worldgauge.chat.endpoint import model_and_url, open_chat
 from worldgauge.chat.prompt_runner import Asker
 from worldgauge.chat.prompts import Prompts
+from worldgauge.chat.reply import AnswerError, BudgetError, EndpointError, PromptTooLongError
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.asking import read_mark
 

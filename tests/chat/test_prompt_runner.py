@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from worldgauge.chat.client import (
-    AnswerError,
-    BudgetError,
-    Chat,
-    EndpointError,
-    NoAnswerError,
-    PromptTooLongError,
-    Question,
-    Reply,
-    ScriptedChat,
-)
+from worldgauge.chat.model import Chat, ScriptedChat
 from worldgauge.chat.prompt_runner import SQUEEZES, Asker, UnansweredError, kept, thinned
 from worldgauge.chat.prompts import Prompts
+from worldgauge.chat.question import Question
+from worldgauge.chat.reply import AnswerError, BudgetError, EndpointError, NoAnswerError, PromptTooLongError, Reply
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of, read_mark
 from worldgauge.suites.closedloop.policies.contract import PolicyKit

@@ -12,13 +12,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from worldgauge.cli import suite_commands
 from worldgauge.cli.main import COLLECT_EXAMPLE, COMMANDS, app
 from worldgauge.core.errors import UsageError
-from worldgauge.engine.collection.collection import collections
+from worldgauge.engine.collection import collections
 from worldgauge.engine.options import given_fields
 from worldgauge.engine.suite.base import suites
 from worldgauge.metrics import metrics
+from worldgauge.terminal import commands as suite_commands
 
 EXAMPLES = [COLLECT_EXAMPLE, *(one.example for one in (*COMMANDS, *suite_commands.commands()) if one.example)]
 

@@ -14,7 +14,7 @@ import worldgauge
 from support.commands import Done, command
 from support.places import TESTS
 from worldgauge.cli.main import _tell
-from worldgauge.engine.collection.manifest import MANIFEST
+from worldgauge.engine.collection import MANIFEST
 
 DOUBLES = TESTS / "engine" / "doubles"
 SEARCHED = os.pathsep.join(filter(None, [str(DOUBLES), os.environ.get("PYTHONPATH")]))

@@ -13,7 +13,7 @@ from support.commands import Done, command
 from worldgauge.cli import show
 from worldgauge.cli.main import app
 from worldgauge.core.agent import agents
-from worldgauge.engine.collection.collection import collections
+from worldgauge.engine.collection import collections
 from worldgauge.engine.suite.base import suites
 from worldgauge.models import models
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worldgauge.core.npz import read_npy, read_npz
+from worldgauge.core.io import read_npy, read_npz
 
 HUGE = 2**31
 

@@ -13,8 +13,8 @@ from PIL import Image as Pillow
 from PIL import ImageOps, ImageSequence
 
 from support.films import scene
+from worldgauge.core._decoding import constant_rate, nearest_frames
 from worldgauge.core.errors import DataError
-from worldgauge.core.footage.timing import constant_rate, nearest_frames
 from worldgauge.core.video import Clip, digest_of_video, problems
 
 CASES = Path(__file__).parents[1] / "cases"

@@ -12,7 +12,7 @@ from worldgauge.engine.subjects import resolve_subject
 
 FILE = """
 from worldgauge.core.agent import AgentSpec
-from worldgauge.chat.client import EndpointError
+from worldgauge.chat.reply import EndpointError
 
 class Mine:
     def __init__(self, word="A", fail_on=""):

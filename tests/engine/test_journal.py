@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from worldgauge.core.errors import RunError
-from worldgauge.engine.journal import Journal, read_journal
+from worldgauge.engine.store import Journal, read_journal
 
 REST = {"key": "k", "scores": None, "status": "done", "stage": "score", "error": None, "seconds": 0}
 LINES = [{**REST, "task": f"t/{n}", "seconds": n / 7} for n in range(4)]
@@ -92,7 +92,7 @@ def test_a_journal_that_cannot_be_opened_is_one_clear_line(tmp_path: Path) -> No
 
 def test_a_second_process_is_refused_while_the_first_writes(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    script = f"from worldgauge.engine.journal import Journal\nfrom pathlib import Path\nJournal(Path({str(path)!r}))"
+    script = f"from worldgauge.engine.store import Journal\nfrom pathlib import Path\nJournal(Path({str(path)!r}))"
     with Journal(path):
         other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
         assert f"another process (process {os.getpid()} on {platform.node()} since " in other.stderr
@@ -107,7 +107,7 @@ def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path) -> None:
     script = (
         "import resource, signal, sys\n"
         "from pathlib import Path\n"
-        "from worldgauge.engine.journal import Journal\n"
+        "from worldgauge.engine.store import Journal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         f"journal = Journal(Path({str(path)!r}))\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(whole) + 10}, {len(whole) + 10}))\n"

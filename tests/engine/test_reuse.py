@@ -18,13 +18,13 @@ from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.user_modules import import_module
 from worldgauge.engine.result import find_runs
 from worldgauge.engine.run import RunRequest, dry_run, run, score
+from worldgauge.engine.subject_run import execute_task
 from worldgauge.engine.subjects import resolve_subject
-from worldgauge.engine.suite.network_settings import digests_of_served
-from worldgauge.engine.task import execute_task
+from worldgauge.engine.suite.settings import digests_of_served
 from worldgauge.metrics import metrics
 from worldgauge.serving import served_code
-from worldgauge.tools.board.entries import read_entries
-from worldgauge.tools.viewer.library import Library
+from worldgauge.tools.board import read_entries
+from worldgauge.tools.viewer_runs import Library
 from worldgauge_serve import digest
 
 MODEL = """
@@ -414,7 +414,7 @@ def test_a_served_decoder_network_or_policy_is_known_by_its_files(project: Path)
 
 
 def test_a_calibration_of_other_weights_is_refused(project: Path, tmp_path: Path) -> None:
-    from worldgauge.models.calibration.file import Calibration, Gain, check_owner, digest_of_spec
+    from worldgauge.models.calibration import Calibration, Gain, check_owner, digest_of_spec
 
     write_model(project, settings="weights='w.txt'", level=READ.format("weights"))
     write(project / "w.txt", 11)

@@ -16,13 +16,13 @@ import pytest
 
 from worldgauge.core.errors import RunError, SubjectError, UnknownNameError, UsageError
 from worldgauge.core.io import loads
-from worldgauge.engine import task
+from worldgauge.engine import run as groups
+from worldgauge.engine import subject_run
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import RunRequest, dry_run, run, score
 from worldgauge.engine.store import write_error
 from worldgauge.engine.subject_run import SubjectRun
 from worldgauge.engine.subjects import SubjectEntry, find_served, resolve_cached, resolve_subject
-from worldgauge.engine.workers import groups
 
 STEADY = "enginedoubles:Steady"
 Worked = Callable[[], list[str]]
@@ -149,11 +149,11 @@ def test_what_changed_is_done_again_and_nothing_else(
 def test_a_new_version_of_a_metric_makes_new_scores_of_old_records(
     data: Path, tmp_path: Path, worked: Worked, monkeypatch: pytest.MonkeyPatch, doubles: ModuleType
 ) -> None:
-    from worldgauge.engine import identity
+    from worldgauge.engine import resume
 
     run("echo", model=STEADY, data=data, out=tmp_path)
     worked()
-    monkeypatch.setattr(identity, "metric_versions", lambda suite: {"level": 2})
+    monkeypatch.setattr(resume, "metric_versions", lambda suite: {"level": 2})
     run("echo", model=STEADY, data=data, out=tmp_path)
     assert [line.split()[0] for line in worked()] == ["score"] * 4
 
@@ -330,7 +330,7 @@ def test_a_full_disk_says_once_what_to_do(
         except OSError as error:
             raise write_error(error, tmp_path) from error
 
-    for owner, name, fault in ((task, "write_scores", full_and_told), (doubles.Echo, "score", full)):
+    for owner, name, fault in ((subject_run, "write_scores", full_and_told), (doubles.Echo, "score", full)):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, fault)
             with pytest.raises(RunError, match="No space left on device") as raised:
@@ -514,7 +514,7 @@ def test_an_attempt_lost_in_scoring_does_not_ask_the_model_again(
     record = folder / "records" / "odd__1"
     stored = loads((record / "record.json").read_text())
     before = contents(folder)
-    outcome = task.execute_task(
+    outcome = subject_run.execute_task(
         suite="echo",
         home="enginedoubles",
         settings="{}",
@@ -558,7 +558,7 @@ def test_a_served_model_is_told_the_deadline_also_behind_a_recording(
     text = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'sleepy.py'}:Sleepy"
     model = f"recording?of={quote(text)}&folder={tmp_path / 'kept'}" if recorded else text
     (tmp_path / "record").mkdir()
-    outcome = task.execute_task(
+    outcome = subject_run.execute_task(
         suite="echo",
         home="enginedoubles",
         settings="{}",

@@ -16,7 +16,7 @@ from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.run import run
 from worldgauge.engine.run_manifest import count_seen
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
-from worldgauge.engine.suite.tables import with_seen
+from worldgauge.engine.suite.scores import with_seen
 from worldgauge.report.page import write_report
 
 

@@ -16,9 +16,8 @@ from worldgauge.engine import subject_run
 from worldgauge.engine.run import run, score
 from worldgauge.engine.subject_run import SubjectRun
 from worldgauge.engine.workers import site
-from worldgauge.engine.workers.machine import VISIBLE, in_turn
 from worldgauge.engine.workers.pool import Pool
-from worldgauge.engine.workers.site import LocalSite
+from worldgauge.engine.workers.site import VISIBLE, LocalSite, in_turn
 
 STEADY = "enginedoubles:Steady"
 Worked = Callable[[], list[str]]

@@ -13,7 +13,7 @@ import pytest
 from support.served import is_alive, question
 from worldgauge.core.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.core.model import ModelSpec, Needs, checked_rollout, rollout_batch
-from worldgauge.engine.identity import score_key, task_key, task_seed
+from worldgauge.engine.resume import score_key, task_key, task_seed
 from worldgauge.engine.subjects import find_served, resolve_cached, resolve_subject
 from worldgauge.engine.suite.contract import Task
 from worldgauge.models.address import ModelAddress

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics.high_frequency import correlation, detail_correlation, fine_detail
+from worldgauge.metrics.colour import correlation, detail_correlation, fine_detail
 
 
 def noise(seed: int, size: tuple[int, int] = (40, 56)) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics.surfaces import NO_SURFACE, surface_codes
+from worldgauge.metrics.reobservation import NO_SURFACE, surface_codes
 
 
 def test_by_hand() -> None:

@@ -18,10 +18,9 @@ from worldgauge.core.errors import DataError, ShapeError, SubjectError, UnknownN
 from worldgauge.metrics.frame_pairs import prepared
 from worldgauge.metrics.learned import dino_mse
 from worldgauge.perception import estimators
-from worldgauge.perception.loading import BATCH, Unavailable, open_perception
-from worldgauge.perception.lpips_numpy import Lpips
-from worldgauge.perception.networks.preprocessing import clip_input, dino_input, musiq_input
-from worldgauge.serving.estimator import EstimateError
+from worldgauge.perception.loading import BATCH, Lpips, Unavailable, open_perception
+from worldgauge.perception.networks._pretrained import clip_input, dino_input, musiq_input
+from worldgauge.serving.remote import EstimateError
 
 SERVERS = TESTS / "support" / "perception_server.py"
 

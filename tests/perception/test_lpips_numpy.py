@@ -7,7 +7,7 @@ from scipy.signal import correlate
 
 from worldgauge.core.errors import DataError, MissingExtraError, ShapeError, WorldgaugeError
 from worldgauge.perception import estimators
-from worldgauge.perception.lpips_numpy import Lpips
+from worldgauge.perception.loading import Lpips
 
 SHAPES = {"0": (8, 3, 11, 11), "3": (9, 8, 5, 5), "6": (7, 9, 3, 3), "8": (6, 7, 3, 3), "10": (5, 6, 3, 3)}
 PLAN = [("0", 4, 2, False), ("3", 1, 2, True), ("6", 1, 1, True), ("8", 1, 1, False), ("10", 1, 1, False)]

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.io import dumps
-from worldgauge.engine.journal import Journal
-from worldgauge.engine.store import SCHEMA, RunFolder, atomic_write
+from worldgauge.engine.store import SCHEMA, Journal, RunFolder, atomic_write
 from worldgauge.engine.suite.contract import Task
 
 

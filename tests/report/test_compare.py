@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 
 from report.toybench import ToyLoop
-from worldgauge.core.statistics import holm, rank_ranges
+from worldgauge.core.paired import holm, rank_ranges
 from worldgauge.engine.result import TaskCounts
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
-from worldgauge.report import segmenter_accuracy as trust
-from worldgauge.report.charts.appearance import appearance
-from worldgauge.report.compare import compare
+from worldgauge.report import provenance as trust
+from worldgauge.report.compare import Verdict, appearance, compare, verdict
 from worldgauge.report.evidence import ComparedRun, Evidence, TaskEnding, cell_of, unique_labels
-from worldgauge.report.film_selection import find_extremes, select_tasks
+from worldgauge.report.page import find_extremes, select_tasks
 from worldgauge.report.provenance import commands, tallies, troubles
-from worldgauge.report.verdict import Verdict, verdict
 from worldgauge.report.wording import Vocabulary
 
 MEMORYLESS = ("freeze", "forgetful")

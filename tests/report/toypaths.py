@@ -28,7 +28,7 @@ from worldgauge.engine.suite.contract import (
     TaskContext,
     TaskView,
 )
-from worldgauge.engine.suite.tables import make_cell, sort_rows
+from worldgauge.engine.suite.scores import make_cell, sort_rows
 
 FPS = 24.0
 ERROR = {

@@ -13,8 +13,8 @@ import pytest
 from support.served import MODELS, PYTHON, command, http_server, is_alive, question, wait_until
 from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.serving import RemoteEstimator, open_estimator, open_model
-from worldgauge.serving.estimator import EstimateError, Expected
 from worldgauge.serving.process import ProcessChannel
+from worldgauge.serving.remote import EstimateError, Expected
 from worldgauge_serve import VERSION, read_message, write_message
 
 FRAMES = {"frames": np.arange(3 * 4 * 5 * 3, dtype=np.uint8).reshape(3, 4, 5, 3)}

@@ -20,7 +20,7 @@ from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, 
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout
 from worldgauge.engine.subjects import resolve_subject
 from worldgauge.serving import RemoteModel, open_model
-from worldgauge.serving.balance import Replicas
+from worldgauge.serving.http_channel import Replicas
 
 JSON, HTML = {"Content-Type": "application/json"}, {"Content-Type": "text/html"}
 HELLO = {"type": "hello", "version": 1, "spec": {"name": "liar"}, "source": "sha256:00:Liar", "given": {}, "needs": {}}

@@ -6,8 +6,8 @@ import pytest
 from adapters.realtime import Realtime
 
 from support.realtime_server import realtime_server
-from worldgauge.tools.data_sets.transfer import remote
-from worldgauge.weights import http
+from worldgauge.tools import transfer_remote as remote
+from worldgauge.weights import download
 from worldgauge_serve import is_local_host, proxy_note
 
 
@@ -55,7 +55,7 @@ def test_sessions_and_downloads_leave_proxies_out(monkeypatch: pytest.MonkeyPatc
             model = Realtime(server.url.replace("127.0.0.1", host), size="64x32")
             assert model._local
     for host, handlers in (("localhost", False), ("127.3.2.1", False), ("hub.example", True)):
-        opener = http._opener(http._address(f"https://{host}/x"))
+        opener = download._opener(download._address(f"https://{host}/x"))
         assert any(type(one).__name__ == "ProxyHandler" for one in opener.handlers) == handlers
 
 

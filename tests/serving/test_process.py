@@ -19,7 +19,7 @@ from worldgauge.core.errors import DataError, LostError, NotApplicableError, Sub
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout, rollout_batch
 from worldgauge.core.video import Clip
 from worldgauge.engine.subjects import resolve_subject
-from worldgauge.engine.suite.speed import Stopwatch
+from worldgauge.engine.suite.contract import Stopwatch
 from worldgauge.serving import RemoteModel, open_model, remote
 
 Open = Callable[..., RemoteModel]

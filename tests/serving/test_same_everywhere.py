@@ -11,9 +11,9 @@ import pytest
 
 from support.served import MODELS, PYTHON, contents, http_server, wait_until
 from worldgauge.engine.run import run
+from worldgauge.engine.subject_run import LocalTaskContext, TaskOutcome, perform_and_score
 from worldgauge.engine.subjects import Subject, resolve_subject
 from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.task import LocalTaskContext, TaskOutcome, perform_and_score
 from worldgauge.serving import RemoteModel
 from worldgauge.suites.loopnav.suite import LoopNav
 

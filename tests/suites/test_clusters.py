@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from worldgauge.engine.collection.kernel import collect, open_collection
+from worldgauge.engine.collect import collect, open_collection
 from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.suites.build.format import BuildTask
-from worldgauge.suites.build.tasks import _cluster
+from worldgauge.suites.build.protocol import _cluster
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worldgauge.models.calibration.file import FORMAT, VERSION
+from worldgauge.models.calibration import FORMAT, VERSION
 
 
 def content(spec: str, **gains: float) -> dict:

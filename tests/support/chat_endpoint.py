@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from worldgauge.chat.client.limits import Clock
+from worldgauge.chat.model import Clock
 
 
 class FakeClock(Clock):

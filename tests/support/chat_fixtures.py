@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.chat_endpoint import FakeClock, FakeEndpoint
-from worldgauge.chat.client import ChatModel, Limits
+from worldgauge.chat.model import ChatModel, Limits
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.perception.networks import Ready
-from worldgauge.perception.networks.grounding import Detection
+from worldgauge.perception.networks.segmentation import Detection
 
 Colour = tuple[int, int, int]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
-from worldgauge.engine.suite.speed import Stopwatch
+from worldgauge.engine.suite.contract import Stopwatch
 from worldgauge.perception.score_device import Means
 
 

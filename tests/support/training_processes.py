@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from worldgauge.core.actions import LOOP_WALK
-from worldgauge.models.references.tiny.action_rows import mirror_of, row_width
-from worldgauge_train.cli.processes import leave_it_to_the_first
+from worldgauge.models.references.tiny import mirror_of, row_width
+from worldgauge_train.cli.app import leave_it_to_the_first
+from worldgauge_train.training import stepping
 from worldgauge_train.training.cache import CachedClip
-from worldgauge_train.training.loop import stepping
-from worldgauge_train.training.loop.loop import train
+from worldgauge_train.training.loop import train
 from worldgauge_train.training.material import Material
 from worldgauge_train.training.recipe import Recipe, changed
 

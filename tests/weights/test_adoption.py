@@ -9,7 +9,8 @@ import pytest
 
 from weights.local_host import sha256, toy_set
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.weights import WeightFile, WeightSet, adopt, adoption, opened, standing
+from worldgauge.weights import WeightFile, WeightSet, adopt, opened, standing
+from worldgauge.weights import store as adoption
 from worldgauge.weights import store as weight_store
 
 A, B = b"a" * 5000, b"b" * 300

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from worldgauge.chat.client import ChatModel, Limits, Prices
-from worldgauge.chat.client.model import Replay, Structured
+from worldgauge.chat.model import ChatModel, Limits, Replay, Structured
+from worldgauge.chat.transport import Prices
 from worldgauge.core.errors import MissingExtraError, UsageError
 
 OPENAI = "openai"

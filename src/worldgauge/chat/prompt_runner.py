@@ -8,9 +8,11 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from worldgauge.chat.client import AnswerError, Chat, EndpointError, Message, NoAnswerError, PromptTooLongError, Reply
+from worldgauge.chat.model import Chat
 from worldgauge.chat.pictures import smaller
 from worldgauge.chat.prompts import Field, Prompts
+from worldgauge.chat.question import Message
+from worldgauge.chat.reply import AnswerError, EndpointError, NoAnswerError, PromptTooLongError, Reply
 
 T = TypeVar("T")
 SQUEEZES = 4

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from worldgauge.chat.client import Message
+from worldgauge.chat.question import Message
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.image import Image
 from worldgauge.core.io import digest_of, read_text

@@ -1,4 +1,4 @@
-"""`worldgauge collect NAME`, made from what collections declare."""
+"""`worldgauge collect NAME`, made from what collections declare, and `worldgauge check NAME`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args,
 import typer
 from typer.core import TyperGroup
 
-from worldgauge.terminal.options import FAILED, HELP_STYLE, Device, DryRun, Json, On, Out, Verbose, Workers, resumable
+from worldgauge.terminal.options import (
+    FAILED,
+    HELP_STYLE,
+    Csv,
+    Data,
+    Device,
+    DryRun,
+    Json,
+    On,
+    Out,
+    Verbose,
+    Workers,
+    resumable,
+)
 
 if TYPE_CHECKING:
-    from worldgauge.engine.collection.collection import Collection
-    from worldgauge.engine.collection.kernel import CollectProgress
+    from worldgauge.engine.collect import CollectProgress
+    from worldgauge.engine.collection import Collection
 
 
 class _Flags(NamedTuple):
@@ -35,13 +48,13 @@ class _Collections(TyperGroup):
 
     def list_commands(self, context: Any) -> list[str]:
         """Names of all collections."""
-        from worldgauge.engine.collection.collection import collections
+        from worldgauge.engine.collection import collections
 
         return collections.names()
 
     def get_command(self, context: Any, name: str) -> Any:
         """The command of a collection, by its name or file; for an unknown name, an error that lists the known ones."""
-        from worldgauge.engine.collection.collection import collections
+        from worldgauge.engine.collection import collections
 
         app = typer.Typer(add_completion=False, rich_markup_mode=HELP_STYLE)
         entry = collections.named(name)
@@ -69,7 +82,7 @@ def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
     fields = {one.name: one for one in given_fields(kind.Options)}
 
     def collect(**given: Any) -> None:
-        from worldgauge.engine.collection.kernel import open_collection
+        from worldgauge.engine.collect import open_collection
 
         flags = _Flags(**{key: given.pop(key) for key in _Flags._fields if key in given})
         options = {
@@ -105,7 +118,7 @@ def flag_of(one: Field[Any]) -> str:
 
 def _run(collection: Collection, flags: _Flags) -> None:
     from worldgauge.cli import show
-    from worldgauge.engine.collection.kernel import complete
+    from worldgauge.engine.collect import complete
     from worldgauge.terminal.progress import ProgressBar, counted_of
 
     for warning in collection.warnings():
@@ -149,3 +162,27 @@ def _help(text: str, hint: Any, choices: tuple[str, ...]) -> str:
 
 def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def check(
+    collection: Annotated[
+        str,
+        typer.Argument(
+            help="Collection with this layout: its name, or ./FILE.py:CLASS; see: worldgauge list collections"
+        ),
+    ],
+    data: Data,
+    decode: Annotated[bool, typer.Option("--decode", help="Also decode every video, to find damaged frames.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+) -> None:
+    """Check a data set, and list the problems by file."""
+    from worldgauge.cli import show
+    from worldgauge.engine.collection import check_data
+    from worldgauge.terminal.output import form_of
+
+    form = form_of(json, csv)
+    found = check_data(collection, data, decode=decode)
+    show.data_report(data, found, form)
+    if not found.ok:
+        raise typer.Exit(FAILED)

@@ -10,22 +10,18 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from worldgauge.cli import suite_commands
-from worldgauge.cli.check import check
-from worldgauge.cli.collect import collect_app
+from worldgauge.cli.collect import check, collect_app
 from worldgauge.cli.data import app as data_app
 from worldgauge.cli.demo import demo
 from worldgauge.cli.doctor import doctor
 from worldgauge.cli.minecraft import minecraft_app
 from worldgauge.cli.models import adapters, check_model, list_
-from worldgauge.cli.report import board, bundle, export, replay, report, verify
+from worldgauge.cli.report import board, bundle, export, replay, report, verify, view
 from worldgauge.cli.run import WithSettings, questions, run, score
-from worldgauge.cli.view import view
 from worldgauge.cli.weights import app as weights_app
 from worldgauge.cli.world import app as world_app
-from worldgauge.core.errors import WorldgaugeError
-from worldgauge.core.neighbours import check_neighbour
-from worldgauge.terminal.commands import Command
+from worldgauge.core.errors import WorldgaugeError, check_neighbour
+from worldgauge.terminal.commands import Command, commands
 from worldgauge.terminal.options import HELP_STYLE, INTERRUPTED, KNOWN_ERROR
 from worldgauge.version import __version__
 
@@ -182,7 +178,7 @@ app.add_typer(data_app, name="data", rich_help_panel="Models and data")
 app.add_typer(minecraft_app, name="minecraft", rich_help_panel="Models and data")
 app.add_typer(weights_app, name="weights", rich_help_panel="Models and data")
 app.add_typer(world_app, name="world", rich_help_panel="Models and data")
-for _command in suite_commands.commands():
+for _command in commands():
     add(_command)
 for _name, _group in _GROUPS.items():
     if _group.registered_commands:

@@ -10,32 +10,38 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worldgauge.core.statistics import Power, power_of
-from worldgauge.engine.collection.findings import counted
-from worldgauge.engine.suite.own_metrics import name_of
+from worldgauge.core.paired import Power, power_of
+from worldgauge.engine.collection import counted
+from worldgauge.engine.suite.scores import name_of
 from worldgauge.terminal.output import (
     SCORE_COLUMNS,
     SHOWN,
     Form,
     endings,
+    headline,
+    out,
+    overview,
     print_csv,
     print_json,
+    print_listing,
+    print_numbers,
+    print_text,
     score_rows,
     written,
 )
-from worldgauge.terminal.tables import headline, out, overview, print_listing, print_numbers, print_text
+from worldgauge.terminal.progress import ProgressBar
 
 if TYPE_CHECKING:
     from worldgauge.core.registry import Registry
-    from worldgauge.engine.collection.collection import Collection
-    from worldgauge.engine.collection.kernel import Collected
-    from worldgauge.engine.collection.report import DataReport
+    from worldgauge.engine.collect import Collected
+    from worldgauge.engine.collection import Collection, DataReport
     from worldgauge.engine.result import RunResult
     from worldgauge.engine.run import RunPlan
     from worldgauge.engine.suite.contract import Table
     from worldgauge.engine.videos import VideoFolder
-    from worldgauge.tools.board.site import Board
-    from worldgauge.tools.bundle.verify import Verification
+    from worldgauge.tools.board import Board
+    from worldgauge.tools.check_model import CheckVerdict, ModelReport
+    from worldgauge.tools.verify import Verification
 
 
 def result(run: RunResult, form: Form, **more: Any) -> None:
@@ -352,3 +358,65 @@ def handed_out(copies: Sequence[Path], json: bool) -> None:
     for path in copies:
         out.print(f"wrote {path}", soft_wrap=True, markup=False)
     out.print(f"its first lines say how it is used: {copies[0]}", soft_wrap=True, markup=False)
+
+
+STYLES = {"ok": "", "violated": "bold red", "warning": "yellow", "not asked": "dim"}
+
+
+class Checking(ProgressBar):
+    """Shows which check is running."""
+
+    def __call__(self, check: str, done: int, total: int) -> None:
+        """Show that a check begins, after `done` of `total`."""
+        self.show("checks", done, total, doing=check)
+
+
+def checked_model(report: ModelReport, form: Form) -> bool:
+    """Print all verdicts, then the question, the answer and advice for each check that is not well.
+
+    Args:
+        report: The results.
+        form: What is on stdout: text, one JSON object, or the verdicts as CSV with the rest on stderr.
+
+    Returns:
+        Whether nothing is violated.
+    """
+    if form == "json":
+        print_json(**report.to_dict())
+        return report.ok
+    columns = ("check", "verdict", "question", "measured")
+    rows = [(one.name, one.status, one.question, _measured(one)) for one in report.verdicts]
+    if form == "csv":
+        print_csv(columns, rows)
+    else:
+        print_listing(columns, rows, styles=[STYLES[one.status] for one in report.verdicts])
+    for verdict in report.verdicts:
+        if verdict.findings:
+            _explain(verdict)
+    out.print()
+    out.print(_summary(report), markup=False, soft_wrap=True)
+    return report.ok
+
+
+def _measured(verdict: CheckVerdict) -> str:
+    return "; ".join(f"{name} {value}" for name, value in verdict.measured.items()) or verdict.reason or ""
+
+
+def _explain(verdict: CheckVerdict) -> None:
+    out.print()
+    print_text(f"{verdict.name}: {verdict.status}", STYLES[verdict.status])
+    for question in verdict.asked:
+        print_text(f"asked: {question}", "dim", indent="  ")
+    for finding in verdict.findings:
+        print_text(finding.explanation, indent="  ")
+        print_text(f"To do: {finding.advice}", indent="    ")
+
+
+def _summary(report: ModelReport) -> str:
+    counts = {status: sum(verdict.status == status for verdict in report.verdicts) for status in STYLES}
+    words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    end = "it is not ready to be measured"
+    if report.ok:
+        asked = any(verdict.asked for verdict in report.verdicts)
+        end = "it keeps every promise that was asked for" if asked else "but it could be asked nothing"
+    return f"{report.model}, made in {report.made_s:.1f} s: {words}; {end}"

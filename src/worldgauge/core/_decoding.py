@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import bisect
 import io
+import math
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -16,13 +18,125 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from worldgauge.core.errors import DataError
-from worldgauge.core.footage.image_folder import ImageFolder
-from worldgauge.core.footage.timing import constant_rate, nearest_frames, rate_range
-from worldgauge.core.footage.turn import Turn
-from worldgauge.core.image import MAX_PIXELS, Image
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import MAX_PIXELS, Image, ImageFolder
 
 if TYPE_CHECKING:
     import av.container
+
+
+ROUNDING_S = 1e-3
+"""Times of a container that counts milliseconds stay rounded when a file is copied to a finer one."""
+
+
+def constant_rate(seconds: FloatArray, tick_s: float, stated: Sequence[float]) -> float | None:
+    """Find the frame rate of evenly spaced frames.
+
+    Args:
+        seconds: Ascending times of the frames, (n,).
+        tick_s: Unit of the container's times in seconds; times may be rounded to it.
+        stated: Rates that the header states, in frames per second. The first that agrees with the times is the result.
+
+    Returns:
+        Frames per second. None if the spacing differs by more than rounding, and for a single frame without a stated
+        rate.
+    """
+    if len(seconds) == 1:
+        return next(iter(stated), None)
+    shortest = float(np.diff(seconds).min())
+    if shortest <= 0:
+        return None
+    numbers = np.arange(len(seconds), dtype=np.float64)
+    centred = numbers - numbers.mean()
+    slope = float(centred @ centred / (centred @ (seconds - seconds.mean())))
+    for rate in (*stated, round(slope), round(slope) * 1000 / 1001, slope):
+        if rate > 0 and np.ptp(seconds - numbers / rate) <= min(tick_s + ROUNDING_S, shortest / 3):
+            return float(rate)
+    return None
+
+
+def nearest_frames(seconds: FloatArray, lasts_s: float, tick_s: float, fps: float) -> list[int]:
+    """Find the frames nearest to the times 0, 1 / fps, 2 / fps ...; over a gap the frame before it stays.
+
+    Args:
+        seconds: Ascending times of the frames from 0, (n,).
+        lasts_s: Seconds until the last frame ends.
+        tick_s: Unit of the container's times in seconds.
+        fps: Frames per second of the result.
+    """
+    wanted = np.arange(max(1, int(lasts_s * fps + 0.5))) / fps
+    last = np.searchsorted(seconds, seconds, "right") - 1
+    before = np.maximum(np.searchsorted(seconds, wanted + tick_s / 2, "right") - 1, 0)
+    after = last[np.minimum(before + 1, len(seconds) - 1)]
+    ahead = seconds[after] - wanted
+    is_later = (ahead < wanted - seconds[before] - tick_s) & (ahead < 0.5 / fps - tick_s)
+    return [int(index) for index in np.where(is_later, after, before)]
+
+
+def rate_range(seconds: FloatArray) -> tuple[float, float, int]:
+    """Lowest and highest rate between neighbouring frames, and the most usual one as a whole number.
+
+    Args:
+        seconds: Ascending times of the frames, (n,).
+    """
+    steps = np.diff(seconds)
+    highest = 1 / steps[steps > 0].min() if steps.any() else np.inf
+    usual = np.median(steps[steps > 0]) if steps.any() else 1.0
+    return float(1 / steps.max()) if steps.any() else np.inf, float(highest), max(1, round(1 / float(usual)))
+
+
+_STRAIGHT = math.sin(math.radians(1))
+"""Angles within a degree of a quarter turn count as one, as for ffmpeg."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """How a stored picture becomes the shown one: rows and columns swapped, then columns and rows reversed."""
+
+    swaps: bool = False
+    reverses_columns: bool = False
+    reverses_rows: bool = False
+
+    @classmethod
+    def of(cls, picture: Any, where: str) -> Turn:
+        """Read the display matrix of a decoded picture.
+
+        Raises:
+            DataError: The angle is no multiple of 90 degrees.
+        """
+        try:
+            data = picture.side_data.get("DISPLAYMATRIX")
+        except ValueError as error:  # PyAV does not know every kind of data that may lie beside a matrix
+            if picture.rotation:
+                raise DataError(f"{where}: its display matrix cannot be read; turn it and write it again") from error
+            data = None
+        if data is None:
+            return cls()
+        across_x, across_y, _, down_x, down_y = np.frombuffer(bytes(data), np.int32)[:5].tolist()
+        straight, crossed = math.hypot(across_x, down_y), math.hypot(across_y, down_x)
+        if straight == crossed == 0:
+            return cls()
+        if crossed <= _STRAIGHT * straight:
+            return cls(False, across_x < 0, down_y < 0)
+        if straight <= _STRAIGHT * crossed:
+            return cls(True, down_x < 0, across_y < 0)
+        angle = math.degrees(math.atan2(-across_y, across_x))
+        raise DataError(f"{where}: is to be shown turned by {angle:.0f} degrees; turn it and write it again")
+
+    def size(self, width: int, height: int) -> tuple[int, int]:
+        """(width, height) of the shown picture, from those of the stored one."""
+        return (height, width) if self.swaps else (width, height)
+
+    def apply(self, image: Image) -> Image:
+        """The shown picture, (H, W, 3), from the stored one."""
+        if self.swaps:
+            image = image.transpose(1, 0, 2)
+        if self.reverses_columns:
+            image = image[:, ::-1]
+        if self.reverses_rows:
+            image = image[::-1]
+        return np.ascontiguousarray(image)
+
 
 MAX_FRAMES = 1_000_000
 _MOST_TOLD = 10

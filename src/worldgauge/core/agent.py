@@ -103,7 +103,7 @@ class Agent(Protocol):
     def answer(self, problem: Problem) -> Answer | str:
         """Answer a problem in words, as a language model would: data stand in a fenced block.
 
-        Errors of an endpoint (`chat.client.EndpointError`, `BudgetError`) may pass through. An outage fails the task;
+        Errors of an endpoint (`chat.reply.EndpointError`, `BudgetError`) may pass through. An outage fails the task;
         it does not count as a wrong answer.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 class WorldgaugeError(Exception):
@@ -103,3 +103,32 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     """A sentence that suggests the nearest known name, with a space behind it; empty where none is near."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"Did you mean '{near[0]}'? " if near else ""
+
+
+_NEIGHBOURS: Mapping[tuple[str, str], str] = {
+    **{("command", name): "worldgauge-train" for name in ("export-data", "post-train", "train")},
+    **{("model", name): "worldgauge-train" for name in ("adapted", "trained")},
+    **{
+        ("command", name): "worldgauge-lab"
+        for name in (
+            "calibrate",
+            "study",
+            "train-nearness",
+            "train-panorama-reader",
+            "train-recogniser",
+            "validate-metric",
+        )
+    },
+    **{("form", name): "worldgauge-lab" for name in ("eee", "inspect", "rrd")},
+}
+"""Packages of this project that offer a component: where it is unknown, the package is not installed."""
+
+
+def check_neighbour(kind: str, name: str) -> None:
+    """Check that an unknown component is not one of a package of this project that is missing.
+
+    Raises:
+        UsageError: It is; the message says how to install the package.
+    """
+    if package := _NEIGHBOURS.get((kind, name)):
+        raise UsageError(f"the {kind} '{name}' comes with the package {package}; install it: pip install {package}")

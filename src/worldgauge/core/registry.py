@@ -21,8 +21,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from worldgauge.core.errors import UnknownNameError, UsageError, WorldgaugeError, did_you_mean
-from worldgauge.core.neighbours import check_neighbour
+from worldgauge.core.errors import UnknownNameError, UsageError, WorldgaugeError, check_neighbour, did_you_mean
 from worldgauge.core.user_modules import import_file, import_module, recall, remember
 
 T = TypeVar("T")
@@ -76,12 +75,12 @@ class Registry(Generic[T]):
 
     Args:
         kind: Word used in messages ("model").
-        packages: Folders whose modules register themselves when imported.
-        group: Entry-point group in which other packages offer theirs.
+        packages: Modules, and folders of modules, that register components when imported.
+        group: Entry-point group in which other packages offer theirs; None where they offer none.
         in_suites: Name of the module, or of the folder of modules, in which a suite keeps its own.
     """
 
-    def __init__(self, kind: str, *packages: str, group: str, in_suites: str | None = None) -> None:
+    def __init__(self, kind: str, *packages: str, group: str | None = None, in_suites: str | None = None) -> None:
         self.kind = kind
         self._packages = packages
         self._in_suites = in_suites
@@ -247,14 +246,15 @@ class Registry(Generic[T]):
                 self._import_folder(package)
             if self._in_suites is not None:
                 self._import_from_suites(self._in_suites)
-            for point in entry_points(group=self._group):
+            for point in entry_points(group=self._group) if self._group else ():
                 self._add(Entry(point.name, point.value, point))
             self._complete = True
         finally:
             self._searching.discard(me)
 
     def _import_folder(self, package: str) -> None:
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        self._import(package)
+        for module in pkgutil.iter_modules(getattr(sys.modules[package], "__path__", ())):
             if not module.name.startswith("_"):
                 self._import(f"{package}.{module.name}")
 

@@ -21,8 +21,7 @@ import numpy as np
 
 from worldgauge.core._decoding import KINDS_READ, FileSource, header_frames, problems
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.core.footage.image_folder import ImageFolder, digest_of_video
-from worldgauge.core.image import Image, locked, png
+from worldgauge.core.image import Image, ImageFolder, digest_of_video, locked, png
 
 if TYPE_CHECKING:
     import av.container

@@ -8,7 +8,7 @@ from typing import Any
 
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.user_modules import import_located, locate_module
-from worldgauge.engine.collection.collection import collection_of
+from worldgauge.engine.collection import collection_of
 from worldgauge.engine.store import check_file_slugs
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Task

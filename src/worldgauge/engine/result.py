@@ -9,19 +9,63 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worldgauge.core.errors import RunError, UsageError
-from worldgauge.core.statistics import Power, power_of
-from worldgauge.engine.journal import read_journal
+from worldgauge.core.errors import DataError, RunError, UsageError
+from worldgauge.core.model import PRIVILEGED
+from worldgauge.core.paired import Power, power_of
+from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.sets import SET_COLUMNS, data_notes, set_cells
-from worldgauge.engine.store import RunFolder, record_entry
+from worldgauge.engine.store import RunFolder, read_journal, record_entry
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.contract import Failure, Score, Table
-from worldgauge.engine.suite.matched_references import TRUTH
-from worldgauge.engine.suite.rate_bridge import bridge_notes
-from worldgauge.engine.suite.tables import cluster_of_score, pairs_with_models, speed_table, told_scenes, with_seen
+from worldgauge.engine.suite.contract import Failure, Score, Table, Task
+from worldgauge.engine.suite.rollout import bridge_notes, is_rate
+from worldgauge.engine.suite.scores import cluster_of_score, pairs_with_models, speed_table, told_scenes, with_seen
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+TRUTH = "truth"
+_TRAINED, _COARSE = "trained", "coarse"
+
+
+def matched_references(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The references that belong beside the models with these identities, as text; none that is a model already.
+
+    "truth?fps=16" for each rate of a model that no recording has (the first readable task tells it), and
+    "coarse?width=64&height=36" for each size of a trained network.
+    """
+    return [*_at_rates(suite, tasks, subjects), *_at_sizes(subjects)]
+
+
+def _at_rates(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[str, Any]]) -> list[str]:
+    own = {float(one["fps"]) for one in subjects if one.get("fps") is not None and not PRIVILEGED & set(one["inputs"])}
+    there = {one.get("fps") for one in subjects if one["source"] == TRUTH}
+    wanted = sorted(fps for fps in own if not any(rate is not None and is_rate(fps, rate) for rate in there))
+    if not wanted:
+        return []
+    recorded = _rates_of(suite, tasks)
+    return [f"{TRUTH}?fps={fps:.12g}" for fps in wanted if not all(is_rate(fps, rate) for rate in recorded)]
+
+
+def _at_sizes(subjects: Sequence[Mapping[str, Any]]) -> list[str]:
+    own = {_drawn_size(one) for one in subjects if one["source"] == _TRAINED}
+    there = {tuple(one["frame_size"]) for one in subjects if one["source"] == _COARSE}
+    return [f"{_COARSE}?width={width}&height={height}" for width, height in sorted(own - there)]
+
+
+def _drawn_size(subject: Mapping[str, Any]) -> tuple[int, ...]:
+    """Size in which a network draws, which is not that in which it gives frames where it is asked `as_size`."""
+    return tuple(subject.get("settings", {}).get("drawn_size") or subject["frame_size"])
+
+
+def _rates_of(suite: Suite, tasks: Iterable[Task]) -> frozenset[float]:
+    for task in tasks:
+        if task.skip is None:
+            try:
+                return suite.rates(task)
+            except DataError:
+                continue  # it will fail with its reason
+    return frozenset()
 
 
 _STARTS, _ENDS = ("subject", "task", "cluster"), ("metric", "value", "unit", "better", "n", "reason", *SET_COLUMNS)
@@ -351,3 +395,23 @@ def find_runs(directories: Iterable[Path]) -> list[RunFolder]:
             raise RunError(f"{directory}: neither a run folder (no run.json) nor a folder of run folders")
         found.update({path.resolve(): RunFolder(path) for path in inner})
     return list(found.values())
+
+
+def export(runs: Sequence[Path], out: Path) -> list[Path]:
+    """Write one result file per run, named after the subject."""
+    folders = find_runs(runs)
+    if not folders:
+        raise UsageError("an export needs at least one run folder")
+    names = [folder.directory.name for folder in folders]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"two runs are named '{twice[0]}', and so would be their files; export them one by one")
+    written = []
+    for folder in folders:
+        facts = folder.facts()
+        suite = open_suite(facts["suite"], facts["settings"])
+        scores = [score for _, score in folder.scores()]
+        path = Path(out) / f"result_{folder.directory.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        suite.export(scores, list_failures(folder, read_current_lines(folder)), path)
+        written.append(path)
+    return written

@@ -9,35 +9,158 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from worldgauge.core.agent import Agent
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs, WorldModel
-from worldgauge.core.statistics import Power, power_of
-from worldgauge.engine.identity import LIVE, keys_of, metric_versions, scoring_settings
-from worldgauge.engine.journal import read_journal
+from worldgauge.core.paired import Power, power_of
 from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite, suite_name
-from worldgauge.engine.result import RunResult, find_runs
-from worldgauge.engine.resume import PlannedTask, continued_folder, plan_tasks, settle_folder
+from worldgauge.engine.result import RunResult, find_runs, matched_references
+from worldgauge.engine.resume import (
+    LIVE,
+    PlannedTask,
+    continued_folder,
+    keys_of,
+    metric_versions,
+    plan_tasks,
+    scoring_settings,
+    settle_folder,
+)
 from worldgauge.engine.run_manifest import describe_run, describe_subject, installed_versions
-from worldgauge.engine.store import RunFolder
-from worldgauge.engine.subject_run import PROCESSOR, RunStep, RunWatcher, SubjectRun
-from worldgauge.engine.subjects import SubjectEntry, run_label
-from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.store import RunFolder, check_file_slugs, read_journal
+from worldgauge.engine.subject_run import EXECUTE_TASK, PROCESSOR, RunStep, RunWatcher, SubjectRun, outcome_of_job
+from worldgauge.engine.subjects import (
+    SubjectEntry,
+    find_factory,
+    find_served,
+    live_entry,
+    resolve_cached,
+    resolve_entries,
+    run_label,
+)
+from worldgauge.engine.suite.base import SubjectKind, Suite
 from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.suite.matched_references import matched_references
-from worldgauge.engine.suite.tables import pairs_with_models
-from worldgauge.engine.task import EXECUTE_TASK, outcome_of_job
-from worldgauge.engine.workers.groups import WorkerGroup, checked_needs, entries_here, worker_groups
-from worldgauge.engine.workers.machine import cores_here
+from worldgauge.engine.suite.scores import pairs_with_models
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
-from worldgauge.engine.workers.site import open_site
+from worldgauge.engine.workers.site import Site, cores_here, open_site
+from worldgauge.engine.workers.worker import Progress
 from worldgauge.models.address import ModelAddress
 from worldgauge.perception.score_device import MOST_THREADS, check_score_device
 from worldgauge.serving import LOAD_DEADLINE_S
+
+AnyModel = ModelAddress | WorldModel | Agent
+"""A model or an agent: its address, or a live object."""
+
+
+@dataclass(frozen=True)
+class WorkerGroup:
+    """A pool, and the models that run in its workers.
+
+    Attributes:
+        pool: The pool.
+        members: Positions of the models in the order in which they were given.
+    """
+
+    pool: Pool
+    members: tuple[int, ...]
+
+
+def worker_groups(
+    models: Sequence[AnyModel],
+    site: Site,
+    workers: int,
+    gpus: float | None,
+    stack: ExitStack,
+    kind: SubjectKind = "model",
+) -> tuple[list[SubjectEntry], list[WorkerGroup]]:
+    """The entries of models in their order, and the groups of workers in which they run. `stack` ends the pools."""
+    plain = stack.enter_context(site.pool(workers))
+    needs = _declared_by(models, plain, gpus, kind)
+    entries: dict[int, SubjectEntry] = {}
+    made = []
+    groups = list(dict.fromkeys(needs)) or [Needs()]
+    # Where there are several, one group after another has the machine: workers end, and start when it is their turn.
+    if groups != [Needs()]:
+        plain.close()
+    for group in groups:
+        members = tuple(number for number, its in enumerate(needs) if its == group)
+        who = next((_called(models[n], kind) for n in members), f"a {kind}")
+        pool = plain if group == Needs() else stack.enter_context(site.pool(workers, group, who))
+        # In a worker of its own group: making a model may load its weights onto a GPU.
+        entries.update(zip(members, resolve_entries([models[number] for number in members], pool, kind), strict=True))
+        made.append(WorkerGroup(pool, members))
+        if len(groups) > 1:
+            pool.close()
+    ordered = [entries[number] for number in range(len(models))]
+    _check_labels(ordered)
+    return ordered, made
+
+
+def entries_here(models: Sequence[AnyModel], stack: ExitStack, kind: SubjectKind = "model") -> list[SubjectEntry]:
+    """The entries of models that all run in this process. `stack` ends served models that are made here."""
+    entries = []
+    for one in models:
+        entry = live_entry(one, kind)
+        if entry.text is not None and (served := find_served(entry.model)) is not None:
+            stack.callback(served.close)
+        entries.append(entry)
+    _check_labels(entries)
+    return entries
+
+
+def declared_needs_job(*, text: str, kind: SubjectKind, progress: Progress) -> dict[str, Any]:
+    """Job of the pool: the needs that a model declares, plain JSON values.
+
+    A command has to be started for that. Of all others only the module is imported, and the model is not made.
+    """
+    address = ModelAddress.parse(text, kind)
+    made = resolve_cached(text).model if address.is_served else find_factory(address.target, kind)[0]
+    return asdict(Needs.of(made))
+
+
+def _called(model: AnyModel, kind: SubjectKind = "model") -> str:
+    """A model in a message."""
+    return f"{kind} '{model.text if isinstance(model, ModelAddress) else model}'"
+
+
+def _declared_by(models: Sequence[AnyModel], pool: Pool, gpus: float | None, kind: SubjectKind) -> list[Needs]:
+    """Needs of each model. Live models, which are loaded already, and those behind http: get the default.
+
+    With `gpus` given a command is not asked, since it may fail to start where it sees no GPU.
+    """
+    asked = dict.fromkeys(
+        one.text
+        for one in models
+        if isinstance(one, ModelAddress) and (not one.is_served or (gpus is None and not one.target.startswith("http")))
+    )
+    found = {}
+    call = f"{__name__}:declared_needs_job"
+    for result in pool.run(Job(text, call, {"text": text, "kind": kind}, LOAD_DEADLINE_S) for text in asked):
+        result.raise_for(result.id)
+        found[result.id] = Needs(**result.value)
+    return [
+        checked_needs(found.get(one.text, Needs()), _called(one), gpus) if isinstance(one, ModelAddress) else Needs()
+        for one in models
+    ]
+
+
+def checked_needs(needs: Needs, who: str, gpus: float | None) -> Needs:
+    """Needs with `gpus` GPUs, if given. Raises UsageError for fewer than none, or more than one and a part."""
+    needs = needs if gpus is None else replace(needs, gpus=gpus)
+    if not 0 <= needs.gpus < float("inf") or (needs.gpus > 1 and needs.gpus % 1):
+        raise UsageError(f"{who} needs {needs.gpus:g} GPUs; give a share of one, such as 0.5, or whole ones")
+    return needs
+
+
+def _check_labels(entries: Sequence[SubjectEntry]) -> None:
+    try:
+        check_file_slugs(entry.label for entry in entries)
+    except UsageError as error:
+        raise UsageError(f"two models have the same label: {error}; rename one in its ModelSpec") from None
+
 
 SubjectLike = str | WorldModel | Agent
 DEADLINE_S = 1800.0

@@ -14,7 +14,7 @@ from typing import Any
 
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.model import PRIVILEGED
-from worldgauge.engine.identity import metric_versions
+from worldgauge.engine.resume import metric_versions
 from worldgauge.engine.sets import membership
 from worldgauge.engine.store import SCHEMA
 from worldgauge.engine.subjects import SubjectEntry

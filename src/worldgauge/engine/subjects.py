@@ -19,7 +19,7 @@ from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import ModelSpec, TellsScenes, WorldModel
 from worldgauge.core.registry import check_arguments
 from worldgauge.core.user_modules import import_file, import_module, module_digest
-from worldgauge.engine.identity import LIVE, states_digest, subject_identity
+from worldgauge.engine.resume import LIVE, states_digest, subject_identity
 from worldgauge.engine.store import file_slug
 from worldgauge.engine.suite.base import SubjectKind
 from worldgauge.engine.workers.pool import Job, Pool

@@ -20,7 +20,7 @@ from worldgauge.engine.store import check_file_slugs
 from worldgauge.engine.subject_run import RunWatcher
 from worldgauge.engine.subjects import run_label
 from worldgauge.engine.suite.base import Suite
-from worldgauge.models.outside.videos import Longer, videos_in
+from worldgauge.models.videos import Longer, videos_in
 
 
 @dataclass(frozen=True)

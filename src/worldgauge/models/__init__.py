@@ -8,5 +8,5 @@ from worldgauge.core.model import WorldModel
 from worldgauge.core.registry import Registry
 
 models: Registry[Callable[..., WorldModel]] = Registry(
-    "model", f"{__name__}.references", f"{__name__}.outside", group="worldgauge.models", in_suites="models"
+    "model", __name__, f"{__name__}.references", group="worldgauge.models", in_suites="models"
 )

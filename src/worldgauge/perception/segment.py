@@ -17,16 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import NotApplicableError, ShapeError
-from worldgauge.perception import _colour, estimators
+from worldgauge.perception import colour_correction, estimators
 from worldgauge.perception.colour_correction import Correction, estimate_correction
 from worldgauge.perception.instances import (
     CATEGORIES,
+    CONFIDENCE,
     Instances,
     instance_table,
     instances_from_labels,
     instances_from_masks,
+    packed,
+    unpacked,
 )
-from worldgauge.perception.masks import CONFIDENCE, packed, unpacked
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES
 
@@ -201,7 +203,7 @@ class Balanced:
         """Labels of a frame; see `Segmenter.segment`. The view is not used."""
         _check_frame(rgb)
         correction = estimate_correction([rgb]) if self._correction is None else self._correction
-        return _labels(correction.applied(rgb), _colour.STEADY)
+        return _labels(correction.applied(rgb), colour_correction.STEADY)
 
 
 @estimators.register("colour", needs="rgb", version=1)
@@ -217,7 +219,7 @@ class Colour:
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
         """Labels of a frame; see `Segmenter.segment`. The view is not used."""
         _check_frame(rgb)
-        return _labels(rgb, _colour.SHARP)
+        return _labels(rgb, colour_correction.SHARP)
 
 
 def _check_frame(rgb: NDArray[np.uint8]) -> None:
@@ -225,9 +227,9 @@ def _check_frame(rgb: NDArray[np.uint8]) -> None:
         raise ShapeError(f"a frame to segment is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
 
 
-def _labels(rgb: NDArray[np.uint8], rule: _colour.Rule) -> Labels:
+def _labels(rgb: NDArray[np.uint8], rule: colour_correction.Rule) -> Labels:
     """Category of every pixel, and the connected parts of countable ones as instances."""
-    category = _colour.classify(rgb, rule)
+    category = colour_correction.classify(rgb, rule)
     smallest = min_area(category.shape)
     areas = np.bincount(category.ravel(), minlength=len(CATEGORIES) + 1)
     category[np.isin(category, np.flatnonzero(areas < smallest))] = 0
@@ -235,7 +237,7 @@ def _labels(rgb: NDArray[np.uint8], rule: _colour.Rule) -> Labels:
     for index in _COUNTABLE_INDICES:
         mask = category == index
         if mask.any():
-            parts = _colour.number_components(mask, smallest)
+            parts = colour_correction.number_components(mask, smallest)
             instance += parts
             category[mask & (parts == 0)] = 0
     return Labels(category, instance)

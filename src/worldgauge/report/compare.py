@@ -1,9 +1,9 @@
-"""Comparison of subjects: who is better, by how much, and whether the data can show it."""
+"""Comparison of subjects: who is better, by how much, whether the data can show it, and the verdict in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -11,10 +11,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from worldgauge.core.statistics import LEVEL, balanced_interval, holm, mean_std, paired_differences, rank_ranges
+from worldgauge.core.paired import holm, paired_differences, rank_ranges
+from worldgauge.core.statistics import LEVEL, balanced_interval, mean_std
 from worldgauge.engine.suite.contract import Cell, Table
-from worldgauge.engine.suite.tables import pairs_with_models
-from worldgauge.report.evidence import Evidence
+from worldgauge.engine.suite.scores import pairs_with_models
+from worldgauge.report.evidence import ComparedRun, Evidence
+from worldgauge.report.wording import Vocabulary, digits_for, listed, number, times
 
 
 @dataclass(frozen=True)
@@ -235,3 +237,320 @@ def _differences(
 
 def _finite(values: Mapping[str, float]) -> dict[str, float]:
     return {task: value for task, value in values.items() if math.isfinite(value)}
+
+
+METRIC = "sharpness"
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """Sharpness of all subjects.
+
+    Attributes:
+        name: Name of the axis.
+        values: Value by label and task.
+        relative: Whether values are relative, with 1 as sharp as the truth.
+    """
+
+    name: str
+    values: Mapping[str, Mapping[str, float]]
+    relative: bool
+
+    def mean(self, label: str) -> float | None:
+        """Mean over trajectories; None without any."""
+        values = self.values.get(label, {})
+        return math.fsum(values.values()) / len(values) if values else None
+
+
+def appearance(evidence: Evidence) -> Appearance | None:
+    """Sharpness divided by that of the truth on the same trajectory.
+
+    Without a run of the truth the sharpness itself is used.
+
+    Args:
+        evidence: The compared runs.
+
+    Returns:
+        The sharpness. None when it was not measured.
+    """
+    if not evidence.has(METRIC):
+        return None
+    values = {run.label: run.values(METRIC) for run in evidence.runs}
+    truth = next((values[e.label] for e in evidence.runs if e.is_truth and values[e.label]), None)
+    if truth is None:
+        return Appearance(METRIC, values, relative=False)
+    shares = {
+        label: {task: v / truth[task] for task, v in theirs.items() if truth.get(task)}
+        for label, theirs in values.items()
+    }
+    return Appearance(f"{METRIC}, truth = 1", shares, relative=True)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of a report.
+
+    Attributes:
+        headline: One sentence.
+        support: The evidence for it, in a few sentences.
+    """
+
+    headline: str
+    support: tuple[str, ...]
+
+
+HEDGE = "hedge"
+"""The reference that a claim of memory is made beside: what an error in pixels rewards in a model without memory."""
+_NO_HEDGE = f"the reference '{HEDGE}' was not run with it"
+NOTHING = Verdict("Nothing was scored.", ())
+_PLAIN = Vocabulary()
+
+
+def verdict(
+    evidence: Evidence,
+    name: str,
+    compared: Comparison,
+    shown: Appearance | None,
+    *,
+    floor: Collection[str] = (),
+    claim: str = "",
+    memory: bool = False,
+    words: Vocabulary = _PLAIN,
+) -> Verdict:
+    """Decide whether models keep the suite's claim.
+
+    A model keeps it when it beats every floor reference by a clear difference. A claim of memory takes more: the
+    reference `hedge` among them, and, of a model under test, the same model shown less.
+
+    Models under test are judged, or, where none was run, references that saw nothing hidden. Flagged ones are not
+    judged, but a flag does not remove a floor reference. Without a claim the verdict only says who leads.
+
+    Args:
+        evidence: The compared runs.
+        name: Name of the metric on the page.
+        compared: The comparison.
+        shown: How the frames look.
+        floor: Sources of the floor references.
+        claim: The claim, as a verb in the third person.
+        memory: Whether the claim is of memory.
+        words: Words of the page.
+
+    Returns:
+        The verdict.
+    """
+    if not compared.standings:
+        return NOTHING
+    means = compared.by_label
+    flags = compared.flags
+    if len(flags) == len(means):
+        return Verdict(f"Nobody is in the running: {_flagged(flags)}.", ())
+    fair = [
+        e
+        for e in evidence.runs
+        if not e.privileged and e.source not in floor and e.label in means and e.label not in flags
+    ]
+    if memory:
+        shorter = [less.label for run in fair if (less := evidence.shown_less(run)) is not None]
+        fair = [run for run in fair if run.label not in shorter]
+    tested = [e.label for e in fair if e.kind == "subject"]
+    yardsticks = [e.label for e in fair if e.kind == "reference"]
+    bar = [e.label for e in evidence.runs if e.source in floor and e.label in means]
+    judged = tested or yardsticks
+    out = (f"Not in the running: {_flagged(flags)}.",) if flags else ()
+    tail = (*out, *_stand_in(evidence, compared, name, shown, floor, words.lacks))
+    if not claim or not judged or not bar:
+        no_bar = f"no reference that {words.lacks} was run with it"
+        missing = "" if not claim else _none_judged(evidence, flags, words) if not judged else no_bar
+        leading = _leading(compared, judged or [label for label in means if label not in flags], name, missing, words)
+        return Verdict(leading.headline, (*leading.support, *tail))
+    lacking = {label: _lacking(evidence, compared, label, bar, words.lacks, memory=memory) for label in judged}
+    passed = [label for label in judged if not lacking[label]]
+    best, strongest = _best(compared, passed or judged), _best(compared, bar)
+    support = [_evidence_for(best, strongest, compared.signed.get((best.label, strongest.label)), name, words)]
+    if tested and yardsticks:
+        yardstick = _best(compared, yardsticks)
+        support.append(f"The best of the other references, {yardstick.label}, has {_with_interval(yardstick, name)}.")
+    if not tested:
+        seeing = [e.label for e in evidence.runs if e.privileged and e.source not in floor]
+        unjudged = (
+            f"; {listed(seeing)}, shown what is hidden, {'is' if len(seeing) == 1 else 'are'} not judged"
+            if seeing
+            else ""
+        )
+        support.append(f"Only references are compared, {_none_judged(evidence, flags, words)}{unjudged}.")
+    if tested:
+        headline = _headline(tested, lacking, claim, f"references that {words.lacks}", memory=memory)
+    else:
+        headline = _headline_of_references(lacking, bar, claim, memory=memory)
+    if memory and len(judged) > 1:
+        support += [f"Not shown of {label}: {listed(why)}." for label, why in lacking.items() if why]
+    return Verdict(headline, (*support, *tail))
+
+
+def _lacking(
+    evidence: Evidence, compared: Comparison, label: str, bar: Sequence[str], lacks: str, *, memory: bool
+) -> list[str]:
+    """What a claim needs and the data do not show of one subject; empty where they show all of it."""
+    why = []
+    if not all(_beats(compared, label, other) for other in bar):
+        why.append(f"it is not measurably better than references that {lacks}")
+    if not memory:
+        return why
+    run = evidence[label]
+    if not any(evidence[other].source == HEDGE for other in bar):
+        why.append(_NO_HEDGE)
+    less = evidence.shown_less(run)
+    if less is not None:
+        if not _beats(compared, label, less.label):
+            why.append(f"it is not measurably better than itself shown {times(less.context or 0, 'frame', 'frames')}")
+    elif run.kind == "subject" and run.context == 1:
+        why.append("it was shown a single frame")
+    elif run.kind == "subject":
+        why.append(f"it was not run with less to see (as '{_less_of(run)}')")
+    return why
+
+
+def _beats(compared: Comparison, label: str, other: str) -> bool:
+    """Whether the corrected paired test shows that `label` is better than `other`."""
+    pair = compared.signed.get((label, other))
+    return pair is not None and pair.clear and (pair.mean > 0) == compared.higher
+
+
+def _less_of(run: ComparedRun) -> str:
+    """How the model is named that is shown one frame."""
+    name = str(run.facts["subject"].get("model", run.source))
+    return f"{name}{'&' if '?' in name else '?'}context_frames=1"
+
+
+def _flagged(flags: Mapping[str, str]) -> str:
+    """ "a (does not move) and b (pose-conditioned)"."""
+    return listed([f"{label} ({flag})" for label, flag in flags.items()])
+
+
+def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Vocabulary) -> str:
+    """Why there is no model to judge: none was run, or none of those that were has a score, or all are flagged."""
+    run = [e.label for e in evidence.runs if e.kind == "subject"]
+    if any(label in flags for label in run):
+        return f"no {words.subject} under test can be judged"
+    return (
+        f"{listed(run)} {'has' if len(run) == 1 else 'have'} no score"
+        if run
+        else f"no {words.subject} under test was run"
+    )
+
+
+def stands_in(run: ComparedRun, floor: Collection[str]) -> bool:
+    """Tell whether a run is a reference that renders from the world itself and yet has no memory.
+
+    Args:
+        run: The run.
+        floor: Sources of floor references.
+    """
+    return run.source in floor and "world" in run.sees
+
+
+def _best(compared: Comparison, labels: Collection[str]) -> Standing:
+    sign = 1 if compared.higher else -1
+    return max((s for s in compared.standings if s.label in labels), key=lambda standing: sign * standing.mean)
+
+
+def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str, words: Vocabulary) -> Verdict:
+    """Who has the best mean of `labels`, and whether the data separate it from the next."""
+    best = _best(compared, labels)
+    verb = "has" if len(labels) == 1 else f"is first of {len(labels)} subjects with"
+    headline = f"{best.label} {verb} {_with_interval(best, name)}{'; ' + missing if missing else ''}."
+    others = [label for label in labels if label != best.label]
+    if not others:
+        return Verdict(headline, ())
+    second = _best(compared, others)
+    pair = compared.signed.get((best.label, second.label))
+    if pair is None:
+        return Verdict(headline, (f"It shares no {words.task} with the next, {second.label}.",))
+    outcome = "tells the two apart" if pair.clear else "does not tell the two apart"
+    return Verdict(headline, (f"The next is {second.label}. {_paired(pair)} The difference {outcome}.",))
+
+
+def _headline(
+    tested: Sequence[str], lacking: Mapping[str, Sequence[str]], claim: str, references: str, *, memory: bool
+) -> str:
+    count, passed = len(tested), [label for label in tested if not lacking[label]]
+    bar = f"better than {references}"
+    if count == 1:
+        (only,) = tested
+        if passed:
+            return f"{only} {claim}, {bar}{' and than itself shown less' if memory else ''}."
+        return f"Nothing shows that {only} {claim}: {listed(lacking[only])}."
+    if not passed and memory:
+        return f"Nothing shows that {'either' if count == 2 else 'any'} of {count} models {claim}."
+    if not passed:
+        who = "Neither of 2 models" if count == 2 else f"None of {count} models"
+        return f"{who} {claim} measurably {bar}."
+    bar += (" and than itself shown less" if len(passed) == 1 else " and than themselves shown less") if memory else ""
+    if len(passed) == 1:
+        return f"Of {count} models only {passed[0]} {claim} {bar}."
+    if len(passed) == count:
+        return f"Each of {count} models {claim} {bar}."
+    return f"Of {count} models each of {listed(passed)} {claim} {bar}."
+
+
+def _headline_of_references(
+    lacking: Mapping[str, Sequence[str]], bar: Sequence[str], claim: str, *, memory: bool
+) -> str:
+    passed = [label for label, why in lacking.items() if not why]
+    if not passed and len(lacking) == 1 and memory:
+        ((only, why),) = lacking.items()
+        return f"References only; that {only} {claim} is not shown, since {listed(why)}."
+    if not passed and all(_NO_HEDGE in why for why in lacking.values()):
+        return (
+            f"References only; that {' or '.join(lacking)} {claim} is not shown, since the reference '{HEDGE}' "
+            "was not run with them."
+        )
+    if not passed:
+        return f"References only, and not one {claim} measurably better than {listed([_quoted(b) for b in bar])}."
+    who = f"Only {passed[0]}" if len(passed) == 1 else f"Each of {listed(passed)}"
+    return f"{who} {claim}; {listed([_quoted(b) for b in bar])} {'does' if len(bar) == 1 else 'do'} not."
+
+
+def _quoted(label: str) -> str:
+    """A name that would be read as a word of the sentence, marked."""
+    return f"“{label}”" if label in ("none", "all") else label
+
+
+def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str, words: Vocabulary) -> str:
+    said = (
+        f"{best.label} has {_with_interval(best, name)} over {times(best.n, words.task, words.tasks)}; "
+        f"the strongest reference that {words.lacks}, {_quoted(bar.label)}, has {_said(bar.mean)}"
+    )
+    return said + (f"; they share no {words.task}." if pair is None else f". {_paired(pair)}")
+
+
+def _paired(pair: Difference) -> str:
+    reach = f", 95% interval {_said(pair.low)} to {_said(pair.high)}" if pair.low is not None else ""
+    return f"Paired difference {_said(pair.mean, sign=True)}{reach}."
+
+
+def _stand_in(
+    evidence: Evidence,
+    compared: Comparison,
+    name: str,
+    shown: Appearance | None,
+    floor: Collection[str],
+    lacks: str,
+) -> tuple[str, ...]:
+    """Looks and what is measured are two things: said with the numbers of the reference made to show it."""
+    run = next((e for e in evidence.runs if stands_in(e, floor) and e.label in compared.by_label), None)
+    ratio = shown.mean(run.label) if run is not None and shown is not None and shown.relative else None
+    if run is None or ratio is None:
+        return ()
+    score = f"{name} {_said(compared.by_label[run.label].mean)}"
+    return (f"{run.label}, which {lacks}, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",)
+
+
+def _with_interval(standing: Standing, name: str) -> str:
+    reach = f" [{_said(standing.low)}, {_said(standing.high)}]" if standing.low is not None else ""
+    return f"{name} {_said(standing.mean)}{reach}"
+
+
+def _said(value: float | None, *, sign: bool = False) -> str:
+    """A number that stands alone: a small one keeps what it says."""
+    return number(value, digits=digits_for([value]), sign=sign)

@@ -5,41 +5,118 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from worldgauge.core.statistics import FEWEST_CLUSTERS, FEWEST_DIFFERENT
+from worldgauge.core.paired import FEWEST_CLUSTERS
+from worldgauge.core.statistics import FEWEST_DIFFERENT
 from worldgauge.engine.open_suite import open_suite
-from worldgauge.engine.result import told_notes, with_motion, with_notes
+from worldgauge.engine.result import TRUTH, told_notes, with_motion, with_notes
 from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Table
-from worldgauge.engine.suite.matched_references import TRUTH
-from worldgauge.engine.suite.rate_bridge import bridge_notes
-from worldgauge.engine.suite.tables import speed_table, with_seen
+from worldgauge.engine.suite.rollout import bridge_notes
+from worldgauge.engine.suite.scores import speed_table, with_seen
 from worldgauge.metrics._registry import metric_bounds
-from worldgauge.report import segmenter_accuracy as trust
-from worldgauge.report import tables
+from worldgauge.report import charts, svg, tables
+from worldgauge.report import provenance as trust
 from worldgauge.report import wording as words
-from worldgauge.report.charts import charts, svg
-from worldgauge.report.charts.appearance import METRIC as SHARPNESS
-from worldgauge.report.charts.appearance import appearance
-from worldgauge.report.charts.curves import FEWEST_BANDED, SeriesStyle, look
-from worldgauge.report.compare import Comparison, Difference, Standing, compare
-from worldgauge.report.evidence import Evidence, cell_of, columns_by, keys_of
-from worldgauge.report.film_selection import find_extremes, select_tasks
-from worldgauge.report.films.task_cards import make_task_cards, room_for
-from worldgauge.report.loading import load_evidence, read_tasks, without_damaged
+from worldgauge.report.compare import METRIC as SHARPNESS
+from worldgauge.report.compare import NOTHING, Comparison, Difference, Standing, Verdict, appearance, compare, verdict
+from worldgauge.report.curves import FEWEST_BANDED, SeriesStyle, look
+from worldgauge.report.evidence import (
+    ComparedRun,
+    Evidence,
+    cell_of,
+    columns_by,
+    keys_of,
+    load_evidence,
+    read_tasks,
+    without_damaged,
+)
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
-from worldgauge.report.verdict import NOTHING, Verdict, verdict
+from worldgauge.report.task_cards import make_task_cards, room_for
 from worldgauge.report.wording import Vocabulary
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The worst and the best trajectory of one subject.
+
+    Attributes:
+        label: Label of the subject.
+        worst: Task and value.
+        best: Task and value.
+    """
+
+    label: str
+    worst: tuple[str, float]
+    best: tuple[str, float]
+
+
+def find_extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Extremes]:
+    """Find the worst and best trajectory of every subject that has a value. The first task wins ties.
+
+    Args:
+        evidence: Scores of all runs.
+        metric: The metric.
+        higher: Higher values are better.
+    """
+    found = []
+    for run in evidence.runs:
+        known = run.values(metric)
+        values = {task: known[task] for task in evidence.groups if task in known}
+        if values:
+            low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+            worst, best = (low, high) if higher else (high, low)
+            found.append(Extremes(run.label, (worst, values[worst]), (best, values[best])))
+    return found
+
+
+def select_tasks(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> list[str]:
+    """Choose tasks for films, in the order of the tasks.
+
+    All of them where they fit. Otherwise the worst and best of the models under test, then those of the references that
+    saw nothing hidden, then a spread over the cells of the table.
+
+    Args:
+        evidence: The compared runs.
+        cases: Extremes, from `find_extremes`.
+        limit: Largest number of tasks.
+
+    Returns:
+        Ids of the tasks.
+    """
+    tasks = list(evidence.groups)
+    if len(tasks) <= limit:
+        return tasks
+    ranked = sorted(cases, key=lambda case: _interest(evidence[case.label]))
+    wanted = [task for case in ranked for task in (case.worst[0], case.best[0])]
+    cells: dict[str, list[str]] = {}
+    for task in tasks:
+        cells.setdefault(cell_of(evidence.groups[task]), []).append(task)
+    spread = [task for layer in zip_longest(*cells.values()) for task in layer if task is not None]
+    # Half of the room is kept for the spread: extremes alone would show no ordinary walk.
+    first = list(dict.fromkeys(wanted))[: max(1, limit // 2)]
+    room = limit - len(first)
+    if 0 < room < len(cells):
+        # More cells than room: not the first ones, which are all of one kind, but some of every kind.
+        spread = [spread[k * len(cells) // room] for k in range(room)] + spread
+    chosen = set(list(dict.fromkeys([*first, *spread]))[:limit])
+    return [task for task in tasks if task in chosen]
+
+
+def _interest(run: ComparedRun) -> tuple[bool, bool]:
+    return run.kind == "reference", run.privileged
+
 
 LISTED = 400
 """Trajectories up to which the page lists every one when some have no film; beyond, they are in scores.jsonl."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 from worldgauge.core.errors import UsageError, WorldgaugeError
 from worldgauge.core.io import digest_of, dumps
 from worldgauge.serving.channel import LOAD_DEADLINE_S, Channel
-from worldgauge.serving.estimator import RemoteEstimator
 from worldgauge.serving.messages import without_login
-from worldgauge.serving.remote import RemoteModel
+from worldgauge.serving.remote import RemoteEstimator, RemoteModel
 from worldgauge_serve import code_of
 
 __all__ = [
@@ -104,7 +103,7 @@ def _channel(text: str, who: str) -> Channel:
 
         return ProcessChannel(rest, pipes=scheme == "pipe", who=who)
     if is_served(text):
-        from worldgauge.serving.balance import Replicas
+        from worldgauge.serving.http_channel import Replicas
 
         return Replicas(text.split(","), who)
     raise UsageError(f"{who}: served ones are named {', '.join(scheme + ':' for scheme in SCHEMES)}")

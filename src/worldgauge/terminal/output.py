@@ -1,4 +1,4 @@
-"""Final output of commands: text for people, one JSON object, or rows as CSV; and how items ended."""
+"""Output of commands: tables on a console, text for people, one JSON object, or rows as CSV."""
 
 from __future__ import annotations
 
@@ -8,13 +8,174 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from worldgauge.core.errors import UsageError
+from rich.console import Console
+
+from worldgauge.core.errors import UsageError, without_controls
 from worldgauge.core.io import dumps
-from worldgauge.terminal.result import print_result
-from worldgauge.terminal.tables import out
+from worldgauge.engine.collection import counted
+from worldgauge.terminal.layout import Column, Line, count_fitting, lay_out_numbers, lay_out_text, terminal_width, wrap
+from worldgauge.terminal.options import print_result
 
 if TYPE_CHECKING:
-    from worldgauge.engine.suite.contract import Table
+    from worldgauge.engine.suite.contract import Cell, Table
+
+out = Console(highlight=False, soft_wrap=False)
+
+
+def headline(table: Table, console: Console | None = None) -> None:
+    """Print a table with the mean, its 95% interval and n in every cell. References are dim.
+
+    Args:
+        table: The table.
+        console: Where to, and how wide. By default the terminal.
+    """
+    arrow = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}[table.better]
+    arrow, columns = ("", _with_arrows(table)) if table.betters else (arrow, table.columns)
+    unit = "" if table.unit == "1" else f" [{table.unit}]"
+    print_text(f"{table.title}{unit}{arrow}", style="bold", console=console)
+    # A flag stands under the name, since columns are narrow; a line below explains it.
+    labels = [(row.label, row.flag) if row.flag else (row.label,) for row in table.rows]
+    cells = [Column(name, [_cell(row.cells[k]) for row in table.rows]) for k, name in enumerate(columns)]
+    _print_lines(lay_out_numbers(labels, cells, _width(console)), _styles(table), console)
+    clustered = [cell for row in table.rows for cell in row.cells if cell.clusters not in (None, cell.n)]
+    if clustered:
+        n, clusters = clustered[-1].n, clustered[-1].clusters
+        print_text(
+            f"n={n} in {clusters}: of {clusters} clusters, which count as independent, not the {n}.", console=console
+        )
+    references = [row.label for row in table.rows if row.kind == "reference"]
+    if references:
+        print_text(f"References: {', '.join(references)}", console=console)
+    flagged = [f"{row.label} ({row.flag})" for row in table.rows if row.flag]
+    if flagged:
+        print_text(f"Flagged, so they win nothing: {', '.join(flagged)}", console=console)
+
+
+def overview(tables: Sequence[Table]) -> None:
+    """Print the last column of as many further tables as fit on the terminal.
+
+    Tables with metrics as columns are only counted.
+    """
+    valued = [table for table in tables[1:] if any(cell.mean is not None for row in table.rows for cell in row.cells)]
+    _missing([table for table in tables[1:] if table not in valued])
+    if tables[0].betters:
+        out.print(f"The report has {counted(len(tables) - 1, 'more table')}.")
+        return
+    known = [table for table in valued if not table.betters and table.columns[-1:] == tables[0].columns[-1:]]
+    if not known:
+        out.print(f"The report has {counted(len(valued), 'more table')}.")
+        return
+    columns = []
+    for table in known:
+        means = {row.label: row.cells[-1].mean for row in table.rows}
+        # A flag may be of this column's table only.
+        flags = {row.label: row.flag for row in table.rows}
+        cells = [(number(means.get(row.label)) + ("*" if flags.get(row.label) else ""),) for row in tables[0].rows]
+        columns.append(Column(table.metric, cells))
+    labels = [(row.label,) for row in tables[0].rows]
+    fit = max(1, count_fitting(labels, columns, terminal_width()))
+    left = len(valued) - fit
+    more = f" ({left} more are in the report)" if left else ""
+    print_text(f"Further metrics, {tables[0].columns[-1]}{more}", style="bold")
+    _print_lines(lay_out_numbers(labels, columns[:fit], terminal_width()), _styles(tables[0]))
+    if any(row.flag for table in known[:fit] for row in table.rows):
+        out.print("* is flagged in its table", style="dim", markup=False)
+
+
+def print_listing(
+    names: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None] | None = None
+) -> None:
+    """Print a listing of words, whose columns wrap.
+
+    Args:
+        names: Heading of each column.
+        rows: A text per column in each row.
+        styles: Style of each row. By default plain.
+    """
+    plain = [[without_controls(cell) for cell in row] for row in rows]
+    _print_lines(lay_out_text(names, plain, terminal_width()), styles or [None] * len(rows))
+
+
+def print_numbers(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of numbers that are texts already.
+
+    Args:
+        names: Heading of each column. The first is that of the labels.
+        rows: The label, then a text per further column, in each row.
+    """
+    columns = [Column(name, [(row[k],) for row in rows]) for k, name in enumerate(names) if k]
+    lines = lay_out_numbers([(row[0],) for row in rows], columns, terminal_width())
+    _print_lines(lines, [None] * len(rows))
+
+
+def print_text(said: str, style: str | None = None, console: Console | None = None, indent: str = "") -> None:
+    """Print text for people, wrapped between words."""
+    for line in wrap(said, _width(console), indent):
+        (console or out).print(line, style=style, markup=False, soft_wrap=True)
+
+
+def number(value: float | None) -> str:
+    """A number as tables show it, with as many digits as its size needs; "-" for a missing one."""
+    return "-" if value is None else _text(value, 3)
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """An interval as tables show it, in closed brackets; empty for a missing one."""
+    return "" if low is None or high is None else f"[{_short(low)}, {_short(high)}]"
+
+
+def _styles(table: Table) -> list[str | None]:
+    return [None if row.kind == "subject" else "dim" for row in table.rows]
+
+
+def _width(console: Console | None) -> int:
+    return terminal_width() if console is None else console.width
+
+
+def _print_lines(lines: Sequence[Line], styles: Sequence[str | None], console: Console | None = None) -> None:
+    """Print the lines of a table, headings bold and each row in its style."""
+    for line in lines:
+        style = "bold" if line.row is None else styles[line.row]
+        # Nothing is cut or wrapped again: the layout has done what can be done.
+        (console or out).print(line.text, style=style, markup=False, soft_wrap=True)
+
+
+def _with_arrows(table: Table) -> tuple[str, ...]:
+    """Column names, with an arrow for the better direction where columns differ in it."""
+    arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
+    return tuple(name + arrows[better] for name, better in zip(table.columns, table.betters, strict=True))
+
+
+def _missing(tables: Sequence[Table]) -> None:
+    """Print the metrics without any value, one line per reason."""
+    reasons: dict[str, list[str]] = {}
+    for table in tables:
+        for note in table.notes[:1]:
+            reasons.setdefault(note, []).append(table.metric)
+    for note, metrics in reasons.items():
+        print_text(f"Not measured: {', '.join(metrics)}. {note}", style="dim")
+
+
+def _cell(cell: Cell) -> tuple[str, ...]:
+    count = f"n={cell.n}" if cell.clusters in (None, cell.n) else f"n={cell.n} in {cell.clusters}"
+    return tuple(part for part in (number(cell.mean), interval(cell.low, cell.high), count) if part)
+
+
+def _short(value: float) -> str:
+    return _text(value, 2)
+
+
+def _text(value: float, usual: int) -> str:
+    if abs(value) < 1e-12:  # what rounding has left of 0
+        value = 0.0
+    return f"{value:.{_digits(value, usual)}f}"
+
+
+def _digits(value: float, usual: int) -> int:
+    """After the point: fewer for large numbers, more for small ones, of which nothing would be left."""
+    size = abs(value)
+    return usual - 2 if size >= 100 else usual if size >= 0.1 or size == 0 else usual + 1 if size >= 0.01 else usual + 2
+
 
 Form = Literal["text", "json", "csv"]
 """What a command prints on stdout."""

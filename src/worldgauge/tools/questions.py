@@ -21,13 +21,13 @@ from worldgauge.core.image import Frames, write_png
 from worldgauge.core.io import atomic_folder, dumps, read_json_object
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel, fitted
 from worldgauge.core.video import Writer
-from worldgauge.engine.identity import subject_identity, task_key, task_seed
 from worldgauge.engine.open_suite import list_tasks, open_suite, suite_name
+from worldgauge.engine.resume import subject_identity, task_key, task_seed
 from worldgauge.engine.store import atomic_write
+from worldgauge.engine.subject_run import LocalTaskContext
 from worldgauge.engine.subjects import find_served, resolve_subject
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.task import LocalTaskContext
 from worldgauge.version import __version__
 from worldgauge_serve import KEYS, key_rows, mouse_deltas
 

@@ -7,14 +7,16 @@
 None come with worldgauge: each has its own owner and licence (`worldgauge weights list`).
 """
 
-from worldgauge.weights.adoption import Adopted, Adoption, adopt
 from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
 from worldgauge.weights.download import Pulled, PullError, pull, sets_for
 from worldgauge.weights.reading import expect, known_program, read_tensors
 from worldgauge.weights.store import (
     AbsentWeightsError,
+    Adopted,
+    Adoption,
     Opened,
     Standing,
+    adopt,
     digest_of,
     opened,
     standing,

@@ -10,16 +10,17 @@ import re
 import shutil
 import time
 import urllib.error
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO
+from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
-from worldgauge.core.errors import DataError
+from worldgauge.core.errors import DataError, WorldgaugeError
 from worldgauge.core.io import read_json_object, write_file
 from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
-from worldgauge.weights.http import Linked, PullError, answer_of, number, shown
 from worldgauge.weights.store import (
     Seen,
     fault_of,
@@ -31,7 +32,112 @@ from worldgauge.weights.store import (
     standing,
     write_records,
 )
-from worldgauge_serve import proxy_note
+from worldgauge_serve import is_local_host, proxy_note
+
+__all__ = ["Progress", "PullError", "fetch"]
+
+
+OFFLINE_VARIABLE = "WORLDGAUGE_OFFLINE"
+TIMEOUT_S = 60.0
+MAX_REDIRECTS = 5
+
+
+class PullError(WorldgaugeError):
+    """Weights that cannot be downloaded; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What a host states about a large file before it redirects to it (Hugging Face).
+
+    Attributes:
+        sha256: Digest; empty when not stated.
+        bytes: Size; None when not stated.
+    """
+
+    sha256: str = ""
+    bytes: int | None = None
+
+
+@contextmanager
+def answer_of(
+    url: str, headers: Mapping[str, str], token: str = ""
+) -> Iterator[tuple[http.client.HTTPResponse, Linked]]:
+    """Open the response at the end of all redirects.
+
+    Args:
+        url: The address.
+        headers: Headers of the request.
+        token: Sent only to the host of `url`.
+
+    Yields:
+        The response, and what the host stated about the file.
+
+    Raises:
+        PullError: Downloads are switched off, or the address is not allowed.
+        OSError: There is no response.
+        HTTPException: The response is damaged.
+    """
+    if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
+        raise PullError(
+            f"{OFFLINE_VARIABLE} is set, so nothing is fetched; files already here: worldgauge weights adopt FOLDER"
+        )
+    first, linked = _address(url).netloc.lower(), Linked()
+    for _ in range(MAX_REDIRECTS + 1):
+        parts = _address(url)
+        request = Request(url, headers={**headers, "Accept-Encoding": "identity", "User-Agent": "worldgauge"})
+        if token and parts.netloc.lower() == first:
+            request.add_unredirected_header("Authorization", f"Bearer {token}")
+        with _opener(parts).open(request, timeout=TIMEOUT_S) as answer:
+            linked = linked if linked.sha256 else _linked(answer)
+            if answer.status not in (301, 302, 303, 307, 308) or not answer.headers.get("Location"):
+                yield answer, linked
+                return
+            url = urljoin(url, answer.headers["Location"])
+    raise PullError(f"{shown(url)}: more than {MAX_REDIRECTS} redirects")
+
+
+def shown(url: str) -> str:
+    """An address as it may be printed, without its query, which is a key in signed addresses."""
+    return url.split("?")[0][:200]
+
+
+def number(text: str | None) -> int | None:
+    """Parse a whole number of a header; None for anything else."""
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,18}", text) else None
+
+
+def _opener(parts: SplitResult) -> OpenerDirector:
+    # Handlers are named one by one: none opens files, none follows a redirect, none raises for a status.
+    opener = OpenerDirector()
+    for handler in (HTTPHandler(), HTTPSHandler(), *([] if is_local_host(parts.hostname or "") else [ProxyHandler()])):
+        opener.add_handler(handler)
+    return opener
+
+
+def _address(url: str) -> SplitResult:
+    """The parts of an address.
+
+    Raises:
+        PullError: The address is not allowed.
+    """
+    try:
+        parts = urlsplit(url)
+        sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc and url.isascii()
+    except ValueError:
+        sound = False
+    if not sound or not url.isprintable() or " " in url:
+        raise PullError(f"{shown(url)!r} is no address")
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_local_host(parts.hostname or "")):
+        raise PullError(f"{shown(url)} is not https, so nothing is fetched from there")
+    return parts
+
+
+def _linked(answer: http.client.HTTPResponse) -> Linked:
+    digest = answer.headers.get("X-Linked-Etag", "").removeprefix("W/").strip('"').lower()
+    if not re.fullmatch(r"[0-9a-f]{64}", digest):
+        return Linked()
+    return Linked(digest, number(answer.headers.get("X-Linked-Size")))
 
 
 @dataclass(frozen=True)
@@ -91,8 +197,6 @@ def sets_for(names: Iterable[str]) -> list[str]:
         meant |= dict.fromkeys([name] if name in catalogue or not serving else serving)
     return [known_set(name).name for name in meant]
 
-
-__all__ = ["Progress", "PullError", "fetch"]
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a file, its bytes so far, and all of them (0 when unknown)."""

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, MissingExtraError
-from worldgauge.core.io import digest_of
-from worldgauge.core.npz import read_header
+from worldgauge.core.io import digest_of, read_header
 from worldgauge.weights.catalogue import WeightFile
 
 Float32 = NDArray[np.float32]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from worldgauge.core.errors import UnknownNameError
-from worldgauge.engine.collection.kernel import open_collection
+from worldgauge.engine.collect import open_collection
 from worldgauge.engine.sets import NamedSet, SetPart, data_notes, membership, named_sets, open_set
 from worldgauge.engine.suite.contract import Task
 

@@ -10,10 +10,10 @@ import pytest
 from support.commands import command
 from worldgauge.core.errors import DataError
 from worldgauge.core.model import ModelSpec
-from worldgauge.engine.identity import subject_identity
+from worldgauge.engine.result import matched_references
+from worldgauge.engine.resume import subject_identity
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.suite.matched_references import matched_references
 
 MODEL = """
 import numpy as np

@@ -17,20 +17,22 @@ from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip
-from worldgauge.engine.identity import score_key, subject_identity, task_key
 from worldgauge.engine.options import options_of
+from worldgauge.engine.resume import score_key, subject_identity, task_key
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Record, Task
-from worldgauge.engine.suite.rate_bridge import (
+from worldgauge.engine.suite.rollout import (
+    ROLLOUT,
     BridgeSettings,
     Drawn,
     RateBridge,
     at_rate,
     bridge_notes,
+    fit_context,
     poses_between,
+    read_poses,
     shared_out,
 )
-from worldgauge.engine.suite.rollout import ROLLOUT, fit_context, read_poses
 from worldgauge.models.references.truth import Truth
 from worldgauge.worlds.tabletop.pose_plans import slerp
 

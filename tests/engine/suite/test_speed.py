@@ -16,8 +16,8 @@ from worldgauge.core.image import Frames
 from worldgauge.core.io import loads
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.run import run, score
-from worldgauge.engine.suite.speed import Stopwatch
-from worldgauge.engine.suite.tables import speed_table
+from worldgauge.engine.suite.contract import Stopwatch
+from worldgauge.engine.suite.scores import speed_table
 from worldgauge.report.page import write_report
 from worldgauge_serve import forget_notes, note, notes
 
@@ -27,7 +27,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr("worldgauge.engine.suite.speed.time", SimpleNamespace(perf_counter=lambda: self.now))
+        monkeypatch.setattr("worldgauge.engine.suite.contract.time", SimpleNamespace(perf_counter=lambda: self.now))
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from worldgauge.core.statistics import FEWEST_CLUSTERS, Sample, minimum_detectable_effect
+from worldgauge.core.paired import FEWEST_CLUSTERS, minimum_detectable_effect
+from worldgauge.core.statistics import Sample
 from worldgauge.engine.suite.contract import Score
-from worldgauge.engine.suite.scores import SubjectScores
-from worldgauge.engine.suite.tables import (
+from worldgauge.engine.suite.scores import (
+    SubjectScores,
     clusters_by_task,
     detectable_effect,
     detectable_note,

@@ -10,8 +10,7 @@ import pytest
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import digest_of_file, digest_of_folder
-from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.suite.task_data import TaskData, cached_by_task
+from worldgauge.engine.suite.contract import Task, TaskData, cached_by_task
 from worldgauge.worlds import open_world, worlds
 
 

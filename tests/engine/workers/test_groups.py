@@ -12,7 +12,7 @@ import pytest
 from worldgauge.core.errors import MissingExtraError, SubjectError, UsageError
 from worldgauge.core.model import Needs
 from worldgauge.engine.run import RunRequest, dry_run, run
-from worldgauge.engine.workers.machine import gpu_shares, rooms, visible_gpus
+from worldgauge.engine.workers.site import gpu_shares, rooms, visible_gpus
 
 SEEING = "enginedoubles:Seeing"
 

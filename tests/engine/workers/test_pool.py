@@ -15,11 +15,10 @@ import pytest
 
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.model import Needs
-from worldgauge.engine.workers import local
-from worldgauge.engine.workers.local import LocalWorker
+from worldgauge.engine.workers import worker as local
 from worldgauge.engine.workers.pool import Job, Pool, Result
 from worldgauge.engine.workers.site import LocalSite
-from worldgauge.engine.workers.worker import one_line, trace_now
+from worldgauge.engine.workers.worker import LocalWorker, one_line, trace_now
 
 pytestmark = pytest.mark.usefixtures("doubles")
 

@@ -15,7 +15,7 @@ from engine.test_run import contents
 from engine.workers.test_pool import gone, job
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.model import Needs
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.run import run, score
 from worldgauge.engine.workers import ray_workers
 from worldgauge.engine.workers.pool import Pool

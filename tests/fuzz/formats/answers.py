@@ -11,11 +11,18 @@ from typing import Any
 
 from fuzz.format import Format
 from fuzz.mutators import damaged, damaged_json
-from worldgauge.chat.client.bodies import one_line, stated_error
-from worldgauge.chat.client.errors import Failure, Unfit
-from worldgauge.chat.client.question import Message, Question
-from worldgauge.chat.client.reply import checked_value, read_answer, read_completion, read_usage
 from worldgauge.chat.prompt_runner import Misread
+from worldgauge.chat.question import Message, Question
+from worldgauge.chat.reply import (
+    Failure,
+    Unfit,
+    checked_value,
+    one_line,
+    read_answer,
+    read_completion,
+    read_usage,
+    stated_error,
+)
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.suites.build.agents import read_stated
 from worldgauge.suites.build.critics import chat as critics

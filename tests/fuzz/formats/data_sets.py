@@ -9,10 +9,10 @@ from pathlib import Path
 
 from fuzz.format import Format
 from suites.closedloop.closedloop_data import make_published_data
-from suites.closedloop.training_data import test_trajectory as walk
 from suites.closedloop.training_data import demonstrations_data
+from suites.closedloop.training_data import test_trajectory as walk
 from support.build_fixture import make_published
-from worldgauge.engine.collection.collection import check_data
+from worldgauge.engine.collection import check_data
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.suites.closedloop.training_data import coverage_index
 from worldgauge.suites.closedloop.training_data import demonstration as demonstrations_index

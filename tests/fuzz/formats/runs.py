@@ -7,13 +7,13 @@ from pathlib import Path
 from fuzz.format import Format
 from support.build_fixture import make_published
 from support.served import question
-from worldgauge.engine.journal import Journal, read_journal
 from worldgauge.engine.result import find_runs, list_failures, list_speeds, read_current_lines, read_scores
 from worldgauge.engine.run import run
-from worldgauge.models.outside.recorded import Recorded, Recording
-from worldgauge.report.loading import load_evidence, read_tasks, without_damaged
-from worldgauge.tools.bundle.bundle import write_bundles
-from worldgauge.tools.bundle.verify import verify
+from worldgauge.engine.store import Journal, read_journal
+from worldgauge.models.recorded import Recorded, Recording
+from worldgauge.report.evidence import load_evidence, read_tasks, without_damaged
+from worldgauge.tools.bundle import write_bundles
+from worldgauge.tools.verify import verify
 
 
 def _made(folder: Path) -> Path:

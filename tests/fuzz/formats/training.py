@@ -16,7 +16,7 @@ from support.served import question
 from support.training_walks import WALKS
 from worldgauge.weights.reading import read_tensors
 from worldgauge_train.export_data import read_lerobot, read_rlds, write_lerobot, write_rlds
-from worldgauge_train.export_data.tfrecord import read_records, write_record
+from worldgauge_train.export_data_rlds import read_records, write_record
 from worldgauge_train.training.clip import DamagedClip, TrainingClip
 
 
@@ -44,9 +44,9 @@ def _make_pth(folder: Path) -> None:
 def _make_trained(folder: Path) -> None:
     """A checkpoint as a training leaves it."""
     from worldgauge.core.actions import LOOP_WALK
-    from worldgauge.models.references.tiny.action_rows import mirror_of, row_width
+    from worldgauge.models.references.tiny import mirror_of, row_width
     from worldgauge_train.training.cache import CachedClip
-    from worldgauge_train.training.loop.loop import train
+    from worldgauge_train.training.loop import train
     from worldgauge_train.training.material import Material
     from worldgauge_train.training.recipe import Recipe
 
@@ -63,7 +63,7 @@ def _make_trained(folder: Path) -> None:
 
 def _ask_trained(folder: Path) -> None:
     """The model of a checkpoint, and a few frames of it."""
-    from worldgauge_train.models.trained import Trained
+    from worldgauge_train.models import Trained
 
     drawn = list(Trained(str(folder / "trained")).rollout(question(3, (16, 8))))
     assert sum(map(len, drawn)) == 3

@@ -15,9 +15,8 @@ from worldgauge.core.errors import NotApplicableError, SubjectError, UnknownName
 from worldgauge.core.geometry import Panorama
 from worldgauge.core.model import RolloutRequest
 from worldgauge.engine.subjects import resolve_subject
-from worldgauge.models.references.depth_source import SKY_M, DepthSource
 from worldgauge.models.references.memory import Memory
-from worldgauge.models.references.warp import Warp
+from worldgauge.models.references.warp import SKY_M, DepthSource, Warp
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 

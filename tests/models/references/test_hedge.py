@@ -13,8 +13,7 @@ from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.core.model import RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip
 from worldgauge.metrics.pixel import mse
-from worldgauge.models.references.hedge import Hedge
-from worldgauge.models.references.trivial import Mean
+from worldgauge.models.references.trivial import Hedge, Mean
 from worldgauge.models.references.warp import _turned as turned_to_the_border
 from worldgauge.suites.mind.actions import walk_look
 

@@ -17,8 +17,7 @@ from worldgauge.models.references.forgetful import _lay_indoors, _other_place
 from worldgauge.models.references.truth import noise_of_all_scales
 from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.primitives import Primitive, poses_of
-from worldgauge.worlds.walking.stance import stands
+from worldgauge.worlds.walking.primitives import Primitive, poses_of, stands
 
 FORWARD, LEFT, RIGHT = Primitive.FORWARD, Primitive.TURN_LEFT, Primitive.TURN_RIGHT
 HOME = WorldFacts("indoor", {"seed": 1})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.geometry import Camera, invert, pose_from_yaw_pitch
-from worldgauge.models.references.point_store import PointStore, splat
+from worldgauge.models.references.memory import PointStore, splat
 
 CAMERA = Camera.from_vertical_fov(64, 48, 75.0)
 POSE = pose_from_yaw_pitch((3.0, -2.0, 1.6), 0.3)

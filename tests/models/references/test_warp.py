@@ -9,8 +9,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.core.model import checked_rollout
-from worldgauge.models.references.depth_mesh import DepthMesh
-from worldgauge.models.references.warp import Warp
+from worldgauge.models.references.warp import DepthMesh, Warp
 from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.primitives import Primitive, poses_of

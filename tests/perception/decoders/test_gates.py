@@ -7,12 +7,18 @@ import numpy as np
 import pytest
 
 from worldgauge.core.geometry import pose_from_yaw_pitch
+from worldgauge.perception.decoders._reconstruction import Model, difference, elect
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest
-from worldgauge.perception.decoders.frames import displacement_px
-from worldgauge.perception.decoders.gates import Evidence, anchor_too_far, from_start, judge, prefix, walkable
+from worldgauge.perception.decoders.frames import (
+    Evidence,
+    anchor_too_far,
+    displacement_px,
+    from_start,
+    judge,
+    prefix,
+    walkable,
+)
 from worldgauge.perception.decoders.poses import ground_path
-from worldgauge.perception.decoders.sfm._mapping import Model
-from worldgauge.perception.decoders.sfm._votes import difference, elect
 
 SOUND = Evidence(np.ones(20, bool), True, 0.5, 300.0, 0.6)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from support.vectors import cases
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
 from worldgauge.perception.decoders.poses import (
@@ -82,7 +82,7 @@ def test_a_path_by_hand() -> None:
     assert path.scale == pytest.approx(2.0)
     assert path.anchor_estimated == pytest.approx(0.5)
     assert heading_change_deg(path.rotations) == pytest.approx(90.0)
-    assert polyline.length(path.positions) == pytest.approx(6.0)
+    assert geometry.length(path.positions) == pytest.approx(6.0)
 
 
 def test_world_frame_and_unit_do_not_matter(rng: np.random.Generator) -> None:

@@ -15,8 +15,8 @@ from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.metrics.frame_pairs import prepared  # noqa: E402
 from worldgauge.metrics.learned import aesthetic  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
-from worldgauge.perception.networks.clip import HEAD  # noqa: E402
-from worldgauge.perception.networks.preprocessing import clip_input  # noqa: E402
+from worldgauge.perception.networks._pretrained import clip_input  # noqa: E402
+from worldgauge.perception.networks.embeddings import HEAD  # noqa: E402
 
 CHANNELS = 768
 

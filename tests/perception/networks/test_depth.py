@@ -23,13 +23,15 @@ from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch  # noqa: E402
 from worldgauge.core.model import RolloutRequest, checked_rollout  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
-from worldgauge.models.references.depth_source import SKY_M  # noqa: E402
 from worldgauge.models.references.memory import Memory  # noqa: E402
-from worldgauge.models.references.warp import Warp  # noqa: E402
+from worldgauge.models.references.warp import (  # noqa: E402
+    SKY_M,
+    Warp,
+)
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks.depth import DepthAnything, prepared, seen_size  # noqa: E402
 from worldgauge.serving import open_estimator  # noqa: E402
-from worldgauge.serving.estimator import Expected  # noqa: E402
+from worldgauge.serving.remote import Expected  # noqa: E402
 from worldgauge.suites.mind.actions import actions_of, walk_look  # noqa: E402
 from worldgauge.weights import WeightFile, catalogue, store  # noqa: E402
 

@@ -15,7 +15,7 @@ from support.vectors import cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.metrics.learned import dino_mse  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
-from worldgauge.perception.networks.preprocessing import dino_input  # noqa: E402
+from worldgauge.perception.networks._pretrained import dino_input  # noqa: E402
 
 TOKENS = {"dinov3-b16": 201, "dinov2-b14": 261}
 NAMES = {

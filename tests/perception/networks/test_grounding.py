@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'torch'")
 
 from worldgauge.core.errors import DataError, ShapeError, UsageError  # noqa: E402
-from worldgauge.perception.networks import choose_device, grounding, networks  # noqa: E402
-from worldgauge.perception.networks.grounding import GroundingDino, shown_size  # noqa: E402
-from worldgauge.perception.networks.preprocessing import IMAGENET, shown  # noqa: E402
+from worldgauge.perception.networks import choose_device, networks, segmentation  # noqa: E402
+from worldgauge.perception.networks._pretrained import IMAGENET, shown  # noqa: E402
+from worldgauge.perception.networks.segmentation import GroundingDino, shown_size  # noqa: E402
 
 CLS, SEP, STOP, QUERY = 101, 102, 1012, 1029
 """Numbers that the network knows by heart, as BERT's vocabulary has them."""
@@ -84,8 +84,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the published sides."""
-    monkeypatch.setattr(grounding, "SHORT_PX", 80)
-    monkeypatch.setattr(grounding, "LONG_PX", 133)
+    monkeypatch.setattr(segmentation, "SHORT_PX", 80)
+    monkeypatch.setattr(segmentation, "LONG_PX", 133)
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +114,8 @@ def rgb() -> Any:
 def test_the_shorter_side_is_800_unless_the_longer_one_would_exceed_1333(
     frame: tuple[int, int], size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grounding, "SHORT_PX", 800)
-    monkeypatch.setattr(grounding, "LONG_PX", 1333)
+    monkeypatch.setattr(segmentation, "SHORT_PX", 800)
+    monkeypatch.setattr(segmentation, "LONG_PX", 1333)
     assert shown_size(*frame) == size
 
 
@@ -156,7 +156,7 @@ def test_scores_below_the_limit_are_left_out(network: GroundingDino, rgb: Any, m
         monkeypatch.setattr(network, "_model", Answers(network, [(0, 1, low + offset)]))
         assert len(network.detect(rgb, ["chair"])) == count
         monkeypatch.undo()
-        monkeypatch.setattr(grounding, "SHORT_PX", 80)
+        monkeypatch.setattr(segmentation, "SHORT_PX", 80)
 
 
 @pytest.mark.parametrize("box", [(1.5, 0.5, 0.2, 0.2), (0.5, -0.5, 0.2, 0.2), (0.5, 0.5, 0.0, 0.2)])

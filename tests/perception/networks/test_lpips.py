@@ -13,7 +13,7 @@ from scipy.ndimage import correlate
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
-from worldgauge.perception.lpips_numpy import Lpips  # noqa: E402
+from worldgauge.perception.loading import Lpips  # noqa: E402
 from worldgauge.perception.networks import ComputeDevice, choose_device, networks, open_network  # noqa: E402
 from worldgauge.perception.networks.lpips import _Lpips  # noqa: E402
 from worldgauge.weights import catalogue  # noqa: E402

@@ -15,6 +15,7 @@ from support.vectors import cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.metrics.learned import imaging  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
+from worldgauge.perception.networks._pretrained import musiq_input  # noqa: E402
 from worldgauge.perception.networks.musiq import (  # noqa: E402
     PUBLISHED,
     WEIGHTS,
@@ -26,7 +27,6 @@ from worldgauge.perception.networks.musiq import (  # noqa: E402
     shapes_of,
     sizes_of,
 )
-from worldgauge.perception.networks.preprocessing import musiq_input  # noqa: E402
 
 Tensors = dict[str, np.ndarray]
 

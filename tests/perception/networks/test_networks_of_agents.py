@@ -18,14 +18,16 @@ from perception.networks import test_sam2 as tiny_sam2  # noqa: E402
 from support.task_context import QuietContext  # noqa: E402
 from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.models import models  # noqa: E402
-from worldgauge.perception.networks import grounding  # noqa: E402
-from worldgauge.perception.networks.grounding import GroundingDino  # noqa: E402
-from worldgauge.perception.networks.sam2 import Sam2  # noqa: E402
+from worldgauge.perception.networks import segmentation  # noqa: E402
+from worldgauge.perception.networks.segmentation import (  # noqa: E402
+    GroundingDino,
+    Sam2,
+)
 from worldgauge.suites.closedloop.policies import cached_inference  # noqa: E402
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation, Rollout  # noqa: E402
-from worldgauge.suites.closedloop.questions import landmarks as detecting
+from worldgauge.suites.closedloop.questions import landmarks as detecting  # noqa: E402
 from worldgauge.suites.closedloop.questions.landmarks import VOCABULARY, Detector  # noqa: E402
-from worldgauge.suites.closedloop.recognition.tracking import (
+from worldgauge.suites.closedloop.recognition.tracking import (  # noqa: E402
     BoxTracker,
     Target,
 )
@@ -60,8 +62,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def store(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(made))
     monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(grounding, "SHORT_PX", 80)
-    monkeypatch.setattr(grounding, "LONG_PX", 133)
+    monkeypatch.setattr(segmentation, "SHORT_PX", 80)
+    monkeypatch.setattr(segmentation, "LONG_PX", 133)
     for name in ("sam2", "grounding-dino"):
         known = catalogue[name]
         files = tuple(replace(file, **_facts(made / name / file.name)) for file in known.files)

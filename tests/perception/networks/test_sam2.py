@@ -12,8 +12,8 @@ transformers = pytest.importorskip("transformers", reason="needs the extra 'torc
 
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
-from worldgauge.perception.networks.preprocessing import IMAGENET, shown  # noqa: E402
-from worldgauge.perception.networks.sam2 import Sam2  # noqa: E402
+from worldgauge.perception.networks._pretrained import IMAGENET, shown  # noqa: E402
+from worldgauge.perception.networks.segmentation import Sam2  # noqa: E402
 
 SIDE = 64
 BOX = (10, 8, 40, 30)

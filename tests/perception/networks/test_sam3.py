@@ -13,10 +13,10 @@ transformers = pytest.importorskip("transformers", reason="needs the extra 'torc
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from worldgauge.core.errors import DataError, ShapeError, UsageError  # noqa: E402
-from worldgauge.perception.masks import packed, unpacked  # noqa: E402
+from worldgauge.perception.instances import packed, unpacked  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
-from worldgauge.perception.networks.preprocessing import IMAGENET, masks_of, shown  # noqa: E402
-from worldgauge.perception.networks.sam3 import Sam3  # noqa: E402
+from worldgauge.perception.networks._pretrained import IMAGENET, masks_of, shown  # noqa: E402
+from worldgauge.perception.networks.segmentation import Sam3  # noqa: E402
 from worldgauge.perception.segment import Masks  # noqa: E402
 
 WORDS = ("sky", "tree", "water")

@@ -6,7 +6,7 @@ import pytest
 
 from support.made_once import made_once
 from worldgauge.core.episode import Episode
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.engine.suite.contract import Task
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of

@@ -12,7 +12,7 @@ from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.video import Clip
-from worldgauge.engine.collection.kernel import collect, count, make_item, world_seed_of
+from worldgauge.engine.collect import collect, count, make_item, world_seed_of
 from worldgauge.engine.workers.pool import Pool, Result
 from worldgauge.suites.loopnav import collection as loopnav
 from worldgauge.suites.loopnav.collection import stamp_of
@@ -27,7 +27,7 @@ SMALL = {"settlements": 2, "ranges": (5,), "types": ("ABA", "ABCA"), "per_combin
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 if __name__ == "__main__":
     collect("loopnav", Path(sys.argv[1]), settlements=2, ranges=(5,), per_combination=1, size=(48, 27), workers=2)
 """

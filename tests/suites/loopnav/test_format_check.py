@@ -15,7 +15,7 @@ import pytest
 from suites.loopnav.loopnav_data import STEP, put, straight_loop
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
-from worldgauge.engine.collection.collection import Spread
+from worldgauge.engine.collection import Spread
 from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.suites.loopnav import format_check as loopnav_check
 from worldgauge.suites.loopnav.format import write_manifest

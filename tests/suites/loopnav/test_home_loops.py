@@ -9,7 +9,7 @@ import pytest
 from support.folders import contents
 from worldgauge.core.actions import WALK_STEP_M
 from worldgauge.core.errors import RunError, UsageError
-from worldgauge.engine.collection.kernel import Collected, collect
+from worldgauge.engine.collect import Collected, collect
 from worldgauge.engine.run import run
 from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.suites.loopnav.collection import LoopNavCollection

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.made_once import made_once
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.metrics.frame_pairs import prepared
 
 

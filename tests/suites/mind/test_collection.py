@@ -12,7 +12,7 @@ import pytest
 from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
-from worldgauge.engine.collection.kernel import Collected, collect, count
+from worldgauge.engine.collect import Collected, collect, count
 from worldgauge.suites.mind import collection
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS
@@ -43,7 +43,7 @@ RECORDED = [
 SCRIPT = f"""
 import sys
 from pathlib import Path
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 if __name__ == "__main__":
     collect("mind", Path(sys.argv[1]), **{SMALL!r}, workers=2)
 """

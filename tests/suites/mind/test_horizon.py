@@ -14,7 +14,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
-from worldgauge.engine.identity import task_key
+from worldgauge.engine.resume import task_key
 from worldgauge.engine.suite.contract import Score
 from worldgauge.suites.mind.suite import Mind
 

@@ -22,8 +22,8 @@ from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, 
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip, header_frames, resize
-from worldgauge.engine.export import export
-from worldgauge.engine.identity import score_key, task_key
+from worldgauge.engine.result import export
+from worldgauge.engine.resume import score_key, task_key
 from worldgauge.engine.run import RunRequest, run, score
 from worldgauge.engine.suite.contract import Failure, Record, Score, Task
 from worldgauge.engine.videos import score_videos

@@ -12,8 +12,8 @@ from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.video import Clip
-from worldgauge.engine.collection.collection import Made
-from worldgauge.engine.collection.kernel import Collected, collect, count, open_collection, world_seed_of
+from worldgauge.engine.collect import Collected, collect, count, open_collection, world_seed_of
+from worldgauge.engine.collection import Made
 from worldgauge.suites.target import collection as target
 from worldgauge.suites.target.format.coordinates import path_of_poses
 from worldgauge.suites.target.format.read import discover
@@ -27,7 +27,7 @@ NAMES = ["sample_000_custom_segment_000_249", "sample_001_custom_segment_000_249
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 if __name__ == "__main__":
     collect("target", Path(sys.argv[1]), scenes=2, per_scene=1, size=(64, 36), workers=2)
 """

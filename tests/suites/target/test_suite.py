@@ -27,10 +27,10 @@ from worldgauge.core.image import Frames, read_png, write_png
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, Task
-from worldgauge.engine.suite.rate_bridge import RateBridge
+from worldgauge.engine.suite.rollout import RateBridge
 from worldgauge.models import models
-from worldgauge.models.outside.videos import Videos
 from worldgauge.models.references.truth import Truth
+from worldgauge.models.videos import Videos
 from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target import decoding, scoring
 from worldgauge.suites.target.decoding import decoder_of, speed_limit

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import RunError, UsageError, WorldError
-from worldgauge.engine.collection.kernel import collect, count, open_collection
+from worldgauge.engine.collect import collect, count, open_collection
 from worldgauge.engine.run import run
 from worldgauge.suites.loopnav import collection as collecting
 from worldgauge.suites.loopnav import format as loopnav

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from worldgauge.core.errors import UsageError
-from worldgauge.engine.collection.kernel import collect, open_collection
-from worldgauge.worlds.scan.collecting import split_of
+from worldgauge.engine.collect import collect, open_collection
+from worldgauge.worlds.scan.sources import split_of
 
 KEY = "example/room"
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import UsageError
-from worldgauge.core.statistics import holm, paired_difference
+from worldgauge.core.paired import holm, paired_difference
 from worldgauge.engine.suite.contract import Score
 from worldgauge.suites.closedloop.navigation.task import NavigationTask
-from worldgauge_lab.closedloop.definitions import STUDIES, Study, StudyRequest, conclude
-from worldgauge_lab.closedloop.study_page import render_drawing
+from worldgauge_lab.closedloop import STUDIES, Study, StudyRequest, conclude, render_drawing
 
 N = 30
 

@@ -18,11 +18,10 @@ from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip
-from worldgauge.engine.collection.kernel import collect
-from worldgauge.engine.journal import read_journal
+from worldgauge.engine.collect import collect
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.result import find_runs
-from worldgauge.engine.store import RunFolder
+from worldgauge.engine.store import RunFolder, read_journal
 from worldgauge.tools.export import export
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableError, UnknownNameError, UsageError
 from worldgauge.core.statistics import correlation
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.metrics import metrics
 from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.weights import catalogue

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import DataError
-from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.collect import collect
 from worldgauge.perception.instances import CATEGORIES, instances_from_labels
 from worldgauge_lab.validate_metrics.perturbations import PERTURBATIONS
 from worldgauge_lab.validate_metrics.published_figure import PublishedBar, check_bounds, run_published_study
-from worldgauge_lab.validate_metrics.synthetic_scenes import draw_scene
+from worldgauge_lab.validate_metrics.samples import draw_scene
 
 
 @pytest.fixture(scope="module")

@@ -19,16 +19,16 @@ from worldgauge.core.errors import NotApplicableError, WorldgaugeError  # noqa: 
 from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.core.model import RolloutRequest  # noqa: E402
 from worldgauge.core.video import Clip, resize  # noqa: E402
-from worldgauge.models.references.tiny.action_rows import mirror_of, row_width  # noqa: E402
+from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
 from worldgauge.suites.mind.actions import walk_look  # noqa: E402
 from worldgauge.tools.check_model import check_model  # noqa: E402
 from worldgauge.worlds.walking.primitives import NAV_STEPS  # noqa: E402
-from worldgauge_train.models.trained import HOW_MADE, Trained  # noqa: E402
+from worldgauge_train.models import HOW_MADE, Trained  # noqa: E402
 from worldgauge_train.training.cache import CachedClip  # noqa: E402
-from worldgauge_train.training.inspection import inspected  # noqa: E402
-from worldgauge_train.training.loop.loop import train  # noqa: E402
-from worldgauge_train.training.loop.parents import made_by  # noqa: E402
+from worldgauge_train.training.log import inspected  # noqa: E402
+from worldgauge_train.training.loop import train  # noqa: E402
 from worldgauge_train.training.material import Material  # noqa: E402
+from worldgauge_train.training.parents import made_by  # noqa: E402
 from worldgauge_train.training.recipe import Recipe, changed  # noqa: E402
 
 TINY = Recipe(

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from worldgauge.models.references.tiny.forward import guessed_step, moved
+from worldgauge.models.references.tiny import guessed_step, moved
 
 torch = pytest.importorskip("torch")
 
-from worldgauge_train.nets.architectures.conv import ConvNet, ConvShape  # noqa: E402
-from worldgauge_train.nets.moving_head import moved_by  # noqa: E402
+from worldgauge_train.nets.conv import ConvNet, ConvShape  # noqa: E402
+from worldgauge_train.nets.layers import moved_by  # noqa: E402
 
 
 @pytest.mark.parametrize(

@@ -17,16 +17,14 @@ from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.io import dumps, read_json_object
 from worldgauge.core.model import RolloutRequest
 from worldgauge.core.video import Clip
-from worldgauge.models.references.tiny.action_rows import mirror_of, row_width
+from worldgauge.models.references.tiny import mirror_of, row_width
 from worldgauge_train.nets.memory import memories
 from worldgauge_train.training import recipes
-from worldgauge_train.training.cache import cached_clips
+from worldgauge_train.training.cache import Windows, cached_clips
 from worldgauge_train.training.clip import TrainingClip, read_clips, training_sources
-from worldgauge_train.training.inspection import inspected, sentences_of
-from worldgauge_train.training.material import Material
-from worldgauge_train.training.proof import proof_of
+from worldgauge_train.training.log import inspected, sentences_of
+from worldgauge_train.training.material import Material, proof_of
 from worldgauge_train.training.recipe import Recipe, changed, named_recipe, recipe_of_text
-from worldgauge_train.training.windows import Windows
 
 TINY = Recipe(size=(16, 8), frames=2, past=4, channels=(8,), batch=4, steps=12, warm_up=2)
 
@@ -173,9 +171,10 @@ def test_a_folder_without_training_clips_is_told(tmp_path: Path) -> None:
 
 torch = pytest.importorskip("torch")
 
-from worldgauge_train.models.trained import Trained  # noqa: E402
-from worldgauge_train.training.loop import autoencoder, stepping  # noqa: E402
-from worldgauge_train.training.loop.loop import train  # noqa: E402
+from worldgauge_train.models import Trained  # noqa: E402
+from worldgauge_train.training import latents as autoencoder  # noqa: E402
+from worldgauge_train.training import stepping  # noqa: E402
+from worldgauge_train.training.loop import train  # noqa: E402
 
 TOKENS = {"stage": "causal", "architecture": "causal", "width": 16, "depth": 1, "heads": 2, "window": 3}
 
@@ -234,7 +233,7 @@ for package in (nets, training):
     for one in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not any(part in one.name for part in (".brought", ".adapt", ".adapting", ".on_paper", ".recipes")):
             import_module(one.name)
-from worldgauge_train.training.loop.rollouts import write_film
+from worldgauge_train.training.rollouts import write_film
 from worldgauge_train.training.walks import WalkRing
 ring = WalkRing("walks?frames=20", 0, (16, 8), "motion", 0)
 clip = ring.first_of_world(0)
@@ -258,7 +257,7 @@ def test_keys_are_learned(material: Material, tmp_path: Path) -> None:
     model = Trained(str(train(recipe, material, tmp_path)))
     truth = clip(7)
     frames = np.stack(list(truth.frames.resized(16, 8)))
-    from worldgauge.models.references.tiny.action_rows import action_rows
+    from worldgauge.models.references.tiny import action_rows
 
     errors = []
     for sign in (1.0, -1.0):

@@ -6,7 +6,7 @@ import pytest
 from worldgauge.core.actions import CAMERA_MOTION, HAND_POSES, LOOP_WALK, Actions
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.models.references.tiny.action_rows import Told, action_rows
+from worldgauge.models.references.tiny import Told, action_rows
 from worldgauge.suites.closedloop.models import mirrored
 from worldgauge.suites.mind.actions import walk_look
 from worldgauge.worlds.tabletop.pose_plans import as_actions, from_actions

@@ -1,31 +1,181 @@
-"""Named sets: fixed data sets of all suites, which a release names and whose files and tasks it knows by digest."""
+"""The definitions of named sets, and which set the tasks of a run are of.
 
-from worldgauge.engine.sets.named import (
-    DEFINITION,
-    SET_COLUMNS,
-    NamedSet,
-    SetPart,
-    data_notes,
-    digits_of,
-    known_tasks,
-    membership,
-    named_sets,
-    open_set,
-    read_set,
-    set_cells,
-)
+A definition is a folder beside this module. Its `set.json` holds for each suite the options of the collection, seeds
+included; `SUITE.json` holds, once that part is frozen, the SHA-256 of every file and the fingerprint of every task. A
+run is of a set when all its tasks are tasks of the set with the same fingerprints, wherever its folder came from.
+"""
 
-__all__ = [
-    "DEFINITION",
-    "SET_COLUMNS",
-    "NamedSet",
-    "SetPart",
-    "data_notes",
-    "digits_of",
-    "known_tasks",
-    "membership",
-    "named_sets",
-    "open_set",
-    "read_set",
-    "set_cells",
-]
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from worldgauge.core.errors import UnknownNameError
+from worldgauge.core.io import read_json_object
+from worldgauge.engine.suite.contract import Task
+
+PREFIX = "worldgauge-"
+SET_COLUMNS = ("set", "set_version", "set_part")
+"""Columns of a table of scores that say which set its data are of; see `set_cells`."""
+DEFINITION = "set.json"
+DIGITS = 16
+"""Hexadecimal digits of a fingerprint in a definition; 64 bits are enough to tell tasks of one id apart."""
+
+
+@dataclass(frozen=True)
+class SetPart:
+    """The part of one suite in a set.
+
+    Attributes:
+        suite: Name of the suite, of its collection and of its folder.
+        options: Options of the collection, without those at their defaults.
+        files: SHA-256 of each file by its path in the folder. Empty where the part is not frozen.
+        tasks: First digits of the fingerprint of each task with the suite's default settings, by id.
+        minutes: About how much processor time it takes to make, on one core of a machine of 2026. None where nobody
+            measured it.
+    """
+
+    suite: str
+    options: Mapping[str, Any]
+    files: Mapping[str, str] = field(default_factory=dict)
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    minutes: float | None = None
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether its digests are known."""
+        return bool(self.files)
+
+
+@dataclass(frozen=True)
+class NamedSet:
+    """A set of all suites.
+
+    Attributes:
+        name: Its name, such as "worldgauge-mini".
+        version: Version of its content.
+        title: What it is, in a few words.
+        parts: One part a suite.
+        made_with: Versions of packages, and the kind of processor, with which it was frozen.
+    """
+
+    name: str
+    version: int
+    title: str
+    parts: tuple[SetPart, ...]
+    made_with: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def short(self) -> str:
+        """Its name without the prefix, as commands take it."""
+        return self.name.removeprefix(PREFIX)
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the digests of all parts are known."""
+        return all(part.is_frozen for part in self.parts)
+
+    def part(self, suite: str) -> SetPart:
+        """The part of one suite."""
+        found = {part.suite: part for part in self.parts}
+        if suite not in found:
+            raise UnknownNameError(f"part of {self.name}", suite, found)
+        return found[suite]
+
+
+@cache
+def named_sets() -> Mapping[str, NamedSet]:
+    """All sets by name, the smallest first."""
+    found = [read_set(path.parent) for path in Path(__file__).parent.glob(f"*/{DEFINITION}")]
+    return {one.name: one for one in sorted(found, key=lambda one: sum(len(part.files) for part in one.parts))}
+
+
+def read_set(folder: Path) -> NamedSet:
+    """A set from the folder of its definition."""
+    content = read_json_object(folder / DEFINITION)
+    parts = []
+    for suite, part in content["suites"].items():
+        digests = folder / f"{suite}.json"
+        frozen = read_json_object(digests) if digests.exists() else {}
+        parts.append(
+            SetPart(suite, part["options"], frozen.get("files", {}), frozen.get("tasks", {}), part.get("minutes"))
+        )
+    return NamedSet(content["name"], content["version"], content["title"], tuple(parts), content.get("made_with", {}))
+
+
+def open_set(name: str) -> NamedSet:
+    """A set by its name, with or without the prefix "worldgauge-"."""
+    known = named_sets()
+    whole = name if name in known else PREFIX + name
+    if whole not in known:
+        raise UnknownNameError("named set", name, (one.removeprefix(PREFIX) for one in known))
+    return known[whole]
+
+
+def membership(suite: str, tasks: Iterable[Task], sets: Iterable[NamedSet] | None = None) -> dict[str, Any] | None:
+    """The set that the tasks of a run are of; None if one is of no set, or of another set than the rest.
+
+    Returns "name", "version", "tasks" (of the run) and "of" (of the set).
+    """
+    asked = {task.id: digits_of(task.fingerprint) for task in tasks}
+    if not asked:
+        return None
+    for one in named_sets().values() if sets is None else sets:
+        known = next((part.tasks for part in one.parts if part.suite == suite), {})
+        if all(known.get(task) == digits for task, digits in asked.items()):
+            return {"name": one.name, "version": one.version, "tasks": len(asked), "of": len(known)}
+    return None
+
+
+def known_tasks(suite: str, told: Any) -> Mapping[str, str] | None:
+    """The tasks of the set that a run.json names; None where no such set and version is known."""
+    if not isinstance(told, Mapping):
+        return None
+    named = named_sets().get(str(told.get("name")))
+    if named is None or named.version != told.get("version"):
+        return None
+    return next((part.tasks for part in named.parts if part.suite == suite and part.tasks), None)
+
+
+def digits_of(fingerprint: str) -> str:
+    """What a definition holds of a fingerprint; what a suite adds after a "+" is about its settings."""
+    return fingerprint.partition("+")[0][:DIGITS]
+
+
+def data_notes(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The line below a table that says of which set its runs are; none where no run is of one."""
+    told: dict[str, list[str]] = {}
+    for label, facts in runs.items():
+        told.setdefault(_words(facts.get("set")), []).append(label)
+    if set(told) == {_NO_SET}:
+        return []
+    if len(told) == 1:
+        return [f"Data: {next(iter(told))}."]
+    return ["Data: " + "; ".join(f"{words} for {', '.join(labels)}" for words, labels in told.items()) + "."]
+
+
+def set_cells(facts: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """Cells of `SET_COLUMNS`: name, version, and "all 16 tasks" or "4 of 16 tasks". Each None for no set."""
+    held = facts.get("set")
+    if not isinstance(held, Mapping):
+        return None, None, None
+    return str(held.get("name")), str(held.get("version")), _part_of(held)
+
+
+_NO_SET = "no named set"
+
+
+def _words(held: Any) -> str:
+    if not isinstance(held, Mapping):
+        return _NO_SET
+    name = f"{held.get('name')}, version {held.get('version')}"
+    part = _part_of(held)
+    return f"{name}, {part}" if held.get("tasks") == held.get("of") else f"{name}, a part of it: {part}"
+
+
+def _part_of(held: Mapping[str, Any]) -> str:
+    tasks, of = held.get("tasks"), held.get("of")
+    return f"all {of} tasks" if tasks == of else f"{tasks} of {of} tasks"

@@ -29,11 +29,17 @@ from worldgauge.engine.suite.contract import (
     TaskDetails,
     TaskView,
 )
-from worldgauge.engine.suite.network_settings import SERVED, digests_of_served
-from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, digest_of_metrics, own_scores, own_tables
-from worldgauge.engine.suite.rate_bridge import BridgeSettings
-from worldgauge.engine.suite.rollout import fit_context, fit_truth, open_rollout, run_rollout
-from worldgauge.engine.suite.tables import score_cell, sort_rows
+from worldgauge.engine.suite.rollout import BridgeSettings, fit_context, fit_truth, open_rollout, run_rollout
+from worldgauge.engine.suite.scores import (
+    DIGEST,
+    SETTING,
+    digest_of_metrics,
+    own_scores,
+    own_tables,
+    score_cell,
+    sort_rows,
+)
+from worldgauge.engine.suite.settings import SERVED, digests_of_served
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.metrics._registry import metrics
 from worldgauge.worlds import caption_of

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
 
 from worldgauge.core.episode import WorldFacts
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.core.image import Image
+from worldgauge.core.image import Frames, Image
+from worldgauge.core.io import Stamp, dumps, stamp_of
+from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch, checked_rollout
 from worldgauge.core.video import Clip
 from worldgauge.worlds.blocks.mesh import Mesh
+from worldgauge_serve import forget_gpu_peak, forget_notes, gpu_peak_bytes, notes
 
 if TYPE_CHECKING:
-    from worldgauge.engine.suite.speed import Stopwatch
     from worldgauge.perception.score_device import Means
+
 
 Better = Literal["higher", "lower", "neither"]
 
@@ -346,3 +354,211 @@ class DemoSet:
     core_seconds: float = 60.0
     megabytes: float = 50.0
     beside: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class TellsOfAnswer(Protocol):
+    """A model in another process that may tell of its last answer."""
+
+    gpu_peak_bytes: int | None
+    """Most GPU memory that tensors took, in bytes; None where it is not known."""
+    notes: tuple[str, ...]
+    """What the model has told with `worldgauge_serve.note`."""
+
+
+class Stopwatch:
+    """Measures all answers that a model gives to one task.
+
+    Attributes:
+        notes: What the model told about them, each text once.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self._questions = self._frames = 0
+        self._first_s = self._seconds = 0.0
+        self._gpu_peak_bytes: int | None = None
+
+    def rollout(self, model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
+        """Run one rollout, checked as by `checked_rollout`. It counts when it has ended.
+
+        Returns:
+            The chunks (n, H, W, 3) uint8.
+        """
+        return self.timed(model, checked_rollout(model, request))
+
+    def timed(
+        self, model: WorldModel, chunks: Iterable[Any], count: Callable[[Any], int] = len
+    ) -> Generator[Any, None, None]:
+        """Measure one answer of a model, whoever checks it. It counts when it has ended."""
+        forget_gpu_peak()
+        forget_notes()
+        first_s, waited_s, frames = math.nan, 0.0, 0
+        waiting = iter(chunks)
+        try:
+            while True:
+                asked = time.perf_counter()
+                try:
+                    chunk = next(waiting)
+                except StopIteration:
+                    waited_s += time.perf_counter() - asked
+                    break
+                waited_s += time.perf_counter() - asked
+                first_s = first_s if frames else waited_s
+                frames += count(chunk)
+                yield chunk
+        finally:
+            if isinstance(waiting, Generator):
+                waiting.close()
+        self._add(model, first_s, waited_s, frames)
+
+    def batch(self, model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
+        """Run a batch of rollouts, checked as by `checked_batch`.
+
+        Returns:
+            One array (horizon, H, W, 3) uint8 for each request, in order.
+        """
+        if len(requests) < 2 or not hasattr(model, "rollout_batch"):
+            return [np.concatenate(list(self.rollout(model, request))) for request in requests]
+        forget_gpu_peak()
+        forget_notes()
+        asked = time.perf_counter()
+        answers = checked_batch(model, requests)
+        waited_s = time.perf_counter() - asked
+        self._add(model, waited_s, waited_s, sum(map(len, answers)))
+        return answers
+
+    def plain(self) -> dict[str, Any] | None:
+        """What was measured, plain JSON values; None without a rollout.
+
+        "questions", "first_s" (mean seconds up to the first frame), "frames" and "seconds" (of all), "gpu_peak_bytes".
+        """
+        if not self._questions:
+            return None
+        return {
+            "questions": self._questions,
+            "first_s": round(self._first_s / self._questions, 6),
+            "frames": self._frames,
+            "seconds": round(self._seconds, 6),
+            "gpu_peak_bytes": self._gpu_peak_bytes,
+        }
+
+    def _add(self, model: WorldModel, first_s: float, waited_s: float, frames: int) -> None:
+        self._questions += 1
+        self._first_s += first_s
+        self._seconds += waited_s
+        self._frames += frames
+        behind = getattr(model, "behind", model)  # of a calibrated model
+        if isinstance(behind, TellsOfAnswer):
+            peak, told = behind.gpu_peak_bytes, behind.notes
+        else:
+            peak, told = gpu_peak_bytes(), notes()
+        self.notes += [one for one in told if one not in self.notes]
+        if peak is not None:
+            self._gpu_peak_bytes = max(peak, self._gpu_peak_bytes or 0)
+
+
+T = TypeVar("T")
+P = ParamSpec("P")
+_FOLDERS = 2
+"""Data folders whose indexes a process keeps."""
+
+
+class TaskData(Generic[T]):
+    """Finds what a task is made of. It is read again when that has another fingerprint than the task.
+
+    Args:
+        read: Reads what a task is made of, of a data folder and the task's id. A suite with a file per recording reads
+            that recording alone; one with a file for all reads all. Returns what was read by task id, without that of
+            `id` where it is gone.
+        fingerprint: Fingerprint of that, with the content of files as it is now (`core.io.digest_of_file`).
+        files: Files of which `read` takes more than the fingerprint holds; None for one that is missing.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Path, str], Mapping[str, T]],
+        fingerprint: Callable[[T], str],
+        files: Callable[[T], Iterable[Path | None]] = lambda _: (),
+    ) -> None:
+        self._read, self._fingerprint, self._files = read, fingerprint, files
+        self._held: dict[str, dict[str, tuple[T, list[Stamp | None]]]] = {}
+        self._lock = Lock()
+
+    def __call__(self, task: Task) -> T:
+        """Return what a task is made of. `task.sample["source"]` is the data folder.
+
+        Raises:
+            DataError: It is gone, or is not what it was when the task was planned.
+        """
+        source = str(task.sample["source"])
+        found = self._find(self._held.get(source, {}), task)
+        if found is None:
+            read = self._read(Path(source), task.id)
+            if task.id not in read:
+                raise DataError(f"{source}: '{task.id}' is gone; run again")
+            found = self._find(self.hold(source, read), task)
+            if found is None:
+                raise changed(task)
+        return found[0]
+
+    def hold(self, source: str, read: Mapping[str, T]) -> Mapping[str, tuple[T, list[Stamp | None]]]:
+        """Cache what tasks are made of, so that the process that plans them does not read it again."""
+        added = {name: (one, self._stamps(one)) for name, one in read.items()}
+        with self._lock:
+            self._held[source] = held = {**self._held.pop(source, {}), **added}
+            if len(self._held) > _FOLDERS:
+                del self._held[next(iter(self._held))]
+        return held
+
+    def _find(self, held: Mapping[str, tuple[T, list[Stamp | None]]], task: Task) -> tuple[T, ...] | None:
+        """What is held of a task, alone in a tuple; None where it is missing or another one."""
+        one, stamps = held.get(task.id, (None, None))
+        if one is None or stamps != self._stamps(one) or self._fingerprint(one) != task.fingerprint:
+            return None
+        return (one,)
+
+    def _stamps(self, one: T) -> list[Stamp | None]:
+        return [None if path is None else stamp_of(path) for path in self._files(one)]
+
+
+def changed(task: Task) -> DataError:
+    """The error of a task whose data are not those that it was planned with."""
+    return DataError(f"{task.sample['source']}: the data of '{task.id}' changed after the run was planned; run again")
+
+
+def cached_by_task(maxsize: int) -> Callable[[Callable[Concatenate[Task, P], T]], Callable[Concatenate[Task, P], T]]:
+    """Cache the last results of a function by its task's fingerprint and sample, and its other positional arguments.
+
+    Keyword arguments are not part of the key.
+
+    Args:
+        maxsize: Number of results.
+    """
+
+    def decorate(function: Callable[Concatenate[Task, P], T]) -> Callable[Concatenate[Task, P], T]:
+        @lru_cache(maxsize=maxsize)
+        def held(call: _Call) -> T:
+            return function(call.task, *call.args, **call.kwargs)
+
+        @wraps(function)
+        def cached(task: Task, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            return held(_Call(task, args, kwargs))
+
+        return cached
+
+    return decorate
+
+
+class _Call:
+    """A call as a cache key."""
+
+    def __init__(self, task: Task, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        self.task, self.args, self.kwargs = task, args, kwargs
+        self._key = (task.suite, task.id, task.fingerprint, dumps(task.sample), args)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Call) and self._key == other._key

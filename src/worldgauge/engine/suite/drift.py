@@ -15,8 +15,15 @@ import numpy as np
 from worldgauge.core.image import Image
 from worldgauge.engine.options import option
 from worldgauge.engine.suite.contract import Record, Score, Table, TableRow, mean_of_known
-from worldgauge.engine.suite.scores import Series, make_mean_score, metric_facts
-from worldgauge.engine.suite.tables import by_metric, cluster_of_score, make_cells, sort_rows
+from worldgauge.engine.suite.scores import (
+    Series,
+    by_metric,
+    cluster_of_score,
+    make_cells,
+    make_mean_score,
+    metric_facts,
+    sort_rows,
+)
 from worldgauge.metrics.colour import ColourMoments, colour_distance, colour_moments
 
 EDGES_S = (0.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, math.inf)

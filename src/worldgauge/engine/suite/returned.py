@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import Episode
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip, side_by_side
-from worldgauge.engine.suite.contract import Record, Score, Table, TableRow, Task
-from worldgauge.engine.suite.scores import make_score, metric_facts
-from worldgauge.engine.suite.tables import cluster_of_score, make_cells, sort_rows
-from worldgauge.engine.suite.task_data import cached_by_task
+from worldgauge.engine.suite.contract import Record, Score, Table, TableRow, Task, cached_by_task
+from worldgauge.engine.suite.scores import cluster_of_score, make_cells, make_score, metric_facts, sort_rows
 from worldgauge.metrics.reobservation import EDGES_S, AwayBin, ReturnedPixels, SurfaceClock
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask

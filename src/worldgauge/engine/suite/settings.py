@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.io import digest_of
+from worldgauge.perception.network_source import What, network_digest, weights_digest
+from worldgauge.serving import is_served, served_digest
 
 S = TypeVar("S")
 
@@ -52,3 +55,33 @@ def with_parity(settings: S, options: Mapping[str, Any], released: Mapping[str, 
             raise UsageError(f"parity=released means {name}={value}; leave out '{name}' or parity")
     changed: S = replace(settings, **released)  # type: ignore[type-var]
     return changed
+
+
+SERVED = "served_digests"
+"""Name of the digests of what settings name by its command or address, among the settings of a run."""
+
+
+def digests_of_served(settings: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, str]:
+    """Digests by setting of networks, decoders and policies that are served; `known` ones of servers that are down."""
+    found = {}
+    for name, value in settings.items():
+        texts = [value, value.partition(",")[2]] if isinstance(value, str) else []  # FILE,cmd:... names a head as well
+        if text := next(filter(is_served, texts), ""):
+            found[name] = served_digest(text) or known.get(name, "")
+    return {name: one for name, one in found.items() if one}
+
+
+def networks_digest(suite: str, settings: Any, looking: Mapping[str, What], networks: Iterable[str] = ()) -> str | None:
+    """Digest of the weights of all networks that settings name.
+
+    It is computed on every call, so other weights count as another setting.
+    """
+    digests: list[str | None] = []
+    for name, what in looking.items():
+        value = getattr(settings, name)
+        if value is not None and not (isinstance(value, str) and value):
+            raise UsageError(f"{suite} setting '{name}' must be a name, a file or an address, got {value!r}")
+        with naming_setting(suite, name):
+            digests.append(weights_digest(value, what))
+    digests += [network_digest(name) for name in networks]
+    return digest_of(repr(digests)) if any(digests) else None

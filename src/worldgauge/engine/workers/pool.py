@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from worldgauge.core.errors import RunError, SubjectError, UsageError
-from worldgauge.engine.workers.local import LocalWorker
+from worldgauge.engine.workers.worker import LocalWorker
 
 Watch = Callable[[str, int, int], None]
 

@@ -24,8 +24,8 @@ from typing import Any
 
 from worldgauge.core.errors import MissingExtraError, RunError, UsageError, WorldgaugeError
 from worldgauge.core.model import Needs
-from worldgauge.engine.workers.local import LocalWorker, log_of
 from worldgauge.engine.workers.pool import Event, Pool
+from worldgauge.engine.workers.worker import LocalWorker, log_of
 from worldgauge.version import __version__
 
 EXTRA = "cluster"

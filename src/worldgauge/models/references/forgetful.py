@@ -24,7 +24,7 @@ from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.world import EYE_HEIGHT_M, VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan
-from worldgauge.worlds.walking.stance import stands
+from worldgauge.worlds.walking.primitives import stands
 
 IntArray = NDArray[np.int64]
 SEED_STEP = 1_000_003

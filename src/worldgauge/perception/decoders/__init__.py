@@ -4,8 +4,17 @@ Each is registered in `decoders` under its name and has the method `decode(Decod
 """
 
 from worldgauge.perception.decoders.cache import as_json, decode_cached, path_of_json
-from worldgauge.perception.decoders.contract import N_POINTS, DecodedPath, Decoder, DecodeRequest, Status, decoders
-from worldgauge.perception.decoders.opening import digest_of, open_decoder, settings_taken
+from worldgauge.perception.decoders.contract import (
+    N_POINTS,
+    DecodedPath,
+    Decoder,
+    DecodeRequest,
+    Status,
+    decoders,
+    digest_of,
+    open_decoder,
+    settings_taken,
+)
 
 __all__ = [
     "N_POINTS",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.errors import ShapeError, WorldgaugeError
 from worldgauge.core.geometry import FloatArray, Sim3
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
@@ -46,7 +46,7 @@ def cross_checked(path: DecodedPath, other: DecodedPath, *, doubtful: bool) -> D
     fault = f"{FALLBACK} finds another shape" if found["disagreement"] > FLAGGED else ""
     if path.xy is not None and other.xy is not None:
         found["apart_m"] = round(float(np.linalg.norm(path.xy[here] - other.xy[there], axis=1).max()), 4)
-        if found["apart_m"] > FLAGGED * polyline.length(path.xy):
+        if found["apart_m"] > FLAGGED * geometry.length(path.xy):
             fault = fault or f"{FALLBACK} finds another scale"
     if not fault:
         return replace(path, diagnostics={**path.diagnostics, **found})
@@ -146,7 +146,7 @@ def disagreement(a: ArrayLike, b: ArrayLike) -> float:
     one, other = _checked(a), _checked(b)
     if one.shape != other.shape:
         raise ShapeError(f"two paths of the same frames were expected, got {one.shape} and {other.shape}")
-    lengths = polyline.length(one), polyline.length(other)
+    lengths = geometry.length(one), geometry.length(other)
     moves = [length > _STILL * (1 + np.abs(path).max()) for length, path in zip(lengths, (one, other), strict=True)]
     if not any(moves):
         return 0.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.errors import ShapeError
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.frames import evenly_spaced, stationary_path
@@ -56,6 +56,6 @@ class Exact:
             anchor_real=request.anchor_distance_m,
             diagnostics={
                 "turn_deg": heading_change_deg(path.rotations),
-                "path_length": round(polyline.length(path.positions), 4),
+                "path_length": round(geometry.length(path.positions), 4),
             },
         )

@@ -34,15 +34,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.errors import DataError, ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.core.io import digest_of, read_text
-from worldgauge.core.npz import read_npz
+from worldgauge.core.io import digest_of, read_npz, read_text
 from worldgauge.perception.colmap import read_images_txt
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
-from worldgauge.perception.decoders.frames import Indices, evenly_spaced
-from worldgauge.perception.decoders.gates import from_start, walkable
+from worldgauge.perception.decoders.frames import Indices, evenly_spaced, from_start, walkable
 from worldgauge.perception.decoders.poses import (
     Layout,
     between,
@@ -178,7 +176,7 @@ class Precomputed:
             anchor_real=request.anchor_distance_m,
             diagnostics={
                 "turn_deg": heading_change_deg(found.rotations),
-                "path_length": round(polyline.length(found.positions), 4),
+                "path_length": round(geometry.length(found.positions), 4),
                 "interpolated": shown[~np.isin(shown, frames)].tolist(),
             },
         )

@@ -19,15 +19,17 @@ from worldgauge.perception.decoders.frames import (
     displacement_px,
     evenly_spaced,
     every_second,
+    from_start,
     gray_at,
+    judge_placed,
     stationary_path,
+    walkable,
     working_size,
 )
-from worldgauge.perception.decoders.gates import from_start, judge_placed, walkable
 from worldgauge.perception.decoders.poses import Layout, between, ground_path, poses_of, released_path
 from worldgauge.serving import open_estimator
-from worldgauge.serving.estimator import EstimateError, Expected
 from worldgauge.serving.messages import plain
+from worldgauge.serving.remote import EstimateError, Expected
 
 KIND = "decoder"
 MAX_SKEW = 0.05

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.errors import DataError
-from worldgauge.perception.networks.device import ComputeDevice, torch_for, transformers_for
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.perception.networks.device import Batches, ComputeDevice, inference, torch_for, transformers_for
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 _TABLES = 10_000_000
@@ -175,3 +180,212 @@ def _few(names: Iterable[str]) -> str:
 def _line(error: Exception) -> str:
     """The first line of a message; its class where there is none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+Float32 = NDArray[np.float32]
+
+SIDE = 224
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Mean and deviation of its colours, of 1."""
+_CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+
+
+def dino_input(frames: Float32, *, released: bool = False) -> Float32:
+    """Prepare frames for DINO.
+
+    They are squeezed to a square, bilinear with antialiasing, and normalised by ImageNet's mean and deviation.
+
+    Args:
+        frames: (n, H, W, 3) float32 in [0, 1].
+        released: Divide by 255 once more before normalising, as the released scorer does: nearly black.
+
+    Returns:
+        (n, 224, 224, 3) float32.
+    """
+    small = np.empty((len(frames), SIDE, SIDE, 3), np.float32)
+    for frame, out in zip(frames, small, strict=True):
+        across = _shrunk(frame).transpose(1, 0, 2)  # (W, 224, 3)
+        out[:] = _shrunk(across).transpose(1, 0, 2)
+    if released:
+        small /= np.float32(255)
+    return _normalised(small, *IMAGENET)
+
+
+def clip_input(frames: Float32) -> Float32:
+    """(n, 224, 224, 3): bicubic (a = -0.75) unsmoothed, the shorter side to 224, its centre, CLIP's constants."""
+    rows, columns = frames.shape[1:3]
+    short = min(rows, columns)
+    size = (SIDE * columns // short, SIDE * rows // short)
+    left, top = ((side - SIDE) // 2 for side in size)
+    small = [cv2.resize(frame, size, interpolation=cv2.INTER_CUBIC)[top:, left:][:SIDE, :SIDE] for frame in frames]
+    return _normalised(np.stack(small), _CLIP_MEAN, _CLIP_STD)
+
+
+def musiq_input(frames: Float32) -> Float32:
+    """(n, H, W, 3) in [-1, 1]; the network makes its three scales itself."""
+    return np.asarray(2 * frames - 1, np.float32)
+
+
+def _normalised(frames: Float32, mean: tuple[float, ...], deviation: tuple[float, ...]) -> Float32:
+    return np.asarray((frames - np.array(mean, np.float32)) / np.array(deviation, np.float32), np.float32)
+
+
+def _shrunk(stack: Float32) -> Float32:
+    """(n, m, 3) with 224 weighted means along the first axis: (224, m, 3)."""
+    rows = np.ascontiguousarray(stack).reshape(len(stack), -1)
+    result: Float32 = (_shrinking(len(stack)) @ rows).reshape(SIDE, *stack.shape[1:])
+    return result
+
+
+@lru_cache(maxsize=8)
+def _shrinking(n: int) -> Float32:
+    """Weights (224, n) of a triangle as wide as the step between outputs, at least as that between inputs."""
+    scale = n / SIDE
+    reach = max(scale, 1.0)
+    centres = (np.arange(SIDE) + 0.5) * scale
+    weights = np.maximum(0, 1 - np.abs(np.arange(n) + 0.5 - centres[:, None]) / reach)
+    return np.asarray(weights / weights.sum(1, keepdims=True), np.float32)
+
+
+def framewise(
+    frames: NDArray[Any],
+    device: ComputeDevice,
+    run: Callable[[Any], Any],
+    *,
+    sides: tuple[int, ...],
+    at_once: int,
+    on_gpu: int | None = None,
+) -> Float32:
+    """Run a network on frames in batches.
+
+    Args:
+        frames: (n, H, W, 3) float32.
+        device: Where it runs.
+        run: The network, from (b, 3, H, W) float32 tensors at `device`.
+        sides: Shape of its answer per frame.
+        at_once: Frames per batch.
+        on_gpu: Frames per batch on a GPU, fewer where it has no room for so many. None for as many as elsewhere.
+
+    Returns:
+        (n, *sides) float32.
+
+    Raises:
+        ShapeError: Other frames.
+    """
+    if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.float32 or 0 in frames.shape[1:]:
+        raise ShapeError(f"expected frames (n, H, W, 3) float32, got {frames.shape} {frames.dtype}")
+    torch = torch_for("a network")
+    found = np.empty((len(frames), *sides), np.float32)
+
+    def answer(part: slice) -> range:
+        shown = np.ascontiguousarray(frames[part].transpose(0, 3, 1, 2))
+        found[part] = run(torch.tensor(shown, device=device.name)).float().cpu().numpy()
+        return range(part.start, part.stop)
+
+    most = on_gpu if device.is_cuda and on_gpu is not None else at_once
+    with inference(device):
+        Batches(device, "frame").run(answer, len(frames), most)
+    return found
+
+
+def square_frames(frames: NDArray[Any], side: int) -> NDArray[Any]:
+    """Check that frames are square.
+
+    Args:
+        frames: (n, side, side, 3).
+        side: Pixels.
+
+    Returns:
+        The same frames.
+
+    Raises:
+        ShapeError: They have another size.
+    """
+    if frames.shape[1:3] != (side, side):
+        raise ShapeError(f"expected frames (n, {side}, {side}, 3), got {frames.shape}")
+    return frames
+
+
+def pair(side: int | Sequence[int]) -> tuple[int, int]:
+    """(height, width) of a size that a configuration gives as one number or as two."""
+    height, width = (side, side) if isinstance(side, int) else side
+    return height, width
+
+
+def checked_frame(rgb: NDArray[np.uint8]) -> tuple[int, int]:
+    """Return height and width of a frame (H, W, 3) uint8.
+
+    Raises:
+        ShapeError: It is anything else.
+    """
+    if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or 0 in rgb.shape:
+        raise ShapeError(f"a frame is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
+    return rgb.shape[0], rgb.shape[1]
+
+
+def checked_box(box: Any, height: int, width: int) -> NDArray[np.float32]:
+    """Check a box and clip it to the frame.
+
+    Args:
+        box: x0, y0, x1, y1 in pixels.
+        height: Height of the frame in pixels.
+        width: Width of the frame in pixels.
+
+    Returns:
+        (4,) float32.
+
+    Raises:
+        ShapeError: It is not a box, or lies outside.
+    """
+    corners = np.asarray(box, np.float32)
+    if corners.shape != (4,) or not np.isfinite(corners).all():
+        raise ShapeError(f"a box is four finite numbers x0, y0, x1, y1 in pixels, got {corners.tolist()}")
+    inside = np.clip(corners, 0, np.array([width, height, width, height], np.float32))
+    if not (inside[0] < inside[2] and inside[1] < inside[3]):
+        raise ShapeError(f"the box {corners.tolist()} holds nothing of a frame of {width}x{height}")
+    return inside
+
+
+def shown(rgb: NDArray[np.uint8], height: int, width: int, mean: Any, deviation: Any, device: ComputeDevice) -> Any:
+    """Convert a frame to a normalised tensor, resized as the published processors do.
+
+    Bilinear, antialiased where it shrinks, rounded to whole levels; always on the CPU, so that every device sees the
+    same.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        height: Height wanted.
+        width: Width wanted.
+        mean: Mean per channel, 0 to 1.
+        deviation: Standard deviation per channel.
+        device: Device and precision.
+
+    Returns:
+        Tensor (1, 3, height, width).
+    """
+    torch = torch_for("a network")
+    levels = torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1)))[None]
+    if rgb.shape[:2] != (height, width):
+        levels = torch.nn.functional.interpolate(levels, (height, width), mode="bilinear", antialias=True)
+    levels = levels.to(device.name, torch.float32)
+    centre, spread = (255 * torch.tensor(each, device=device.name).view(1, 3, 1, 1) for each in (mean, deviation))
+    return ((levels - centre) / spread).to(device.dtype)
+
+
+def masks_of(logits: Any, height: int, width: int) -> NDArray[np.bool_]:
+    """Resize mask logits bilinearly and threshold them at a probability of 0.5, one at a time to save memory.
+
+    Args:
+        logits: Tensor (n, h, w).
+        height: Height wanted.
+        width: Width wanted.
+
+    Returns:
+        (n, height, width) bool.
+    """
+    torch = torch_for("a network")
+    masks = np.zeros((len(logits), height, width), np.bool_)
+    for each, mask in zip(logits, masks, strict=True):
+        resized = torch.nn.functional.interpolate(each.float()[None, None], (height, width), mode="bilinear")
+        mask[:] = (resized[0, 0] > 0).cpu().numpy()
+    return masks

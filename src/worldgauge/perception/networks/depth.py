@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.perception.networks import ComputeDevice, networks
-from worldgauge.perception.networks._pretrained import CONFIG, load_pretrained
+from worldgauge.perception.networks._pretrained import CONFIG, IMAGENET, framewise, load_pretrained
 from worldgauge.perception.networks.device import torch_for
-from worldgauge.perception.networks.preprocessing import IMAGENET, framewise
 
 SHORTER_PX, PATCH_PX = 518, 14
 MAX_ASPECT = 4.0

@@ -2,7 +2,7 @@
 
     open_network("lpips-alex").answer({"x": x, "y": y})["distances"]
 
-`worldgauge.perception.lpips_numpy.Lpips` is the AlexNet one without torch, and the check of this one.
+`worldgauge.perception.loading.Lpips` is the AlexNet one without torch, and the check of this one.
 Source: Zhang et al. 2018, equation 1, version 0.1 of the weights; MIND, frame-pair metrics; LoopNav, section 4.
 """
 

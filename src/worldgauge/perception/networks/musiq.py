@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.perception.networks import networks
+from worldgauge.perception.networks._pretrained import framewise
 from worldgauge.perception.networks.device import ComputeDevice, torch_for
-from worldgauge.perception.networks.preprocessing import framewise
 from worldgauge.weights import expect, read_tensors
 
 WEIGHTS = "musiq_spaq_ckpt-358bb6af.pth"

@@ -41,9 +41,7 @@ from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.player import TICKS_PER_SECOND
 from worldgauge.worlds.voxel.world import VoxelWorld
-from worldgauge.worlds.walking.controller import TURN_DONE, Control, turn_towards
 from worldgauge.worlds.walking.floor import FloorPlan, build_walkable
-from worldgauge.worlds.walking.floor_walker import FloorWalker
 from worldgauge.worlds.walking.sampling import (
     MAX_REJECTIONS,
     Cell,
@@ -55,7 +53,17 @@ from worldgauge.worlds.walking.sampling import (
     start_place,
 )
 from worldgauge.worlds.walking.walk import LoopKind, Walk, WalkGoal, discard_counts
-from worldgauge.worlds.walking.walkers import EmbeddedWalker, GameWalker, Stride, Walker, WalkFailedError
+from worldgauge.worlds.walking.walkers import (
+    TURN_DONE,
+    Control,
+    EmbeddedWalker,
+    FloorWalker,
+    GameWalker,
+    Stride,
+    Walker,
+    WalkFailedError,
+    turn_towards,
+)
 
 START_RADIUS = 20
 

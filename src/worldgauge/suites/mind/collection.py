@@ -17,11 +17,17 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import write_file
-from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
-from worldgauge.engine.collection.drawing import render
-from worldgauge.engine.collection.kernel import SEEDS
-from worldgauge.engine.collection.manifest import SPLITS, without_test_split
-from worldgauge.engine.collection.report import DataReport
+from worldgauge.engine.collect import SEEDS, render
+from worldgauge.engine.collection import (
+    SPLITS,
+    Collection,
+    DataReport,
+    Item,
+    Made,
+    Tell,
+    collections,
+    without_test_split,
+)
 from worldgauge.engine.options import option, plain
 from worldgauge.suites.mind.actions import space_of
 from worldgauge.suites.mind.format.check import check as check_folder
@@ -35,7 +41,7 @@ from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, Perspective
 from worldgauge.suites.mind.walks.mirror_starts import find_mirror_start
 from worldgauge.suites.mind.walks.plan import COUNTS, PlannedClip, planned_clips
 from worldgauge.worlds import open_world
-from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
+from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import FAMILIES
 from worldgauge.worlds.walking.floor import Walkable
 

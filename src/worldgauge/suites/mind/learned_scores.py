@@ -15,7 +15,7 @@ from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.learned import dino_mse
 from worldgauge.perception.loading import Perception, Unavailable, load_network
-from worldgauge.perception.naming import What
+from worldgauge.perception.network_source import What
 from worldgauge.suites.mind.metrics.scene_consistency import SceneDistances, scene_distances
 from worldgauge.suites.mind.settings import Settings
 

@@ -14,9 +14,8 @@ from worldgauge.engine.suite.drift import ColourMeter, both_colours
 from worldgauge.engine.suite.returned import returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score, make_score
-from worldgauge.metrics.colour import ColourMoments
+from worldgauge.metrics.colour import ColourMoments, detail_correlation
 from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, prepared_pair, scored_frames
-from worldgauge.metrics.high_frequency import detail_correlation
 from worldgauge.perception.score_device import Means, pairs_at_once
 from worldgauge.suites.mind.action_scores import action_scores
 from worldgauge.suites.mind.format import MindClip

@@ -10,11 +10,10 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import check_name
 from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.drift import HorizonSettings
-from worldgauge.engine.suite.network_settings import networks_digest
-from worldgauge.engine.suite.rate_bridge import BridgeSettings
-from worldgauge.engine.suite.settings import naming_setting, with_parity
-from worldgauge.perception.decoders.opening import digest_of
-from worldgauge.perception.naming import What
+from worldgauge.engine.suite.rollout import BridgeSettings
+from worldgauge.engine.suite.settings import naming_setting, networks_digest, with_parity
+from worldgauge.perception.decoders.contract import digest_of
+from worldgauge.perception.network_source import What
 from worldgauge.suites.mind.format import PERSPECTIVES, Perspective
 from worldgauge.suites.mind.format.layout import FPS
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from worldgauge.engine.suite import drift, returned
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
-from worldgauge.engine.suite.tables import (
+from worldgauge.engine.suite.scores import (
     cluster_of_score,
     clusters_by_task,
     detectable_note,

@@ -11,9 +11,8 @@ from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError, NotApplicableError
 from worldgauge.core.io import cached_by_stamp, digest_of, dumps
 from worldgauge.core.video import Clip, problems
-from worldgauge.engine.suite.contract import Task, TaskView
+from worldgauge.engine.suite.contract import Task, TaskData, TaskView
 from worldgauge.engine.suite.drift import too_short
-from worldgauge.engine.suite.task_data import TaskData
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format import PERSPECTIVES, MindClip, Part
 from worldgauge.suites.mind.format.layout import FPS

@@ -16,11 +16,17 @@ import numpy as np
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
-from worldgauge.engine.collection.drawing import render
-from worldgauge.engine.collection.kernel import SEEDS, world_seed_of
-from worldgauge.engine.collection.manifest import SPLITS, without_test_split
-from worldgauge.engine.collection.report import DataReport
+from worldgauge.engine.collect import SEEDS, render, world_seed_of
+from worldgauge.engine.collection import (
+    SPLITS,
+    Collection,
+    DataReport,
+    Item,
+    Made,
+    Tell,
+    collections,
+    without_test_split,
+)
 from worldgauge.engine.options import option
 from worldgauge.suites.target.format.check import check as check_folder
 from worldgauge.suites.target.format.read import LABELS_FILE, load_labels
@@ -38,7 +44,7 @@ from worldgauge.suites.target.walks.walks import (
 from worldgauge.suites.target.walks.wording import categories as wordings
 from worldgauge.suites.target.walks.wording import targets_among
 from worldgauge.worlds import worlds
-from worldgauge.worlds.scan.collecting import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
+from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import KINDS
 from worldgauge.worlds.walking.floor import Walkable
 

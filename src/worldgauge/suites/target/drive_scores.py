@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
-from worldgauge.core.statistics import paired_difference
+from worldgauge.core.paired import paired_difference
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Score, Table, TableRow
-from worldgauge.engine.suite.tables import cluster_of_score, make_cell
+from worldgauge.engine.suite.scores import cluster_of_score, make_cell
 from worldgauge.perception.decoders import N_POINTS, DecodedPath
 from worldgauge.suites.target.decoding import decoder_of
 from worldgauge.suites.target.format.coordinates import rebase
@@ -51,9 +51,9 @@ def driven_path(record: Record, scenario: Scenario, settings: Settings) -> Decod
             "failed", decoder, f"no plan in {len(record.facts['asks'])} videos, the last: {last['reason']}"
         )
     points = _seen_from_start(record.facts["driven"], scenario)
-    along = polyline.along(points)
+    along = geometry.along(points)
     metres = np.linspace(0, along[-1], N_POINTS)
-    xy = polyline.at(points, metres)
+    xy = geometry.at(points, metres)
     rows = np.interp(metres, along, np.arange(len(along))).astype(np.int64)
     contacts = sum(bool(one["contact"]) for one in record.facts["asks"])
     statuses = [str(one["status"]) for one in record.facts["asks"]]
@@ -134,11 +134,11 @@ def comparison(
 
 def _values(xy: Any, scenario: Scenario, contacts: int, asks: int) -> dict[str, float]:
     path, truth = _seen_from_start(xy, scenario), scenario.future_xy
-    length = polyline.length(truth)
+    length = geometry.length(truth)
     return {
         REACHED: reach_metre(path, truth),
         END_DISTANCE: float(np.hypot(*(path[-1] - truth[-1]))),
-        **({"drive/length_ratio": polyline.length(path) / length} if length > 0 else {}),
+        **({"drive/length_ratio": geometry.length(path) / length} if length > 0 else {}),
         "drive/contacts": float(contacts),
         "drive/asks": float(asks),
     }

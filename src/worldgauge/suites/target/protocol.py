@@ -13,8 +13,15 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
-from worldgauge.engine.suite.rate_bridge import RateBridge, takes_rate
-from worldgauge.engine.suite.rollout import copy_video, crop_camera, fit_context, fit_truth, run_rollout
+from worldgauge.engine.suite.rollout import (
+    RateBridge,
+    copy_video,
+    crop_camera,
+    fit_context,
+    fit_truth,
+    run_rollout,
+    takes_rate,
+)
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.frames import history, seconds_after, truth_at
 from worldgauge.suites.target.planners import INFORMED, current_pose, plan_for, poses_at, steps_of

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.io import digest_of_file
 from worldgauge.engine.options import option, options_of
-from worldgauge.engine.suite.rate_bridge import BridgeSettings
+from worldgauge.engine.suite.rollout import BridgeSettings
 from worldgauge.engine.suite.settings import naming_setting
 from worldgauge.perception.decoders import digest_of, settings_taken
 from worldgauge.suites.target.format.scenario import HORIZONS_S

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
-from worldgauge.engine.suite.tables import detectable_note, make_cell, sort_rows
+from worldgauge.engine.suite.scores import detectable_note, make_cell, sort_rows
 from worldgauge.metrics._registry import metric_bounds, metrics
 from worldgauge.suites.target.drive_scores import comparison
 from worldgauge.suites.target.metrics.profiles import PROFILES, RELEASED

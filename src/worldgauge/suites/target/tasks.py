@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from worldgauge.core.errors import DataError
-from worldgauge.engine.suite.contract import Task, TaskView
-from worldgauge.engine.suite.task_data import changed
+from worldgauge.engine.suite.contract import Task, TaskView, changed
 from worldgauge.suites.target import format as target
 from worldgauge.suites.target.format.read import SEGMENT
 from worldgauge.suites.target.format.scenario import Scenario

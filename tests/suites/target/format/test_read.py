@@ -10,7 +10,7 @@ import pytest
 
 from suites.target.target_data import BAD, make_bad_inputs, make_target_data, make_wm_videos
 from worldgauge.core.errors import DataError, SubjectError, UsageError, WorldError
-from worldgauge.models.outside.videos import Videos
+from worldgauge.models.videos import Videos
 from worldgauge.suites.target import format as target
 from worldgauge.worlds import open_world
 

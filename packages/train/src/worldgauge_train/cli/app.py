@@ -2,37 +2,191 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
-from worldgauge.core.errors import UsageError
-from worldgauge.terminal.options import DryRun, Json
-from worldgauge_train.cli.options import (
-    AllowOverlap,
-    AllowTest,
-    Cache,
-    Clips,
-    Deterministic,
-    Device,
-    Log,
-    Minutes,
-    Precision,
-    cache_folder,
-    check_place,
-    sinks_of,
-)
-from worldgauge_train.cli.processes import Gpus, Spread, check_shared, check_spread, is_started, leave_it_to_the_first
+from worldgauge.core.errors import MissingExtraError, UnknownNameError, UsageError
+from worldgauge.terminal.options import DryRun, Json, result_descriptor
 
 if TYPE_CHECKING:
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge_train.training.adapt.recipe import Adaptation
+    from worldgauge_train.training.adapt import Adaptation
     from worldgauge_train.training.material import Mark, Material, TrainingPlan, Wanted
     from worldgauge_train.training.recipe import Recipe
     from worldgauge_train.training.validation import Validation
+
+Cache = Annotated[Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")]
+Clips = Annotated[
+    int | None, typer.Option(help="Train on so many clips, drawn by the seed; fewer are a part of more.", min=1)
+]
+AllowOverlap = Annotated[bool, typer.Option("--allow-overlap", help="Validate although scenes are also trained on.")]
+AllowTest = Annotated[
+    bool, typer.Option("--allow-test", help="Validate on test scenes where --validate names no others.")
+]
+Minutes = Annotated[float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)]
+Device = Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")]
+Precision = Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")]
+Deterministic = Annotated[
+    bool, typer.Option("--deterministic", help="The same bytes on a GPU, too, at a price. On one core they are.")
+]
+Log = Annotated[
+    str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
+]
+
+
+def cache_folder(cache: Path | None) -> Path:
+    """Where decoded frames are kept.
+
+    Args:
+        cache: What --cache says.
+    """
+    from platformdirs import user_cache_dir
+
+    return cache or Path(user_cache_dir("worldgauge")) / "training"
+
+
+def sinks_of(log: str) -> list[str]:
+    """Read --log.
+
+    Args:
+        log: Names with commas between.
+
+    Returns:
+        The names.
+
+    Raises:
+        UnknownNameError: There is no such log.
+        UsageError: Its package is not installed.
+    """
+    from worldgauge_train.training.log import check_sinks
+
+    sinks = [one for one in log.split(",") if one]
+    check_sinks(sinks)
+    return sinks
+
+
+def check_place(command: str, device: str, precision: str) -> None:
+    """Check that it can be trained here.
+
+    Args:
+        command: The command, for messages.
+        device: What --device says.
+        precision: What --precision says.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+        UnknownNameError: There is no such precision.
+        UsageError: There is no such device.
+    """
+    try:
+        from worldgauge_train.training import loop, stepping
+    except ImportError:
+        raise MissingExtraError(command, "train") from None
+    if precision not in get_args(stepping.Precision):
+        raise UnknownNameError("precision", precision, get_args(stepping.Precision))
+    loop.check_device(device)
+
+
+Gpus = Annotated[
+    int,
+    typer.Option(
+        help="Processes that train together, by accelerate: each on a GPU, with --device cpu on cores.", min=1
+    ),
+]
+
+
+Spread = Annotated[
+    bool | None,
+    typer.Option(
+        "--spread/--no-spread",
+        help="Leave each of several processes a part of all weights. By default networks of over 125 million.",
+    ),
+]
+
+
+def check_spread(spread: bool | None, count: int) -> None:
+    """Check that there is something to spread weights over.
+
+    Args:
+        spread: What --spread says.
+        count: Processes.
+
+    Raises:
+        UsageError: There is one process.
+    """
+    if spread and count == 1:
+        raise UsageError("--spread spreads weights over several processes; add --gpus N")
+
+
+def check_shared(count: int, recipes: Sequence[Recipe]) -> None:
+    """Check that processes can share the batch of each recipe, before they are started.
+
+    Args:
+        count: Processes.
+        recipes: The recipes.
+
+    Raises:
+        UsageError: They cannot.
+    """
+    for one in recipes:
+        if one.parts % count:
+            raise UsageError(
+                f"--gpus {count} cannot share {one.parts} parts of a batch of {one.batch} evenly; "
+                f"--set parts={count}, or another number that {count} divides"
+            )
+
+
+def is_started(count: int, device: str, dry_run: bool) -> bool:
+    """Start this command again in several processes, where several are asked for, and wait for them.
+
+    Args:
+        count: How many are asked for.
+        device: Where they train.
+        dry_run: Whether nothing is trained, for which one is enough.
+
+    Returns:
+        Whether they were started, so that nothing is left to do here.
+
+    Raises:
+        UsageError: There are fewer GPUs, or one of them is named.
+        MissingExtraError: accelerate is not installed.
+    """
+    if count == 1 or dry_run or "WORLD_SIZE" in os.environ:
+        return False
+    try:
+        import accelerate  # noqa: F401
+        import torch
+    except ImportError:
+        raise MissingExtraError("--gpus", "train") from None
+    if ":" in device:
+        raise UsageError(f"--gpus {count} takes all GPUs from the first: give --device cuda, not {device}")
+    if device != "cpu" and torch.cuda.device_count() < count:
+        raise UsageError(f"--gpus {count}: here are {torch.cuda.device_count()}; with --device cpu they run on cores")
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
+    done = subprocess.run([*launcher, "-m", "worldgauge.cli.main", *sys.argv[1:]], stdout=result_descriptor())
+    if done.returncode:
+        raise typer.Exit(done.returncode)
+    return True
+
+
+def leave_it_to_the_first() -> None:
+    """End this process, unless it is the first or the only one, which tells the user what was done.
+
+    The end of the interpreter is left out: now and then, after weights were spread, torch aborts in it ("terminate
+    called without an active exception"), and a training that is done would be told as failed. Only the first writes.
+    """
+    if os.environ.get("RANK", "0") != "0":
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
 
 EXAMPLE = "worldgauge train --recipe mind-tiny --data mind=data --out checkpoint"
 app = typer.Typer(help="Train a world model on recorded walks.")
@@ -100,9 +254,8 @@ def train(
     if context.invoked_subcommand is not None:
         return
     from worldgauge.terminal.options import resumable
-    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.output import print_json, print_text
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.terminal.tables import print_text
 
     if recipe is None or out is None or not data:
         raise UsageError("worldgauge train needs --recipe, --data and --out; see: worldgauge train --help")
@@ -110,8 +263,8 @@ def train(
         raise UsageError("--final goes with --minutes: without them the learning rate falls over all steps")
     check_place("worldgauge train", device, precision)
     sinks = sinks_of(log)
-    from worldgauge_train.training.loop import loop
-    from worldgauge_train.training.loop.parents import check_order
+    from worldgauge_train.training import loop
+    from worldgauge_train.training.parents import check_order
 
     asked = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
     recipes = [_recipe(recipe, set_, one.strip(), asked) for one in (stage or "").split(",")]
@@ -176,9 +329,8 @@ def cache(
 ) -> None:
     """Decode the frames that a training needs, which it would else do itself. Needs no torch."""
     from worldgauge.terminal.options import resumable
-    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.output import print_json, print_text
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.terminal.tables import print_text
 
     made, place = _recipe(recipe, set_), cache_folder(cache)
     with resumable(), ProgressBar() as bar:
@@ -199,13 +351,12 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Show what a checkpoint is: network, lineage, what it was trained on, validation. Needs no torch."""
-    from worldgauge.terminal.output import print_json, written
-    from worldgauge.terminal.tables import print_text
-    from worldgauge_train.training.inspection import inspected, sentences_of
+    from worldgauge.terminal.output import print_json, print_text, written
+    from worldgauge_train.training.log import inspected, sentences_of
 
     found = inspected(folder)
     if page is not None:
-        from worldgauge_train.studies.learning import write_learning_curve
+        from worldgauge_train.training.log import write_learning_curve
 
         write_learning_curve(folder, page, f"worldgauge train inspect {folder} --page {page}")
     if json:
@@ -256,9 +407,8 @@ def validation_of(
         UsageError: Its actions are of another kind, or its scenes are of the test, or also trained on.
     """
     from worldgauge.core.io import read_json_object
-    from worldgauge.models.references.tiny.scenes import trained_scenes
-    from worldgauge_train.training.material import read_validation
-    from worldgauge_train.training.proof import check_apart
+    from worldgauge.models.references.tiny import trained_scenes
+    from worldgauge_train.training.material import check_apart, read_validation
     from worldgauge_train.training.validation import Validation, opposite_of
     from worldgauge_train.training.walks import walks_of
 

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.models.references.tiny.action_rows import Rows
-from worldgauge_train.nets.architectures import Network, Recalled, architectures
+from worldgauge.models.references.tiny import Rows
+from worldgauge_train.nets.architectures import Network, Recalled, architectures, descended, noised, sampling_levels
 from worldgauge_train.nets.checkpoint import load_tensors
-from worldgauge_train.nets.codecs import Codec, codecs
-from worldgauge_train.nets.codecs.pixels import Pixels
-from worldgauge_train.nets.levels import descended, noised, sampling_levels
+from worldgauge_train.nets.codecs import Codec, Pixels, codecs
 from worldgauge_train.nets.memory import memories
 from worldgauge_train.nets.reckoning import POSE, Poses, seen_from
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, did_you_mean
 from worldgauge.core.io import read_text
-from worldgauge.models.references.tiny.action_rows import Told
+from worldgauge.models.references.tiny import Told
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -189,16 +189,16 @@ def named_recipe(name: str, stage: str = "") -> Recipe:
         UnknownNameError: There is no recipe or file of that name.
         DataError: The file is no recipe.
     """
-    return read_recipe(name, Recipe(), "worldgauge_train.training.recipes", stage)
+    return read_recipe(name, Recipe(), "recipes", stage)
 
 
-def read_recipe(name: str, usual: R, package: str, stage: str = "") -> R:
+def read_recipe(name: str, usual: R, folder: str, stage: str = "") -> R:
     """Read a recipe of some kind, that comes with worldgauge or lies in a file.
 
     Args:
         name: Name, or path of a TOML file.
         usual: A recipe whose values hold where none is given.
-        package: Where those lie that come with worldgauge.
+        folder: Where those lie that come with worldgauge.
         stage: As for `named_recipe`.
 
     Raises:
@@ -208,7 +208,10 @@ def read_recipe(name: str, usual: R, package: str, stage: str = "") -> R:
     """
     if name.endswith(".toml"):
         return recipe_of_text(read_text(Path(name)), name, stage, usual)
-    own = {one.name.removesuffix(".toml"): one for one in resources.files(package).iterdir()}
+    own = {
+        one.name.removesuffix(".toml"): one
+        for one in resources.files("worldgauge_train.training").joinpath(folder).iterdir()
+    }
     own = {key: one for key, one in own.items() if one.name.endswith(".toml")}
     if name not in own:
         raise UnknownNameError("recipe", name, sorted(own))

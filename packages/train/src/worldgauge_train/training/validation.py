@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.actions import ActionSpace, Motion
 from worldgauge.core.errors import UsageError
-from worldgauge.metrics.high_frequency import detail_correlation
-from worldgauge.models.references.tiny.action_rows import MOTION_SCALES, Rows, Told, key_width
+from worldgauge.metrics.colour import detail_correlation
+from worldgauge.models.references.tiny import MOTION_SCALES, Rows, Told, key_width
 from worldgauge_train.nets.reckoning import Poses
 from worldgauge_train.training.cache import CachedClip
 

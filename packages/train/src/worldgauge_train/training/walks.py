@@ -22,7 +22,7 @@ from worldgauge.core.actions import ActionSpace
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.registry import Registry
 from worldgauge.engine.options import given_fields, is_typed_as_text, options_of, parse
-from worldgauge.models.references.tiny.action_rows import Told
+from worldgauge.models.references.tiny import Told
 from worldgauge_serve import value_of
 from worldgauge_train.training.cache import CachedClip
 from worldgauge_train.training.clip import Split, TrainingClip
@@ -74,9 +74,7 @@ class WalkSource(Protocol):
         ...
 
 
-walk_sources: Registry[type[Any]] = Registry(
-    "source of walks", "worldgauge_train.sources", group="worldgauge.walk_sources"
-)
+walk_sources: Registry[type[Any]] = Registry("source of walks", "worldgauge_train.sources")
 
 
 def walks_of(text: str) -> WalkSource:

@@ -11,14 +11,14 @@ pytest.importorskip("diffusers")
 
 from worldgauge.core.actions import LOOP_WALK  # noqa: E402
 from worldgauge.core.errors import DataError  # noqa: E402
-from worldgauge.models.references.tiny.action_rows import mirror_of, row_width  # noqa: E402
-from worldgauge_train.models.trained import Trained  # noqa: E402
+from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
+from worldgauge_train.models import Trained  # noqa: E402
 from worldgauge_train.nets.checkpoint import load_tensors  # noqa: E402
 from worldgauge_train.nets.codecs import codecs  # noqa: E402
+from worldgauge_train.training import latents as autoencoder  # noqa: E402
 from worldgauge_train.training.cache import CachedClip  # noqa: E402
-from worldgauge_train.training.loop import autoencoder  # noqa: E402
-from worldgauge_train.training.loop.autoencoder import fidelity_db, reconstruction_loss  # noqa: E402
-from worldgauge_train.training.loop.loop import train  # noqa: E402
+from worldgauge_train.training.latents import fidelity_db, reconstruction_loss  # noqa: E402
+from worldgauge_train.training.loop import train  # noqa: E402
 from worldgauge_train.training.material import Material  # noqa: E402
 from worldgauge_train.training.recipe import Recipe, changed, told  # noqa: E402
 

@@ -6,9 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from worldgauge.models.references.tiny.action_rows import mirror_of, row_width  # noqa: E402
+from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
 from worldgauge_train.training.log import read_log  # noqa: E402
-from worldgauge_train.training.loop.loop import train  # noqa: E402
+from worldgauge_train.training.loop import train  # noqa: E402
 from worldgauge_train.training.material import Material, read_validation  # noqa: E402
 from worldgauge_train.training.recipe import changed, named_recipe  # noqa: E402
 from worldgauge_train.training.validation import Validation, opposite_of  # noqa: E402

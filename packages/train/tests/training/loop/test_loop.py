@@ -19,19 +19,27 @@ torch = pytest.importorskip("torch")
 from worldgauge.core.actions import LOOP_WALK  # noqa: E402
 from worldgauge.core.errors import DataError, RunError, UsageError  # noqa: E402
 from worldgauge.core.io import dumps, read_json_object  # noqa: E402
-from worldgauge.models.references.tiny.action_rows import mirror_of, row_width  # noqa: E402
-from worldgauge.models.references.tiny.scenes import trained_scenes  # noqa: E402
+from worldgauge.models.references.tiny import (  # noqa: E402
+    mirror_of,
+    row_width,
+    trained_scenes,
+)
 from worldgauge_train.nets.checkpoint import load_tensors  # noqa: E402
-from worldgauge_train.training import disk  # noqa: E402
+from worldgauge_train.training import cache as disk  # noqa: E402
+from worldgauge_train.training import device as memory  # noqa: E402
+from worldgauge_train.training import stepping  # noqa: E402
 from worldgauge_train.training.cache import CachedClip  # noqa: E402
-from worldgauge_train.training.inspection import inspected, sentences_of, tensor_shapes  # noqa: E402
-from worldgauge_train.training.log import read_log  # noqa: E402
-from worldgauge_train.training.loop import memory, stepping  # noqa: E402
-from worldgauge_train.training.loop.claim import claimed  # noqa: E402
-from worldgauge_train.training.loop.loop import check_device, plan_training, train  # noqa: E402
-from worldgauge_train.training.loop.memory import check_memory  # noqa: E402
+from worldgauge_train.training.device import check_memory  # noqa: E402
+from worldgauge_train.training.log import (  # noqa: E402
+    inspected,
+    read_log,
+    sentences_of,
+    tensor_shapes,
+)
+from worldgauge_train.training.loop import check_device, plan_training, train  # noqa: E402
 from worldgauge_train.training.material import Material  # noqa: E402
 from worldgauge_train.training.recipe import Recipe, changed  # noqa: E402
+from worldgauge_train.training.state import claimed  # noqa: E402
 from worldgauge_train.training.validation import Validation, opposite_of  # noqa: E402
 from worldgauge_train.training.walks import WalkRing  # noqa: E402
 
@@ -167,7 +175,7 @@ def test_steps_that_are_not_finite_are_left_out_and_ten_end_it(
 
 
 def test_a_full_disk_keeps_the_last_state(material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from worldgauge_train.training.loop.state import TrainingState
+    from worldgauge_train.training.state import TrainingState
 
     save = TrainingState.save
 

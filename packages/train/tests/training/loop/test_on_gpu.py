@@ -14,10 +14,10 @@ from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.core.io import read_json_object  # noqa: E402
 from worldgauge.core.model import RolloutRequest  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
-from worldgauge.models.references.tiny.action_rows import mirror_of, row_width  # noqa: E402
-from worldgauge_train.models.trained import Trained  # noqa: E402
+from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
+from worldgauge_train.models import Trained  # noqa: E402
 from worldgauge_train.training.cache import CachedClip  # noqa: E402
-from worldgauge_train.training.loop.loop import train  # noqa: E402
+from worldgauge_train.training.loop import train  # noqa: E402
 from worldgauge_train.training.material import Material  # noqa: E402
 from worldgauge_train.training.recipe import Recipe, changed  # noqa: E402
 
@@ -74,7 +74,7 @@ def test_what_was_trained_on_a_gpu_draws_the_same_everywhere(
     if name == "causal in planes":
         pytest.importorskip("diffusers")
         # So few steps make no good codec, which a training refuses.
-        monkeypatch.setattr("worldgauge_train.training.loop.autoencoder.LEAST_DB", 0.0)
+        monkeypatch.setattr("worldgauge_train.training.latents.LEAST_DB", 0.0)
     folder = train(changed(TINY, KINDS[name]), material, tmp_path, device="cuda", precision=precision)
     config = read_json_object(folder / "config.json")
     assert (config["device"], config["precision"]) == ("cuda", precision)

@@ -11,22 +11,28 @@ torch = pytest.importorskip("torch")
 from worldgauge.core.actions import LOOP_WALK  # noqa: E402
 from worldgauge.core.errors import RunError, UnknownNameError, UsageError  # noqa: E402
 from worldgauge.core.io import loads, read_json_object  # noqa: E402
-from worldgauge.models.references.tiny.action_rows import mirror_of, row_width  # noqa: E402
-from worldgauge_train.models.trained import Trained  # noqa: E402
-from worldgauge_train.nets.architectures import Window, architectures  # noqa: E402
+from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
+from worldgauge_train.models import Trained  # noqa: E402
+from worldgauge_train.nets.architectures import (  # noqa: E402
+    Window,
+    architectures,
+    sampling_levels,
+)
 from worldgauge_train.nets.checkpoint import load_tensors  # noqa: E402
-from worldgauge_train.nets.levels import sampling_levels  # noqa: E402
+from worldgauge_train.training import stages_distil as distil  # noqa: E402
+from worldgauge_train.training import stepping  # noqa: E402
 from worldgauge_train.training.cache import CachedClip  # noqa: E402
-from worldgauge_train.training.loop import stepping  # noqa: E402
-from worldgauge_train.training.loop.looks import looks_of  # noqa: E402
-from worldgauge_train.training.loop.loop import train  # noqa: E402
-from worldgauge_train.training.loop.parents import check_order  # noqa: E402
-from worldgauge_train.training.loop.stages import distil  # noqa: E402
-from worldgauge_train.training.loop.stages.distil import matching_loss, rolled  # noqa: E402
-from worldgauge_train.training.loop.stages.init import TRAJECTORIES, ways_of  # noqa: E402
-from worldgauge_train.training.loop.state import MUON_RATE, begin_state  # noqa: E402
+from worldgauge_train.training.loop import train  # noqa: E402
 from worldgauge_train.training.material import Material  # noqa: E402
+from worldgauge_train.training.parents import check_order  # noqa: E402
 from worldgauge_train.training.recipe import Recipe, changed  # noqa: E402
+from worldgauge_train.training.stages import TRAJECTORIES, ways_of  # noqa: E402
+from worldgauge_train.training.stages_distil import (  # noqa: E402
+    looks_of,
+    matching_loss,
+    rolled,
+)
+from worldgauge_train.training.state import MUON_RATE, begin_state  # noqa: E402
 
 TINY = Recipe(
     stage="causal", architecture="causal", size=(16, 8), frames=2, past=2, drawn=3, width=16, depth=1, heads=2,

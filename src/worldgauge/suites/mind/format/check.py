@@ -16,8 +16,16 @@ from worldgauge.core.geometry import FloatArray, wrap_angle, yaw_pitch_from_pose
 from worldgauge.core.image import read_png
 from worldgauge.core.io import list_folder
 from worldgauge.core.video import Clip, problems
-from worldgauge.engine.collection.findings import Finding, Spread, counted, grouped, spread
-from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
+from worldgauge.engine.collection import (
+    DataReport,
+    DataTable,
+    Finding,
+    Spread,
+    counted,
+    grouped,
+    mean_text,
+    spread,
+)
 from worldgauge.suites.mind.format.coordinates import our_point
 from worldgauge.suites.mind.format.files import read_action
 from worldgauge.suites.mind.format.layout import FPS, PARTS, PERSPECTIVES, MindClip, Part, data_folder, part_folder

@@ -15,11 +15,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError
-from worldgauge.core.fields import short
 from worldgauge.core.io import read_text, write_file
 from worldgauge.engine.suite.contract import Failure, Score
-from worldgauge.models.outside.videos import NO_VIDEO
+from worldgauge.models.videos import NO_VIDEO
 
 MAX_BYTES = 256 * 2**20
 INFINITE = "infinite_frames"

@@ -28,8 +28,8 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, ahead
 from worldgauge.metrics._registry import metric
+from worldgauge.metrics.colour import detail_correlation
 from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, mean_error, pair_error, prepared
-from worldgauge.metrics.high_frequency import detail_correlation
 from worldgauge.perception.score_device import Means, pairs_at_once
 
 _SOURCE = "MIND, released scorer"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from worldgauge.engine.collection.kernel import world_seed_of
+from worldgauge.engine.collect import world_seed_of
 from worldgauge.suites.mind.format import PERSPECTIVES, Part, Perspective
 from worldgauge.suites.mind.format.layout import SHARED_SPACE
 from worldgauge.worlds.voxel.world import FAMILIES

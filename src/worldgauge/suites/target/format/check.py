@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.errors import DataError
 from worldgauge.core.image import png_size
 from worldgauge.core.video import problems
-from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
-from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
+from worldgauge.engine.collection import DataReport, DataTable, Finding, Spread, grouped, mean_text, spread
 from worldgauge.suites.target.format.read import discover_horizons, labels_beside, labels_file
 from worldgauge.suites.target.format.scenario import HORIZONS_S, Label, Scenario, open_video
 
@@ -160,7 +159,7 @@ def _rows(scenarios: Sequence[Scenario]) -> Iterator[LabelStatistics]:
         if not group:
             continue
         usable = [scenario for scenario in group if scenario.fault is None]
-        walked = [polyline.length(scenario.future_xy) for scenario in usable]
+        walked = [geometry.length(scenario.future_xy) for scenario in usable]
         yield LabelStatistics(
             label=label,
             scenarios=len(group),

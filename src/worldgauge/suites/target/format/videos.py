@@ -8,7 +8,7 @@ from pathlib import Path
 
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import check_inside
-from worldgauge.models.outside.videos import SUFFIXES
+from worldgauge.models.videos import SUFFIXES
 from worldgauge.suites.target.format.scenario import HORIZONS_S, Scenario
 
 

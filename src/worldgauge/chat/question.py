@@ -1,0 +1,398 @@
+"""Questions: messages, the form that the answer must have, and how it is sampled."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from worldgauge.core.errors import MissingExtraError, ShapeError, UsageError
+from worldgauge.core.image import Image
+from worldgauge.core.io import digest_of
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How pictures are sent.
+
+    Attributes:
+        format: "png" keeps every pixel, "jpeg" is smaller.
+        quality: Quality of jpeg, 1 to 100.
+        max_side: Longest side in pixels; larger pictures are scaled down by area.
+        max_bytes: Largest encoded picture in bytes.
+
+    Raises:
+        UsageError: A field is out of range.
+    """
+
+    format: Literal["png", "jpeg"] = "png"
+    quality: int = 90
+    max_side: int = 1024
+    max_bytes: int = 8 * 2**20
+
+    def __post_init__(self) -> None:
+        """Check the settings.
+
+        Raises:
+            UsageError: A setting is out of range.
+        """
+        if self.format not in ("png", "jpeg"):
+            raise UsageError(f"image format is {self.format!r}; give png or jpeg")
+        if not 1 <= self.quality <= 100 or self.max_side < 1 or self.max_bytes < 1:
+            raise UsageError(f"{self}: quality is 1 to 100, max_side and max_bytes are at least 1")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The settings that change the picture that the model sees."""
+        facts: dict[str, Any] = {"format": self.format, "max_side": self.max_side}
+        return facts | ({"quality": self.quality} if self.format == "jpeg" else {})
+
+    def sent_size(self, image: Image) -> tuple[int, int]:
+        """(width, height) in pixels at which `image` is sent."""
+        height, width = image.shape[:2]
+        scale = min(1.0, self.max_side / max(height, width))
+        return max(1, round(width * scale)), max(1, round(height * scale))
+
+    def identify(self, image: Image) -> str:
+        """Digest of the pixels and of how they are sent; the same on every machine, whatever its encoder."""
+        digest = hashlib.sha256(repr((image.shape, sorted(self.facts.items()))).encode())
+        digest.update(np.ascontiguousarray(image).data)
+        return digest.hexdigest()
+
+    def encode(self, image: Image) -> bytes:
+        """Encode a picture.
+
+        Args:
+            image: (H, W, 3) uint8 RGB.
+
+        Returns:
+            The bytes that are sent.
+
+        Raises:
+            UsageError: They are more than `max_bytes`.
+        """
+        import cv2
+
+        size = self.sent_size(image)
+        if size != (image.shape[1], image.shape[0]):
+            image = cv2.resize(image, size, interpolation=cv2.INTER_AREA).astype(np.uint8)
+        options = [cv2.IMWRITE_JPEG_QUALITY, self.quality] if self.format == "jpeg" else []
+        data = bytes(cv2.imencode(f".{self.format}", image[..., ::-1], options)[1].data)
+        if len(data) > self.max_bytes:
+            raise UsageError(
+                f"a picture of {size[0]} x {size[1]} takes {len(data)} bytes as {self.format}, more than "
+                f"{self.max_bytes}; lower max_side, or send jpeg"
+            )
+        return data
+
+    def data_url(self, data: bytes) -> str:
+        """An encoded picture as a data URL."""
+        return f"data:image/{self.format};base64,{base64.b64encode(data).decode()}"
+
+
+def checked_image(given: Any) -> Image:
+    """Check that a value is a picture.
+
+    Args:
+        given: The value. A path or an address is refused: a string that names a file is no permission to read it.
+
+    Returns:
+        The picture, (H, W, 3) uint8 RGB.
+
+    Raises:
+        UsageError: It is not an array.
+        ShapeError: The array has another shape or dtype.
+    """
+    if not isinstance(given, np.ndarray):
+        raise UsageError(f"an image is {type(given).__name__}; give its pixels, an array (H, W, 3) uint8")
+    if given.dtype != np.uint8 or given.ndim != 3 or given.shape[2] != 3 or 0 in given.shape:
+        raise ShapeError(f"an image has shape {given.shape} and dtype {given.dtype}; give (H, W, 3) uint8")
+    return given
+
+
+Role = Literal["system", "user", "assistant"]
+MOST_IMAGES = 256
+MOST_ALTERNATIVES = 20
+"""Most tokens whose probabilities endpoints return at one position."""
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """One turn of the conversation.
+
+    Attributes:
+        role: Role of the speaker.
+        parts: A text, or texts and pictures (H, W, 3) uint8 RGB in their order.
+
+    Raises:
+        UsageError: The role is unknown, or a picture is not in a message of the user.
+    """
+
+    role: Role
+    parts: str | Sequence[str | Image]
+
+    def __post_init__(self) -> None:
+        if self.role not in get_args(Role):
+            raise UsageError(f"message of role {self.role!r}; give one of {', '.join(get_args(Role))}")
+        parts = (self.parts,) if isinstance(self.parts, str) else tuple(self.parts)
+        checked = tuple(part if isinstance(part, str) else checked_image(part) for part in parts)
+        if not checked or (self.role != "user" and not all(isinstance(part, str) for part in checked)):
+            raise UsageError(f"message of role {self.role}: give some text, and pictures only as user")
+        for text in (part for part in checked if isinstance(part, str)):
+            if not is_whole(text):
+                raise UsageError(f"message of role {self.role}: its text holds half a character; decode it as UTF-8")
+        object.__setattr__(self, "parts", checked)
+
+    @property
+    def images(self) -> list[Image]:
+        """The pictures of the message, in order."""
+        return [part for part in self.parts if not isinstance(part, str)]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One complete question.
+
+    Attributes:
+        messages: The conversation so far.
+        schema: JSON Schema that the answer must fit.
+        choices: Single tokens, such as letters of options, whose probabilities are requested.
+        top_logprobs: Number of likeliest first tokens among which the choices are looked up.
+        temperature: Sampling temperature.
+        top_p: Nucleus sampling threshold.
+        max_tokens: Largest length of the answer in tokens.
+        seed: Seed sent to the endpoint.
+        sample: Number that separates several answers to the same question.
+        allow_truncated: Whether an answer cut off at `max_tokens` counts as one.
+        prompt_version: Name of the wording, recorded with the question.
+
+    Raises:
+        UsageError: A field is not allowed.
+        MissingExtraError: A schema is given and its package is missing.
+    """
+
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any] | None = None
+    choices: tuple[str, ...] | None = None
+    top_logprobs: int = MOST_ALTERNATIVES
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int = 2048
+    seed: int | None = None
+    sample: int = 0
+    allow_truncated: bool = False
+    prompt_version: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            raise UsageError("no message was given; ask something")
+        if sum(len(message.images) for message in self.messages) > MOST_IMAGES:
+            raise UsageError(f"more than {MOST_IMAGES} pictures in one question; leave some out")
+        for name, fine, rule in (
+            ("top_logprobs", _is_count(self.top_logprobs, 1, MOST_ALTERNATIVES), f"1 to {MOST_ALTERNATIVES}"),
+            ("temperature", _is_between(self.temperature, 0, math.inf), "0 or more"),
+            ("top_p", _is_between(self.top_p, 0, 1), "0 to 1"),
+            ("max_tokens", _is_count(self.max_tokens, 1, 2**31), "at least 1"),
+            ("seed", self.seed is None or _is_count(self.seed, 0, 2**63 - 1), "a whole number, 0 or more"),
+            ("sample", _is_count(self.sample, 0, 2**31), "a whole number, 0 or more"),
+        ):
+            if not fine:
+                raise UsageError(f"{name} is {getattr(self, name)!r}; give {rule}")
+        if self.choices is not None:
+            _check_choices(self.choices)
+            if self.schema is not None:
+                raise UsageError("choices and a schema in one question: the first token cannot be both; ask twice")
+        if self.schema is not None:
+            _check_schema(self.schema)
+
+    @property
+    def images(self) -> list[Image]:
+        """All pictures of the question, in order."""
+        return [image for message in self.messages for image in message.images]
+
+    def facts(self, encoding: Encoding) -> dict[str, Any]:
+        """The whole question as plain JSON values; each picture is its digest and the size at which it is sent."""
+        seed = None if self.seed is None else int(self.seed)
+        return {
+            "messages": [
+                {"role": message.role, "parts": [_part_facts(part, encoding) for part in message.parts]}
+                for message in self.messages
+            ],
+            # As text: models write the fields in the order of the schema, so the order is part of the question.
+            "schema": None if self.schema is None else json.dumps(self.schema),
+            "choices": None if self.choices is None else list(self.choices),
+            "top_logprobs": None if self.choices is None else int(self.top_logprobs),
+            "temperature": None if self.temperature is None else float(self.temperature),
+            "top_p": None if self.top_p is None else float(self.top_p),
+            "max_tokens": int(self.max_tokens),
+            "seed": seed,
+            "sample": int(self.sample),
+            "allow_truncated": bool(self.allow_truncated),
+            "prompt_version": self.prompt_version,
+        }
+
+    def seed_of(self, repeat: int) -> int | None:
+        """Seed to send when the question is repeated because earlier answers did not fit.
+
+        Sample 0 gets the seed itself the first time. All other seeds are derived from it; else the same answer would
+        come again.
+
+        Args:
+            repeat: Number of repeats so far.
+
+        Returns:
+            The seed; None without one.
+        """
+        if self.seed is None or (self.sample, repeat) == (0, 0):
+            return None if self.seed is None else int(self.seed)
+        return int(digest([int(self.seed), int(self.sample), repeat])[:8], 16) >> 1
+
+
+def digest(facts: Any) -> str:
+    """SHA-256 of plain JSON values."""
+    return digest_of(json.dumps(facts, allow_nan=False))
+
+
+def is_whole(text: str) -> bool:
+    """Whether `text` can be written as UTF-8: JSON can hold lone surrogates, which cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def validator(schema: Mapping[str, Any]) -> Any:
+    """Make a validator of a JSON Schema; it never fetches referenced schemas.
+
+    Args:
+        schema: The schema.
+
+    Returns:
+        The validator.
+
+    Raises:
+        MissingExtraError: The package is missing.
+    """
+    try:
+        import jsonschema
+        import referencing
+    except ImportError:
+        raise MissingExtraError("a structured answer", "chat") from None
+    return jsonschema.Draft202012Validator(dict(schema), registry=referencing.Registry())
+
+
+def _part_facts(part: str | Image, encoding: Encoding) -> Any:
+    if isinstance(part, str):
+        return {"text": part}
+    return {"image": encoding.identify(part), "shape": list(part.shape), "sent": list(encoding.sent_size(part))}
+
+
+def _check_choices(choices: tuple[str, ...]) -> None:
+    fine = all(isinstance(choice, str) and choice and choice == choice.strip() for choice in choices)
+    if not choices or not fine or len(set(choices)) < len(choices):
+        raise UsageError(f"choices are {choices!r}; give different words without spaces around them, such as 'A', 'B'")
+
+
+def _check_schema(schema: Mapping[str, Any]) -> None:
+    checker = validator(schema)
+    try:
+        # Another document would have to be fetched, and an error in a part that no answer reached would come late.
+        if any(not ref.startswith("#") for ref in _references(json.loads(json.dumps(schema, allow_nan=False)))):
+            raise ValueError("it refers to another document; put all of it into one")
+        checker.check_schema(dict(schema))
+        next(iter(checker.iter_errors(None)), None)  # finds references that lead nowhere
+    except Exception as error:  # the validator and json each raise several types of errors
+        raise UsageError(f"the schema is no JSON Schema we can use: {str(error).splitlines()[0]}") from error
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("$ref"), str):
+            yield schema["$ref"]
+        schema = list(schema.values())
+    for inner in schema if isinstance(schema, list) else ():
+        yield from _references(inner)
+
+
+def _is_count(given: Any, least: int, most: int) -> bool:
+    return isinstance(given, Integral) and not isinstance(given, bool) and least <= int(given) <= most
+
+
+def _is_between(given: float | None, least: float, most: float) -> bool:
+    return given is None or (least <= given <= most and math.isfinite(given))
+
+
+Show = Callable[[Image], str]
+"""Turns a picture into a data URL."""
+
+
+def request_messages(question: Question, show: Show, *, schema_in_words: bool) -> list[dict[str, Any]]:
+    """The messages of a request.
+
+    Args:
+        question: The question.
+        show: Turns a picture into what is sent.
+        schema_in_words: Write the schema under the last message, for endpoints that do not support schemas.
+
+    Returns:
+        The messages as JSON values.
+    """
+    *before, last = question.messages
+    if question.schema is not None and schema_in_words:
+        form = "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
+        last = Message(last.role, (*last.parts, form + json.dumps(question.schema)))
+    return [{"role": message.role, "content": _content(message, show)} for message in (*before, last)]
+
+
+def request_body(
+    model: str, question: Question, messages: list[dict[str, Any]], repeat: int, *, schema: bool, openai: bool
+) -> dict[str, Any]:
+    """The whole request. What is None is left out, so that the default of the endpoint applies.
+
+    Args:
+        model: Name of the model.
+        question: The question.
+        messages: Messages of `request_messages`.
+        repeat: Number of repeats so far; see `Question.seed_of`.
+        schema: Whether the schema is sent.
+        openai: Whether the endpoint is OpenAI's.
+
+    Returns:
+        The request as JSON values.
+    """
+    # OpenAI's newer models refuse the old name, and many other servers do not know the new one.
+    limit = "max_completion_tokens" if openai else "max_tokens"
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": messages,
+        limit: int(question.max_tokens),
+        "temperature": question.temperature,
+        "top_p": question.top_p,
+        "seed": question.seed_of(repeat),
+    }
+    if question.choices is not None:
+        body |= {"logprobs": True, "top_logprobs": int(question.top_logprobs)}
+    if question.schema is not None and schema:
+        form = {"name": "answer", "schema": dict(question.schema), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _content(message: Message, show: Show) -> str | list[dict[str, Any]]:
+    # A plain string if possible: some servers accept lists of parts only for vision models.
+    if not message.images:
+        return "\n\n".join(str(part) for part in message.parts)
+    return [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image_url", "image_url": {"url": show(part)}}
+        for part in message.parts
+    ]

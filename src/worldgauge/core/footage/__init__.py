@@ -1,1 +1,0 @@
-"""How frames of video files and folders of images are shown: when, and which side up."""
