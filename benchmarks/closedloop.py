@@ -32,7 +32,7 @@ from worldgauge.worlds.scan import Scan, sources
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.ground import ground_of
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.walking.primitives import Stance
 
 REFERENCE = "the camera alone, rendering each of these frames once"
 EPISODES = 4

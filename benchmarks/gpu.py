@@ -14,9 +14,9 @@ from benchmarks.scan import fine_scan
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds.gpu.batch import open_device, warp_for
-from worldgauge.worlds.gpu.scan import ScanBatch
+from worldgauge.worlds.gpu.scenes import ScanBatch
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.scan.rendering.camera import render
+from worldgauge.worlds.scan.camera import render
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.walking.geodesic import Geodesic
 

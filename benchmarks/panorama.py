@@ -7,7 +7,7 @@ import numpy as np
 
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.splits import scene_seed
+from worldgauge.worlds.indoor.homes import scene_seed
 from worldgauge.worlds.walking.geodesic import Geodesic
 
 GOAL_MS = 150.0

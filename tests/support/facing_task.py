@@ -32,8 +32,7 @@ from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision,
 from worldgauge.suites.closedloop.sampling import EpisodeFacts, Share
 from worldgauge.suites.closedloop.sampling_home import HomeSampler, HomeSearch, by_number
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, walked_facts
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Primitive, Stance
 
 
 @dataclass(frozen=True)

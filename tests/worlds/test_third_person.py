@@ -9,8 +9,8 @@ import pytest
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds import open_world, worlds
+from worldgauge.worlds._figure import figure, frames_of, phase_at
 from worldgauge.worlds.third_person import ARM_M, CHARACTER, FIGURE, PIVOT_M, ThirdPerson, feet_of, figure_mask
-from worldgauge.worlds.third_person.figure import figure, frames_of, phase_at
 from worldgauge.worlds.voxel.blocks import block
 from worldgauge.worlds.voxel.world import VoxelWorld
 

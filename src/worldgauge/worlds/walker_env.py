@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, SupportsFloat
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, SupportsFloat, TypeVar, get_args
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import World
-from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.gpu.batch import Batched
+from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Stance
 
 SENSORS = ("depth", "instance", "panorama")
 """What an observation of a `PrimitiveEnv` can hold besides "rgb"."""
@@ -241,3 +243,208 @@ def cameras_of(sights: Sights) -> list[Camera | Panorama]:
         sights: What is wanted.
     """
     return list(dict.fromkeys(camera for camera, _ in sights.values()))
+
+
+# Many walkers in one gymnasium environment: they step one after another and are drawn together.
+#
+# import worldgauge.worlds.voxel.env envs = gymnasium.make_vec("worldgauge/Voxel-v0", num_envs=256, worlds=4,
+# width=64, height=64, device="cuda")
+
+
+Place = TypeVar("Place", bound=World)
+
+
+class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
+    """N environments that are drawn together, as gymnasium's `SyncVectorEnv` but for that.
+
+    Those that end are reset in the next step. Environments that share a world stand next to each other, and their views
+    are one batch.
+
+    Args:
+        envs: The environments, all of one kind.
+        device: None for the processor's camera, one view after another; "cuda", "cuda:1" or "cpu" for batches (extra
+            `gpu`).
+        out: "numpy", or "torch": observations stay on the device as tensors.
+
+    Raises:
+        UsageError: `envs` is empty, `out` is something else, or tensors are wanted without a device; the world has no
+            kernel for a device.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(
+        self, envs: Sequence[WalkerEnv], *, device: str | None = None, out: Literal["numpy", "torch"] = "numpy"
+    ) -> None:
+        if not envs:
+            raise UsageError("give at least one environment")
+        if out not in get_args(Literal["numpy", "torch"]):
+            raise UsageError(f"out is '{out}'; one of numpy, torch")
+        if out == "torch" and device is None:
+            raise UsageError("out is 'torch': give a device that keeps the views, such as cuda")
+        for env in envs:
+            if device is not None and not isinstance(env.world, Batched):
+                raise UsageError(f"world '{env.world.facts.name}' is drawn on the processor only: leave device out")
+        self.envs = list(envs)
+        self.num_envs = len(self.envs)
+        self.render_mode = envs[0].render_mode
+        self.single_observation_space = envs[0].observation_space
+        self.single_action_space = envs[0].action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._device, self._out = device, out
+        self._ended = np.zeros(self.num_envs, bool)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset all environments.
+
+        Args:
+            seed: A seed for each, or one number s, for s, s + 1 and so on.
+            options: Options of each; `reset_mask` (N,) bool leaves out those where it is False.
+
+        Returns:
+            Observations and infos.
+
+        Raises:
+            UsageError: Another number of seeds, or what an environment refuses.
+        """
+        options = dict(options or {})
+        mask = np.asarray(options.pop("reset_mask", np.ones(self.num_envs, bool)))
+        if mask.shape != (self.num_envs,) or mask.dtype != bool:
+            raise UsageError(f"option 'reset_mask' is {mask}: give {self.num_envs} times True or False")
+        seeds = _seeds(seed, self.num_envs)
+        for n in range(self.num_envs):
+            if mask[n]:
+                self._begin(n, seeds[n], options)
+        self._ended &= ~mask
+        return self._observe()
+
+    def step(
+        self, actions: Any
+    ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Step each environment, or reset it where its episode had ended.
+
+        Args:
+            actions: In `action_space`.
+
+        Returns:
+            Observations, rewards (N,), which are 0, terminations (N,), truncations (N,), which are False, and infos.
+
+        Raises:
+            UsageError: What an environment refuses.
+        """
+        self._check(actions)
+        before, self._ended = self._ended, np.zeros(self.num_envs, bool)
+        for n in range(self.num_envs):
+            if before[n]:
+                self._begin(n, None, None)
+        self._advance(actions, ~before)
+        observations, infos = self._observe()
+        nothing = np.zeros(self.num_envs)
+        return observations, nothing, self._ended.copy(), np.zeros(self.num_envs, bool), infos
+
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
+        """The present views (H, W, 3) uint8 in render mode rgb_array, else None."""
+        if self.render_mode != "rgb_array":
+            return None
+        sights = {"rgb": self.envs[0].sights["rgb"]}
+        poses = self._poses(0, self.num_envs)
+        return tuple(look(env.world, pose, sights)["rgb"] for env, pose in zip(self.envs, poses, strict=True))
+
+    # what a kind of walker may override, to do it for all at once
+
+    def _check(self, actions: Any) -> None:
+        """Raise what is wrong with actions, before anyone moves."""
+        for n, action in enumerate(iterate(self.action_space, actions)):
+            if not self.single_action_space.contains(action):
+                raise UsageError(f"action {action} of environment {n} is not in {self.single_action_space}")
+
+    def _begin(self, n: int, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Put walker number n somewhere."""
+        self.envs[n].begin(seed=seed, options=options)
+
+    def _advance(self, actions: Any, moving: NDArray[np.bool_]) -> None:
+        """Move the walkers that are `moving` (N,), and note whose episodes end."""
+        for n, action in enumerate(iterate(self.action_space, actions)):
+            if moving[n]:
+                self._ended[n] = self.envs[n].advance(action)
+
+    def _told(self) -> dict[str, Any]:
+        """The infos without pictures, (N, ...) by name."""
+        told = [env.told for env in self.envs]
+        return {name: np.array([one[name] for one in told]) for name in told[0]}
+
+    def _poses(self, start: int, end: int) -> FloatArray:
+        """Poses (n, 4, 4) of the walkers from `start` to before `end`."""
+        return np.stack([env.pose for env in self.envs[start:end]])
+
+    def _observe(self) -> tuple[Any, dict[str, Any]]:
+        infos = self._told()
+        first = self.envs[0]
+        seen = self._look({**first.sights, **{f"label {name}": sight for name, sight in first.labels.items()}})
+        infos |= {name: seen.pop(f"label {name}") for name in first.labels}
+        infos |= {f"_{name}": np.ones(self.num_envs, bool) for name in infos}
+        return (seen if isinstance(self.single_observation_space, spaces.Dict) else seen["rgb"]), infos
+
+    def _look(self, sights: Sights) -> dict[str, Any]:
+        """Arrays (N, ...) by name, of numpy or torch."""
+        parts = [self._part(start, end, sights) for start, end in self._rows_by_world()]
+        if len(parts) == 1:
+            return parts[0]
+        if self._out == "torch":
+            import torch
+
+            return {name: torch.cat([part[name] for part in parts]) for name in sights}
+        return {name: np.concatenate([part[name] for part in parts]) for name in sights}
+
+    def _part(self, start: int, end: int, sights: Sights) -> dict[str, Any]:
+        """What the environments from `start` to before `end`, which share a world, see."""
+        some = self.envs[start:end]
+        if self._device is None:
+            poses = self._poses(start, end)
+            seen = [look(env.world, pose, sights) for env, pose in zip(some, poses, strict=True)]
+            return {name: np.stack([one[name] for one in seen]) for name in sights}
+        poses = self._poses(start, end)
+        drawn = {
+            camera: some[0].world.views(poses, camera, device=self._device, out=self._out)
+            for camera in cameras_of(sights)
+        }
+        return {name: getattr(drawn[camera], array) for name, (camera, array) in sights.items()}
+
+    def _rows_by_world(self) -> list[tuple[int, int]]:
+        """First environment, and the one after the last, of each row of environments that share a world."""
+        starts = [n for n, env in enumerate(self.envs) if n == 0 or env.world is not self.envs[n - 1].world]
+        return list(zip(starts, [*starts[1:], self.num_envs], strict=True))
+
+
+def shared_worlds(make: Callable[[int], Place], count: int, worlds: int) -> list[Place]:
+    """Worlds for `count` environments: `worlds` different ones, each for a row of neighbours.
+
+    Args:
+        make: Makes world number n.
+        count: Number of environments.
+        worlds: Number of different worlds.
+
+    Returns:
+        The world of each environment.
+
+    Raises:
+        UsageError: Fewer environments than worlds, or no world.
+    """
+    if not 1 <= worlds <= count:
+        raise UsageError(f"worlds is {worlds}: give 1 to {count}, the number of environments")
+    made = [make(n) for n in range(worlds)]
+    return [made[n * worlds // count] for n in range(count)]
+
+
+def _seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | None]:
+    """A seed for each of `count` environments; see `WalkerVectorEnv.reset`."""
+    if seed is None:
+        return [None] * count
+    if isinstance(seed, int | np.integer):
+        return [int(seed) + n for n in range(count)]
+    if len(seed) != count:
+        raise UsageError(f"{len(seed)} seeds for {count} environments: give one for each")
+    return list(seed)

@@ -9,10 +9,16 @@ from support.toyworld import hills, meadow
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.suites.loopnav.walks import LoopFailedError, VoxelSite, record_loop
 from worldgauge.worlds.voxel.player import PlayerState, pack, tick
-from worldgauge.worlds.walking.controller import TURN_DONE, TURN_LIMIT, TURN_QUANTUM, Follower, turn_towards
 from worldgauge.worlds.walking.sampling import start_place
 from worldgauge.worlds.walking.walk import Walk, WalkGoal
-from worldgauge.worlds.walking.walkers import EmbeddedWalker
+from worldgauge.worlds.walking.walkers import (
+    TURN_DONE,
+    TURN_LIMIT,
+    TURN_QUANTUM,
+    EmbeddedWalker,
+    Follower,
+    turn_towards,
+)
 
 RADII = (5, 15, 30, 50)
 

@@ -7,7 +7,7 @@ import pytest
 
 from support.view_batches import DEVICES, assert_alike
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
-from worldgauge.worlds.gpu.boxes import BoxBatch
+from worldgauge.worlds.gpu.scenes import BoxBatch
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.boxes import PATTERNS, Box, Boxes, Paint
 from worldgauge.worlds.indoor.camera import BoxScene, light_of, render

@@ -13,7 +13,7 @@ from support.scan_tree import make_mp3d
 from support.view_batches import DEVICES, assert_alike
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
-from worldgauge.worlds.gpu.scan import ScanBatch
+from worldgauge.worlds.gpu.scenes import ScanBatch
 from worldgauge.worlds.scan import Scan, sources
 from worldgauge.worlds.scan.camera import render
 from worldgauge.worlds.scan.clusters import Scene, scene_of

@@ -15,8 +15,7 @@ from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.env import ENV_ID, HomeEnv
 from worldgauge.worlds.walker_env import SENSORS
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import Stance, walked
+from worldgauge.worlds.walking.primitives import Primitive, Stance, walked
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, Panorama, invert, pose_from_yaw_pitch
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.homes import LABELS
+from worldgauge.worlds.indoor.homes import LABELS, SPLITS, scene_seed
 from worldgauge.worlds.indoor.plan import HEIGHT_M
-from worldgauge.worlds.indoor.splits import SPLITS, scene_seed
 from worldgauge.worlds.walking.geodesic import Geodesic
 
 CLEARANCE_M = 0.25

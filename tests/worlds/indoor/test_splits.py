@@ -7,7 +7,7 @@ import pytest
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.worlds import open_world
-from worldgauge.worlds.indoor.splits import SPLIT_SIZE, SPLITS, scene_name, scene_seed, world_of
+from worldgauge.worlds.indoor.homes import SPLIT_SIZE, SPLITS, scene_name, scene_seed, world_of
 
 
 def test_no_home_is_in_two_splits() -> None:

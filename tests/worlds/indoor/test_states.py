@@ -10,7 +10,7 @@ import pytest
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.furniture.functions import STATES, function_of
+from worldgauge.worlds.indoor.furniture import STATES, function_of
 from worldgauge.worlds.indoor.homes import CATEGORIES, HomeObject
 
 HOMES = range(14)

@@ -10,9 +10,8 @@ from worldgauge.suites.loopnav.walks import LoopFailedError, Start, VoxelSite, r
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel.player import PlayerState, pack, tick
-from worldgauge.worlds.walking.controller import TURN_DONE, TURN_LIMIT
 from worldgauge.worlds.walking.walk import WalkGoal
-from worldgauge.worlds.walking.walkers import EmbeddedWalker, GameWalker, WalkFailedError
+from worldgauge.worlds.walking.walkers import TURN_DONE, TURN_LIMIT, EmbeddedWalker, GameWalker, WalkFailedError
 
 pytestmark = pytest.mark.minecraft
 

@@ -13,11 +13,9 @@ from worldgauge.core.errors import UnknownNameError, UsageError, WorldError
 from worldgauge.core.registry import Entry
 from worldgauge.worlds import worlds
 from worldgauge.worlds.walking.clearance import RADIUS_M
-from worldgauge.worlds.walking.controller import TURN_LIMIT
 from worldgauge.worlds.walking.floor import FloorPlan, build_walkable, check_walkable, walkable_worlds
-from worldgauge.worlds.walking.floor_walker import REACH_M, FloorWalker
 from worldgauge.worlds.walking.walk import WalkGoal
-from worldgauge.worlds.walking.walkers import Stride, WalkFailedError
+from worldgauge.worlds.walking.walkers import REACH_M, TURN_LIMIT, FloorWalker, Stride, WalkFailedError
 
 
 def two_rooms(door: bool = True) -> FloorPlan:

@@ -14,8 +14,7 @@ from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import RADIUS_M, Stance, stands, walked
+from worldgauge.worlds.walking.primitives import RADIUS_M, Primitive, Stance, stands, walked
 
 CELL_M = 0.05
 

@@ -7,8 +7,7 @@ import pytest
 
 from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.worlds.walking.floor import FloorPlan
-from worldgauge.worlds.walking.primitives import STEP_M, Primitive
-from worldgauge.worlds.walking.stance import RADIUS_M, Stance, stands, walked
+from worldgauge.worlds.walking.primitives import RADIUS_M, STEP_M, Primitive, Stance, stands, walked
 
 
 def hall(walls: tuple[tuple[slice, slice], ...] = (), shape: tuple[int, int] = (80, 60)) -> FloorPlan:

@@ -13,7 +13,7 @@ from worldgauge.core.io import digest_of_file
 from worldgauge.suites.closedloop.navigation import nearness as network
 from worldgauge.suites.closedloop.navigation.nearness import GROUP, GROUPS, Nearness, encode, match, read
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.splits import scene_seed
+from worldgauge.worlds.indoor.homes import scene_seed
 from worldgauge_lab import network_nearness as train
 from worldgauge_lab.network_nearness import Sample, sample
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from worldgauge.core.io import digest_of_file
-from worldgauge.suites.closedloop.home_strips import initial_weights
 from worldgauge.suites.closedloop.questions import panorama_reader as network
 from worldgauge.suites.closedloop.questions.panorama_reader import KINDS, THINGS, Sample, sample
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.splits import scene_seed
+from worldgauge.worlds.indoor.homes import scene_seed
 from worldgauge_lab import network_panorama_reader as train
+from worldgauge_lab.network_layers import initial_weights
 
 
 def wide_weights(seed: int = 0) -> dict[str, Any]:

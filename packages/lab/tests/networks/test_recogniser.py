@@ -13,8 +13,7 @@ from worldgauge.suites.closedloop.recognition.recogniser import (
     recogniser,
 )
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.homes import LABELS
-from worldgauge.worlds.indoor.splits import scene_seed
+from worldgauge.worlds.indoor.homes import LABELS, scene_seed
 from worldgauge_lab.network_recogniser import HOMES, clear_views, labelled_views, train
 
 

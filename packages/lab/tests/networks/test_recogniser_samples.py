@@ -3,9 +3,8 @@
 import numpy as np
 
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.homes import LABELS
-from worldgauge.worlds.indoor.splits import scene_seed
-from worldgauge_lab.networks.recogniser_samples import clear_views, labelled_views
+from worldgauge.worlds.indoor.homes import LABELS, scene_seed
+from worldgauge_lab.network_recogniser import clear_views, labelled_views
 
 
 def test_boxes_lie_in_the_image_and_labels_are_in_view() -> None:

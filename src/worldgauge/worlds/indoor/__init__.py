@@ -12,12 +12,12 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.gpu.batched import Batched
+from worldgauge.worlds.gpu.batch import Batched
 from worldgauge.worlds.indoor.textured_rooms import Room as TestRoom
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
-    from worldgauge.worlds.gpu.boxes import BoxBatch
+    from worldgauge.worlds.gpu.scenes import BoxBatch
     from worldgauge.worlds.indoor.camera import BoxScene
     from worldgauge.worlds.indoor.homes import HomeObject, HomePlan
 
@@ -103,7 +103,7 @@ class Home(Batched):
         """Floor plan with cells of 5 cm. A cell is free where nothing stands between 2 and 60 cm above the floor."""
         import numpy as np
 
-        from worldgauge.worlds.indoor.furniture.placing import CELL_M
+        from worldgauge.worlds.indoor.placing import CELL_M
 
         free = ~self.plan.occupied
         return FloorPlan(free, np.zeros(free.shape, np.float32), self.plan.origin, CELL_M)
@@ -124,7 +124,7 @@ class Home(Batched):
         return render(self.scene, pose, camera, position=position)
 
     def _put_on(self, device: str) -> BoxBatch:
-        from worldgauge.worlds.gpu.boxes import BoxBatch
+        from worldgauge.worlds.gpu.scenes import BoxBatch
 
         return BoxBatch(self.scene, device)
 

@@ -131,3 +131,126 @@ class Boxes:
             sha.update(f"{name}{values.shape}".encode())
             sha.update(values.astype(values.dtype.newbyteorder("<")).tobytes())
         return sha.hexdigest()
+
+
+# Named colours, and the materials of floors, walls and furniture.
+
+
+CLOTHS: dict[str, Colour] = {
+    "red": (172, 58, 50),
+    "orange": (206, 118, 52),
+    "yellow": (212, 178, 74),
+    "green": (86, 128, 82),
+    "teal": (56, 124, 126),
+    "blue": (64, 92, 148),
+    "purple": (116, 80, 134),
+    "pink": (206, 140, 148),
+    "grey": (134, 136, 140),
+    "beige": (196, 178, 150),
+    "white": (222, 218, 210),
+}
+"""Colours of fabric; the keys are words for questions about colour."""
+
+WOODS: dict[str, Colour] = {
+    "light wood": (206, 174, 128),
+    "brown": (142, 100, 64),
+    "dark brown": (92, 62, 44),
+    "white": (220, 216, 208),
+    "grey": (150, 146, 140),
+}
+LACQUERS: dict[str, Colour] = {
+    "white": (226, 224, 218),
+    "blue": (92, 116, 146),
+    "green": (122, 144, 116),
+    "red": (160, 70, 62),
+    "light wood": (204, 172, 128),
+    "grey": (128, 132, 134),
+}
+STEEL: Colour = (176, 180, 184)
+CHROME: Colour = (196, 202, 208)
+CERAMIC: Colour = (236, 236, 232)
+DARK: Colour = (38, 38, 42)
+FOLIAGE: dict[str, tuple[Colour, Colour]] = {
+    "green": ((34, 84, 40), (108, 160, 74)),
+    "dark green": ((22, 60, 44), (70, 116, 78)),
+    "light green": ((70, 112, 48), (164, 190, 96)),
+}
+WALLS: tuple[Colour, ...] = (
+    (226, 218, 202),
+    (206, 216, 214),
+    (222, 206, 190),
+    (202, 210, 192),
+    (214, 208, 218),
+    (230, 226, 218),
+    (196, 206, 220),
+    (226, 212, 178),
+)
+CEILING = Paint("plaster", (238, 236, 230))
+
+
+def pick(rng: np.random.Generator, colours: dict[str, Colour]) -> tuple[str, Colour]:
+    """Draw a colour and vary it a little.
+
+    Args:
+        rng: Generator.
+        colours: RGB, 0 to 255, by name.
+
+    Returns:
+        Name and RGB.
+    """
+    name = list(colours)[int(rng.integers(len(colours)))]
+    return name, varied(rng, colours[name], 9)
+
+
+def varied(rng: np.random.Generator, colour: Colour, by: int) -> Colour:
+    """Vary each channel of a colour.
+
+    Args:
+        rng: Generator.
+        colour: RGB, 0 to 255.
+        by: Largest change.
+    """
+    r, g, b = (int(np.clip(c + rng.integers(-by, by + 1), 0, 255)) for c in colour)
+    return r, g, b
+
+
+def shaded(colour: Colour, factor: float) -> Colour:
+    """Make a colour darker or lighter.
+
+    Args:
+        colour: RGB, 0 to 255.
+        factor: Brightness; 1 leaves it.
+    """
+    r, g, b = (int(np.clip(c * factor, 0, 255)) for c in colour)
+    return r, g, b
+
+
+def floor_paint(room: str, rng: np.random.Generator) -> Paint:
+    """Draw the material of a room's floor.
+
+    Args:
+        room: Kind of the room.
+        rng: Generator.
+    """
+    if room in ("kitchen", "bathroom"):
+        colour = ((196, 188, 176), (170, 176, 180), (150, 132, 116), (208, 204, 196))[int(rng.integers(4))]
+        size = float(rng.choice([0.2, 0.3, 0.4]))
+        return Paint("tiles", varied(rng, colour, 8), shaded(colour, 0.62), size, 1.2)
+    if room in ("gym", "study") or (room == "bedroom" and rng.random() < 0.5):
+        colour = ((140, 132, 122), (112, 122, 134), (150, 130, 110), (104, 116, 104))[int(rng.integers(4))]
+        return Paint("carpet", varied(rng, colour, 8))
+    colour = ((178, 134, 88), (150, 108, 70), (196, 160, 116), (118, 84, 60))[int(rng.integers(4))]
+    return Paint("planks", varied(rng, colour, 8), size_m=float(rng.uniform(0.10, 0.16)))
+
+
+def wall_paint(room: str, rng: np.random.Generator) -> Paint:
+    """Draw the material of a room's walls.
+
+    Args:
+        room: Kind of the room.
+        rng: Generator.
+    """
+    if room == "bathroom":
+        colour = ((214, 222, 222), (190, 210, 216), (222, 216, 204))[int(rng.integers(3))]
+        return Paint("tiles", varied(rng, colour, 6), shaded(colour, 0.78), float(rng.choice([0.15, 0.2, 0.25])))
+    return Paint("plaster", varied(rng, WALLS[int(rng.integers(len(WALLS)))], 5))

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, camera_pose
 from worldgauge.worlds import View
-from worldgauge.worlds.indoor import _hits, _paint
-from worldgauge.worlds.indoor._hits import Cells
-from worldgauge.worlds.indoor._paint import Looks
+from worldgauge.worlds.indoor import _paint
+from worldgauge.worlds.indoor import _paint as _hits
+from worldgauge.worlds.indoor._paint import Cells, Looks
 from worldgauge.worlds.indoor.boxes import Boxes
 
 VIEW_M = 100.0

@@ -17,11 +17,9 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.camera import VIEW_M
-from worldgauge.worlds.vector_env import WalkerVectorEnv, shared_worlds
-from worldgauge.worlds.walker_env import PrimitiveEnv
+from worldgauge.worlds.walker_env import PrimitiveEnv, WalkerVectorEnv, shared_worlds
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, stands, walked
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Primitive, Stance, stands, walked
 
 ENV_ID = "worldgauge/Home-v0"
 

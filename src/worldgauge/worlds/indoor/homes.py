@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.worlds.indoor import gym
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.worlds.indoor import fittings as fit
+from worldgauge.worlds.indoor import furniture as made
 from worldgauge.worlds.indoor.boxes import Box, Boxes
-from worldgauge.worlds.indoor.furniture import catalogue as made
-from worldgauge.worlds.indoor.furniture import fittings as fit
-from worldgauge.worlds.indoor.furniture import storage as stores
-from worldgauge.worlds.indoor.furniture.functions import function_of
-from worldgauge.worlds.indoor.furniture.pieces import Maker, Piece, Thing
-from worldgauge.worlds.indoor.furniture.placing import CELL_M, Furnisher, Placed, Spot
+from worldgauge.worlds.indoor.furniture import Maker, Piece, Thing, function_of
+from worldgauge.worlds.indoor.placing import CELL_M, Furnisher, Placed, Spot
 from worldgauge.worlds.indoor.plan import (
     DOOR_M,
     EAST,
@@ -230,12 +230,12 @@ def _living(f: Furnisher, n: int) -> int:
     lounge = f.wall(made.lounge(f.rng), n)
     if lounge is None:
         return 9
-    tv = stores.tv_set(f.rng)
+    tv = fit.tv_set(f.rng)
     missing = int(f.facing(tv, lounge) is None and f.wall(tv, n) is None)
     missing += _line(f, n, [made.fireplace])
     missing += f.free(made.dining_set(f.rng), n) is None
-    missing += _line(f, n, [made.armchair, stores.bookcase, made.plant])
-    _line(f, n, [made.floor_lamp, stores.sideboard, made.ottoman, made.plant])
+    missing += _line(f, n, [made.armchair, fit.bookcase, made.plant])
+    _line(f, n, [made.floor_lamp, fit.sideboard, made.ottoman, made.plant])
     return missing + _pictures(f, n, 3)
 
 
@@ -248,7 +248,7 @@ def _kitchen(f: Furnisher, n: int) -> int:
     missing = int(run is None) * 5 + _line(f, n, [fit.fridge])
     f.free(made.dining_set(f.rng), n)
     missing += _line(f, n, [made.stool])
-    _line(f, n, [made.stool, stores.sideboard, made.plant])
+    _line(f, n, [made.stool, fit.sideboard, made.plant])
     f.hang(fit.towel_rail(f.rng), n, 0.7)
     return missing + _pictures(f, n, 1)
 
@@ -257,11 +257,11 @@ def _bedroom(f: Furnisher, n: int) -> int:
     bed = f.wall(made.bed(f.rng), n)
     if bed is None:
         return 9
-    f.beside(stores.nightstand(f.rng), bed)
-    f.beside(stores.nightstand(f.rng), bed)
-    needed: list[Maker] = [stores.wardrobe, stores.chest_of_drawers]
+    f.beside(fit.nightstand(f.rng), bed)
+    f.beside(fit.nightstand(f.rng), bed)
+    needed: list[Maker] = [fit.wardrobe, fit.chest_of_drawers]
     if all(room.kind not in ("gym", "study") for room in f.rooms):
-        needed.append(gym.exercise_bike)
+        needed.append(fit.exercise_bike)
     missing = _line(f, n, needed)
     _line(f, n, [made.desk, made.plant, made.armchair, fit.laundry, made.floor_lamp])
     f.hang(fit.wall_mirror(f.rng), n, 0.55)
@@ -278,21 +278,21 @@ def _bathroom(f: Furnisher, n: int) -> int:
 
 def _corridor(f: Furnisher, n: int) -> int:
     missing = f.hang(fit.coat_rack(f.rng), n, 0.85) is None
-    _line(f, n, [stores.narrow_chest, made.side_table, made.bench, made.plant])
+    _line(f, n, [fit.narrow_chest, made.side_table, made.bench, made.plant])
     f.hang(fit.wall_mirror(f.rng), n, 0.5)
     return missing + _pictures(f, n, 4)
 
 
 def _study(f: Furnisher, n: int) -> int:
-    missing = _line(f, n, [made.desk, stores.bookcase, gym.exercise_bike])
-    _line(f, n, [made.armchair, stores.bookcase, made.plant, made.floor_lamp])
+    missing = _line(f, n, [made.desk, fit.bookcase, fit.exercise_bike])
+    _line(f, n, [made.armchair, fit.bookcase, made.plant, made.floor_lamp])
     f.free(fit.rug(f.rng, 1.6, 1.2), n)
     return missing + _pictures(f, n, 2)
 
 
 def _gym(f: Furnisher, n: int) -> int:
-    missing = _line(f, n, [gym.treadmill, gym.weight_bench])
-    _line(f, n, [gym.exercise_bike, made.bench, made.stool, made.plant])
+    missing = _line(f, n, [fit.treadmill, fit.weight_bench])
+    _line(f, n, [fit.exercise_bike, made.bench, made.stool, made.plant])
     f.hang(fit.wall_mirror(f.rng), n, 0.4)
     f.hang(fit.towel_rail(f.rng), n, 0.7)
     return missing + _pictures(f, n, 1)
@@ -309,22 +309,22 @@ _PROGRAMS = {
 }
 
 _SPARE: dict[str, tuple[Maker, ...]] = {
-    "gym equipment": (gym.exercise_bike, gym.treadmill),
+    "gym equipment": (fit.exercise_bike, fit.treadmill),
     "stool": (made.stool,),
     "plant": (made.plant,),
     "seating": (made.ottoman, made.bench, made.armchair),
     "chair": (made.chair,),
     "table": (made.side_table,),
     "fireplace": (made.fireplace,),
-    "tv monitor": (stores.tv_set, made.desk),
-    "chest of drawers": (stores.chest_of_drawers,),
+    "tv monitor": (fit.tv_set, made.desk),
+    "chest of drawers": (fit.chest_of_drawers,),
     "clothes": (fit.laundry,),
     "appliances": (fit.fridge, fit.washing_machine),
     "sink": (fit.wash_basin,),
     "shower": (fit.shower,),
     "bathtub": (fit.bathtub,),
     "toilet": (fit.toilet,),
-    "cabinet": (stores.narrow_chest, stores.sideboard),
+    "cabinet": (fit.narrow_chest, fit.sideboard),
     "sofa": (made.sofa,),
     "bed": (made.bed,),
     "counter": (partial(fit.kitchen_run, width=2.4),),
@@ -355,3 +355,58 @@ def _hang_lamp(furnisher: Furnisher, n: int) -> None:
     furnisher.fix(
         fit.ceiling_lamp(furnisher.rng), Spot(n, SOUTH, (start + stop) / 2 - 0.2, depth / 2 - 0.2, HEIGHT_M - 0.12)
     )
+
+
+# Homes for training, validation and test: three ranges of seeds that share no home.
+
+
+SPLITS = ("train", "val", "test")
+SPLIT_SIZE = 1_000_000
+"""Homes of a split. Seeds below that are in no split: examples and other collections use them."""
+
+_NAME = re.compile(r"home-([a-z]+)-([0-9]{4,6})")
+
+
+def scene_seed(split: str, number: int) -> int:
+    """Return the seed of a home.
+
+    Args:
+        split: One of SPLITS.
+        number: 0 to SPLIT_SIZE - 1.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        UsageError: There is no such number.
+    """
+    if split not in SPLITS:
+        raise UnknownNameError("split", split, SPLITS)
+    if not 0 <= number < SPLIT_SIZE:
+        raise UsageError(f"split '{split}' has homes 0 to {SPLIT_SIZE - 1}, not {number}")
+    return (SPLITS.index(split) + 1) * SPLIT_SIZE + number
+
+
+def scene_name(split: str, number: int) -> str:
+    """Name a home, such as "home-test-0007".
+
+    Args:
+        split: One of SPLITS.
+        number: 0 to SPLIT_SIZE - 1.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        UsageError: There is no such number.
+    """
+    scene_seed(split, number)
+    return f"home-{split}-{number:04d}"
+
+
+def world_of(scene: str) -> WorldFacts:
+    """Return the world of a scene's name, without a digest.
+
+    Raises:
+        UsageError: `scene_name` does not give this name.
+    """
+    found = _NAME.fullmatch(scene)
+    if found is None or found[1] not in SPLITS or scene_name(found[1], int(found[2])) != scene:
+        raise UsageError(f"no home is called '{scene[:60]}'; names are like 'home-test-0007'")
+    return WorldFacts("indoor", {"seed": scene_seed(found[1], int(found[2]))})

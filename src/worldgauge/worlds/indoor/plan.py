@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from worldgauge.worlds.indoor.boxes import Paint, Point
-from worldgauge.worlds.indoor.palette import CEILING, floor_paint, wall_paint
+from worldgauge.worlds.indoor.boxes import CEILING, Paint, Point, floor_paint, wall_paint
 
 HEIGHT_M = 2.6
 DOOR_M = 0.9

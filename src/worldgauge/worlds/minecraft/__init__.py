@@ -88,7 +88,7 @@ class Minecraft:
 
     @cached_property
     def landmarks(self) -> tuple[Landmark, ...]:
-        """Houses, trees, ponds and the like; see `voxel.landmarks.find_landmarks`."""
+        """Houses, trees, ponds and the like; see `voxel.floor.find_landmarks`."""
         return tuple(
             replace(one, low=self._moved(one.low), high=self._moved(one.high)) for one in self._placed.landmarks
         )

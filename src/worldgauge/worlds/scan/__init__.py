@@ -13,18 +13,18 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.gpu.batched import Batched
+from worldgauge.worlds.gpu.batch import Batched
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from worldgauge.worlds.gpu.batch import Out, Views
-    from worldgauge.worlds.gpu.scan import ScanBatch
-    from worldgauge.worlds.scan.floors.heightfield import Heightfield
-    from worldgauge.worlds.scan.floors.navmesh import NavMesh
+    from worldgauge.worlds.gpu.scenes import ScanBatch
+    from worldgauge.worlds.scan.clusters import Scene
+    from worldgauge.worlds.scan.heightfield import Heightfield
+    from worldgauge.worlds.scan.navmesh import NavMesh
     from worldgauge.worlds.scan.prepared import Prepared, Reading
-    from worldgauge.worlds.scan.rendering.clusters import Scene
     from worldgauge.worlds.scan.semantics import Names, Region
     from worldgauge.worlds.scan.sources import SceneFiles
     from worldgauge.worlds.walking.ground import Ground
@@ -133,7 +133,7 @@ class Scan(Batched):
         Args:
             sliding: Whether they slide along walls; by default as the scan was opened.
         """
-        from worldgauge.worlds.scan.floors.grounds import HeightfieldGround, NavMeshGround
+        from worldgauge.worlds.scan.grounds import HeightfieldGround, NavMeshGround
 
         slides = self.sliding if sliding is None else sliding
         if self.navmesh is None:
@@ -143,7 +143,7 @@ class Scan(Batched):
     @cached_property
     def heightfield(self) -> Heightfield:
         """Floors found in the mesh."""
-        from worldgauge.worlds.scan.floors.heightfield import heightfield_of
+        from worldgauge.worlds.scan.heightfield import heightfield_of
 
         return heightfield_of(self.prepared.scene.corners)
 
@@ -154,7 +154,7 @@ class Scan(Batched):
         Raises:
             DataError: It is damaged.
         """
-        from worldgauge.worlds.scan.floors.navmesh import NavMesh
+        from worldgauge.worlds.scan.navmesh import NavMesh
 
         return None if self._navmesh is None else NavMesh.read(self._navmesh)
 
@@ -191,7 +191,7 @@ class Scan(Batched):
         """The triangles of one of its landmarks, for `rendering.camera`."""
         if self.names is not None:
             return self.names.part(instance)
-        from worldgauge.worlds.scan.rendering.clusters import part_of
+        from worldgauge.worlds.scan.clusters import part_of
 
         return part_of(self.prepared.scene, self.prepared.scene.instance == instance)
 
@@ -211,7 +211,7 @@ class Scan(Batched):
         Returns:
             The view.
         """
-        from worldgauge.worlds.scan.rendering.camera import render
+        from worldgauge.worlds.scan.camera import render
 
         view = render(self.prepared.scene, pose, camera, position=position)
         if self.names is None:
@@ -255,6 +255,6 @@ class Scan(Batched):
         return found
 
     def _put_on(self, device: str) -> ScanBatch:
-        from worldgauge.worlds.gpu.scan import ScanBatch
+        from worldgauge.worlds.gpu.scenes import ScanBatch
 
         return ScanBatch(self.prepared.scene, device)

@@ -16,10 +16,8 @@ import numpy as np
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.scan import Scan
-from worldgauge.worlds.vector_env import WalkerVectorEnv
-from worldgauge.worlds.walker_env import PrimitiveEnv
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walker_env import PrimitiveEnv, WalkerVectorEnv
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Primitive, Stance
 
 ENV_ID = "worldgauge/Scan-v0"
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.gpu.batched import Batched
+from worldgauge.worlds.gpu.batch import Batched
 from worldgauge.worlds.voxel.blocks import CATEGORIES
 from worldgauge.worlds.voxel.world import PLACES, VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
-    from worldgauge.worlds.gpu.voxel import VoxelBatch
+    from worldgauge.worlds.gpu.scenes import VoxelBatch
     from worldgauge.worlds.voxel.camera import Grid
 
 
@@ -78,7 +78,7 @@ class Voxel(Batched):
         return render(self._grid, pose, camera, position=position)
 
     def _put_on(self, device: str) -> VoxelBatch:
-        from worldgauge.worlds.gpu.voxel import VoxelBatch
+        from worldgauge.worlds.gpu.scenes import VoxelBatch
 
         return VoxelBatch(self._grid, device)
 
@@ -91,7 +91,7 @@ class Voxel(Batched):
 
     @cached_property
     def landmarks(self) -> tuple[Landmark, ...]:
-        """Houses, trees, ponds and the like; see `voxel.landmarks.find_landmarks`."""
+        """Houses, trees, ponds and the like; see `voxel.floor.find_landmarks`."""
         from worldgauge.worlds.voxel.floor import find_landmarks
 
         return find_landmarks(self.voxels)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
-from worldgauge.worlds.vector_env import WalkerVectorEnv, shared_worlds
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.player import (
@@ -32,7 +31,7 @@ from worldgauge.worlds.voxel.player import (
     tick_all,
 )
 from worldgauge.worlds.voxel.world import EYE_HEIGHT_M, VERTICAL_FOV_DEG
-from worldgauge.worlds.walker_env import Sights, WalkerEnv
+from worldgauge.worlds.walker_env import Sights, WalkerEnv, WalkerVectorEnv, shared_worlds
 
 ENV_ID = "worldgauge/Voxel-v0"
 LABELS = ("depth", "category", "instance")

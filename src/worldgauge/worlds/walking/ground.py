@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.walking.floor import FloorPlan, Walkable
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.primitives import Primitive, Steps
-from worldgauge.worlds.walking.stance import RADIUS_M, Stance, stands, walked
+from worldgauge.worlds.walking.primitives import RADIUS_M, Primitive, Stance, Steps, stands, walked
 
 SAMPLES = 500
 """Places that `places_near` tries."""

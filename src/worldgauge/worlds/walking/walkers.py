@@ -6,19 +6,147 @@ decision of that moment is recorded with the pose that it leads to.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from worldgauge.core.actions import WALK_STEP_M
 from worldgauge.core.errors import WorldError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.minecraft.offline import COLUMNS, Goal, Offline
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError
-from worldgauge.worlds.voxel.player import Action, PlayerState, pack, tick
+from worldgauge.worlds.voxel.player import Action, PlayerState, pack, reached, tick, would_reach
 from worldgauge.worlds.voxel.world import VoxelWorld
-from worldgauge.worlds.walking.controller import IDLE, MAX_STUCK, TURN_LIMIT, Control, Follower
+from worldgauge.worlds.walking.clearance import RADIUS_M, find_way, straightened
+from worldgauge.worlds.walking.floor import FloorPlan
+from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.planner import Planner
 from worldgauge.worlds.walking.sampling import Cell
 from worldgauge.worlds.walking.walk import WalkGoal
+
+# Keys and view turns that move a body along a planned path, one action at a time, as LoopNav records them.
+#
+# No key is held while the view turns, and jump is only used with forward. The view does not turn in the air.
+
+
+TURN_LIMIT = 0.1
+"""Radians of one tick (paper)."""
+TURN_DONE = 0.01
+TURN_QUANTUM = math.radians(0.15)
+"""Turns are whole multiples of the game's mouse step."""
+NODE_REACH_M = (0.25, 1.0)
+"""Along x and along y; in height."""
+STUCK_TICKS = 70
+MAX_STUCK = 5
+
+_STRAIGHT_TICKS = 200
+_JUMP_TICKS = 20
+_LATER_JUMPS = 8
+
+
+class Control(NamedTuple):
+    """The decision of one tick.
+
+    Attributes:
+        camera: Turns in radians that are visible at once.
+        forward: Key that acts in the next tick.
+        jump: Key that acts in the next tick.
+    """
+
+    camera: tuple[float, float] = (0.0, 0.0)
+    forward: bool = False
+    jump: bool = False
+
+
+IDLE = Control()
+
+
+def turn_towards(yaw: float, heading: float) -> float:
+    """The turn of one tick towards a heading.
+
+    Args:
+        yaw: Present heading, radians.
+        heading: Wanted heading, radians.
+
+    Returns:
+        Radians by the shorter direction, quantised and limited. 0 when the heading is reached.
+    """
+    error = math.remainder(heading - yaw, math.tau)
+    quantised = round(error / TURN_QUANTUM) * TURN_QUANTUM
+    return math.copysign(min(abs(quantised), TURN_LIMIT), quantised)
+
+
+class Follower:
+    """Steers a body along a path.
+
+    Args:
+        world: The world.
+        path: (N, 3) metres, positions of the feet.
+    """
+
+    def __init__(self, world: VoxelWorld, path: FloatArray) -> None:
+        self._world = world
+        self._path = path
+        self._next = 0
+        self._turning = False
+        self._ticks_on_node = 0
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the next node has not been reached for STUCK_TICKS."""
+        return self._ticks_on_node > STUCK_TICKS
+
+    def control(self, body: FloatArray) -> Control | None:
+        """The next action.
+
+        Args:
+            body: (10,), as from `player.pack`.
+
+        Returns:
+            The action, or None when the last node is reached.
+        """
+        self._ticks_on_node += 1
+        while self._next < len(self._path) and reached(body, self._path[self._next], NODE_REACH_M):
+            self._next += 1
+            self._ticks_on_node = 0
+        if self._next == len(self._path):
+            return None
+        target = self._path[self._next]
+        heading = math.atan2(target[1] - body[1], target[0] - body[0])
+        on_ground, in_water = body[7] > 0, body[8] > 0
+        if not (on_ground or in_water):
+            ahead = abs(math.remainder(heading - body[6], math.tau)) < math.pi / 2
+            return Control(forward=ahead)
+        turn = turn_towards(float(body[6]), heading)
+        if abs(turn) >= TURN_DONE:
+            self._turning = True
+            return Control((turn, 0.0))
+        # The rest of a turn, too small to count as one, comes with the first step.
+        rest = turn if self._turning else 0.0
+        self._turning = False
+        if in_water:
+            return Control((rest, 0.0), forward=True, jump=True)
+        forward, jump = self._gait(body, target)
+        return Control((rest, 0.0), forward, jump)
+
+    def _gait(self, body: FloatArray, target: FloatArray) -> tuple[bool, bool]:
+        """Whether to walk and to jump now.
+
+        A simulation of the body's own rules decides which of them reaches the target.
+        """
+        if self._gets_there(body, target, jump_after=_STRAIGHT_TICKS, ticks=_STRAIGHT_TICKS):
+            return True, False
+        if self._gets_there(body, target, jump_after=0, ticks=_JUMP_TICKS):
+            return True, True
+        later = range(1, _LATER_JUMPS)
+        return any(self._gets_there(body, target, jump_after=n, ticks=_JUMP_TICKS) for n in later), False
+
+    def _gets_there(self, body: FloatArray, target: FloatArray, *, jump_after: int, ticks: int) -> bool:
+        return would_reach(self._world, body, target, within=NODE_REACH_M, jump_after=jump_after, ticks=ticks)
+
 
 MAX_TICKS = 2500
 """Of one leg; a walk of more frames is thrown away anyhow."""
@@ -187,3 +315,126 @@ def _undisturbed() -> Iterator[None]:
 
 _DECIDED = [COLUMNS.index(name) for name in ("forward", "jump", "turn")]
 _REASONS = {"no-path": "no path", "stuck": "stuck", "walking": "too long"}
+
+
+# A walker on any floor plan: LoopNav's keys at its speed, on paths with room on both sides.
+#
+# Places are cells of one metre, as in a voxel world. The walker stands in a cell at the free place nearest to its
+# centre.
+
+
+REACH_M = WALK_STEP_M / 2 + 0.02
+"""A corner nearer than this is reached: all steps are of one length, so one may end half a step past it."""
+
+
+class FloorWalker:
+    """A `Walker` without momentum: a held key moves it by WALK_STEP_M per tick. It is deterministic.
+
+    Args:
+        floor: The floor plan.
+        radius_m: Clearance of its paths. Where it turns it may pass up to REACH_M closer to things.
+    """
+
+    def __init__(self, floor: FloorPlan, radius_m: float = RADIUS_M) -> None:
+        self._floor = floor
+        self._radius_m = radius_m
+        self._geodesic = Geodesic(floor, radius_m)
+        self._points = _points_of_cells(self._geodesic)
+        self._xy: FloatArray = np.zeros(2)
+        self._yaw = 0.0
+        self._control = IDLE
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Cells in which it can stand, each reachable from every other, in a fixed order."""
+        return tuple((x, y, self._level(point)) for (x, y), point in self._points.items())
+
+    def cell_at(self, x: int, y: int) -> Cell | None:
+        """Return the cell of column (x, y), or None where the walker cannot stand.
+
+        Args:
+            x: Column.
+            y: Column.
+        """
+        point = self._points.get((x, y))
+        return None if point is None else (x, y, self._level(point))
+
+    def stand(self, cell: Cell, yaw: float) -> None:
+        """Put the walker into a cell; see `Walker.stand`.
+
+        Args:
+            cell: The cell.
+            yaw: Heading, radians.
+
+        Raises:
+            WorldError: It cannot stand there.
+        """
+        if cell[:2] not in self._points:
+            raise WorldError(f"no room to stand in cell ({cell[0]}, {cell[1]})")
+        self._xy, self._yaw, self._control = self._points[cell[:2]].copy(), yaw, IDLE
+
+    def walk(self, goal: WalkGoal) -> Iterator[Stride]:
+        """See `Walker.walk`."""
+        corners = self._way(goal)
+        for _ in range(MAX_TICKS):
+            self._move()
+            control = None if self._is_near(goal) else self._towards(corners)
+            yield self._turned(control or IDLE)
+            if control is None:
+                return
+        raise WalkFailedError("too long")
+
+    def turn(self, angle: float) -> Stride:
+        """See `Walker.turn`."""
+        self._move()
+        return self._turned(Control((angle, 0.0)))
+
+    def _way(self, goal: WalkGoal) -> list[FloatArray]:
+        """Remaining corners, the next one first."""
+        end = self._points.get((goal.x, goal.y))
+        start = self._geodesic.nearest(self._xy)
+        way = None if end is None else find_way(self._floor, start, end, radius_m=self._radius_m)
+        if way is None:
+            raise WalkFailedError("no path")
+        return list(straightened(self._floor, way)[1:])
+
+    def _is_near(self, goal: WalkGoal) -> bool:
+        x, y = (math.floor(v) for v in self._xy)
+        return goal.range_sq is not None and (x - goal.x) ** 2 + (y - goal.y) ** 2 <= goal.range_sq
+
+    def _towards(self, corners: list[FloatArray]) -> Control | None:
+        """The next action. None when the last corner is reached."""
+        while corners and math.dist(self._xy, corners[0]) <= REACH_M:
+            corners.pop(0)
+        if not corners:
+            return None
+        dx, dy = corners[0] - self._xy
+        turn = turn_towards(self._yaw, math.atan2(dy, dx))
+        return Control((turn, 0.0)) if abs(turn) >= TURN_DONE else Control((turn, 0.0), forward=True)
+
+    def _move(self) -> None:
+        """Apply the key of the last tick: move along the heading of that tick."""
+        if self._control.forward:
+            self._xy = self._xy + WALK_STEP_M * np.array([math.cos(self._yaw), math.sin(self._yaw)])
+
+    def _turned(self, control: Control) -> Stride:
+        self._control = control
+        self._yaw += control.camera[0]
+        x, y = (float(v) for v in self._xy)
+        return Stride((x, y, float(self._floor.height_at(self._xy))), self._yaw, control)
+
+    def _level(self, point: FloatArray) -> int:
+        return math.floor(float(self._floor.height_at(point)) + 1e-6)
+
+
+def _points_of_cells(geodesic: Geodesic) -> dict[tuple[int, int], FloatArray]:
+    """Place in each cell of a metre, (2,) metres: the reachable place nearest to the centre of the cell."""
+    points = geodesic.floor.points_of(np.argwhere(geodesic.main))
+    if not len(points):
+        raise WorldError(f"a walker of {geodesic.radius_m} m radius can stand nowhere on this floor")
+    cells = np.floor(points).astype(int)
+    off = ((points - cells - 0.5) ** 2).sum(1)
+    found: dict[tuple[int, int], FloatArray] = {}
+    for index in np.lexsort((np.arange(len(off)), off)):
+        found.setdefault((int(cells[index, 0]), int(cells[index, 1])), points[index])
+    return dict(sorted(found.items()))

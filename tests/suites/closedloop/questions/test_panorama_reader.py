@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Panorama
-from worldgauge.suites.closedloop.home_strips import initial_weights, panorama_strip
+from worldgauge.suites.closedloop.home_strips import panorama_strip
 from worldgauge.suites.closedloop.questions import panorama_reader as network
 from worldgauge.suites.closedloop.questions.panorama_reader import (
     FINER,
@@ -26,10 +27,18 @@ from worldgauge.worlds.indoor.homes import scene_seed
 from worldgauge.worlds.walking.primitives import Stance
 
 
+def random_weights(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Normal by the number of inputs, and biases of zero."""
+    return {
+        name: (rng.standard_normal(shape) * (math.sqrt(2 / shape[0]) if len(shape) > 1 else 0.0)).astype(np.float32)
+        for name, shape in network.shapes().items()
+    }
+
+
 def wide_weights(seed: int = 0) -> dict[str, Any]:
     """Random weights in double precision, with biases."""
     rng = np.random.default_rng(seed)
-    made = initial_weights(network.shapes(), rng)
+    made = random_weights(rng)
     return {name: array + 0.05 * rng.standard_normal(array.shape) for name, array in made.items()}
 
 
@@ -100,7 +109,7 @@ def test_the_shipped_network_knows_rooms_of_a_home_it_has_never_seen() -> None:
 
 @pytest.fixture
 def content(tmp_path: Path) -> dict[str, Any]:
-    made = initial_weights(network.shapes(), np.random.default_rng(0))
+    made = random_weights(np.random.default_rng(0))
     network.save(PanoramaReader(made, {"version": 2}), tmp_path / "made.npz")
     with np.load(tmp_path / "made.npz") as arrays:
         return {name: arrays[name] for name in arrays.files}

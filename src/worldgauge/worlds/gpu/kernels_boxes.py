@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type, no-untyped-def, no-untyped-call, no-any-unimported"
-"""The kernels of `indoor._hits` and `indoor._paint` for many views at once, in NVIDIA Warp: one thread a pixel.
+"""The kernels of `indoor._paint` for many views at once, in NVIDIA Warp: one thread a pixel.
 
 `cast` draws every pixel by the ray through its centre, `smooth` averages those on an edge with two rays beside. A group
 of boxes that stands over several cells is tried in each of them: it is cheaper here than to remember.
@@ -7,8 +7,8 @@ of boxes that stands over several cells is tried in each of them: it is cheaper 
 
 import warp as wp
 
-from worldgauge.worlds.gpu.kernels.pictures import Pictures
-from worldgauge.worlds.gpu.kernels.surfaces import LIGHT_M, light_at, surface
+from worldgauge.worlds.gpu.kernels_pictures import Pictures
+from worldgauge.worlds.gpu.kernels_surfaces import LIGHT_M, light_at, surface
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -21,7 +21,7 @@ SHINES = wp.constant(18)
 
 @wp.struct
 class Cells:
-    """`indoor._hits.Cells`."""
+    """`indoor._paint.Cells`."""
 
     boxes: wp.array(dtype=wp.float64, ndim=2)
     group_first: wp.array(dtype=wp.int32)
@@ -107,7 +107,7 @@ def slab(boxes: wp.array(dtype=wp.float64, ndim=2), n: int, o: wp.vec3d, inverse
 
 @wp.func
 def meet(cells: Cells, o: wp.vec3d, d: wp.vec3d, limit: wp.float64):
-    """The first box that a ray meets; see `indoor._hits.meet`."""
+    """The first box that a ray meets; see `indoor._paint.meet`."""
     zero, one = wp.float64(0.0), wp.float64(1.0)
     inverse = wp.vec3d(one / d[0], one / d[1], one / d[2])
     found = Hit()

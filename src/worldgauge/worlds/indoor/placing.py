@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.indoor.furniture.pieces import Part, Piece, Thing
+from worldgauge.worlds.indoor.furniture import Part, Piece, Thing
 from worldgauge.worlds.indoor.plan import DOOR_TOP_M, EAST, NORTH, SILL_M, SOUTH, WEST, WINDOW_TOP_M, Room
 
 CELL_M = 0.05

@@ -7,7 +7,7 @@ The rays themselves are made here, in float64, from what a camera has by column 
 
 import warp as wp
 
-from worldgauge.worlds.gpu.kernels.pictures import Pictures
+from worldgauge.worlds.gpu.kernels_pictures import Pictures
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

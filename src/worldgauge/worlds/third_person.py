@@ -20,6 +20,7 @@ from worldgauge.worlds.voxel.blocks import CATEGORIES
 if TYPE_CHECKING:
     from worldgauge.worlds.gpu.batch import Out, Views
 
+
 ARM_M = 2.5
 """From the camera ahead to the pivot that it turns about (MIND's data: 250 cm)."""
 PIVOT_M = 1.2
@@ -66,7 +67,7 @@ class ThirdPerson(Voxel):
         Returns:
             The view.
         """
-        from worldgauge.worlds.third_person.drawing import draw_figure
+        from worldgauge.worlds._figure import draw_figure
 
         seen = self.still(pose, camera, position=position)
         label = self.categories.index(CHARACTER), FIGURE
@@ -99,7 +100,7 @@ class ThirdPerson(Voxel):
             ShapeError: The poses are not finite (N, 4, 4).
             UsageError: `out` is not "numpy", there is no such device, or no room on it.
         """
-        from worldgauge.worlds.third_person.drawing import draw_figure
+        from worldgauge.worlds._figure import draw_figure
 
         if out != "numpy":
             raise UsageError(f"out is '{out}'; the figure of a walker is drawn on the processor: ask for 'numpy'")

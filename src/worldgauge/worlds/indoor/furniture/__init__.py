@@ -1,1 +1,0 @@
-"""Furniture of homes: the catalogue of pieces, and where they are placed."""
