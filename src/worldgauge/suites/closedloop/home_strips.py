@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import zipfile
 from collections.abc import Mapping
 from functools import lru_cache
@@ -26,8 +25,6 @@ VIEW_COLUMNS = 32
 """Of a view's strip: 90 degrees."""
 _SIDE_PX = 64
 
-CONTRAST, OFFSET, NOISE = 0.1, 0.1, 0.12
-"""Most that training changes a strip by, of values in [-1, 1]: the gain, the level, the deviation of noise."""
 
 Strip = NDArray[np.float32]
 
@@ -75,22 +72,6 @@ def _values(pixels: Image) -> Strip:
     return np.asarray(pixels.astype(np.float32) / np.float32(127.5) - 1, np.float32)
 
 
-def as_imagined(strips: Strip, rng: np.random.Generator) -> Strip:
-    """Strips as a model may show them: each with other colours and exposure, a third blurred, half of them noisy.
-
-    Args:
-        strips: (n, rows, columns, 3) in [-1, 1].
-    """
-    each = (len(strips), 1, 1, 3)
-    made = strips * (1 + rng.uniform(-CONTRAST, CONTRAST, each)) + rng.uniform(-OFFSET, OFFSET, each)
-    wide = np.pad(made, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge")
-    rows = (wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]) / 4
-    soft = (rows[:, :, :-2] + 2 * rows[:, :, 1:-1] + rows[:, :, 2:]) / 4
-    made = np.where(rng.random((len(strips), 1, 1, 1)) < 1 / 3, soft, made)
-    sigma = rng.uniform(0, NOISE, (len(strips), 1, 1, 1)) * (rng.random((len(strips), 1, 1, 1)) < 0.5)
-    return np.asarray(np.clip(made + sigma * rng.standard_normal(strips.shape), -1, 1), np.float32)
-
-
 Array = NDArray[np.float32]
 Weights = Mapping[str, Array]
 _MAX_BYTES = 2**20
@@ -111,68 +92,6 @@ def patches_of(values: Array) -> Array:
         for column in range(3):
             found[:, :, :, 3 * row + column] = values[:, row : row + 2 * down : 2, column : column + 2 * across : 2]
     return found.reshape(n, down, across, 9 * units)
-
-
-def through_dense(layer: str, weights: Weights, inputs: Array, by_outputs: Array, gradients: dict[str, Array]) -> Array:
-    """Add to the gradients of a dense layer, and return that of its inputs."""
-    flat = by_outputs.reshape(-1, by_outputs.shape[-1])
-    gradients[f"w{layer}"] += inputs.reshape(-1, inputs.shape[-1]).T @ flat
-    gradients[f"b{layer}"] += flat.sum(axis=0)
-    return np.asarray(by_outputs @ weights[f"w{layer}"].T)
-
-
-def through_patches(by_patches: Array, values: Array, wraps: bool) -> Array:
-    """Return the gradient of values (n, h, w, c) whose padded patches were taken."""
-    n, height, width, units = values.shape
-    by_padded = np.zeros((n, height + 1, width + 1, units), by_patches.dtype)
-    by_patches = by_patches.reshape(n, height // 2, width // 2, 9, units)
-    for row in range(3):
-        for column in range(3):
-            by_padded[:, row : row + height : 2, column : column + width : 2] += by_patches[:, :, :, 3 * row + column]
-    by_padded[:, :, -1 if wraps else 1] += by_padded[:, :, 0]
-    by_padded[:, 1] += by_padded[:, 0]
-    return by_padded[:, 1:, 1:]
-
-
-class Adam:
-    """Fits weights step by step (Kingma and Ba 2015), the rate rising at first and then falling to nothing as a cosine.
-
-    Attributes:
-        weights: As they are now.
-
-    Args:
-        weights: Before the first step.
-        steps: How many there will be.
-    """
-
-    RATE, WARM_UP, DECAY = 2e-3, 50, 1e-4
-
-    def __init__(self, weights: Weights, steps: int) -> None:
-        self.weights = dict(weights)
-        self._steps, self._step = steps, 0
-        self._mean = {name: np.zeros_like(array) for name, array in weights.items()}
-        self._square = {name: np.zeros_like(array) for name, array in weights.items()}
-
-    def step(self, gradients: Weights) -> None:
-        """Move the weights against their gradients."""
-        self._step += 1
-        rate = self.RATE * min(1, self._step / self.WARM_UP) * (1 + math.cos(math.pi * self._step / self._steps)) / 2
-        for name, array in self.weights.items():
-            slope = gradients[name] + self.DECAY * array if array.ndim > 1 else gradients[name]
-            self._mean[name] = 0.9 * self._mean[name] + 0.1 * slope
-            self._square[name] = 0.99 * self._square[name] + 0.01 * slope**2
-            size = np.sqrt(self._square[name] / (1 - 0.99**self._step)) + 1e-7
-            moved = array - rate * self._mean[name] / (1 - 0.9**self._step) / size
-            self.weights[name] = moved.astype(np.float32)
-
-
-def initial_weights(shapes: Mapping[str, tuple[int, ...]], rng: np.random.Generator) -> dict[str, Array]:
-    """Weights before training: normal by the number of inputs (He and others 2015), and biases of zero."""
-    made = {}
-    for name, shape in shapes.items():
-        spread = math.sqrt(2 / shape[0]) if len(shape) > 1 else 0.0
-        made[name] = (rng.standard_normal(shape) * spread).astype(np.float32)
-    return made
 
 
 def save_network(weights: Weights, facts: Mapping[str, Any], path: Path) -> None:

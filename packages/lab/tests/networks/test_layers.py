@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from worldgauge.suites.closedloop.home_strips import CONTRAST, OFFSET, as_imagined
+from worldgauge_lab.network_layers import CONTRAST, OFFSET, as_imagined
 
 
 def test_strips_as_models_show_them_are_of_the_seed_and_change_within_limits() -> None:
