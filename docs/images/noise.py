@@ -9,10 +9,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from worldgauge.core.statistics import rate_interval
-from worldgauge.report.charts.curves import Curve, SeriesStyle, line_chart
+from worldgauge.report.curves import Curve, SeriesStyle, line_chart
 from worldgauge.report.study_page import svg_file
-from worldgauge_lab.closedloop.questions import QUESTIONS
-from worldgauge_lab.closedloop.study_page import NOISE, SUCCESS
+from worldgauge_lab.closedloop import NOISE, SUCCESS
+from worldgauge_lab.closedloop_questions import QUESTIONS
 
 LEVEL = "degraded?level="
 

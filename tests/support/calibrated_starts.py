@@ -8,10 +8,8 @@ from support.wrong_movers import WrongMover
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch, relative
 from worldgauge.core.model import fitted
-from worldgauge_lab.calibrate.controls import HORIZON, controls_of, space_for
-from worldgauge_lab.calibrate.estimate import Response, displacement
-from worldgauge_lab.calibrate.starts import Start
-from worldgauge_lab.calibrate.study import question
+from worldgauge_lab.calibrate import Start, question
+from worldgauge_lab.calibrate_estimate import HORIZON, Response, controls_of, displacement, space_for
 
 CAMERA = Camera.from_horizontal_fov(16, 9, 90.0)
 BLANK = np.zeros((9, 16, 3), np.uint8)

@@ -247,7 +247,7 @@ def _svd() -> Any:
 def _cosmos() -> Any:
     import diffusers
 
-    from worldgauge_train.nets.brought.pipelines.cosmos import Unwatched
+    from worldgauge_train.nets.brought_pipelines import Unwatched
 
     return diffusers.Cosmos2VideoToWorldPipeline(
         vae=_vae(),

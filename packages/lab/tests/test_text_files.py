@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.text_readers import Reader, check_another_encoding, check_marks_and_returns
-from worldgauge_lab.validate_metrics.people.pairs import read_pairs, read_worldreward
-from worldgauge_lab.validate_metrics.people.ratings import read_ratings
+from worldgauge_lab.validate_metrics.people import read_pairs, read_ratings, read_worldreward
 
 PAIR = '{"pair_id": "1", "left": {"video": "a.mp4"}, "right": {"video": "b.mp4"}, "label": {"overall": "left"}}\n'
 READERS: dict[str, Reader] = {

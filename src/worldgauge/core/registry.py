@@ -283,12 +283,7 @@ class Registry(Generic[T]):
 
 
 def check_arguments(make: Callable[..., Any], given: Mapping[str, Any], owner: str) -> None:
-    """Check that a class or function can be called with the given settings.
-
-    Raises:
-        UsageError: A setting is unknown, or one that is needed is missing; the message lists all settings. Or one that
-            is declared as int, float or bool is given as something else.
-    """
+    """Check that a class or function can be called with the given settings."""
     try:
         parameters = inspect.signature(make).parameters.values()
     except ValueError:

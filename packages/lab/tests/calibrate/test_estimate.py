@@ -10,8 +10,7 @@ from support.calibrated_starts import responses
 from support.wrong_movers import WrongMover
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch, relative
-from worldgauge_lab.calibrate.controls import SPACES
-from worldgauge_lab.calibrate.estimate import ControlResult, Estimates, displacement, estimate, expected, slope
+from worldgauge_lab.calibrate_estimate import SPACES, ControlResult, Estimates, displacement, estimate, expected, slope
 
 GAINS = {"forward": 0.5, "back": 1.6, "left": -1.3, "right": -1.3, "yaw_left": 2.0, "yaw_right": 0.25, "pitch_up": -0.7}
 

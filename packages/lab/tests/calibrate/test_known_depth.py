@@ -7,8 +7,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch, relative, rotation_angle
 from worldgauge.worlds import open_world
-from worldgauge_lab.calibrate.known_depth import poses_from_depth
-from worldgauge_lab.calibrate.starts import Start, find_start
+from worldgauge_lab.calibrate import Start, find_start, poses_from_depth
 
 CAMERA = Camera.from_horizontal_fov(256, 144, 90.0)
 

@@ -22,11 +22,9 @@ from worldgauge.engine.subjects import resolve_subject
 from worldgauge.models import models
 from worldgauge.models.address import ModelAddress
 from worldgauge.models.calibration import Calibrated, read_calibration
-from worldgauge_lab.calibrate import CalibrationStudy, calibrate, plan_calibration
-from worldgauge_lab.calibrate.controls import DIAGONALS, SPEEDS, controls_of, space_for
-from worldgauge_lab.calibrate.format import COLUMNS, csv_rows, sentences
-from worldgauge_lab.calibrate.page import render_page
-from worldgauge_lab.calibrate.study import question
+from worldgauge_lab.calibrate import CalibrationStudy, calibrate, plan_calibration, question
+from worldgauge_lab.calibrate_estimate import DIAGONALS, SPEEDS, controls_of, space_for
+from worldgauge_lab.calibrate_page import COLUMNS, csv_rows, render_page, sentences
 
 GAINS = {"forward": 0.5, "back": 0.0, "left": -1.3, "right": -1.3, "yaw_left": 2.0, "pitch_up": 0.7}
 SMALL = 192, 108

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge_lab.closedloop import definitions as studies
-from worldgauge_lab.closedloop.run import run_study
-from worldgauge_lab.closedloop.study_page import write_study
+from worldgauge_lab import closedloop as studies
+from worldgauge_lab.closedloop import run_study, write_study
 
 SMALL = {"view_px": 32, "panorama_px": 64, "decisions": 1, "task": "navigation"}
 

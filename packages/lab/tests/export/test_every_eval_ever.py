@@ -16,7 +16,7 @@ from worldgauge.engine.run import run
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.suite.contract import Score
 from worldgauge.tools.export import ExportNames, export
-from worldgauge_lab.export.eee import METHODS
+from worldgauge_lab.export_eee import METHODS
 
 SCHEMAS = ROOT / "tests" / "vectors" / "every_eval_ever"
 

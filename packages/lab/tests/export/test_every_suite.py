@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import worldgauge as wg
-from tools.export.test_every_suite import result, scores_of
+from tools.test_export_every_suite import result, scores_of
 from worldgauge.tools.export import export
 
 __all__ = ["result"]

@@ -7,6 +7,9 @@ import pytest
 from worldgauge.core.errors import RunError
 from worldgauge_lab.validate_metrics.page import plot, render_metric_study, write_metric_study
 from worldgauge_lab.validate_metrics.results import (
+    CHANGE,
+    KEEP,
+    STRENGTHS,
     THINGS_CHANGE,
     MetricRow,
     MetricStudy,
@@ -14,7 +17,6 @@ from worldgauge_lab.validate_metrics.results import (
     curves_of,
     selectivity_of,
 )
-from worldgauge_lab.validate_metrics.severities import CHANGE, KEEP, STRENGTHS
 
 UNITS = [f"scene {k}" for k in range(6)]
 KINDS = {**dict.fromkeys(KEEP, "keeps"), **dict.fromkeys((*CHANGE, *THINGS_CHANGE), "changes"), "noise": "degrades"}

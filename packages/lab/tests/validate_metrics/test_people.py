@@ -15,11 +15,10 @@ from report.conftest import runs, toyloop
 from worldgauge.core.errors import DataError, UnknownNameError
 from worldgauge.core.video import Clip, Writer
 from worldgauge.metrics import metrics
-from worldgauge.tools.viewer.library import Library
-from worldgauge.tools.viewer.votes import Vote, Votes
-from worldgauge_lab.validate_metrics.people.measures import LEARNED, MADE, WEIGHTLESS, Measures
-from worldgauge_lab.validate_metrics.people.pairs import AXES, read_worldreward
-from worldgauge_lab.validate_metrics.people.study import people_study
+from worldgauge.tools.viewer import Vote, Votes
+from worldgauge.tools.viewer_runs import Library
+from worldgauge_lab.validate_metrics.people import AXES, people_study, read_worldreward
+from worldgauge_lab.validate_metrics.people_measures import LEARNED, MADE, WEIGHTLESS, Measures
 
 __all__ = ["runs", "toyloop"]
 
@@ -52,8 +51,8 @@ class Judge:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Sharp against blurred, in turn on the left and on the right; people prefer the sharp one in appearance."""
-    monkeypatch.setattr("worldgauge_lab.validate_metrics.people.measures.SAMPLED", 4)
-    monkeypatch.setattr("worldgauge_lab.validate_metrics.people.measures.PAIRS", 1)
+    monkeypatch.setattr("worldgauge_lab.validate_metrics.people_measures.SAMPLED", 4)
+    monkeypatch.setattr("worldgauge_lab.validate_metrics.people_measures.PAIRS", 1)
     rows = []
     for n in range(12):
         folder = tmp_path / "videos" / f"p{n}"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from report.conftest import runs, toyloop
-from worldgauge.tools.viewer.library import Group, Library
-from worldgauge.tools.viewer.votes import Vote, Votes, agreements, preferences
-from worldgauge_lab.validate_metrics.people.study import people_study
+from worldgauge.tools.viewer import Vote, Votes, agreements, preferences
+from worldgauge.tools.viewer_runs import Group, Library
+from worldgauge_lab.validate_metrics.people import people_study
 
 __all__ = ["runs", "toyloop"]
 

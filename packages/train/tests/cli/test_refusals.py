@@ -14,8 +14,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
 from worldgauge.worlds.walking.primitives import NAV_STEPS
-from worldgauge_train.cli.app import check_minutes
-from worldgauge_train.cli.processes import is_started
+from worldgauge_train.cli.app import check_minutes, is_started
 from worldgauge_train.training.cache import CachedClip
 from worldgauge_train.training.clip import Split, TrainingClip, training_sources
 from worldgauge_train.training.material import TrainingPlan
@@ -143,7 +142,7 @@ def refused_with(place: Path, *more: str) -> str:
 
 @pytest.mark.usefixtures("torch")
 def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
-    from worldgauge_train.training.loop.claim import claimed
+    from worldgauge_train.training.state import claimed
 
     causal = ("--set", "architecture=causal", "--set", "patch=5", "--set", "width=8", "--set", "heads=1")
     assert "checkpoint of init; the stage before is one of causal" in refused(

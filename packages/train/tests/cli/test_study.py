@@ -14,8 +14,8 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.io import read_json_object
 from worldgauge.core.video import Clip
 from worldgauge.suites.mind.actions import walk_look
-from worldgauge_train.studies.run import Asked, denoising_study
-from worldgauge_train.studies.scaling import Trainings, data_study, trained_arms
+from worldgauge_train.study_run import Asked, denoising_study
+from worldgauge_train.study_scaling import Trainings, data_study, trained_arms
 from worldgauge_train.training.clip import Split, TrainingClip, training_sources
 from worldgauge_train.training.recipe import Recipe
 

@@ -17,7 +17,8 @@ from support.training_walks import WALKS, walk, written
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
-from worldgauge_train.export_data import export_data, lerobot, read_lerobot, write_lerobot, write_webdataset
+from worldgauge_train import export_data_lerobot as lerobot
+from worldgauge_train.export_data import export_data, read_lerobot, write_lerobot, write_webdataset
 from worldgauge_train.training.clip import DamagedClip, TrainingClip
 
 __all__ = ["written"]

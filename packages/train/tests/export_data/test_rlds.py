@@ -17,7 +17,7 @@ pytest.importorskip("google_crc32c")
 from support.training_walks import WALKS, walk
 from worldgauge.core.errors import DataError
 from worldgauge_train.export_data import export_data, read_rlds, write_rlds
-from worldgauge_train.export_data.tfrecord import decode_example, encode_example, read_records, write_record
+from worldgauge_train.export_data_rlds import decode_example, encode_example, read_records, write_record
 from worldgauge_train.training.clip import DamagedClip, TrainingClip
 
 FIRST = "worldgauge_walks-train.tfrecord-00000-of-00001"

@@ -6,9 +6,9 @@ torch = pytest.importorskip("torch")
 
 from torch.nn.attention import flex_attention as flex  # noqa: E402
 
-from worldgauge_train.nets import attention  # noqa: E402
-from worldgauge_train.nets.attention import LONG, attended, blocked, both_ways, forced, placed  # noqa: E402
-from worldgauge_train.training.loop.determinism import same_bytes  # noqa: E402
+from worldgauge_train.nets import layers as attention  # noqa: E402
+from worldgauge_train.nets.layers import LONG, attended, blocked, both_ways, forced, placed  # noqa: E402
+from worldgauge_train.training.device import same_bytes  # noqa: E402
 
 MASKS = {
     "teacher forcing": forced(9, 2, 9),

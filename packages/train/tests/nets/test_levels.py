@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from worldgauge_train.nets.levels import descended, draw_levels, level_loss, noised, sampling_levels, shifted  # noqa: E402
+from worldgauge_train.nets.architectures import descended, draw_levels, level_loss, noised, sampling_levels, shifted  # noqa: E402
 
 
 def test_shift_by_hand() -> None:

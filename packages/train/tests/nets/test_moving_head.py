@@ -4,9 +4,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from worldgauge_train.nets import moving_head  # noqa: E402
-from worldgauge_train.nets.moving_head import HEADS, interpolated, moved_by  # noqa: E402
-from worldgauge_train.training.loop.determinism import same_bytes  # noqa: E402
+from worldgauge_train.nets import layers as moving_head  # noqa: E402
+from worldgauge_train.nets.layers import HEADS, interpolated, moved_by  # noqa: E402
+from worldgauge_train.training.device import same_bytes  # noqa: E402
 
 
 @pytest.mark.parametrize("wraps", [False, True])

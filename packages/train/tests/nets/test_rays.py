@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch  # noqa: E402
-from worldgauge_train.nets.rays import rays  # noqa: E402
+from worldgauge_train.nets.layers import rays  # noqa: E402
 
 
 def test_directions_are_those_of_a_camera_of_90_degrees() -> None:

@@ -9,8 +9,8 @@ import pytest
 from suites.target.target_data import make_target_data, write_video
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.target import format as target
-from worldgauge_train.sources.target_finetune import write_manifest
-from worldgauge_train.training.adapt.diffsynth import augmented_frames, plain_frames
+from worldgauge_train.sources import write_manifest
+from worldgauge_train.training.adapt import augmented_frames, plain_frames
 
 
 class TestFinetuning:

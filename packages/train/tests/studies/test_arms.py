@@ -3,7 +3,7 @@
 import pytest
 
 from worldgauge.core.errors import UsageError
-from worldgauge_train.studies.arms import counts_of, denoising_arms, memory_arms, pair_arms, with_setting
+from worldgauge_train.study_findings import counts_of, denoising_arms, memory_arms, pair_arms, with_setting
 
 
 def test_a_model_is_shown_more_and_more() -> None:

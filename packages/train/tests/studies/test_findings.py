@@ -5,10 +5,21 @@ from pathlib import Path
 
 import numpy as np
 
-from worldgauge_train.studies.arms import DATA, DENOISING, DISTILLATION, MEMORY, TRANSFER, Arm, beside_arms
-from worldgauge_train.studies.findings import ArmScores, Measure, conclude
-from worldgauge_train.studies.law import fit_law
-from worldgauge_train.studies.page import page_of, write_finding
+from worldgauge_train.study_findings import (
+    DATA,
+    DENOISING,
+    DISTILLATION,
+    MEMORY,
+    TRANSFER,
+    Arm,
+    ArmScores,
+    Measure,
+    beside_arms,
+    conclude,
+    fit_law,
+    page_of,
+    write_finding,
+)
 
 ERROR = Measure("mse", "Mean squared error", "lower")
 DETAIL = Measure("detail", "Detail", "higher")

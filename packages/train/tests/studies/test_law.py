@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError
-from worldgauge_train.studies.law import fit_law
+from worldgauge_train.study_findings import fit_law
 
 
 def rng() -> np.random.Generator:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from worldgauge.cli.main import app
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import dumps
-from worldgauge_train.studies.learning import DRAWINGS, write_learning_curve
+from worldgauge_train.training.log import DRAWINGS, write_learning_curve
 from worldgauge_train.training.validation import COLUMNS
 
 CONFIG = {"format": "worldgauge-trained/1", "architecture": "conv", "recipe": {"stage": "regress", "size": [8, 8]}}

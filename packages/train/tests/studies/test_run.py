@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from worldgauge.cli.main import app
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge_train.studies.run import Asked, denoising_study, distillation_study, memory_study
+from worldgauge_train.study_run import Asked, denoising_study, distillation_study, memory_study
 
 SETTINGS = {"tests": "mem", "perspectives": "1st", "poses": "exact", "horizon": 8}
 

@@ -6,14 +6,14 @@ import pytest
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.worlds.scan import sources
-from worldgauge_train.training.terms import terms_of_pipeline, terms_of_world
+from worldgauge_train.training.clip import terms_of_pipeline, terms_of_world
 
 
 def test_terms_of_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
     held = {
         name: sources.Source(name, Path(), kind, "z") for name, kind in (("rooms", "replicacad"), ("mine", "folder"))
     }
-    monkeypatch.setattr("worldgauge_train.training.terms.sources", lambda: held)
+    monkeypatch.setattr("worldgauge_train.training.clip.sources", lambda: held)
     for facts, told in (
         (None, "unknown"),
         (WorldFacts("voxel", {"seed": 1}), "none"),

@@ -10,7 +10,7 @@ the metrics. `perturbation_study` runs them, `results` holds the results, `forma
 must keep.
 """
 
-from worldgauge_lab.validate_metrics.format import STUDY_COLUMNS, conclusions, study_rows, tables
+from worldgauge_lab.validate_metrics.page import STUDY_COLUMNS, conclusions, study_rows, tables
 from worldgauge_lab.validate_metrics.perturbation_study import SCENES, metric_study
 from worldgauge_lab.validate_metrics.results import MetricStudy
 

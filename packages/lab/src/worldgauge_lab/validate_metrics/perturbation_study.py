@@ -14,19 +14,21 @@ from worldgauge.core.image import Image
 from worldgauge.metrics._registry import metrics
 from worldgauge.metrics.frame_pairs import in_order
 from worldgauge.weights import AbsentWeightsError
-from worldgauge_lab.validate_metrics.learned import learned_adapters
-from worldgauge_lab.validate_metrics.metric_adapters import WEIGHTLESS, MetricAdapter, Score
+from worldgauge_lab.validate_metrics.metric_adapters import WEIGHTLESS, MetricAdapter, Score, learned_adapters
 from worldgauge_lab.validate_metrics.results import (
+    CHANGE,
     THINGS_CHANGE,
     Floats,
     MetricRow,
     MetricStudy,
     PerturbationColumn,
+    SeverityScale,
     curves_of,
     selectivity_of,
+    severity_scales,
+    steps_m,
 )
 from worldgauge_lab.validate_metrics.samples import Sample, Samples, Shot, read_samples, village_samples
-from worldgauge_lab.validate_metrics.severities import CHANGE, SeverityScale, severity_scales, steps_m
 
 SCENES = 40
 EXAMPLE_PX = 160

@@ -13,32 +13,34 @@ from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.terminal.options import DryRun, Json
 from worldgauge_train.cli.app import (
     Allowed,
-    check_minutes,
-    facts_of,
-    facts_of_plans,
-    sentences_of_clips,
-    sentences_of_plan,
-    validation_of,
-)
-from worldgauge_train.cli.options import (
     AllowOverlap,
     AllowTest,
     Cache,
     Clips,
     Deterministic,
     Device,
+    Gpus,
     Log,
     Minutes,
     Precision,
+    Spread,
     cache_folder,
+    check_minutes,
     check_place,
+    check_spread,
+    facts_of,
+    facts_of_plans,
+    is_started,
+    leave_it_to_the_first,
+    sentences_of_clips,
+    sentences_of_plan,
     sinks_of,
+    validation_of,
 )
-from worldgauge_train.cli.processes import Gpus, Spread, check_spread, is_started, leave_it_to_the_first
 
 if TYPE_CHECKING:
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge_train.training.adapt.recipe import Adaptation
+    from worldgauge_train.training.adapt import Adaptation
     from worldgauge_train.training.material import Mark, Material, Wanted
     from worldgauge_train.training.recipe import Recipe
 
@@ -88,9 +90,8 @@ def post_train(
     (--set steps=500). Of a brought pipeline what the recipe says. Stopped, it goes on.
     """
     from worldgauge.terminal.options import resumable, texts_of
-    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.output import print_json, print_text
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.terminal.tables import print_text
 
     folders = [(name, Path(folder)) for name, folder in texts_of(data, "--data").items()]
     sinks = sinks_of(log)
@@ -175,7 +176,7 @@ def _go_on(job: _Job, dry_run: bool, how: Mapping[str, Any]) -> tuple[Recipe, Ma
     """Go on with a checkpoint of ours."""
     from worldgauge.core.io import read_json_object
     from worldgauge.terminal.options import settings_of
-    from worldgauge_train.training.loop.loop import plan_training, train
+    from worldgauge_train.training.loop import plan_training, train
     from worldgauge_train.training.post import base_recipe, one_epoch
     from worldgauge_train.training.recipe import changed
 
@@ -202,10 +203,10 @@ def _adapt(
     """Post-train a brought pipeline."""
     from importlib.util import find_spec
 
-    from worldgauge_train.nets.brought.folder import kind_of
+    from worldgauge_train.nets.brought import kind_of
+    from worldgauge_train.training.adapting import adapt
     from worldgauge_train.training.clip import read_clips
-    from worldgauge_train.training.loop.adapting import adapt
-    from worldgauge_train.training.loop.on_paper import plan_adaptation
+    from worldgauge_train.training.on_paper import plan_adaptation
 
     made, base = _recipe(recipe, job.sets), Path(job.base.removeprefix(BROUGHT)).expanduser()
     if any(find_spec(name) is None for name in ("diffusers", "transformers", "peft")):
@@ -235,9 +236,8 @@ def _export(
     json: bool,
 ) -> None:
     """Write what DiffSynth-Studio reads."""
-    from worldgauge.terminal.output import print_json
-    from worldgauge.terminal.tables import print_text
-    from worldgauge_train.training.adapt.diffsynth import write_diffsynth
+    from worldgauge.terminal.output import print_json, print_text
+    from worldgauge_train.training.adapt import write_diffsynth
     from worldgauge_train.training.clip import drawn_clips, read_clips
 
     made = _recipe(recipe or "target-lora", sets)
@@ -255,7 +255,7 @@ def _export(
 
 def _recipe(name: str, sets: list[str] | None) -> Adaptation:
     from worldgauge.terminal.options import settings_of
-    from worldgauge_train.training.adapt.recipe import named_adaptation
+    from worldgauge_train.training.adapt import named_adaptation
     from worldgauge_train.training.recipe import changed
 
     return changed(named_adaptation(name), settings_of(sets), "--set")

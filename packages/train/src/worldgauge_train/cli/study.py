@@ -15,11 +15,11 @@ import typer
 from worldgauge.core.errors import UsageError
 from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import Data, Deadline, Json, Limit, Models, Seed, Settings, Verbose, Workers
-from worldgauge_train.cli.options import Cache, cache_folder
+from worldgauge_train.cli.app import Cache, cache_folder
 
 if TYPE_CHECKING:
-    from worldgauge_train.studies.findings import Finding
-    from worldgauge_train.studies.run import Asked
+    from worldgauge_train.study_findings import Finding
+    from worldgauge_train.study_run import Asked
 
 SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="Suite whose tasks are asked, such as mind.")]
 Pages = Annotated[Path, typer.Option(help="Folder for the page, its drawings, and the runs that they are made from.")]
@@ -110,8 +110,8 @@ class Memory(OfModels):
 
     def find(self, asked: Asked) -> Finding:
         """See `Study.find`."""
-        from worldgauge_train.studies.arms import counts_of
-        from worldgauge_train.studies.run import memory_study
+        from worldgauge_train.study_findings import counts_of
+        from worldgauge_train.study_run import memory_study
 
         return memory_study(asked, self.models(), counts_of(self.context, "--context"))
 
@@ -124,8 +124,8 @@ class Denoising(OfModels):
 
     def find(self, asked: Asked) -> Finding:
         """See `Study.find`."""
-        from worldgauge_train.studies.arms import counts_of
-        from worldgauge_train.studies.run import denoising_study
+        from worldgauge_train.study_findings import counts_of
+        from worldgauge_train.study_run import denoising_study
 
         return denoising_study(asked, self.models(), counts_of(self.steps, "--steps"))
 
@@ -136,7 +136,7 @@ class Distillation(OfModels):
 
     def find(self, asked: Asked) -> Finding:
         """See `Study.find`."""
-        from worldgauge_train.studies.run import distillation_study
+        from worldgauge_train.study_run import distillation_study
 
         return distillation_study(asked, self.models())
 
@@ -147,7 +147,7 @@ class Transfer(OfModels):
 
     def find(self, asked: Asked) -> Finding:
         """See `Study.find`."""
-        from worldgauge_train.studies.run import transfer_study
+        from worldgauge_train.study_run import transfer_study
 
         return transfer_study(asked, self.models())
 
@@ -178,8 +178,8 @@ class DataScaling(Study):
     def find(self, asked: Asked) -> Finding:
         """See `Study.find`."""
         from worldgauge.terminal.options import texts_of
-        from worldgauge_train.studies.arms import counts_of
-        from worldgauge_train.studies.scaling import Trainings, data_study
+        from worldgauge_train.study_findings import counts_of
+        from worldgauge_train.study_scaling import Trainings, data_study
         from worldgauge_train.training.recipe import changed, named_recipe
 
         counts = [one for one in counts_of(self.clips, "--clips") if one is not None]
@@ -222,7 +222,7 @@ def command_of(study: type[Study]) -> Callable[..., None]:
 def _do(study: Study) -> None:
     from worldgauge.terminal.options import resumable, settings_of
     from worldgauge.terminal.progress import RunProgress
-    from worldgauge_train.studies.run import Asked
+    from worldgauge_train.study_run import Asked
 
     with resumable(), RunProgress(verbose=study.verbose) as progress:
         asked = Asked(
@@ -243,9 +243,8 @@ def _do(study: Study) -> None:
 
 
 def _write(found: Finding, study: Study) -> None:
-    from worldgauge.terminal.output import print_json, written
-    from worldgauge.terminal.tables import headline, print_text
-    from worldgauge_train.studies.page import write_finding
+    from worldgauge.terminal.output import headline, print_json, print_text, written
+    from worldgauge_train.study_findings import write_finding
 
     command = ["worldgauge", "study", found.study.name, found.suite, *study.words()]
     page = write_finding(found, study.out / f"{found.study.name}.html", shlex.join(command))

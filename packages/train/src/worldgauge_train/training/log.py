@@ -1,4 +1,4 @@
-"""The log of a training: a row now and then as CSV and as JSON lines, and in TensorBoard or trackio where asked for."""
+"""The log of a training: its file, what it shows, and how a network learns by it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import csv
 import importlib
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
-from worldgauge.core.io import dumps, loads, write_file
+from worldgauge.core.io import dumps, loads, read_json_object, write_file
+from worldgauge.report import curves
+from worldgauge.report.curves import Curve, SeriesStyle
+from worldgauge.report.study_page import Figure, StudyPage, write_page
+from worldgauge.report.wording import number
+from worldgauge_train.nets.shards import files_of
+from worldgauge_train.training.clip import LICENCE, terms_told
 from worldgauge_train.training.validation import COLUMNS as VALIDATED
+from worldgauge_train.training.validation import PSNR_FRAMES, table_of
 
 LINES, TABLE = "log.jsonl", "log.csv"
 BINS = 4
@@ -148,3 +156,166 @@ def _step_of_row(row: str) -> float:
         return float(next(csv.reader(io.StringIO(row)))[0])
     except (ValueError, IndexError, StopIteration):
         return math.inf
+
+
+CONFIG, WEIGHTS, FORMAT = "config.json", "model.safetensors", "worldgauge-trained/1"
+MAX_HEADER = 64 * 2**20
+
+
+def inspected(folder: Path) -> dict[str, Any]:
+    """Read what a checkpoint says of itself.
+
+    Args:
+        folder: Folder of the checkpoint.
+
+    Returns:
+        "config", "tensors" (shape by name), "parameters", and "validation", the rows of the log that have one.
+
+    Raises:
+        DataError: There is no checkpoint, or a damaged one.
+    """
+    config = read_json_object(folder / CONFIG)
+    if config.get("format") != FORMAT:
+        raise DataError(f"{folder / CONFIG}: no checkpoint of 'worldgauge train' ({FORMAT})")
+    files = [one for one in files_of(folder / WEIGHTS) if one.exists()]
+    tensors = {name: shape for one in files for name, shape in tensor_shapes(one).items()}
+    rows = [row for row in read_log(folder) if "mse_1s" in row]
+    found = {
+        "config": config,
+        "tensors": tensors,
+        "parameters": sum(prod(shape) for shape in tensors.values()),
+        "validation": rows,
+    }
+    try:
+        list(sentences_of(found))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{folder / CONFIG}: {error!r}; it is damaged") from None
+    return found
+
+
+def tensor_shapes(path: Path) -> dict[str, list[int]]:
+    """Shapes in a safetensors file, from its header alone.
+
+    Args:
+        path: The file.
+
+    Raises:
+        DataError: It is no such file.
+    """
+    try:
+        with open(path, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if not 2 <= size <= min(MAX_HEADER, path.stat().st_size - 8):
+                raise DataError(f"{path}: a header of {size} bytes does not fit; it is damaged")
+            header = loads(file.read(size).decode("utf-8"))
+        if not isinstance(header, dict):
+            raise ValueError("no object")
+        return {
+            name: [int(side) for side in one["shape"]] for name, one in sorted(header.items()) if name != "__metadata__"
+        }
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: {error}; it is no safetensors file") from None
+
+
+def sentences_of(found: Mapping[str, Any]) -> Iterator[str]:
+    """What a checkpoint says of itself, for a reader.
+
+    Args:
+        found: What `inspected` gave.
+    """
+    config, recipe = found["config"], found["config"].get("recipe", {})
+    size = "x".join(map(str, recipe.get("size", [])))
+    done = f"{config.get('steps_done', 0)} of {recipe.get('steps')} steps, {config.get('seconds', 0):.0f} s"
+    yield f"{config.get('architecture', '?')}, stage {recipe.get('stage')}, frames of {size}: {done}"
+    yield f"{found['parameters']} weights in {len(found['tensors'])} tensors"
+    for row in config.get("data", []):
+        what = f"{row['clips']} clips, {row['frames']} frames, {len(row['scenes'])} scenes"
+        more = f", {row['unknown']} clips of unknown scenes" if row.get("unknown") else ""
+        yield f"trained on {row['source']} ({row.get('split', 'train')}): {what}{more}; digest {row['digest'][:12]}"
+    if config.get(LICENCE):
+        yield f"terms of the pictures it learned from: {', '.join(terms_told(config))}"
+    for one in config.get("lineage", []):
+        yield f"began from a checkpoint of the stage {one['stage']}, weights {one['weights'][:12]}"
+    if isinstance(config.get("versions"), dict):
+        by = ", ".join(f"{name} {number}" for name, number in config["versions"].items())
+        yield f"trained on {config.get('device')} in {config.get('precision')}, by {by}"
+    for row in found["validation"]:
+        numbers = table_of({name: row.get(name) for name in VALIDATED})
+        yield f"after {row['step']} steps: " + ", ".join(f"{name} {text}" for name, text in numbers)
+
+
+SECONDS = "seconds of training"
+_NOTES = {"Loss": "Of batches.", "Millions of frames seen": "Frames of all windows so far, past and future."}
+_SCALES = {"frames": 1e-6}
+NOTE = "Means over the clips of the validation, of one training, so without intervals."
+
+
+class Drawing(NamedTuple):
+    """One drawing of the page: names of columns of the log by the label of their curve, the model's own first."""
+
+    title: str
+    columns: Mapping[str, str]
+
+
+DRAWINGS = (
+    Drawing("Loss", {"loss": "loss"}),
+    *(
+        Drawing(f"Mean squared error of {s} s", {"model": f"mse_{s}s", "freeze": f"freeze_mse_{s}s",
+                                                 "mean": f"mean_mse_{s}s"})
+        for s in (1, 2, 6)
+    ),
+    *(Drawing(f"PSNR of frame {n}, dB", {"model": f"psnr_{n}"}) for n in PSNR_FRAMES),
+    Drawing("Detail in second 1", {"model": "detail_1s", "freeze": "freeze_detail_1s"}),
+    Drawing("Detail in seconds 3 to 6", {"model": "detail_3_6s", "freeze": "freeze_detail_3_6s"}),
+    Drawing("Gain from true keys, dB", {"model": "gain_db"}),
+    Drawing("Turns that go the right way, share", {"model": "turn_sign"}),
+    Drawing("Error of turns, pixels", {"model": "turn_error_px"}),
+    Drawing("Energy in second 1, share of the truth's", {"model": "energy_1s", "freeze": "freeze_energy_1s"}),
+    Drawing("Energy in seconds 3 to 6, share of the truth's", {"model": "energy_3_6s", "freeze": "freeze_energy_3_6s"}),
+    Drawing("Frames drawn a second", {"model": "frames_per_s"}),
+    Drawing("Millions of frames seen", {"training": "frames"}),
+)  # fmt: skip
+
+
+def write_learning_curve(folder: Path, out: Path, command: str = "") -> Path:
+    """Write the page of a checkpoint's log, and each drawing beside it as .svg.
+
+    Args:
+        folder: Folder of the checkpoint.
+        out: File of the page, .html.
+        command: Command that makes it again.
+
+    Returns:
+        Its path.
+
+    Raises:
+        DataError: There is no checkpoint, or its log holds nothing to draw.
+        RunError: The page cannot be written.
+    """
+    found, rows = inspected(folder), read_log(folder)
+    figures = [figure for place, one in enumerate(DRAWINGS) if (figure := _figure(place, one, rows)) is not None]
+    if not figures:
+        raise DataError(f"{folder}: its log holds nothing to draw")
+    name = folder.resolve().name
+    return write_page(
+        StudyPage("learning curve", name, f"How {name} learned", [*sentences_of(found)], figures, (), {}, command), out
+    )
+
+
+def _figure(place: int, drawing: Drawing, rows: Sequence[Mapping[str, Any]]) -> Figure | None:
+    lines = []
+    for number_of, (label, column) in enumerate(drawing.columns.items()):
+        points = tuple(
+            (float(row["seconds"]), float(row[column]) * _SCALES.get(column, 1.0), None, None)
+            for row in rows
+            if row.get(column) is not None and row.get("seconds") is not None
+        )
+        if points:
+            lines.append(Curve(SeriesStyle(f"c{number_of}", f"k{1 + number_of}", label, number_of > 0), points))
+    if not lines or lines[0].style.reference:
+        return None
+    told = "; ".join(f"{line.style.label}: {number(line.points[-1][1])}" for line in lines)
+    drawn = curves.line_chart(
+        f"plot-{place}", drawing.title, told, lines, x_label=SECONDS, y_label=drawing.title, unit=False
+    )
+    return Figure(drawing.title, drawn, _NOTES.get(drawing.title, NOTE))

@@ -10,11 +10,20 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 
 from worldgauge.core.errors import UsageError  # noqa: E402
-from worldgauge_train.nets.architectures import Network, Noised, Recalled, Window, architectures, conv  # noqa: E402
+from worldgauge_train.nets import conv  # noqa: E402
+from worldgauge_train.nets.architectures import (  # noqa: E402
+    Network,
+    Noised,
+    Recalled,
+    Window,
+    architectures,
+    draw_levels,
+    level_loss,
+    noised,
+)
 from worldgauge_train.nets.drawing import Drawing, Question, Sampling  # noqa: E402
-from worldgauge_train.nets.levels import draw_levels, level_loss, noised  # noqa: E402
+from worldgauge_train.nets.layers import HEADS  # noqa: E402
 from worldgauge_train.nets.memory import memories  # noqa: E402
-from worldgauge_train.nets.moving_head import HEADS  # noqa: E402
 
 SETTINGS: dict[str, Any] = {
     "frames": 2, "past": 4, "channels": (8, 16), "blocks": 1, "patch": 4, "width": 32, "depth": 2, "heads": 2,

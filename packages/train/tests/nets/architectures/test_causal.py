@@ -7,9 +7,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from worldgauge_train.nets.architectures import Recalled, Window  # noqa: E402
-from worldgauge_train.nets.architectures.causal import CausalNet, CausalShape  # noqa: E402
-from worldgauge_train.nets.attention import both_ways, forced, rotated  # noqa: E402
-from worldgauge_train.nets.recurrence import Recurrence  # noqa: E402
+from worldgauge_train.nets.causal import CausalNet, CausalShape  # noqa: E402
+from worldgauge_train.nets.layers import (  # noqa: E402
+    Recurrence,
+    both_ways,
+    forced,
+    rotated,
+)
 from worldgauge_train.training.recipe import named_recipe, told  # noqa: E402
 
 

@@ -13,9 +13,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
 from worldgauge.worlds.walking.primitives import Primitive, as_actions, render_text
-from worldgauge_train.training.adapt.diffsynth import command_of, write_diffsynth
-from worldgauge_train.training.adapt.recipe import Adaptation, named_adaptation
-from worldgauge_train.training.adapt.words import prompt_of
+from worldgauge_train.training.adapt import Adaptation, command_of, named_adaptation, prompt_of, write_diffsynth
 from worldgauge_train.training.clip import TrainingClip
 from worldgauge_train.training.recipe import changed
 

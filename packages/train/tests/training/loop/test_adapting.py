@@ -21,12 +21,12 @@ from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.core.io import read_json_object  # noqa: E402
 from worldgauge.core.model import RolloutRequest, checked_rollout  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
-from worldgauge_train.models.adapted import Adapted  # noqa: E402
-from worldgauge_train.training.adapt.recipe import Adaptation  # noqa: E402
+from worldgauge_train.models import Adapted  # noqa: E402
+from worldgauge_train.training import adapting, stepping  # noqa: E402
+from worldgauge_train.training.adapt import Adaptation  # noqa: E402
+from worldgauge_train.training.adapting import adapt  # noqa: E402
 from worldgauge_train.training.clip import Split, TrainingClip, read_clips, training_sources  # noqa: E402
 from worldgauge_train.training.log import read_log  # noqa: E402
-from worldgauge_train.training.loop import adapting, stepping  # noqa: E402
-from worldgauge_train.training.loop.adapting import adapt  # noqa: E402
 from worldgauge_train.training.material import Material, read_material, read_validation  # noqa: E402
 from worldgauge_train.training.recipe import changed  # noqa: E402
 from worldgauge_train.training.validation import Validation, opposite_of, psnr  # noqa: E402

@@ -10,9 +10,9 @@ for needed in ("diffusers", "transformers", "peft"):
 
 from worldgauge.core.errors import DataError  # noqa: E402
 from worldgauge.core.io import dumps, read_json_object  # noqa: E402
-from worldgauge_train.training.adapt.recipe import named_adaptation  # noqa: E402
-from worldgauge_train.training.loop import on_paper  # noqa: E402
-from worldgauge_train.training.loop.on_paper import networks_on_paper, plan_adaptation  # noqa: E402
+from worldgauge_train.training import on_paper  # noqa: E402
+from worldgauge_train.training.adapt import named_adaptation  # noqa: E402
+from worldgauge_train.training.on_paper import networks_on_paper, plan_adaptation  # noqa: E402
 from worldgauge_train.training.recipe import changed  # noqa: E402
 
 SIZES = {

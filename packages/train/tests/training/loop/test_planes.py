@@ -10,13 +10,18 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 
 from worldgauge.core.errors import DataError  # noqa: E402
-from worldgauge_train.nets.codecs import Codec  # noqa: E402
-from worldgauge_train.nets.codecs.pixels import Pixels  # noqa: E402
+from worldgauge_train.nets.codecs import (  # noqa: E402
+    Codec,
+    Pixels,
+)
 from worldgauge_train.nets.memory import memories  # noqa: E402
-from worldgauge_train.training.cache import CachedClip  # noqa: E402
-from worldgauge_train.training.loop.determinism import same_bytes  # noqa: E402
-from worldgauge_train.training.loop.planes import Planes, digest_of_codec, look_through, pixels_of  # noqa: E402
-from worldgauge_train.training.windows import Windows, as_pixels  # noqa: E402
+from worldgauge_train.training.cache import (  # noqa: E402
+    CachedClip,
+    Windows,
+    as_pixels,
+)
+from worldgauge_train.training.device import same_bytes  # noqa: E402
+from worldgauge_train.training.latents import Planes, digest_of_codec, look_through, pixels_of  # noqa: E402
 
 
 class Lopsided(Codec):
@@ -124,7 +129,7 @@ def test_planes_of_other_makers_are_not_taken(tmp_path: Path) -> None:
 
 
 def test_few_files_are_mapped_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worldgauge_train.training.loop.planes.MOST_MAPPED", 3)
+    monkeypatch.setattr("worldgauge_train.training.latents.MOST_MAPPED", 3)
     known, codec = clips(4), Lopsided()
     look = Planes(codec, {one.id for one in known}, tmp_path, "cpu")
     first = [np.array(look(one, turned)) for one in known for turned in (False, True)]

@@ -22,8 +22,8 @@ from worldgauge.core.errors import RunError, UsageError  # noqa: E402
 from worldgauge.core.io import read_json_object  # noqa: E402
 from worldgauge_train.nets.drawing import open_drawing  # noqa: E402
 from worldgauge_train.training.log import read_log  # noqa: E402
-from worldgauge_train.training.loop.claim import claimed  # noqa: E402
-from worldgauge_train.training.loop.team import Team  # noqa: E402
+from worldgauge_train.training.state import claimed  # noqa: E402
+from worldgauge_train.training.team import Team  # noqa: E402
 
 CONV = {"size": [16, 8], "frames": 2, "past": 4, "channels": [8], "batch": 4, "parts": 4, "steps": 6, "warm_up": 2}
 CAUSAL = {

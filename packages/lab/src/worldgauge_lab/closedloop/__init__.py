@@ -1,1 +1,0 @@
-"""The paper's analyses: which runs they compare, and what can be concluded."""

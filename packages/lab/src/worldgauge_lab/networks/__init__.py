@@ -1,1 +1,0 @@
-"""How the small networks of agents in the closed loop are trained."""

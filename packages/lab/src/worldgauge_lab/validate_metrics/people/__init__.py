@@ -1,1 +1,0 @@
-"""How far metrics agree with people: verdicts on pairs and on single videos, and votes held in the viewer."""

@@ -1,1 +1,0 @@
-"""Models that `worldgauge train` and `worldgauge post-train` make."""

@@ -1,0 +1,433 @@
+"""Layers that the architectures share: attention, rays, recurrence, conditioning, and the moving head."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from worldgauge_train.nets.reckoning import POSE
+
+BASE = 100.0
+"""Base of the rotary periods; a window has few steps."""
+LONG = 256
+"""Tokens from which a mask is cut into blocks, of 128 each: below there are too few to skip any."""
+
+
+def rotated(x: Tensor, at: Tensor) -> Tensor:
+    """Turn pairs of channels by angles that grow with time (rotary embedding, Su et al. 2021, "RoFormer").
+
+    Args:
+        x: (..., T, d), d even.
+        at: (T,) times.
+
+    Returns:
+        (..., T, d). Products of two such tokens depend on the distance of their times alone.
+    """
+    half = x.shape[-1] // 2
+    rates = BASE ** (-torch.arange(half, device=x.device, dtype=x.dtype) / half)
+    angles = at.to(x.dtype)[:, None] * rates
+    one, other = x[..., :half], x[..., half:]
+    return torch.cat([one * angles.cos() - other * angles.sin(), one * angles.sin() + other * angles.cos()], -1)
+
+
+def attended(q: Tensor, k: Tensor, v: Tensor, mask: Any = None) -> Tensor:
+    """Attend.
+
+    Args:
+        q: (B, heads, n, d).
+        k: (B, heads, m, d).
+        v: (B, heads, m, d).
+        mask: (n, m), True where one sees the other; each sees some. Or what `blocked` made of that. None: all see all.
+    """
+    if mask is None or isinstance(mask, Tensor):
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    mixed: Tensor = _flex(q.is_cuda)(q, k, v, block_mask=mask)
+    return mixed
+
+
+def placed(mask: Tensor, device: torch.device) -> Any:
+    """A mask on a device, as attention takes it there.
+
+    On CUDA `flex_attention` skips the blocks of a long mask in which nobody sees anybody. A short mask has none. Its
+    gradients add up in any order, so it is left out where the same bytes are asked for.
+
+    Args:
+        mask: (n, m), True where one sees the other.
+        device: The device.
+    """
+    is_long = device.type == "cuda" and min(mask.shape) >= LONG and not torch.are_deterministic_algorithms_enabled()
+    return blocked(mask.to(device)) if is_long else mask.to(device)
+
+
+def blocked(mask: Tensor) -> Any:
+    """A mask as `flex_attention` takes it, for any batch and all heads.
+
+    Args:
+        mask: (n, m), True where one sees the other.
+    """
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    def sees(batch: Tensor, head: Tensor, one: Tensor, other: Tensor) -> Tensor:
+        return mask[one, other]
+
+    return create_block_mask(sees, None, None, *mask.shape, device=str(mask.device))
+
+
+@cache
+def _flex(compiled: bool) -> Any:
+    """`flex_attention`; only compiled it skips anything."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention) if compiled else flex_attention
+
+
+def forced(steps: int, lead: int, window: int) -> Tensor:
+    """Who sees whom in teacher forcing: [clean steps 0 .. steps - 2 | noisy steps lead .. steps - 1].
+
+    Clean i sees clean j for 0 <= i - j < window; noisy i sees itself, and clean j for 0 < i - j < window.
+
+    Args:
+        steps: Steps.
+        lead: Steps that are only seen.
+        window: Steps within sight, the own one counted.
+
+    Returns:
+        (2 steps - lead - 1, 2 steps - lead - 1) bool.
+    """
+    at = torch.cat([torch.arange(steps - 1), torch.arange(lead, steps)])
+    noisy = torch.arange(len(at)) >= steps - 1
+    apart = at[:, None] - at[None, :]
+    to_clean = ~noisy[None, :] & (apart < window) & torch.where(noisy[:, None], apart > 0, apart >= 0)
+    return to_clean | (noisy[:, None] & noisy[None, :] & (apart == 0))
+
+
+def both_ways(lead: int, steps: int) -> Tensor:
+    """Who sees whom where the future is seen too: the steps of the past each other, all others everything.
+
+    Args:
+        lead: Steps of the past.
+        steps: All steps.
+
+    Returns:
+        (steps, steps) bool.
+    """
+    past = torch.arange(steps) < lead
+    return ~past[:, None] | past[None, :]
+
+
+KEPT = 3.0
+"""The share that is kept of a state is sigmoid(3) = 0.95 at first."""
+
+
+class Recurrence(nn.Module):
+    """A state along time. Its output is zero at first.
+
+    Args:
+        width: Size of a token and of the state.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.keep, self.value, self.gate, self.out = (nn.Linear(width, width) for _ in range(4))
+        nn.init.constant_(self.keep.bias, KEPT)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, x: Tensor, clean: int, lead: int, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Carry the state through finished steps; steps that are being drawn read it.
+
+        Args:
+            x: (B, T, N, d) tokens: `clean` finished steps, and those that are being drawn.
+            clean: How many are finished; they move the state.
+            lead: Finished steps before the first that is being drawn. Each of these follows the one before it.
+            state: (B, N, d) before the first; None for none.
+
+        Returns:
+            What is added to the tokens, and the state after the last finished step.
+        """
+        keep, value = torch.sigmoid(self.keep(x)), self.value(x)
+        state = torch.zeros_like(x[:, 0]) if state is None else state
+        states = [state]
+        for step in range(clean):
+            states.append(keep[:, step] * states[-1] + (1 - keep[:, step]) * value[:, step])
+        seen = states[1:]
+        for step in range(clean, x.shape[1]):
+            before = states[lead + step - clean]
+            seen.append(keep[:, step] * before + (1 - keep[:, step]) * value[:, step])
+        mixed: Tensor = self.out(torch.stack(seen, 1) * nn.functional.silu(self.gate(x)))
+        return mixed, states[-1]
+
+
+RAY = 6
+"""Numbers of a ray."""
+
+
+def rays(relative: Tensor, grid: tuple[int, int]) -> Tensor:
+    """Pluecker coordinates of the rays through the places of frames: direction d, and moment p x d of its camera at p.
+
+    Networks are not told of lenses, so that of all frames sees 90 degrees from side to side; rows of actions are told
+    in multiples of what they are with that one, too.
+
+    Args:
+        relative: (..., 5) poses of the frames as seen from another: metres forward, to the left and up, yaw and pitch.
+        grid: (rows, columns) of places.
+
+    Returns:
+        (..., rows x columns, 6), in the other's frame: forward, left, up.
+    """
+    down, across = grid
+    columns, rows = (torch.arange(n, device=relative.device, dtype=relative.dtype) + 0.5 for n in (across, down))
+    left = (1 - 2 * columns / across).expand(down, across).flatten()
+    up = ((1 - 2 * rows / down) * down / across)[:, None].expand(down, across).flatten()
+    length = (1 + left.square() + up.square()).sqrt()
+    yaw, pitch = relative[..., 3, None], relative[..., 4, None]
+    ahead = pitch.cos() - up * pitch.sin()  # tilted up first, then turned
+    direction = (
+        torch.stack(
+            [
+                yaw.cos() * ahead - yaw.sin() * left,
+                yaw.sin() * ahead + yaw.cos() * left,
+                pitch.sin() + up * pitch.cos(),
+            ],
+            -1,
+        )
+        / length[:, None]
+    )
+    place = relative[..., None, :3].expand(direction.shape)
+    return torch.cat([direction, torch.linalg.cross(place, direction)], -1)
+
+
+class StepEmbedding(nn.Module):
+    """Embed a step: e = MLP(sines of its level) + A(its actions), A's last layer zero at first.
+
+    Actions are added to the level's embedding, as in MIND-World; equal in quality to modulation of their own and for
+    fewer weights.
+
+    Args:
+        width: Size of e.
+        columns: Numbers that describe the action of one frame.
+        frames: Frames a step.
+        fetched: Frames fetched from memory, M; their poses are told too.
+    """
+
+    def __init__(self, width: int, columns: int, frames: int, fetched: int = 0) -> None:
+        super().__init__()
+        self.level = nn.Sequential(nn.Linear(_SINES, width), nn.SiLU(), nn.Linear(width, width))
+        self.actions = nn.Sequential(nn.Linear(columns * frames, width), nn.SiLU(), nn.Linear(width, width))
+        last = self.actions[-1]
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        self.fetched = nn.Linear(POSE * fetched, width) if fetched else None
+
+    def forward(self, t: Tensor, rows: Tensor, relative: Tensor | None = None) -> Tensor:
+        """Embed steps.
+
+        Args:
+            t: Levels (...,).
+            rows: (..., K, columns) actions that lead to the frames of each step.
+            relative: (..., M, 5) poses of fetched frames. None for steps that nothing is fetched for.
+
+        Returns:
+            (..., width).
+        """
+        embedded: Tensor = self.level(_sines(t)) + self.actions(rows.flatten(-2))
+        if self.fetched is not None and relative is not None:
+            embedded = embedded + self.fetched(relative.flatten(-2))
+        return embedded
+
+
+_SINES = 256
+
+
+def _sines(t: Tensor) -> Tensor:
+    """Sines and cosines of 1000 t at periods from 1 to 10,000 (Vaswani et al. 2017, section 3.5)."""
+    half = _SINES // 2
+    rates = torch.exp(-math.log(10_000.0) * torch.arange(half, device=t.device) / half)
+    angles = 1000.0 * t[..., None] * rates
+    return torch.cat([angles.cos(), angles.sin()], dim=-1)
+
+
+FLOW_SCALE = 4.0
+"""Pixels of flow for an output of 1."""
+_REACH = 2
+"""Pixels to each side that bicubic interpolation looks at."""
+
+
+class MovingHead(nn.Module):
+    """Turn features into the frames of a step.
+
+    Args:
+        channels: Channels of the features.
+        frames: Frames a step, K.
+        sources: Frames that may be moved.
+        planes: Planes of a frame, P.
+        patch: How many times the height and width of frames are those of the features.
+        wraps: The left border joins the right one, as in panoramas.
+    """
+
+    def __init__(
+        self, channels: int, frames: int, sources: int, planes: int = 3, patch: int = 2, wraps: bool = False
+    ) -> None:
+        super().__init__()
+        self.frames, self.patch, self.plain, self.wraps = frames, patch, frames * planes * patch**2, wraps
+        self.out = RoundConv(channels, self.plain + 3 * sources * frames, wraps)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, features: Tensor, sources: Tensor) -> Tensor:
+        """Draw a step.
+
+        Args:
+            features: (B, channels, H / patch, W / patch).
+            sources: (B, sources, P, H, W), the last frame first.
+
+        Returns:
+            (B, K, P, H, W).
+        """
+        b, s, p, h, w = sources.shape
+        k = self.frames
+        plain, motion = self.out(features).split([self.plain, 3 * s * k], dim=1)
+        residual = functional.pixel_shuffle(plain, self.patch).reshape(b, k, p, h, w)
+        motion = self._spread(motion)
+        motion = motion.reshape(b, k, s, 3, h, w)
+        share = motion[:, :, :, 2].softmax(2)
+        flow = FLOW_SCALE * motion[:, :, :, :2]
+        known = sources[:, None].expand(b, k, s, p, h, w)
+        moved = moved_by(known.reshape(-1, p, h, w), flow.reshape(-1, 2, h, w), self.wraps).reshape(b, k, s, p, h, w)
+        drawn: Tensor = (share[:, :, :, None] * moved).sum(2) + residual
+        return drawn
+
+    def _spread(self, motion: Tensor) -> Tensor:
+        """Motion of each place to each pixel."""
+        if self.wraps:
+            motion = functional.pad(motion, (1, 1, 0, 0), mode="circular")
+        spread = functional.interpolate(motion, scale_factor=self.patch, mode="bilinear", align_corners=False)
+        return spread[..., self.patch : -self.patch] if self.wraps else spread
+
+
+class PlainHead(nn.Module):
+    """Add what the last frame lacks, and move nothing.
+
+    Args:
+        channels: Channels of the features.
+        frames: Frames a step, K.
+        sources: Frames that are given; the first is added to.
+        planes: Planes of a frame, P.
+        patch: How many times the height and width of frames are those of the features.
+        wraps: The left border joins the right one, as in panoramas.
+    """
+
+    def __init__(
+        self, channels: int, frames: int, sources: int, planes: int = 3, patch: int = 2, wraps: bool = False
+    ) -> None:
+        super().__init__()
+        self.frames, self.patch = frames, patch
+        self.out = RoundConv(channels, frames * planes * patch**2, wraps)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, features: Tensor, sources: Tensor) -> Tensor:
+        """Draw a step.
+
+        Args:
+            features: (B, channels, H / patch, W / patch).
+            sources: (B, sources, P, H, W), the last frame first.
+
+        Returns:
+            (B, K, P, H, W).
+        """
+        added = functional.pixel_shuffle(self.out(features), self.patch)
+        drawn: Tensor = sources[:, :1] + added.unflatten(1, (self.frames, -1))
+        return drawn
+
+
+HEADS: Mapping[str, type[MovingHead] | type[PlainHead]] = {"moving": MovingHead, "plain": PlainHead}
+
+
+class RoundConv(nn.Conv2d):
+    """A convolution of 3x3 whose input may go round: the left border joins the right one.
+
+    Args:
+        inner: Channels of the input.
+        outer: Channels of the output.
+        wraps: Whether it goes round; zeros lie beyond the borders otherwise.
+        stride: Step of the output.
+    """
+
+    def __init__(self, inner: int, outer: int, wraps: bool, stride: int = 1) -> None:
+        super().__init__(inner, outer, 3, stride=stride, padding=(1, 0 if wraps else 1))
+        self.wraps = wraps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Convolve.
+
+        Args:
+            x: (B, inner, H, W).
+
+        Returns:
+            (B, outer, H / stride, W / stride).
+        """
+        made: Tensor = super().forward(functional.pad(x, (1, 1, 0, 0), mode="circular") if self.wraps else x)
+        return made
+
+
+def moved_by(frames: Tensor, flow: Tensor, wraps: bool = False) -> Tensor:
+    """Look up each pixel of frames at a distance, with bicubic interpolation.
+
+    Args:
+        frames: (N, C, H, W).
+        flow: (N, 2, H, W), how many pixels to the right and down of itself each pixel looks.
+        wraps: Beyond the left border lies the right one. Otherwise beyond a border lies its last pixel.
+    """
+    h, w = frames.shape[-2:]
+    x = torch.arange(w, device=frames.device, dtype=frames.dtype)
+    y = torch.arange(h, device=frames.device, dtype=frames.dtype)
+    right, below = x + flow[:, 0], y[:, None] + flow[:, 1]
+    if wraps:
+        frames = functional.pad(frames, (_REACH, _REACH, 0, 0), mode="circular")
+        right, w = torch.remainder(right, w) + _REACH, w + 2 * _REACH
+    if frames.is_cuda and torch.are_deterministic_algorithms_enabled():
+        return interpolated(frames, right, below)
+    across = (2 * right + 1) / w - 1
+    down = (2 * below + 1) / h - 1
+    places = torch.stack([across, down], dim=-1)
+    return functional.grid_sample(frames, places, mode="bicubic", padding_mode="border", align_corners=False)
+
+
+def interpolated(frames: Tensor, right: Tensor, below: Tensor) -> Tensor:
+    """Look up frames at places, with bicubic interpolation, as `grid_sample` does, in operations of one order.
+
+    The gradient of `grid_sample` adds up in any order on GPUs; this takes several times as long, to the same bytes.
+
+    Args:
+        frames: (N, C, H, W). Beyond a border lies its last pixel.
+        right: (N, h, w) pixels from the left, 0 for the middle of the first.
+        below: (N, h, w) pixels from the top.
+    """
+    (h, w), (first_x, first_y) = frames.shape[-2:], (right.floor(), below.floor())
+    across, down = _cubic(right - first_x), _cubic(below - first_y)
+    flat, made = frames.flatten(2), torch.zeros((), device=frames.device, dtype=frames.dtype)
+    for j in range(4):
+        row = (first_y + j - 1).clamp(0, h - 1).long() * w
+        line = torch.zeros_like(made)
+        for i in range(4):
+            at = row + (first_x + i - 1).clamp(0, w - 1).long()
+            seen = flat.gather(2, at.flatten(1)[:, None].expand(-1, flat.shape[1], -1)).unflatten(2, at.shape[1:])
+            line = line + across[i][:, None] * seen
+        made = made + down[j][:, None] * line
+    return made
+
+
+def _cubic(share: Tensor) -> list[Tensor]:
+    """Weights of four neighbours, the second of which is `share` of a pixel away (Keys 1981, with a = -0.75)."""
+    a = -0.75
+    near, far = [share, 1 - share], [share + 1, 2 - share]
+    inner = [((a + 2) * one - (a + 3)) * one * one + 1 for one in near]
+    outer = [((a * one - 5 * a) * one + 8 * a) * one - 4 * a for one in far]
+    return [outer[0], *inner, outer[1]]

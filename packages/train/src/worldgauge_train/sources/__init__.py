@@ -1,1 +1,0 @@
-"""Clips to train on, from the data of each suite."""

@@ -1,0 +1,307 @@
+"""What the papers' own trainer reads, DiffSynth-Studio: clips, a table of them, and the released command."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from worldgauge.core.actions import Actions
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.io import write_file
+from worldgauge.core.video import Writer
+from worldgauge.models.references.tiny import Told
+from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, render_text
+from worldgauge_train.training.clip import TrainingClip
+from worldgauge_train.training.recipe import changed, read_recipe
+
+Prompted = Literal["", "text", "nav/v1"]
+Schedule = Literal["constant", "cosine"]
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """How a brought pipeline is post-trained.
+
+    Attributes:
+        weights: "lora", or "all" weights of its network.
+        rank: Rank of LoRA.
+        alpha: Its scale is alpha / rank.
+        targets: Layers that LoRA is put beside.
+        actions: Whether actions are told, by injection into the embedding of the level.
+        told: What is told of an action; as in `recipe.Recipe`.
+        prompt: The words: "" for none, "text" for those of the clip, "nav/v1" for the steps of a walk in words.
+        size: (width, height) in pixels.
+        frames: Frames of a clip, the picture that it begins with counted.
+        stride: As in `recipe.Recipe`.
+        batch: Clips a step.
+        parts: Parts of a batch, as in `recipe.Recipe`.
+        epochs: How often each clip is shown, on average.
+        steps: Steps of training; 0 for those of the epochs.
+        learning_rate: Of AdamW.
+        schedule: "constant", or "cosine" down to nothing.
+        warm_up: Steps until the learning rate is reached.
+        decay: Weight decay.
+        clip_norm: Largest norm of a gradient.
+        average: Decay of the average of the weights; 0 keeps those of the last step.
+        shift: Shift of the levels of noise; 0 for the pipeline's own.
+        checkpointing: Whether activations are computed again on the way back, which saves memory.
+        seed: Seed of weights and draws.
+
+    Raises:
+        UsageError: A value is out of range.
+    """
+
+    weights: str = "lora"
+    rank: int = 32
+    alpha: int = 32
+    targets: tuple[str, ...] = ("q", "k", "v", "o", "ffn.0", "ffn.2")
+    actions: bool = True
+    told: Told = "both"
+    prompt: str = ""
+    size: tuple[int, int] = (832, 480)
+    frames: int = 81
+    stride: int = 1
+    batch: int = 1
+    parts: int = 1
+    epochs: int = 1
+    steps: int = 0
+    learning_rate: float = 1e-5
+    schedule: str = "constant"
+    warm_up: int = 0
+    decay: float = 0.01
+    clip_norm: float = 1.0
+    average: float = 0.0
+    shift: float = 0.0
+    checkpointing: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        for name, fine, rule in (
+            ("weights", self.weights in ("lora", "all"), "lora or all"),
+            ("told", self.told in get_args(Told), f"one of {', '.join(get_args(Told))}"),
+            ("prompt", self.prompt in get_args(Prompted), "text, nav/v1 or nothing"),
+            ("schedule", self.schedule in get_args(Schedule), f"one of {', '.join(get_args(Schedule))}"),
+            ("size", len(self.size) == 2 and all(8 <= side <= 4096 and side % 4 == 0 for side in self.size),
+             "width and height, multiples of 4"),
+            ("frames", 2 <= self.frames <= 1000, "2 to 1000"),
+            ("stride", 1 <= self.stride <= 1000, "1 to 1000"),
+            ("batch", 1 <= self.batch <= 65_536, "at least 1"),
+            ("parts", 1 <= self.parts <= self.batch and self.batch % self.parts == 0,
+             f"a number that divides the batch ({self.batch})"),
+            ("epochs", 1 <= self.epochs <= 10**6, "at least 1"),
+            ("steps", 0 <= self.steps <= 10**8, "0 or more"),
+            ("learning_rate", 0 < self.learning_rate < 1, "above 0, below 1"),
+            ("warm_up", self.warm_up >= 0, "0 or more"),
+            ("average", 0 <= self.average < 1, "0 to below 1"),
+            ("shift", 0 <= self.shift <= 100, "0 to 100"),
+            ("actions", self.actions or self.prompt != "",
+             "true, or a prompt: else it is told nothing of what is done"),
+        ):  # fmt: skip
+            if not fine:
+                raise UsageError(f"recipe: {name} is {getattr(self, name)!r}; give {rule}")
+
+    @property
+    def length(self) -> int:
+        """Frames of a window."""
+        return self.frames
+
+    def with_steps(self, clips: int) -> Adaptation:
+        """The recipe with the steps of its epochs.
+
+        Args:
+            clips: Clips that there are.
+        """
+        return self if self.steps else changed(self, {"steps": max(1, -(-self.epochs * clips // self.batch))})
+
+
+def named_adaptation(name: str) -> Adaptation:
+    """Read a recipe that comes with worldgauge, or one in a file.
+
+    Args:
+        name: Name, or path of a TOML file.
+
+    Raises:
+        UnknownNameError: There is no recipe or file of that name.
+        DataError: The file is no recipe.
+        UsageError: A value is out of range.
+    """
+    return read_recipe(name, Adaptation(), "recipes_adapt")
+
+
+def prompt_of(clip: TrainingClip, first: int, frames: int, kind: str) -> str:
+    """The words for a part of a clip.
+
+    Args:
+        clip: The clip.
+        first: Number of its first frame.
+        frames: How many.
+        kind: As `Adaptation.prompt`.
+
+    Raises:
+        UsageError: The clip has no such words.
+    """
+    if kind == "":
+        return ""
+    if kind == "text":
+        if not clip.text:
+            raise UsageError(f"{clip.id} has no words; use a recipe with prompt = '' or nav/v1")
+        return clip.text
+    return render_text(kind, steps=_steps(clip.actions[first : first + frames - 1], clip.id))
+
+
+def check_words(clips: Mapping[str, TrainingClip], kind: str) -> None:
+    """Check that all clips have words of a kind.
+
+    Args:
+        clips: The clips by id.
+        kind: As `Adaptation.prompt`.
+
+    Raises:
+        UsageError: One has none.
+    """
+    for clip in clips.values():
+        prompt_of(clip, 0, min(len(clip), 2), kind)
+
+
+def _steps(actions: Actions, name: str) -> tuple[Primitive, ...]:
+    if [axis.name for axis in actions.space.axes] != [axis.name for axis in NAV_STEPS.axes]:
+        raise UsageError(f"{name} has actions of '{actions.space.name}'; nav/v1 tells steps of '{NAV_STEPS.name}'")
+    pressed = np.asarray(actions.values) > 0.5
+    return tuple(Primitive(int(row.argmax()) + 1) if row.any() else Primitive.STOP for row in pressed)
+
+
+CLIP_FRAMES = 121
+OFFSETS = 4
+STRIDE = 2
+FORMS = ("diffsynth", "diffsynth-four")
+"""One clip of a walk, spread over all of it; or four of every second frame, each begun a frame later."""
+METADATA, COMMAND = "metadata.csv", "train.sh"
+
+
+class Exported(NamedTuple):
+    """What was written.
+
+    Attributes:
+        clips: Number of clips.
+        left_out: Reason by id of a walk that is left out.
+    """
+
+    clips: int
+    left_out: dict[str, str]
+
+
+def plain_frames(n: int) -> list[int]:
+    """121 frames spread over all of n.
+
+    Raises:
+        UsageError: When there are fewer.
+    """
+    if n < CLIP_FRAMES:
+        raise UsageError(f"a plain clip needs {CLIP_FRAMES} frames, got {n}")
+    return [int(frame) for frame in np.linspace(0, n - 1, CLIP_FRAMES)]
+
+
+def augmented_frames(n: int) -> list[list[int]]:
+    """Four clips of 121 frames, every second of n, from frames 0, 1, 2 and 3.
+
+    Raises:
+        UsageError: Under 244 frames.
+    """
+    least = STRIDE * (CLIP_FRAMES - 1) + OFFSETS
+    if n < least:
+        raise UsageError(f"augmented clips need {least} frames, got {n}")
+    return [[offset + STRIDE * i for i in range(CLIP_FRAMES)] for offset in range(OFFSETS)]
+
+
+def write_diffsynth(clips: Sequence[TrainingClip], out: Path, recipe: Adaptation, form: str = "diffsynth") -> Exported:
+    """Write clips of 121 frames, metadata.csv with their paths and prompts, and the command that trains on them.
+
+    Walks that are too short, cannot be read or have no words are left out.
+
+    Args:
+        clips: The walks.
+        out: Folder that is written.
+        recipe: Sizes and rates of the command, and the kind of prompt.
+        form: One of `FORMS`.
+
+    Raises:
+        UsageError: For another form, or where every walk is left out.
+        DataError: The folder cannot be written.
+    """
+    if form not in FORMS:
+        raise UsageError(f"--write {form}: known are {', '.join(FORMS)}")
+    left_out: dict[str, str] = {}
+    rows: list[tuple[str, str]] = []
+    (out / "videos").mkdir(parents=True, exist_ok=True)
+    for number, clip in enumerate(clips):
+        try:
+            lists = [plain_frames(len(clip))] if form == FORMS[0] else augmented_frames(len(clip))
+            words = prompt_of(clip, 0, len(clip), recipe.prompt)
+            made = [_written(clip, frames, out, f"{number:06d}_{at}.mp4") for at, frames in enumerate(lists)]
+        except (DataError, UsageError) as error:
+            left_out[clip.id] = str(error)
+            continue
+        rows += [(name, words) for name in made]
+    if not rows:
+        first = next(iter(left_out.items()), ("no walk", "there is none"))
+        raise UsageError(f"nothing to write: {first[0]}: {first[1]}")
+    table = io.StringIO()
+    writer = csv.writer(table, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(("video", "prompt"))
+    writer.writerows(rows)
+    write_file(out / METADATA, table.getvalue())
+    write_file(out / COMMAND, command_of(recipe))
+    return Exported(len(rows), left_out)
+
+
+def command_of(recipe: Adaptation) -> str:
+    """The released command with the recipe's numbers; it runs in a clone of DiffSynth-Studio.
+
+    Args:
+        recipe: Size, frames, epochs, learning rate, rank and layers.
+    """
+    width, height = recipe.size
+    base = "Wan-AI/Wan2.2-TI2V-5B"
+    files = ("models_t5_umt5-xxl-enc-bf16.pth", "diffusion_pytorch_model*.safetensors", "Wan2.2_VAE.pth")
+    flags = {
+        "dataset_base_path": '"$DATA"',
+        "dataset_metadata_path": f'"$DATA/{METADATA}"',
+        "height": str(height),
+        "width": str(width),
+        "num_frames": str(CLIP_FRAMES),
+        "dataset_repeat": "1",
+        "model_id_with_origin_paths": '"' + ",".join(f"{base}:{file}" for file in files) + '"',
+        "learning_rate": f"{recipe.learning_rate:g}",
+        "num_epochs": str(recipe.epochs),
+        "remove_prefix_in_ckpt": '"pipe.dit."',
+        "output_path": '"${OUT:-./models/train/Wan2.2-TI2V-5B_lora}"',
+        "lora_base_model": '"dit"',
+        "lora_target_modules": f'"{",".join(recipe.targets)}"',
+        "lora_rank": str(recipe.rank),
+        "extra_inputs": '"input_image"',
+    }
+    lines = [
+        "#!/bin/sh",
+        "# Run in a clone of DiffSynth-Studio: DATA=this-folder sh train.sh",
+        ': "${DATA:?folder of metadata.csv}"',
+    ]
+    call = ["accelerate launch examples/wanvideo/model_training/train.py", *(f"  --{k} {v}" for k, v in flags.items())]
+    return "\n".join([*lines, " \\\n".join(call), ""])
+
+
+def _written(clip: TrainingClip, frames: Sequence[int], out: Path, name: str) -> str:
+    """Write the frames of a walk as a video; its path in the folder."""
+    path = out / "videos" / name
+    picked = clip.frames.picked(frames, clip.frames.fps)
+    with Writer(path, fps=picked.fps, kind="viewable") as writer:
+        for frame in picked:
+            height, width = frame.shape[0] // 2 * 2, frame.shape[1] // 2 * 2
+            writer.write(np.ascontiguousarray(frame[:height, :width]))
+    return f"videos/{name}"

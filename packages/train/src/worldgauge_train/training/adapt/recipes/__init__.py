@@ -1,1 +1,0 @@
-"""Recipes for brought pipelines that come with worldgauge."""

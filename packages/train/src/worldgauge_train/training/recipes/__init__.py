@@ -1,1 +1,0 @@
-"""Recipes that come with worldgauge, as TOML."""

@@ -1,0 +1,81 @@
+"""A network in training, asked what follows: for validation, and for films."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from worldgauge_train.nets.architectures import architectures
+from worldgauge_train.nets.drawing import Drawing, Question, Sampling
+from worldgauge_train.training.stages import Stage
+from worldgauge_train.training.validation import Asked, FrameArray, Rollout
+
+FILMS = "films"
+SEED = 0
+"""Of the noise of all validations."""
+_SHOWN, _ENLARGED = 4, 3
+
+
+def rollout_of(stage: Stage, average: dict[str, torch.Tensor], drawing: Drawing) -> Rollout:
+    """Draw with the average of the weights, as the checkpoint will.
+
+    Args:
+        stage: The stage.
+        average: Running average of the weights.
+        drawing: How the network is asked; its network is replaced.
+    """
+    own = stage.net
+    with torch.device("meta"):  # a network whose weights are spread cannot be copied
+        net = architectures.get(stage.recipe.architecture)(own.shape)
+    net.to_empty(device=drawing.device).load_state_dict(stage.kept(average))
+    drawing.net = net.eval()
+
+    def rollout(asked: Sequence[Asked]) -> list[FrameArray]:
+        questions = [Question(one.past, one.rows, SEED, one.past_rows, one.poses) for one in asked]
+        chunks = list(drawing.batch(questions))
+        return [np.concatenate([chunk[number] for chunk in chunks]) for number in range(len(asked))]
+
+    return rollout
+
+
+def drawing_of(stage: Stage, codec: object, most: int, device: str, precision: str) -> Drawing:
+    """How the network of a stage is asked.
+
+    Args:
+        stage: The stage.
+        codec: Its codec.
+        most: Frames of the past that it takes in; 0 for all.
+        device: Where it runs.
+        precision: "float32" or "bfloat16".
+    """
+    steps = 0 if stage.at_once else stage.recipe.denoising_steps
+    return Drawing(stage.net, Sampling(steps), codec, most, device, precision == "bfloat16")  # type: ignore[arg-type]
+
+
+def write_film(path: Path, truths: Sequence[FrameArray], drawn: Sequence[FrameArray], fps: float) -> bool:
+    """Write what was drawn below the truth, the first clips side by side.
+
+    Args:
+        path: The film.
+        truths: (n, H, W, 3) each.
+        drawn: The same of the model.
+        fps: Frames a second.
+
+    Returns:
+        Whether it was written; without a video library there is none.
+    """
+    try:
+        from worldgauge.core.video import Writer
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pictures = [np.concatenate(list(one[:_SHOWN]), axis=2) for one in (truths, drawn)]
+        film = np.concatenate(pictures, axis=1).repeat(_ENLARGED, 1).repeat(_ENLARGED, 2)
+        even = film[:, : film.shape[1] // 2 * 2, : film.shape[2] // 2 * 2]
+        with Writer(path, fps=fps, kind="viewable") as writer:
+            writer.write(np.ascontiguousarray(even))
+    except ImportError:
+        return False
+    return True

@@ -1,0 +1,218 @@
+"""The processes that train together, by accelerate: each takes its parts of a batch, and all take the same step."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from worldgauge.core.errors import UsageError
+
+SPREAD_ABOVE = 125_000_000
+"""Weights from which on several processes spread them; up to here each process holds them all."""
+
+
+def spread(whole: nn.Module, pieces: Sequence[nn.Module], count: int, device: str) -> None:
+    """Leave each process a part of all weights of a module, in place.
+
+    Optimisers and averages that are made afterwards hold such parts too, and gradients are means over the processes.
+
+    Args:
+        whole: The module. Its weights outside the pieces are gathered while its `forward` runs.
+        pieces: Modules in it that are gathered one at a time, while theirs runs.
+        count: Processes.
+        device: "cpu" or "cuda".
+    """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    # Blocks return views for a cache; nothing is changed in place there.
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
+    mesh = init_device_mesh(device, (count,))
+    for piece in pieces:
+        fully_shard(piece, mesh=mesh)
+    fully_shard(whole, mesh=mesh)
+
+
+def gathered(tensor: Tensor) -> Tensor:
+    """A tensor with the parts of all processes, which have to ask for it alike. One that is not spread is itself.
+
+    Args:
+        tensor: The tensor, or this process's part of it.
+    """
+    whole: Tensor = tensor.full_tensor() if _is_part(tensor) else tensor
+    return whole
+
+
+def gathered_all(tensors: Mapping[str, Tensor], *, kept: bool = True) -> dict[str, Tensor]:
+    """Tensors with the parts of all processes, one after another, on the CPU where they were spread.
+
+    Args:
+        tensors: Tensors by name, of the same names in all processes.
+        kept: Whether this process wants them; one that does not takes part and gets nothing.
+    """
+    found = {}
+    for name, tensor in tensors.items():
+        whole = gathered(tensor)
+        if kept:
+            found[name] = whole.cpu() if whole is not tensor else whole
+    return found
+
+
+def parted(whole: Tensor, like: Tensor) -> Tensor:
+    """This process's part of a tensor, on the device of another one that is spread like it; all of it if that is not.
+
+    Args:
+        whole: The tensor, the same in all processes.
+        like: A tensor of its shape.
+    """
+    if not _is_part(like):
+        return whole.to(like.device)
+    from torch.distributed.tensor import distribute_tensor
+
+    part: Tensor = distribute_tensor(whole.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
+    return part
+
+
+def _is_part(tensor: Tensor) -> bool:
+    """Whether a tensor is spread. Its class is not asked for, since importing it takes most of a second."""
+    return hasattr(tensor, "full_tensor")
+
+
+def _part() -> None:
+    """Let the processes part before the interpreter ends, whose end now and then aborts what still listens."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+class Team:
+    """One process, or several that `accelerate launch` has started.
+
+    Every process draws the same random numbers and goes the same steps. It holds all weights, or, of large networks, a
+    part of each. Of `prepare`, `backward` and
+    `gather` of accelerate alone use is made: its states are pickles, and ours are not.
+
+    Args:
+        device: Where one process trains; of several on GPUs each has its own.
+        spreads: Whether several processes spread the weights. None: those of large networks.
+
+    Attributes:
+        count: Processes.
+        number: Number of this one.
+        device: Where this one trains.
+    """
+
+    def __init__(self, device: str = "cpu", spreads: bool | None = None) -> None:
+        self._accelerator: Any = None
+        self._spreads, self._is_spread = spreads, False
+        self.count, self.number, self.device = 1, 0, device
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            from accelerate import Accelerator, DistributedDataParallelKwargs
+
+            # In distillation student and critic learn by turns, so that some weights have no gradient.
+            of_ddp = DistributedDataParallelKwargs(find_unused_parameters=True)
+            self._accelerator = Accelerator(cpu=device == "cpu", mixed_precision="no", kwargs_handlers=[of_ddp])
+            self.count, self.number = self._accelerator.num_processes, self._accelerator.process_index
+            self.device = device if device == "cpu" else str(self._accelerator.device)
+            atexit.register(_part)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes files."""
+        return self.number == 0
+
+    def own(self, parts: int) -> range:
+        """The parts of a batch that this process takes.
+
+        Args:
+            parts: Parts in all.
+
+        Raises:
+            UsageError: The processes cannot share them evenly.
+        """
+        if parts % self.count:
+            fitting = self.count * -(-parts // self.count)
+            raise UsageError(
+                f"{self.count} processes cannot share {parts} parts of a batch evenly; --set parts={fitting}"
+            )
+        return range(self.number, parts, self.count)
+
+    def prepared(self, module: nn.Module, pieces: Sequence[nn.Module] = ()) -> Any:
+        """A module whose gradients are means over the processes.
+
+        An optimiser is made afterwards: where weights are spread, others take their place.
+
+        Args:
+            module: The module.
+            pieces: Modules in it that may be gathered one at a time, where weights are spread.
+        """
+        if self._accelerator is None:
+            return module
+        weights = sum(one.numel() for one in module.parameters())
+        self._is_spread = weights > SPREAD_ABOVE if self._spreads is None else self._spreads
+        if not self._is_spread:
+            return self._accelerator.prepare(module)
+        spread(module, pieces, self.count, torch.device(self.device).type)
+        return module
+
+    def backward(self, loss: Tensor) -> None:
+        """Go down a loss.
+
+        Args:
+            loss: The loss.
+        """
+        if self._accelerator is None:
+            loss.backward()
+        else:
+            self._accelerator.backward(loss)
+
+    def apart(self, module: Any, *, is_last: bool) -> AbstractContextManager[Any]:
+        """Context of a part of a step, forward and back: gradients are exchanged in the last one, or, of weights that
+        are spread, in each, so that no process holds them whole.
+
+        Args:
+            module: What `prepared` gave.
+            is_last: Whether this is the last part of this process.
+        """
+        is_alone = self._accelerator is None or self._is_spread or is_last
+        return nullcontext() if is_alone else self._accelerator.no_sync(module)
+
+    def gathered(self, values: Sequence[float]) -> list[float]:
+        """Numbers of all processes, those of the first one first.
+
+        Args:
+            values: As many in each process.
+        """
+        if self._accelerator is None:
+            return list(values)
+        told = torch.tensor(values, dtype=torch.float64, device=self.device)
+        found: list[float] = self._accelerator.gather(told).tolist()
+        return found
+
+    def agreed(self, values: Sequence[float]) -> list[float]:
+        """Numbers of the first process.
+
+        Args:
+            values: As many in each process.
+        """
+        return self.gathered(values)[: len(values)]
+
+    @contextmanager
+    def first_before_others(self) -> Iterator[None]:
+        """The first process goes through this before the others, which find what it has made."""
+        if self._accelerator is None:
+            yield
+        else:
+            with self._accelerator.main_process_first():
+                yield
+
+    def wait(self) -> None:
+        """Wait until all have come here."""
+        if self._accelerator is not None:
+            self._accelerator.wait_for_everyone()
