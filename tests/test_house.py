@@ -270,7 +270,7 @@ def test_the_rules_find_what_they_are_for() -> None:
     assert _names_a_suite("worldgauge.suites.build.scoring:score")
     assert _names_a_suite("suites.build.critics")
     assert not _names_a_suite("worldgauge.suites")
-    assert suite_of("suites/mind/walks/mirror.py") == "mind"
+    assert suite_of("suites/mind/actions.py") == "mind"
     assert suite_of("suites/spin.py") == "spin"
     assert (
         floor_of("engine/options.py")

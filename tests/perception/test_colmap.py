@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.vectors import cases
 from worldgauge.core.errors import DataError
 from worldgauge.suites.mind.format import read_images_txt, write_images_txt
-from worldgauge.suites.mind.format.coordinates import our_pose
+from worldgauge.suites.mind.format.files import our_pose
 
 
 def text_of(case: dict[str, Any]) -> str:

@@ -45,12 +45,6 @@ def answer_text(text: str) -> str:
     Reasoning lies between an opening and a closing mark, such as <think> and </think>. A closing mark without an
     opening one ends reasoning that began with the text. Reasoning that does not end is cut off, so no answer follows
     it. A mark in quotation marks, in backticks or in a fenced part outside reasoning is a word of the answer.
-
-    Args:
-        text: What the model wrote.
-
-    Returns:
-        The rest; nothing but white space when there is no answer.
     """
     spans = _answer_spans(text)
     if spans == [(0, len(text))] and "<|" not in text and "<｜" not in text:
@@ -69,12 +63,6 @@ def last_object(text: str) -> str | None:
 
     Strings may stand in single quotes, as Python writes them. Braces that hold no field are no object, and nothing
     behind an object that does not end is one.
-
-    Args:
-        text: The answer, without reasoning.
-
-    Returns:
-        The text from { to }; None when there is none.
     """
     found, at = None, 0
     while (opened := _OBJECT.search(text, at)) and (end := _end_of_object(text, opened.start())):

@@ -36,26 +36,6 @@ def open_chat(
 
     A reply that does not fit is not requested again here, but by the policies, which count. Questions that the model
     could not answer are replayed too.
-
-    Args:
-        text: MODEL@URL; the URL "openai" is OpenAI's endpoint.
-        recording: Folder that stores everything.
-        replay: "use" answers from the recording what it holds, "only" never calls the endpoint, "off" always calls it.
-        structured: How the schema is sent; see `ChatModel`.
-        input_price: Price of a million input tokens.
-        output_price: Price of a million output tokens.
-        budget: Largest sum in the same currency, kept with the recording.
-        requests_per_minute: Most calls per minute; None for no limit.
-        concurrency: Most calls at the same time.
-        key_env: Environment variable that holds the key. The key itself is no setting, so it appears in no record.
-        more: Further arguments of `ChatModel`.
-
-    Returns:
-        The model.
-
-    Raises:
-        UsageError: The text is not MODEL@URL, or holds a key.
-        MissingExtraError: The extra `chat` is missing.
     """
     model, url = model_and_url(text)
     check_extra(replay)
@@ -78,31 +58,13 @@ def open_chat(
 
 
 def check_extra(replay: Replay) -> None:
-    """Check that the package for calls to an endpoint is installed, if calls are possible.
-
-    Args:
-        replay: How recordings are used; "only" needs no package.
-
-    Raises:
-        MissingExtraError: The package is missing.
-    """
+    """Check that the package for calls to an endpoint is installed, if calls are possible."""
     if replay != "only" and find_spec("openai") is None:
         raise MissingExtraError("a chat endpoint", "chat")
 
 
 def model_and_url(text: str) -> tuple[str, str | None]:
-    """Split MODEL@URL; nothing is opened.
-
-    Args:
-        text: The text.
-
-    Returns:
-        Name and address; the address is None for OpenAI's.
-
-    Raises:
-        UsageError: The text has another form, or the address is not http, or holds a user, a password or a query
-            (settings are stored).
-    """
+    """Split MODEL@URL; nothing is opened."""
     match = _MODEL_AT_URL.fullmatch(text.strip())
     if match is None:
         raise UsageError(

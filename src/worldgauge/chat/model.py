@@ -69,26 +69,7 @@ class Chat(ABC):
         """Ask a question. What is None is left to the endpoint.
 
         Args:
-            prompt: A text, or the messages so far.
             images: (H, W, 3) uint8 RGB, sent with the last words of the prompt.
-            schema: JSON Schema that the answer must fit.
-            choices: Single tokens, such as letters of options, whose probabilities are requested.
-            top_logprobs: Number of likeliest first tokens among which the choices are looked up.
-            temperature: Sampling temperature.
-            top_p: Nucleus sampling threshold.
-            max_tokens: Largest length of the answer in tokens.
-            seed: Seed sent to the endpoint.
-            sample: Number that separates several answers to the same question.
-            allow_truncated: Whether an answer cut off at `max_tokens` counts as one.
-            prompt_version: Name of the wording, recorded with the question.
-
-        Returns:
-            The reply.
-
-        Raises:
-            AnswerError: No answer fits the question.
-            EndpointError: The endpoint gives no answer.
-            UsageError: The question is not allowed.
         """
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         if len(images) > 0 and messages:
@@ -112,17 +93,7 @@ class Chat(ABC):
 
     @abstractmethod
     def answer(self, question: Question) -> Reply:
-        """As `ask`, for a question that exists already.
-
-        Args:
-            question: The question.
-
-        Returns:
-            The reply.
-
-        Raises:
-            WorldgaugeError: As for `ask`.
-        """
+        """As `ask`, for a question that exists already."""
 
 
 WINDOW_S = 60.0
@@ -588,17 +559,7 @@ class ScriptedChat(Chat):
         self._lock = threading.Lock()
 
     def answer(self, question: Question) -> Reply:
-        """Answer from the script; see `Chat.ask`.
-
-        Args:
-            question: The question.
-
-        Returns:
-            The reply.
-
-        Raises:
-            AnswerError: The script has ended, or its answer does not fit the question.
-        """
+        """Answer from the script; see `Chat.ask`."""
         with self._lock:
             line = self._script(question) if callable(self._script) else next(self._left, None)
         if line is None:

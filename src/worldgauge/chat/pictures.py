@@ -22,7 +22,6 @@ def titled(image: Image, title: str) -> Image:
 
     Args:
         image: (H, W, 3) uint8.
-        title: The title.
 
     Returns:
         (H + TITLE_PX, W, 3) uint8.
@@ -47,14 +46,7 @@ def boxed(image: Image, box: Box | None, colour: tuple[int, int, int] = RED) -> 
 
     Args:
         image: (H, W, 3) uint8.
-        box: The box in pixels; None leaves the picture as it is.
         colour: RGB colour.
-
-    Returns:
-        The picture.
-
-    Raises:
-        ShapeError: The box does not lie in the picture.
     """
     if box is None:
         return image
@@ -76,13 +68,6 @@ def sheet(images: Sequence[Image], columns: int = 3) -> Image:
 
     Args:
         images: (H, W, 3) uint8 each.
-        columns: Pictures in a row.
-
-    Returns:
-        The sheet.
-
-    Raises:
-        UsageError: There are no pictures or no columns.
     """
     if not images or columns < 1:
         raise UsageError("a sheet needs at least one picture and one column")

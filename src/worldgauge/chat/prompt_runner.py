@@ -75,28 +75,7 @@ class Asker:
         samples: int = 1,
         **question: Any,
     ) -> Answered[T]:
-        """Ask with a template until the reply can be read.
-
-        Args:
-            name: Name of the template.
-            fields: Returns the values of the template, given how often it had to be shortened (0: all of it; see
-                `kept`).
-            read: Reads a reply; raises Misread when the reply does not answer the question.
-            seed: Seed of the question.
-            asks: How often the question is asked at most.
-            sample: Number of this answer among several to the same question.
-            samples: Number of answers to the same question.
-            question: Further arguments of `Chat.ask`.
-
-        Returns:
-            What `read` returned, and how the question was asked.
-
-        Raises:
-            AnswerError: No reply could be read.
-            UnansweredError: No reply held an answer at all.
-            EndpointError: The endpoint gives no answer.
-            BudgetError: The call could pass the budget.
-        """
+        """Ask with a template until the reply can be read."""
         template, squeeze, attempt, problem = self.prompts[name], 0, 0, ""
         settings = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens} | question
         note: dict[str, Any] = {"prompt": template.label, "asks": 0, "squeeze": 0, "problems": []}
@@ -142,29 +121,13 @@ def seed_of(rng: np.random.Generator) -> int:
 
 
 def kept(items: Sequence[T], squeeze: int) -> list[T]:
-    """The latest items that stay after a prompt was shortened: all, half, a quarter, none.
-
-    Args:
-        items: The items, oldest first.
-        squeeze: How often the prompt was shortened.
-
-    Returns:
-        The items that stay.
-    """
+    """The latest items that stay after a prompt was shortened: all, half, a quarter, none."""
     count = 0 if squeeze + 1 == SQUEEZES else -(-len(items) // 2**squeeze)
     return list(items[len(items) - count :])
 
 
 def thinned(items: Sequence[T], squeeze: int) -> list[T]:
-    """Every item, every second, every fourth, ..., counted back from the last one, which always stays.
-
-    Args:
-        items: The items.
-        squeeze: How often the prompt was shortened.
-
-    Returns:
-        The items that stay.
-    """
+    """Every item, every second, every fourth, ..., counted back from the last one, which always stays."""
     return list(items[::-1][:: 2**squeeze][::-1])
 
 

@@ -60,17 +60,7 @@ class Template:
         return frozenset(name for _, name in self._split(self.text) if name)
 
     def messages(self, **fields: Field) -> tuple[Message, ...]:
-        """Fill the template.
-
-        Args:
-            fields: A text or pictures for each name of `places`.
-
-        Returns:
-            The messages.
-
-        Raises:
-            UsageError: `fields` are not those of `places`.
-        """
+        """Fill the template."""
         if set(fields) != self.places:
             raise UsageError(f"prompt '{self.name}' takes {_listed(self.places)}, got {_listed(fields)}")
         filled = []

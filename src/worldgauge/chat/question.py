@@ -38,11 +38,7 @@ class Encoding:
     max_bytes: int = 8 * 2**20
 
     def __post_init__(self) -> None:
-        """Check the settings.
-
-        Raises:
-            UsageError: A setting is out of range.
-        """
+        """Check the settings."""
         if self.format not in ("png", "jpeg"):
             raise UsageError(f"image format is {self.format!r}; give png or jpeg")
         if not 1 <= self.quality <= 100 or self.max_side < 1 or self.max_bytes < 1:
@@ -71,12 +67,6 @@ class Encoding:
 
         Args:
             image: (H, W, 3) uint8 RGB.
-
-        Returns:
-            The bytes that are sent.
-
-        Raises:
-            UsageError: They are more than `max_bytes`.
         """
         import cv2
 
@@ -100,15 +90,8 @@ class Encoding:
 def checked_image(given: Any) -> Image:
     """Check that a value is a picture.
 
-    Args:
-        given: The value. A path or an address is refused: a string that names a file is no permission to read it.
-
     Returns:
         The picture, (H, W, 3) uint8 RGB.
-
-    Raises:
-        UsageError: It is not an array.
-        ShapeError: The array has another shape or dtype.
     """
     if not isinstance(given, np.ndarray):
         raise UsageError(f"an image is {type(given).__name__}; give its pixels, an array (H, W, 3) uint8")
@@ -243,12 +226,6 @@ class Question:
 
         Sample 0 gets the seed itself the first time. All other seeds are derived from it; else the same answer would
         come again.
-
-        Args:
-            repeat: Number of repeats so far.
-
-        Returns:
-            The seed; None without one.
         """
         if self.seed is None or (self.sample, repeat) == (0, 0):
             return None if self.seed is None else int(self.seed)
@@ -270,17 +247,7 @@ def is_whole(text: str) -> bool:
 
 
 def validator(schema: Mapping[str, Any]) -> Any:
-    """Make a validator of a JSON Schema; it never fetches referenced schemas.
-
-    Args:
-        schema: The schema.
-
-    Returns:
-        The validator.
-
-    Raises:
-        MissingExtraError: The package is missing.
-    """
+    """Make a validator of a JSON Schema; it never fetches referenced schemas."""
     try:
         import jsonschema
         import referencing
@@ -335,16 +302,7 @@ Show = Callable[[Image], str]
 
 
 def request_messages(question: Question, show: Show, *, schema_in_words: bool) -> list[dict[str, Any]]:
-    """The messages of a request.
-
-    Args:
-        question: The question.
-        show: Turns a picture into what is sent.
-        schema_in_words: Write the schema under the last message, for endpoints that do not support schemas.
-
-    Returns:
-        The messages as JSON values.
-    """
+    """The messages of a request."""
     *before, last = question.messages
     if question.schema is not None and schema_in_words:
         form = "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
@@ -355,19 +313,7 @@ def request_messages(question: Question, show: Show, *, schema_in_words: bool) -
 def request_body(
     model: str, question: Question, messages: list[dict[str, Any]], repeat: int, *, schema: bool, openai: bool
 ) -> dict[str, Any]:
-    """The whole request. What is None is left out, so that the default of the endpoint applies.
-
-    Args:
-        model: Name of the model.
-        question: The question.
-        messages: Messages of `request_messages`.
-        repeat: Number of repeats so far; see `Question.seed_of`.
-        schema: Whether the schema is sent.
-        openai: Whether the endpoint is OpenAI's.
-
-    Returns:
-        The request as JSON values.
-    """
+    """The whole request. What is None is left out, so that the default of the endpoint applies."""
     # OpenAI's newer models refuse the old name, and many other servers do not know the new one.
     limit = "max_completion_tokens" if openai else "max_tokens"
     body: dict[str, Any] = {

@@ -112,16 +112,7 @@ _WORDS = ("message", "detail", "error_msg", "error_message", "msg")
 
 
 def status_failure(status: int, headers: Mapping[str, str], body: str) -> Failure:
-    """What an HTTP status other than 200 means for the question.
-
-    Args:
-        status: HTTP status.
-        headers: Headers of the response.
-        body: Body of the response.
-
-    Returns:
-        The failure of the attempt.
-    """
+    """What an HTTP status other than 200 means for the question."""
     codes, said = stated_error(body)
     return _failure(
         f"answered {status}: {one_line(said) or 'nothing'}",
@@ -135,14 +126,7 @@ def status_failure(status: int, headers: Mapping[str, str], body: str) -> Failur
 
 
 def stated_failure(completion: Any) -> Failure | None:
-    """The failure that JSON with status 200 states in place of an answer, or within it.
-
-    Args:
-        completion: The JSON value.
-
-    Returns:
-        The failure of the attempt; None when no error is stated.
-    """
+    """The failure that JSON with status 200 states in place of an answer, or within it."""
     choices = completion.get("choices") if isinstance(completion, dict) else None
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     ended = str(first.get("finish_reason") or "").lower()
@@ -174,17 +158,7 @@ def stated_error(body: str) -> tuple[list[str], str]:
 
 
 def read_json(text: str) -> Any:
-    """Parse strict JSON, not nested deeper than `DEEPEST`.
-
-    Args:
-        text: The text.
-
-    Returns:
-        The value.
-
-    Raises:
-        ValueError: The text is not strict JSON, or nested too deep.
-    """
+    """Parse strict JSON, not nested deeper than `DEEPEST`."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
@@ -356,17 +330,7 @@ class ParsedAnswer:
 
 
 def read_completion(body: str) -> dict[str, Any]:
-    """Parse the completion that an endpoint sent with status 200.
-
-    Args:
-        body: Body of the response.
-
-    Returns:
-        The completion.
-
-    Raises:
-        Failure: It is no completion, or holds no choice.
-    """
+    """Parse the completion that an endpoint sent with status 200."""
     try:
         completion = read_json(body)
     except ValueError as error:
@@ -384,19 +348,7 @@ def read_completion(body: str) -> dict[str, Any]:
 
 
 def read_answer(completion: Mapping[str, Any], question: Question) -> ParsedAnswer:
-    """Read the answer of a completion.
-
-    Args:
-        completion: The completion.
-        question: The question that it must fit.
-
-    Returns:
-        The answer.
-
-    Raises:
-        Unfit: The answer does not fit the question.
-        Failure: The endpoint cannot give such an answer.
-    """
+    """Read the answer of a completion."""
     choice = completion["choices"][0]
     message, finish = choice["message"], str(choice.get("finish_reason") or "stop").lower()
     finish = "length" if finish in _CUT_OFF else finish
@@ -457,18 +409,7 @@ def _refusal(content: Any) -> Any:
 
 
 def checked_value(text: str, schema: Mapping[str, Any]) -> Any:
-    """Parse the JSON of an answer, all of it or its last object, and check it against a schema.
-
-    Args:
-        text: The text, as the model wrote it.
-        schema: JSON Schema.
-
-    Returns:
-        The value.
-
-    Raises:
-        Unfit: The text is not JSON, or does not fit the schema.
-    """
+    """Parse the JSON of an answer, all of it or its last object, and check it against a schema."""
     text = answer_text(text)
     try:
         value = read_json(_unfenced(text))

@@ -41,14 +41,7 @@ class Lines:
 
     @contextmanager
     def locked(self) -> Iterator[BinaryIO]:
-        """Open the file while no other process or thread has it; an incomplete last line, left by a kill, is dropped.
-
-        Yields:
-            The file.
-
-        Raises:
-            RunError: The file cannot be written.
-        """
+        """Open the file while no other process has it; an incomplete last line, left by a kill, is dropped."""
         try:
             with open(self.path, "ab+", buffering=0) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -60,12 +53,7 @@ class Lines:
             raise RunError(f"{self.path}: {error.strerror}; make room or permit it, then start again") from error
 
     def append(self, line: str, file: BinaryIO) -> None:
-        """Write a line through to the disk; no part of it stays when that fails.
-
-        Args:
-            line: The line.
-            file: The `locked` file.
-        """
+        """Write a line through to the disk; no part of it stays when that fails."""
         data = line.encode() + b"\n"
         end = file.seek(0, os.SEEK_END)
         try:
@@ -77,14 +65,7 @@ class Lines:
             raise
 
     def read_new(self, take: Callable[[int, Mapping[str, Any]], None]) -> None:
-        """Read each complete line that was not read before.
-
-        Args:
-            take: Called with the position in the file and the content of each line.
-
-        Raises:
-            RunError: The file cannot be read.
-        """
+        """Read each complete line that was not read before."""
         try:
             file = open(self.path, "rb")  # noqa: SIM115 - an absent file holds no lines
         except FileNotFoundError:
@@ -99,17 +80,7 @@ class Lines:
                 self._number += 1
 
     def at(self, place: int) -> Mapping[str, Any]:
-        """The line at a position that `read_new` has passed to `take`.
-
-        Args:
-            place: Position in the file.
-
-        Returns:
-            Content of the line.
-
-        Raises:
-            RunError: The file cannot be read.
-        """
+        """The line at a position that `read_new` has passed to `take`."""
         try:
             with open(self.path, "rb") as file:
                 file.seek(place)
@@ -170,14 +141,7 @@ class Recording:
         self._lock = threading.Lock()
 
     def find(self, key: str) -> Mapping[str, Any] | None:
-        """Look up the latest answer to a question, also of another process.
-
-        Args:
-            key: Key of the question.
-
-        Returns:
-            The line; None when there is none.
-        """
+        """Look up the latest answer to a question, also of another process."""
         with self._lock:
             if key not in self._places:
                 self._lines.read_new(self._take)
@@ -185,40 +149,20 @@ class Recording:
             return None if place is None else self._lines.at(place)
 
     def find_failed(self, key: str) -> Mapping[str, Any] | None:
-        """Look up the latest failed attempt at a question.
-
-        Args:
-            key: Key of the question.
-
-        Returns:
-            The line; None when there is none.
-        """
+        """Look up the latest failed attempt at a question."""
         with self._lock:
             self._lines.read_new(self._take)
             place = self._failed.get(key)
             return None if place is None else self._lines.at(place)
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Record a finished question.
-
-        Args:
-            line: Its `key`, its `status` ("answer" is replayed, everything else is only a trace), and more.
-        """
+        """Record a finished question."""
         text = hidden(json.dumps({"version": VERSION, **line}, allow_nan=False), self._secret)
         with self._lock, self._lines.locked() as file:
             self._lines.append(text, file)
 
     def keep_image(self, name: str, data: bytes, suffix: str) -> None:
-        """Store a picture, unless it is there.
-
-        Args:
-            name: Its digest.
-            data: The encoded picture.
-            suffix: Suffix of the file.
-
-        Raises:
-            RunError: The file cannot be written.
-        """
+        """Store a picture, unless it is there."""
         path = self.folder / "images" / f"{name}.{suffix}"
         if path.exists():
             return
@@ -277,30 +221,12 @@ class Transport:
         self._lock = threading.Lock()
 
     def send(self, payload: Mapping[str, Any], seconds: float) -> str:
-        """Send a request.
-
-        Args:
-            payload: The request.
-            seconds: Time limit.
-
-        Returns:
-            Body of the response, with the key hidden.
-
-        Raises:
-            Failure: There is no usable response.
-            UsageError: The key is missing.
-            MissingExtraError: The package is missing.
-        """
+        """Send a request."""
         client = self.connect()
         return _within(seconds, lambda: self._send(client, payload, seconds))
 
     def connect(self) -> Any:
-        """The client of the endpoint.
-
-        Raises:
-            UsageError: The key is missing, or the proxy cannot be used.
-            MissingExtraError: The package is missing.
-        """
+        """The client of the endpoint."""
         with self._lock:
             if self._client is None:
                 if self.key is not None and not (self.key.isascii() and self.key.isprintable() and self.key):
@@ -380,11 +306,7 @@ class Transport:
 
 
 def _address(url: str) -> tuple[str, str]:
-    """(host, host and port) of `url`.
-
-    Raises:
-        UsageError: It is no address, or holds more, such as a password.
-    """
+    """(host, host and port) of `url`."""
     try:
         parts = urlsplit(url)
         host, port, extra = parts.hostname or "", parts.port, parts.username or parts.password or parts.query
@@ -399,11 +321,7 @@ def _address(url: str) -> tuple[str, str]:
 
 
 def _read(chunks: Iterable[bytes], most: int, until: float) -> str:
-    """Read a whole body.
-
-    Raises:
-        Failure: The connection ends early or is too slow, or the body is too large or not text.
-    """
+    """Read a whole body."""
     data = bytearray()
     for chunk in _unbroken(chunks):
         data += chunk
@@ -448,9 +366,6 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     """Result of `call`, run in a separate thread with a time limit.
 
     The timeouts of HTTP libraries apply to each read separately, and none applies to the look-up of a name.
-
-    Raises:
-        Failure: It takes longer; the thread is abandoned.
     """
     done: list[T] = []
     failed: list[BaseException] = []
@@ -536,17 +451,7 @@ class Ledger:
             return math.fsum(self._costs.values())
 
     def reserve(self, estimate: float) -> str:
-        """Reserve money for a call.
-
-        Args:
-            estimate: What the call may cost.
-
-        Returns:
-            Name of the reservation.
-
-        Raises:
-            BudgetError: The call could pass the budget.
-        """
+        """Reserve money for a call."""
         name = uuid.uuid4().hex
         with self._lock, self._lines.locked() as file:
             self._lines.read_new(self._take)
@@ -560,12 +465,7 @@ class Ledger:
         return name
 
     def settle(self, name: str, cost: float) -> None:
-        """Record the true cost of a call.
-
-        Args:
-            name: Name of the reservation.
-            cost: The cost.
-        """
+        """Record the true cost of a call."""
         with self._lock, self._lines.locked() as file:
             self._lines.append(json.dumps({"call": name, "cost": cost, "estimate": False}), file)
 
@@ -577,15 +477,7 @@ class Ledger:
 
 
 def estimate_tokens(question: Question, encoding: Encoding) -> int:
-    """Estimate the number of input tokens of a question; the true number comes with the reply.
-
-    Args:
-        question: The question.
-        encoding: How its pictures are sent.
-
-    Returns:
-        The number of tokens.
-    """
+    """Estimate the number of input tokens of a question; the true number comes with the reply."""
     total = _TOKENS_A_PART * (len(question.messages) + len(question.images))
     texts = [part for message in question.messages for part in message.parts if isinstance(part, str)]
     texts.append("" if question.schema is None else json.dumps(question.schema))

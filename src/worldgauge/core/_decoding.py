@@ -34,7 +34,6 @@ def constant_rate(seconds: FloatArray, tick_s: float, stated: Sequence[float]) -
 
     Args:
         seconds: Ascending times of the frames, (n,).
-        tick_s: Unit of the container's times in seconds; times may be rounded to it.
         stated: Rates that the header states, in frames per second. The first that agrees with the times is the result.
 
     Returns:
@@ -60,8 +59,6 @@ def nearest_frames(seconds: FloatArray, lasts_s: float, tick_s: float, fps: floa
 
     Args:
         seconds: Ascending times of the frames from 0, (n,).
-        lasts_s: Seconds until the last frame ends.
-        tick_s: Unit of the container's times in seconds.
         fps: Frames per second of the result.
     """
     wanted = np.arange(max(1, int(lasts_s * fps + 0.5))) / fps
@@ -99,11 +96,7 @@ class Turn:
 
     @classmethod
     def of(cls, picture: Any, where: str) -> Turn:
-        """Read the display matrix of a decoded picture.
-
-        Raises:
-            DataError: The angle is no multiple of 90 degrees.
-        """
+        """Read the display matrix of a decoded picture."""
         try:
             data = picture.side_data.get("DISPLAYMATRIX")
         except ValueError as error:  # PyAV does not know every kind of data that may lie beside a matrix
@@ -339,12 +332,6 @@ def problems(path: Path | str) -> list[str]:
     Decodes the whole file. Damaged H.264 raises no error and returns every frame. So the log of the decoder is captured
     (single thread: other threads would log elsewhere), and the frame counts are compared. Damage that still decodes is
     not found: compare hashes when there are any.
-
-    Args:
-        path: A video file, or a folder of numbered images.
-
-    Returns:
-        What is wrong, one line each; empty for a sound file.
     """
     import av
     import av.logging

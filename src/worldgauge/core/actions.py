@@ -221,11 +221,7 @@ def camera_path(
     For recorded walks use the recorded poses; this is for walks that have none.
 
     Args:
-        actions: T actions.
         start: (4, 4) camera-to-world pose of the first frame.
-        heading: Each step moves along the heading "before" its turn, or along the "mean" of the headings before and
-            after it. With "mean" the opposite keys lead back over exactly the same poses.
-        arm_m: Metres of the camera behind the point that walks and turns (third person).
 
     Returns:
         (T, 4, 4) camera-to-world poses after each action.
@@ -249,9 +245,6 @@ def path_moves(poses: ArrayLike) -> Actions:
 
     Args:
         poses: (T, 4, 4) camera-to-world.
-
-    Returns:
-        T - 1 rows of `CAMERA_MOTION`.
     """
     known = np.asarray(poses, np.float64)
     yaw, pitch = yaw_pitch_from_pose(known)
@@ -267,12 +260,6 @@ def describe(actions: Actions) -> str:
 
     Phases whose amount rounds to zero, such as the last correction of a turn, are left out.
     Example: "Turn left 90 degrees. Walk forward 4.3 metres. Stand still for 1.0 seconds."
-
-    Args:
-        actions: The actions.
-
-    Returns:
-        The description.
     """
     clauses = (_clause(kind, amount, actions.space.fps) for kind, amount in _phases(motions(actions)))
     return " ".join(f"{clause}." for clause in clauses if clause)

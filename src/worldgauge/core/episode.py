@@ -210,15 +210,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 def camera_of(content: Mapping[str, Any]) -> Camera:
-    """Read a camera from its six numbers.
-
-    Args:
-        content: Object with width, height, fx, fy, cx and cy, all in pixels.
-
-    Raises:
-        KeyError: A field is missing.
-        ValueError: A field is out of range, or the frame has too many pixels; the message names the field.
-    """
+    """Read a camera from its six numbers."""
     camera = Camera(
         width=whole_of(content, "width", 2, MAX_PIXELS),
         height=whole_of(content, "height", 2, MAX_PIXELS),
@@ -243,10 +235,6 @@ def world_of(content: Mapping[str, Any]) -> WorldFacts:
 
 def poses_of(rows: Any, field: str = "poses") -> FloatArray:
     """Read poses from rows of twelve numbers, the first three rows of each matrix.
-
-    Args:
-        rows: T rows of twelve numbers.
-        field: Name of the field, for messages.
 
     Returns:
         (T, 4, 4) float64 poses.

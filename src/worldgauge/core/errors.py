@@ -125,10 +125,6 @@ _NEIGHBOURS: Mapping[tuple[str, str], str] = {
 
 
 def check_neighbour(kind: str, name: str) -> None:
-    """Check that an unknown component is not one of a package of this project that is missing.
-
-    Raises:
-        UsageError: It is; the message says how to install the package.
-    """
+    """Check that an unknown component is not one of a package of this project that is missing."""
     if package := _NEIGHBOURS.get((kind, name)):
         raise UsageError(f"the {kind} '{name}' comes with the package {package}; install it: pip install {package}")

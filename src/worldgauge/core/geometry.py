@@ -433,13 +433,6 @@ def align(source: ArrayLike, target: ArrayLike, *, with_scale: bool) -> Sim3:
     Args:
         source: (n, 3) points, n >= 3.
         target: (n, 3) points, row by row paired with `source`.
-        with_scale: Whether the scale is fitted; else it is 1, a rigid motion.
-
-    Returns:
-        The similarity from source to target.
-
-    Raises:
-        ShapeError: Other shapes, values that are not finite, or points on one line or in one place.
     """
     a, b = np.asarray(source, np.float64), np.asarray(target, np.float64)
     if a.shape != b.shape or a.ndim != 2 or a.shape[1] != 3 or len(a) < 3:
@@ -490,12 +483,6 @@ def length(points: ArrayLike) -> float:
 
     Args:
         points: (N, D) points.
-
-    Returns:
-        The length in the unit of the points; 0 for fewer than two points.
-
-    Raises:
-        ShapeError: Other shapes, or points that are not finite.
     """
     return float(np.linalg.norm(np.diff(_checked(points), axis=0), axis=1).sum())
 
@@ -508,9 +495,6 @@ def along(points: ArrayLike) -> FloatArray:
 
     Returns:
         (N,) lengths in the unit of the points.
-
-    Raises:
-        ShapeError: Other shapes, no points, or points that are not finite.
     """
     array = _checked(points)
     if not len(array):
@@ -527,9 +511,6 @@ def at(points: ArrayLike, metres: ArrayLike) -> FloatArray:
 
     Returns:
         (..., D) points.
-
-    Raises:
-        ShapeError: Other shapes, no points, or points that are not finite.
     """
     array, far = np.asarray(points, np.float64), np.asarray(metres, np.float64)
     way = along(array)
@@ -546,12 +527,6 @@ def enclosed_area(out: ArrayLike, back: ArrayLike) -> float:
     Args:
         out: (N, 2) points, N >= 1.
         back: (M, 2) points, M >= 1.
-
-    Returns:
-        The area in squared units of the points.
-
-    Raises:
-        ShapeError: Other shapes, empty paths, or points that are not finite.
     """
     ways = [_checked(out), _checked(back)]
     if any(way.shape[1:] != (2,) or len(way) == 0 for way in ways):

@@ -75,9 +75,6 @@ def decode_png(data: bytes, where: str) -> Image:
 
     Returns:
         (H, W, 3) uint8 RGB.
-
-    Raises:
-        DataError: The data are no PNG, have too many pixels or are damaged.
     """
     png_header_size(data, where)
     return decode_picture(data, where)
@@ -88,9 +85,6 @@ def decode_picture(data: bytes, where: str) -> Image:
 
     Returns:
         (H, W, 3) uint8 RGB. Transparency is dropped.
-
-    Raises:
-        DataError: The data are of another kind, have too many pixels or are damaged.
     """
     import cv2
 

@@ -341,20 +341,7 @@ _PLAIN_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def read_npz(file: Path | IO[bytes], most_bytes: int, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Read arrays of a file.
-
-    Args:
-        file: The file.
-        most_bytes: Limit of all arrays together.
-        names: Those that are read, where they are there. None for all.
-
-    Returns:
-        Arrays by name.
-
-    Raises:
-        ValueError: The arrays are larger, or one is no plain array of the size that is there.
-        OSError: The file cannot be read; `zipfile` and `zlib` raise errors of their own where it is damaged.
-    """
+    """Read arrays of a file."""
     with zipfile.ZipFile(file) as archive:
         members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
         total = sum(max(one.file_size, one.compress_size) for one in members)
@@ -365,20 +352,7 @@ def read_npz(file: Path | IO[bytes], most_bytes: int, names: Collection[str] | N
 
 
 def read_npy(archive: zipfile.ZipFile, name: str, most_bytes: int) -> NDArray[Any]:
-    """Read one array. Nothing is allocated beyond the limit, whatever the archive and the array's header say.
-
-    Args:
-        archive: The open file.
-        name: Name of the member, with ".npy".
-        most_bytes: Limit of the member, with its header.
-
-    Returns:
-        The array.
-
-    Raises:
-        KeyError: There is no such member.
-        ValueError: It is larger, or no plain array of the size that is there.
-    """
+    """Read one array. Nothing is allocated beyond the limit, whatever the archive and the array's header say."""
     member = archive.getinfo(name)
     size = max(member.file_size, member.compress_size)
     if size > most_bytes:
@@ -400,19 +374,7 @@ def read_npy(archive: zipfile.ZipFile, name: str, most_bytes: int) -> NDArray[An
 
 
 def read_header(file: IO[bytes], version: tuple[int, int], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read what stands before the numbers of an array.
-
-    Args:
-        file: The file, behind its first eight bytes.
-        version: Version of the format.
-        name: Name of the member, for messages.
-
-    Returns:
-        Shape, whether columns come first, and dtype.
-
-    Raises:
-        ValueError: It is no such header.
-    """
+    """Read what stands before the numbers of an array."""
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     try:
         header: tuple[tuple[int, ...], bool, np.dtype[Any]] = read(file)

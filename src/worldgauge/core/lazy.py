@@ -9,15 +9,7 @@ from typing import Any
 
 
 def lazy(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make `__getattr__` and `__dir__` of a front module.
-
-    Args:
-        module: Name of the front module.
-        homes: Names by home module, separated by spaces; "name=other" offers the home's `other` as `name`.
-
-    Returns:
-        `__getattr__` and `__dir__`.
-    """
+    """Make `__getattr__` and `__dir__` of a front module."""
     places = {
         name: (f"worldgauge.{home}", other or name)
         for home, names in homes.items()

@@ -226,9 +226,6 @@ class TellsPath(Protocol):
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
         """Camera path of the frames that `rollout` returns.
 
-        Args:
-            request: The same request.
-
         Returns:
             (horizon, 4, 4) camera-to-world poses; None when they are not known.
         """
@@ -252,17 +249,7 @@ class HoldsVideos(Protocol):
     """A world model whose videos are finished, each with its own length and rate."""
 
     def video_of(self, task: str) -> Path:
-        """The video of a task.
-
-        Args:
-            task: Id of the task.
-
-        Returns:
-            Path of the file.
-
-        Raises:
-            SubjectError: There is no such video.
-        """
+        """The video of a task."""
         ...
 
     def video_tasks(self) -> Collection[str]:
@@ -271,15 +258,7 @@ class HoldsVideos(Protocol):
 
 
 def rollout_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
-    """Run a batch of rollouts: with the model's own `rollout_batch` if it has one, else one by one.
-
-    Args:
-        model: The model.
-        requests: The requests.
-
-    Returns:
-        The chunks of each request, in order.
-    """
+    """Run a batch of rollouts: with the model's own `rollout_batch` if it has one, else one by one."""
     own = getattr(model, "rollout_batch", None)
     if own is not None:
         return [list(chunks) for chunks in own(requests)]
@@ -290,12 +269,6 @@ def imagines(model: Any) -> bool:
     """Whether a model imagines anything; False for a reference that represents having no model.
 
     A model declares it as the attribute `imagines` of its class.
-
-    Args:
-        model: The model, or its class.
-
-    Returns:
-        The declared value; True by default.
     """
     return bool(getattr(model, "imagines", True))
 
@@ -303,16 +276,8 @@ def imagines(model: Any) -> bool:
 def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
     """Run a batch of rollouts and check every frame; the model's `rollout_batch` is used if it has one.
 
-    Args:
-        model: The model.
-        requests: The requests.
-
     Returns:
         One array (horizon, H, W, 3) uint8 for each request, in order.
-
-    Raises:
-        SubjectError: As in `checked_rollout`. An error in one request is an error of the whole batch, and the message
-            names the request.
     """
     asked = [_read_only(fitted(request, model.spec)) for request in requests]
     own = getattr(model, "rollout_batch", None)
@@ -335,17 +300,8 @@ def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
 def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
     """Run one rollout and check every chunk as it arrives.
 
-    Args:
-        model: The model.
-        request: The request.
-
     Yields:
         The chunks (n, H, W, 3) uint8.
-
-    Raises:
-        SubjectError: The model raises, or returns another shape, dtype or number of frames than requested, or values
-            that are not finite. The message names the model and the frame.
-        NotApplicableError: The request lacks what the model needs; nothing was asked.
     """
     asked = _read_only(fitted(request, model.spec))
     return _cut(_checked(model.spec.name, _unchecked(model, asked), asked), request.horizon)
@@ -355,17 +311,6 @@ def fitted(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
     """The request that a model is really asked: checked, and of lengths that it declares.
 
     A longer horizon stands still at its end. Frames beyond that of `request` are to be cut.
-
-    Args:
-        request: The request.
-        spec: What the model declares.
-
-    Returns:
-        The request itself where nothing has to be changed.
-
-    Raises:
-        NotApplicableError: It lacks what the model needs, or no length that the model declares is long enough.
-        DataError: Its poses are no poses of a camera.
     """
     forms = {form for form in FORM_OF.values() if getattr(request, form) is not None}
     space = None if request.actions is None else request.actions.space.name
@@ -390,14 +335,7 @@ def fitted(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
 
 
 def check_poses(request: RolloutRequest) -> None:
-    """Refuse a request whose poses are none. Interpolation would make rotations of what is close to none.
-
-    Args:
-        request: The request.
-
-    Raises:
-        DataError: A pose is no rotation with a place, or not finite.
-    """
+    """Refuse a request whose poses are none. Interpolation would make rotations of what is close to none."""
     for name, poses in (("context poses", request.context.poses), ("poses", request.poses)):
         if poses is not None and (fault := pose_fault(poses)) is not None:
             raise DataError(f"task '{request.task}': {name}: {fault}")
@@ -461,16 +399,7 @@ def _in_words(rule: Any) -> str:
 
 
 def require(spec: ModelSpec, known: Collection[str], space: str | None = None) -> None:
-    """Check that what is known of all futures of a task is enough for a model, before anything is asked.
-
-    Args:
-        spec: What the model declares.
-        known: Those of "actions", "poses", "text" and "caption" that its requests will hold.
-        space: Name of the space of the actions, where there are any.
-
-    Raises:
-        NotApplicableError: It is not.
-    """
+    """Check that what is known of all futures of a task is enough for a model, before anything is asked."""
     for name, words in _TOLD.items():
         if name not in known and (name in spec.inputs or name == FORM_OF[spec.control]):
             raise NotApplicableError(f"'{spec.name}' needs {words}, and this task has none")
@@ -480,12 +409,7 @@ def require(spec: ModelSpec, known: Collection[str], space: str | None = None) -
 
 
 def knows(spec: ModelSpec, space: str) -> bool:
-    """Whether a model can be asked with the actions of a space: it knows them, or does not look at actions.
-
-    Args:
-        spec: What it declares.
-        space: Name of the space.
-    """
+    """Whether a model can be asked with the actions of a space: it knows them, or does not look at actions."""
     if spec.action_spaces is None or not (spec.control == "actions" or "actions" in spec.inputs):
         return True
     return any(space == one or space.startswith(f"{one}-") for one in spec.action_spaces)
@@ -517,14 +441,7 @@ def check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int,
     """Check one chunk of a rollout.
 
     Args:
-        name: Name of the model, for messages.
-        chunk: What the model returned.
-        done: Frames that came before.
-        horizon: Frames that were requested.
         size: (H, W) of the requested frames.
-
-    Raises:
-        SubjectError: The chunk is not an array of such frames.
     """
     where = f"model '{name}', chunk at frame {done}"
     if not isinstance(chunk, np.ndarray):

@@ -48,18 +48,9 @@ def perspective(
 
     Args:
         image: Panorama (H, W, C) or (H, W).
-        camera: Camera of the view.
-        yaw_right_deg: Degrees to the right of straight ahead.
-        pitch_up_deg: Degrees upwards.
-        rule: "clean", or "released" for the published conversion.
-        nearest: Take single pixels, for labels, instead of mixing four (bilinear).
 
     Returns:
         (h, w, C) or (h, w) of the panorama's dtype; integers are rounded.
-
-    Raises:
-        ShapeError: The panorama has another shape.
-        UsageError: The rule is unknown, or an angle is not finite.
     """
     pixels = _checked(image)
     if not (math.isfinite(yaw_right_deg) and math.isfinite(pitch_up_deg)):
@@ -84,15 +75,9 @@ def views(image: NDArray[_Value], camera: Camera, rule: Rule = "clean") -> dict[
 
     Args:
         image: Panorama (H, W, C) or (H, W).
-        camera: Camera of each view.
-        rule: "clean", or "released" for the published conversion.
 
     Returns:
         One view (h, w, C) or (h, w) for each side.
-
-    Raises:
-        ShapeError: The panorama has another shape.
-        UsageError: The rule is unknown.
     """
     return {side: perspective(image, camera, yaw_right_deg=YAW_RIGHT_DEG[side], rule=rule) for side in SIDES}
 
@@ -104,9 +89,6 @@ def axis_depth(
 
     Args:
         ranges: (H, W) metres along the rays of the panorama.
-        camera: Camera of the view.
-        yaw_right_deg: Degrees to the right of straight ahead.
-        pitch_up_deg: Degrees upwards.
 
     Returns:
         (h, w) float32 metres along the axis of the view.
@@ -123,15 +105,6 @@ def rolled(panorama: NDArray[_Value], right_deg: float, *, nearest: bool = False
 
     Args:
         panorama: (H, W, C) or (H, W).
-        right_deg: Degrees to the right, any finite angle.
-        nearest: Take the nearer column instead of mixing two.
-
-    Returns:
-        The turned panorama, of the same shape and dtype.
-
-    Raises:
-        ShapeError: The panorama has another shape.
-        UsageError: The angle is not finite.
     """
     pixels = _checked(panorama)
     if not math.isfinite(right_deg):
@@ -158,17 +131,9 @@ def painted(
 
     Args:
         image: View (h, w, C) or (h, w).
-        camera: Camera of the view.
-        panorama: Size of the panorama.
-        yaw_right_deg: Degrees to the right of straight ahead.
-        pitch_up_deg: Degrees upwards.
-        nearest: Take single pixels instead of mixing four.
 
     Returns:
         The panorama, and the mask (H, W) of the pixels that the view covers.
-
-    Raises:
-        ShapeError: The image does not fit the camera.
     """
     pixels = _checked(image)
     if pixels.shape[:2] != (camera.height, camera.width):
@@ -187,11 +152,6 @@ def lon_lat(
     camera: Camera, *, pitch_up_deg: float = 0.0, rule: Rule = "clean"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Longitude and latitude of the pixels of a camera that looks ahead.
-
-    Args:
-        camera: The camera.
-        pitch_up_deg: Degrees upwards.
-        rule: Position of a pixel: its centre ("clean") or its upper left corner ("released").
 
     Returns:
         Longitude to the right and latitude upwards, (h, w) radians each.
@@ -278,9 +238,6 @@ def _bilinear(
         image: (H, W, C) source.
         columns: (h, w) columns.
         rows: (h, w) rows.
-        shift: Added to the columns.
-        wrap: Whether columns wrap around; else they end at the edge, as rows do.
-        rounded: Whether values are rounded to whole numbers, for integers.
         out: (h, w, C) result.
     """
     height, width, channels = image.shape

@@ -154,12 +154,7 @@ class Estimate(NamedTuple):
 
 
 def estimate_all(samples: Sequence[Sample], *, level: float = LEVEL) -> list[Estimate]:
-    """What `Sample.estimate` gives for each sample; samples with equal counts are computed together.
-
-    Args:
-        samples: The samples.
-        level: Confidence level of the intervals.
-    """
+    """What `Sample.estimate` gives for each sample; samples with equal counts are computed together."""
     alike: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
     for place, sample in enumerate(samples):
         alike.setdefault((sample.counts.shape, sample.counts.tobytes()), []).append(place)
@@ -198,10 +193,6 @@ def estimates(totals: FloatArray, counts: FloatArray, *, level: float = LEVEL) -
     Args:
         totals: Sum of the values of each cluster in each stratum, (..., G, K) float64, finite.
         counts: Their numbers, (G, K) float64.
-        level: Confidence level of the intervals.
-
-    Returns:
-        Arrays of shape (...). Error and interval are NaN if a stratum has a single cluster.
     """
     from scipy.special import stdtrit  # 0.4 s
 
@@ -435,14 +426,7 @@ def jackknife_interval(
 
 
 def known_values(values: Iterable[float | None]) -> FloatArray:
-    """The values that exist, sorted, so that nothing depends on their order.
-
-    Args:
-        values: The values; None is missing.
-
-    Raises:
-        ShapeError: A value is NaN.
-    """
+    """The values that exist, sorted, so that nothing depends on their order."""
     known = np.array([value for value in values if value is not None], np.float64)
     known.sort()
     if len(known) and math.isnan(known[-1]):  # it comes last

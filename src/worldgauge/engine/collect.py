@@ -368,12 +368,7 @@ def views(
     """Render what a camera sees from each pose.
 
     Args:
-        world: The world.
         poses: Camera-to-world poses, (T, 4, 4), in metres.
-        camera: The camera.
-        progress: Called with the number of frames done and the total.
-        device: None for the processor's camera, one view at a time; else a device of `World.views`, such as "cuda",
-            which draws the next batch while the last one is used.
     """
     if device is None:
         for number, pose in enumerate(poses):

@@ -21,19 +21,7 @@ def suite_name(text: str) -> str:
 
 
 def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
-    """Make the suite with a registered name.
-
-    Args:
-        name: Registered name.
-        settings: Its settings, plain values.
-
-    Returns:
-        The suite.
-
-    Raises:
-        UnknownNameError: For an unknown suite or setting.
-        UsageError: For settings that the suite does not accept, or something registered that is not a suite.
-    """
+    """Make the suite with a registered name."""
     kind = suites.get(name)
     if not (isinstance(kind, type) and issubclass(kind, Suite)):
         raise UsageError(f"what is registered as suite '{name}' is no subclass of worldgauge.engine.suite.base.Suite")
@@ -49,17 +37,7 @@ def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
 
 
 def locate_suite(name: str) -> str:
-    """Find what a worker has to import to know a suite, which may be registered by a user's module.
-
-    Args:
-        name: Registered name.
-
-    Returns:
-        A module name or an absolute path, from `locate_module`.
-
-    Raises:
-        UsageError: For a suite that is in no file.
-    """
+    """Find what a worker has to import to know a suite, which may be registered by a user's module."""
     home = locate_module(suites.entry(name).origin.partition(":")[0])
     if home is None:
         raise UsageError(f"suite '{name}' is in no file that workers could import; put it into a module")
@@ -67,35 +45,13 @@ def locate_suite(name: str) -> str:
 
 
 def import_suite(home: str, name: str, settings: Mapping[str, Any]) -> Suite:
-    """Import and open a suite in a worker.
-
-    Args:
-        home: What registers the suite, from `locate_suite`.
-        name: Registered name.
-        settings: Its settings, plain values.
-
-    Returns:
-        The suite.
-    """
+    """Import and open a suite in a worker."""
     import_located(home, f"suite '{name}'")
     return open_suite(name, settings)
 
 
 def list_tasks(suite: Suite, data: Path, limit: int | None) -> list[Task]:
-    """List the tasks of a data set.
-
-    Args:
-        suite: The suite.
-        data: Folder of the data set.
-        limit: Number of first tasks to take. None for all.
-
-    Returns:
-        The tasks, in the order of the suite.
-
-    Raises:
-        DataError: For a folder that holds no data of the suite.
-        UsageError: For a limit below 1, ids that clash, or a data set without any task.
-    """
+    """List the tasks of a data set."""
     if limit is not None and limit < 1:
         raise UsageError(f"limit must be at least 1, got {limit}")
     try:

@@ -230,13 +230,7 @@ class RunResult:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """All scores as a data frame, one row per score.
-
-        Returns:
-            Columns subject, task, cluster, the keys of the groups, metric, value, unit, better, n, reason, and which
-            named set the task was asked of: set, set_version and set_part, None where of none. A group key that is
-            also the name of another column, or "suite", has the prefix "group_".
-        """
+        """All scores as a data frame, one row per score."""
         import pandas as pd
 
         sets = self.sets

@@ -411,25 +411,6 @@ def score(
     """Score the records of run folders, again where that is necessary. The subjects do not run.
 
     Scores are kept where settings and metric versions are unchanged.
-
-    Args:
-        directories: Run folders, or folders of run folders, all of one suite.
-        settings: Changed settings. Only those that the suite reads in scoring alone (`Suite.scoring_settings`) are
-            allowed.
-        data: Folder of the data set, where it was moved after the run.
-        workers: Largest number of processes.
-        on: Where the workers run, as for `run`.
-        gpus_per_worker: GPUs per worker, where it scores on one. By default workers share those of this machine.
-        score_device: As for `run`.
-        deadline_s: Seconds without progress before a worker is killed. None for no limit.
-        progress: Called with every `RunStep`.
-
-    Returns:
-        The result of all subjects.
-
-    Raises:
-        RunError: When records are missing or damaged, or of another suite version, data set or seed.
-        UsageError: For runs of several suites, and for a setting that changes what is asked.
     """
     check_deadline(deadline_s)
     device = _checked_device(score_device, on)

@@ -79,11 +79,6 @@ def resolve_subject(what: str | ModelAddress | WorldModel | Agent, kind: Subject
 
     Naming a module, a file or a command is consent to run its code. The class in a file has the same label and identity
     however it is reached.
-
-    Raises:
-        UnknownNameError: For an unknown name; the message has the nearest one.
-        UsageError: For something that is not a model, or not an agent if an agent is expected.
-        SubjectError: When the model cannot be made.
     """
     what = ModelAddress.parse(what, kind) if isinstance(what, str) else what
     if isinstance(what, ModelAddress):
@@ -175,12 +170,7 @@ class SubjectEntry:
 def resolve_entries(
     what: Sequence[ModelAddress | WorldModel | Agent], pool: Pool, kind: SubjectKind = "model"
 ) -> list[SubjectEntry]:
-    """One entry per model, in the same order. A model that is named is made in a worker: this process stays small.
-
-    Raises:
-        SubjectError: For a model that cannot be made.
-        UsageError: If no model is given.
-    """
+    """One entry per model, in the same order. A model that is named is made in a worker: this process stays small."""
     if not what:
         raise UsageError(f"no {kind} was given; list them with: worldgauge list {kind}s")
     texts = dict.fromkeys(one.text for one in what if isinstance(one, ModelAddress))
@@ -247,12 +237,7 @@ def live_entry(model: ModelAddress | WorldModel | Agent, kind: SubjectKind = "mo
 
 
 def find_factory(target: str, kind: SubjectKind = "model") -> tuple[Callable[..., Any], str]:
-    """The class or function that a target names, and the file of its module; empty if it has none.
-
-    Raises:
-        UnknownNameError: For an unknown registered name.
-        UsageError: For a module or file without such a class.
-    """
+    """The class or function that a target names, and the file of its module; empty if it has none."""
     module_name, colon, name = target.rpartition(":")
     if not colon and target.endswith(".py"):
         raise UsageError(f"model '{target}': name the class in it: {target}:Class")

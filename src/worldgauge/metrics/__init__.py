@@ -118,8 +118,7 @@ if TYPE_CHECKING:
     from worldgauge.suites.loopnav.metrics.scene_variants import unseen_sgcs as sgcs_unseen
     from worldgauge.suites.loopnav.metrics.sgcs import pixel_accuracy as segmenter_accuracy
     from worldgauge.suites.loopnav.metrics.sgcs import sgcs
-    from worldgauge.suites.mind.metrics.key_latency import key_latency, keys_answered
-    from worldgauge.suites.mind.metrics.out_leg_motion import out_leg_motion
+    from worldgauge.suites.mind.metrics.action_accuracy import key_latency, keys_answered, move_cosine, turn_cosine
     from worldgauge.suites.mind.metrics.scene_consistency import (
         gsc_aligned_detail,
         gsc_aligned_lpips,
@@ -131,21 +130,21 @@ if TYPE_CHECKING:
         gsc_mse,
         gsc_psnr,
         gsc_ssim,
+        out_leg_motion,
     )
-    from worldgauge.suites.mind.metrics.step_cosines import move_cosine, turn_cosine
-    from worldgauge.suites.target.metrics.extra_waypoints import arc_aligned_ade as path_arc_aligned_ade
-    from worldgauge.suites.target.metrics.extra_waypoints import end_heading as path_end_heading_error
-    from worldgauge.suites.target.metrics.extra_waypoints import length_ratio as path_length_ratio
-    from worldgauge.suites.target.metrics.extra_waypoints import reach_half_metre as path_reach_half_metre
-    from worldgauge.suites.target.metrics.extra_waypoints import reach_metre as path_reach_metre
-    from worldgauge.suites.target.metrics.extra_waypoints import scale_free_ade as path_scale_free_ade
-    from worldgauge.suites.target.metrics.extra_waypoints import time_aligned_ade as path_time_aligned_ade
-    from worldgauge.suites.target.metrics.overall import overall as path_overall
-    from worldgauge.suites.target.metrics.waypoints import ade as path_ade
-    from worldgauge.suites.target.metrics.waypoints import approach_consistency as path_approach_consistency
-    from worldgauge.suites.target.metrics.waypoints import fde as path_fde
-    from worldgauge.suites.target.metrics.waypoints import miss_rate as path_miss_rate
-    from worldgauge.suites.target.metrics.waypoints import soft_endpoint as path_soft_endpoint
+    from worldgauge.suites.target.metrics import ade as path_ade
+    from worldgauge.suites.target.metrics import approach_consistency as path_approach_consistency
+    from worldgauge.suites.target.metrics import arc_aligned_ade as path_arc_aligned_ade
+    from worldgauge.suites.target.metrics import end_heading as path_end_heading_error
+    from worldgauge.suites.target.metrics import fde as path_fde
+    from worldgauge.suites.target.metrics import length_ratio as path_length_ratio
+    from worldgauge.suites.target.metrics import miss_rate as path_miss_rate
+    from worldgauge.suites.target.metrics import overall as path_overall
+    from worldgauge.suites.target.metrics import reach_half_metre as path_reach_half_metre
+    from worldgauge.suites.target.metrics import reach_metre as path_reach_metre
+    from worldgauge.suites.target.metrics import scale_free_ade as path_scale_free_ade
+    from worldgauge.suites.target.metrics import soft_endpoint as path_soft_endpoint
+    from worldgauge.suites.target.metrics import time_aligned_ade as path_time_aligned_ade
 
 __all__ = [
     "Correlation",
@@ -343,22 +342,17 @@ __getattr__, __dir__ = lazy(
             "sgcs_relations=relation_score sgcs_seen=seen_sgcs sgcs_shape=shape_score sgcs_unseen=unseen_sgcs"
         ),
         "suites.loopnav.metrics.sgcs": "segmenter_accuracy=pixel_accuracy sgcs",
-        "suites.mind.metrics.key_latency": "key_latency keys_answered",
-        "suites.mind.metrics.out_leg_motion": "out_leg_motion",
+        "suites.mind.metrics.action_accuracy": "key_latency keys_answered move_cosine turn_cosine",
         "suites.mind.metrics.scene_consistency": (
             "gsc_aligned_detail gsc_aligned_lpips gsc_aligned_mse gsc_aligned_psnr gsc_aligned_ssim gsc_detail "
-            "gsc_lpips gsc_mse gsc_psnr gsc_ssim"
+            "gsc_lpips gsc_mse gsc_psnr gsc_ssim out_leg_motion"
         ),
-        "suites.mind.metrics.step_cosines": "move_cosine turn_cosine",
-        "suites.target.metrics.extra_waypoints": (
-            "path_arc_aligned_ade=arc_aligned_ade path_end_heading_error=end_heading path_length_ratio=length_ratio "
-            "path_reach_half_metre=reach_half_metre path_reach_metre=reach_metre path_scale_free_ade=scale_free_ade "
+        "suites.target.metrics": (
+            "path_ade=ade path_approach_consistency=approach_consistency path_arc_aligned_ade=arc_aligned_ade "
+            "path_end_heading_error=end_heading path_fde=fde path_length_ratio=length_ratio path_miss_rate=miss_rate "
+            "path_overall=overall path_reach_half_metre=reach_half_metre path_reach_metre=reach_metre "
+            "path_scale_free_ade=scale_free_ade path_soft_endpoint=soft_endpoint "
             "path_time_aligned_ade=time_aligned_ade"
-        ),
-        "suites.target.metrics.overall": "path_overall=overall",
-        "suites.target.metrics.waypoints": (
-            "path_ade=ade path_approach_consistency=approach_consistency path_fde=fde path_miss_rate=miss_rate "
-            "path_soft_endpoint=soft_endpoint"
         ),
     },
 )

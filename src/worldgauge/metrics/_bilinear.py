@@ -23,10 +23,6 @@ def resample(frame: NDArray[np.uint8], rows: int, columns: int, top: int, left: 
 
     Args:
         frame: (h, w, 3) uint8, C-contiguous.
-        rows: Height of the whole grid in pixels.
-        columns: Width of the whole grid in pixels.
-        top: Rows of the grid above the part that is written.
-        left: Columns of the grid to the left of the part that is written.
         out: (H, W, 3) float32, C-contiguous, not larger than the grid. Filled with values in [0, 1].
     """
     height, n = frame.shape[0], frame.shape[1] * _CHANNELS
@@ -47,12 +43,6 @@ def resample(frame: NDArray[np.uint8], rows: int, columns: int, top: int, left: 
 @_fast
 def places(n: int, grid: int, skipped: int, count: int) -> tuple[Ints, Ints, Floats]:
     """For each output: the source before it, the one after it, and the share of the latter.
-
-    Args:
-        n: Pixels of the source.
-        grid: Pixels of the whole new grid.
-        skipped: Pixels of the grid before the first output.
-        count: Outputs.
 
     Returns:
         Indices (count,) int32 before and after, and shares (count,) float32.

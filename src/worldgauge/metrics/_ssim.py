@@ -53,10 +53,6 @@ def gaussian_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
 
     Args:
         a: (H, W, 3) uint8, C-contiguous, H and W >= 11.
-        b: The other frame, of the same shape.
-
-    Returns:
-        Mean SSIM.
     """
     height, n = a.shape[0], a.shape[1] * _CHANNELS
     rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)
@@ -97,7 +93,6 @@ def squared_error_and_ssim(a: Floats, b: Floats) -> tuple[float, float]:
 
     Args:
         a: (H, W, 3) float32 in [0, 1], C-contiguous, H and W >= 6.
-        b: The other frame, of the same shape.
 
     Returns:
         Mean squared difference and mean SSIM; exactly (0, 1) for equal frames.
@@ -144,10 +139,6 @@ def uniform_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
 
     Args:
         a: (H, W, 3) uint8, C-contiguous, H and W >= 7.
-        b: The other frame, of the same shape.
-
-    Returns:
-        Mean SSIM.
     """
     height, n = a.shape[0], a.shape[1] * _CHANNELS
     rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)

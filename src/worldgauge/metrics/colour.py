@@ -49,12 +49,6 @@ def colour_moments(frame: Image) -> ColourMoments:
 
     Args:
         frame: (H, W, 3) uint8.
-
-    Returns:
-        The moments.
-
-    Raises:
-        ShapeError: The frame is not (H, W, 3) uint8.
     """
     if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
         raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
@@ -71,13 +65,6 @@ def colour_distance(one: ColourMoments, other: ColourMoments) -> float:
     """Distance of two frames' colours: the root of the squared differences of means and spreads.
 
     It is the 2-Wasserstein distance of two normal distributions with independent axes.
-
-    Args:
-        one: Colours of a frame.
-        other: Colours of the other.
-
-    Returns:
-        The distance in units of CIELAB (delta E of 1976), 0 or more.
     """
     shift, widening = one.mean - other.mean, one.spread - other.spread
     return math.sqrt(float(shift @ shift + widening @ widening))
@@ -157,9 +144,6 @@ def fine_detail(frame: Image) -> NDArray[np.float64]:
 
     Returns:
         (H, W) grey levels around 0.
-
-    Raises:
-        ShapeError: The frame is not (H, W, 3) uint8, or is empty.
     """
     if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or not frame.size:
         raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
@@ -168,17 +152,7 @@ def fine_detail(frame: Image) -> NDArray[np.float64]:
 
 
 def correlation(pixels: float, cross: float, true: float, drawn: float) -> float | None:
-    """Correlation of detail from sums over pixels.
-
-    Args:
-        pixels: Number of pixels.
-        cross: Sum of the products of both details.
-        true: Sum of squares of the truth's detail.
-        drawn: Sum of squares of the model's.
-
-    Returns:
-        -1 to 1; 0 where nothing was drawn; None where the truth has no detail, or without a pixel.
-    """
+    """Correlation of detail from sums over pixels."""
     if true <= _LEAST * pixels:
         return None
     if drawn <= _LEAST * pixels:

@@ -65,9 +65,6 @@ def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
 
     Returns:
         (height, width, 3) float32 in [0, 1].
-
-    Raises:
-        ShapeError: The frame has another shape or dtype.
     """
     if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
         raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
@@ -80,12 +77,7 @@ def grid_of(rows: int, columns: int, size: tuple[int, int] = SIZE) -> tuple[int,
     """The pixel grid that `prepared` brings a frame to, and the part of it that is kept.
 
     Args:
-        rows: Height of the frame in pixels.
-        columns: Its width.
         size: (width, height) of the part that is kept.
-
-    Returns:
-        Rows and columns of the grid, and how many of each lie before the part.
     """
     width, height = size
     if rows * width == columns * height:
@@ -102,13 +94,9 @@ def prepared_pair(x: Image, y: Image) -> tuple[Prepared, Prepared]:
 
     Args:
         x: (h, w, 3) uint8.
-        y: The other frame, of any size.
 
     Returns:
         Both as (720, 1280, 3) float32 in [0, 1].
-
-    Raises:
-        ShapeError: A frame has another shape or dtype.
     """
     first = prepared(x)
     return first, first if np.array_equal(x, y) else prepared(y)
@@ -123,13 +111,9 @@ def pair_error(x: Prepared, y: Prepared) -> PairError:
 
     Args:
         x: Predicted frame (H, W, 3) float32 in [0, 1], at least 6 x 6, as `prepared` returns it.
-        y: Reference frame of the same shape.
 
     Returns:
         The errors; (0, inf, 1) for equal frames. Exchanging x and y does not change them.
-
-    Raises:
-        ShapeError: The frames differ in shape, are too small, are not float32, or hold values that are not finite.
     """
     for each in (x, y):
         if each.ndim != 3 or each.shape[2] != 3 or each.dtype != np.float32 or min(each.shape[:2]) <= WINDOW // 2:
@@ -154,15 +138,6 @@ def pair_errors(x: Iterable[Image], y: Iterable[Image], *, threads: int = 1) -> 
 
     Args:
         x: Predicted frames: a clip or another iterable of (h, w, 3) uint8.
-        y: Reference frames, as many as `x`. Their sizes may differ from those of `x`.
-        threads: Pairs computed at the same time. The values do not depend on it.
-
-    Yields:
-        The errors of each pair. At most 2 * threads pairs are in memory.
-
-    Raises:
-        ShapeError: Two frames cannot be compared, or one side ends before the other.
-        UsageError: `threads` is below 1.
     """
     if threads < 1:
         raise UsageError(f"threads must be at least 1, got {threads}")
@@ -170,16 +145,7 @@ def pair_errors(x: Iterable[Image], y: Iterable[Image], *, threads: int = 1) -> 
 
 
 def in_order(function: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -> Iterator[Result]:
-    """Apply `function` to every job on several threads and yield the results in the order of the jobs.
-
-    Args:
-        function: Called once for each job.
-        jobs: Read lazily.
-        threads: Jobs that run at the same time.
-
-    Yields:
-        One result for each job. At most 2 * threads jobs are in memory.
-    """
+    """Apply `function` to every job on several threads and yield the results in the order of the jobs."""
     if threads == 1:
         yield from map(function, jobs)
         return
@@ -198,36 +164,14 @@ def in_order(function: Callable[[Job], Result], jobs: Iterable[Job], threads: in
 
 
 def mean_error(errors: Sequence[PairError]) -> PairError:
-    """Plain mean of each error over pairs of frames.
-
-    Args:
-        errors: Errors of the pairs.
-
-    Returns:
-        The means. The PSNR is the mean of the dB values, infinite when one pair is equal.
-
-    Raises:
-        ShapeError: There are no pairs.
-    """
+    """Plain mean of each error over pairs of frames."""
     if not errors:
         raise ShapeError("no pair of frames to take a mean over")
     return PairError(*(math.fsum(values) / len(errors) for values in zip(*errors, strict=True)))
 
 
 def scored_frames(n: int, rule: Rule = "all") -> int:
-    """Number of leading frames that are scored.
-
-    Args:
-        n: Frames that both sides have.
-        rule: "all", or "released" for the behaviour of the released scorer. It reads 100 frames at a time and drops the
-            last batch it read, so it scores 100 * floor((n - 1) / 100) frames: none of 100.
-
-    Returns:
-        The number of frames.
-
-    Raises:
-        UsageError: `n` is negative or the rule is unknown.
-    """
+    """Number of leading frames that are scored."""
     if n < 0 or rule not in ("all", "released"):
         raise UsageError(f"scored_frames needs n >= 0 and rule 'all' or 'released', got {n} and {rule!r}")
     return n if rule == "all" else _CHUNK * max(0, (n - 1) // _CHUNK)

@@ -40,9 +40,6 @@ def surface_codes(position: NDArray[np.float32], *, cell: float = CELL) -> NDArr
 
     Returns:
         (H, W) codes of the lattice points nearest to the hits, or `NO_SURFACE`.
-
-    Raises:
-        ShapeError: On other shapes, and beyond 2^20 cells from the origin.
     """
     if position.ndim != 3 or position.shape[-1] != 3:
         raise ShapeError(f"hit positions need shape (H, W, 3), got {position.shape}")
@@ -104,15 +101,6 @@ class SurfaceClock:
 
         Args:
             position: Hits (H, W, 3), metres, world frame, NaN where there is no surface.
-            time_s: Time of the view, seconds.
-            shown: Whether the model is shown this view. A surface that is first seen in a view that is not shown stays
-                new: nobody can remember it.
-
-        Returns:
-            How long the surface of each pixel was away before it came into view.
-
-        Raises:
-            ShapeError: On other shapes, and for a time before the last one.
         """
         if len(self._last_s) and time_s < self._last_s.max():
             raise ShapeError(f"views come in the order of time, got {time_s} s after {self._last_s.max()} s")
@@ -173,11 +161,6 @@ class ReturnedPixels:
 
         Args:
             want: True frame (H, W, 3) uint8.
-            got: The model's frame, of the same shape.
-            away: Seconds away, of any size: each of its pixels stands for a part of the frame.
-
-        Raises:
-            ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
         """
         if want.shape != got.shape or want.ndim != 3 or want.shape[-1] != 3 or {want.dtype, got.dtype} != {_U8}:
             raise ShapeError(f"frames need one shape (H, W, 3) uint8, got {want.shape} and {got.shape}")

@@ -27,10 +27,6 @@ def fitted(frames: Any, rows: int, columns: int, top: int, left: int, size: tupl
 
     Args:
         frames: (n, h, w, 3) uint8.
-        rows: Height of the whole grid in pixels.
-        columns: Width of the whole grid in pixels.
-        top: Rows of the grid above the part.
-        left: Columns of the grid to the left of the part.
         size: (width, height) of the part.
 
     Returns:
@@ -55,7 +51,6 @@ def squared_errors_and_ssim(x: Any, y: Any) -> tuple[Any, Any]:
 
     Args:
         x: (n, 3, H, W) float32 in [0, 1], H and W >= 6.
-        y: The other frames, of the same shape.
 
     Returns:
         Mean squared differences (n,) float64, and mean SSIM (n,) float64, 1 for equal frames.
@@ -75,13 +70,9 @@ def ssim_inside(a: Any, b: Any) -> Any:
 
     Args:
         a: (n, H, W, 3) uint8, H and W >= 11.
-        b: The other frames, of the same shape.
 
     Returns:
         (n,) float64, 1 for equal frames.
-
-    Raises:
-        ShapeError: The frames differ in shape or are too small.
     """
     import torch
 
@@ -98,7 +89,6 @@ def squared_errors(a: Any, b: Any) -> Any:
 
     Args:
         a: (n, H, W, 3) uint8.
-        b: The other frames, of the same shape.
 
     Returns:
         (n,) float64, in squared grey levels.
@@ -116,8 +106,6 @@ def resized(frames: Any, width: int, height: int) -> Any:
 
     Args:
         frames: (n, h, w, 3) uint8.
-        width: New width in pixels.
-        height: New height in pixels.
 
     Returns:
         (n, height, width, 3) uint8; `frames` itself when the size is the same.

@@ -48,9 +48,6 @@ class ModelAddress:
 
         Values of settings are read as JSON if they are valid JSON, else as text. A registered model whose `short_form`
         names a setting is also written "name:value": "trained:ckpt/tiny" is "trained?folder=ckpt/tiny".
-
-        Raises:
-            UsageError: The settings cannot be read, the text holds a secret, or an agent is named as a served model.
         """
         check_no_secret(text, kind)
         served = is_served(text)

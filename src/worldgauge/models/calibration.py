@@ -122,9 +122,6 @@ def motion_word(settings: Mapping[str, Any], inputs: frozenset[str]) -> Words:
     Args:
         settings: Settings of its spec. "motion" in them declares the unit, such as {"motion": "metres"}.
         inputs: Extra inputs; a reference that draws the world itself moves in its metres.
-
-    Returns:
-        The word for tables.
     """
     if "calibration" in settings:
         return "calibrated"
@@ -132,17 +129,7 @@ def motion_word(settings: Mapping[str, Any], inputs: frozenset[str]) -> Words:
 
 
 def read_calibration(path: Path) -> Calibration:
-    """Read a calibration.
-
-    Args:
-        path: The file, or the folder that `worldgauge calibrate` wrote.
-
-    Returns:
-        The calibration.
-
-    Raises:
-        DataError: The file cannot be read, is no calibration, or is of another version.
-    """
+    """Read a calibration."""
     path = path / NAME if path.is_dir() else path
     data = read_bytes(path, MAX_BYTES)
     content = parse_json(data, str(path))
@@ -162,17 +149,7 @@ def read_calibration(path: Path) -> Calibration:
 
 
 def check_owner(calibration: Calibration, spec: ModelSpec, path: str, source: str = "") -> None:
-    """Refuse a calibration that is not of this model, or that knows nothing.
-
-    Args:
-        calibration: The calibration.
-        spec: Spec of the model.
-        path: Where the calibration lies, for the message.
-        source: Where the model comes from; empty where that is not known.
-
-    Raises:
-        UsageError: It does not fit.
-    """
+    """Refuse a calibration that is not of this model, or that knows nothing."""
     if calibration.spec != digest_of_spec(spec):
         other = (
             f"of model '{calibration.model}'" if calibration.model != spec.name else "of other settings of this model"
@@ -264,7 +241,6 @@ def undone_poses(poses: FloatArray, start: FloatArray, calibration: Calibration)
     Args:
         poses: (n, 4, 4) camera-to-world that are asked for.
         start: (4, 4) pose before the first.
-        calibration: What the model does.
 
     Returns:
         (n, 4, 4) camera-to-world.
@@ -292,16 +268,6 @@ def undone_actions(actions: Actions, calibration: Calibration) -> Actions:
     Angles and lengths are divided by the gain. A key that does the opposite is swapped with its opposite. The speed of
     a key is divided in the motion that its space declares, where the model moves at the speed it is asked for; where it
     has a speed of its own the key is held for a share of the frames.
-
-    Args:
-        actions: What is asked.
-        calibration: What the model does.
-
-    Returns:
-        The actions, in a space with the same axes.
-
-    Raises:
-        NotApplicableError: A key would have to be held for more than all frames.
     """
     values = np.zeros_like(actions.values)
     axes = list(actions.space.axes)
@@ -453,17 +419,6 @@ def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
     """The request that makes a model do what `request` asks.
 
     Every form of the future is changed alike, so that they still say the same; words are made of the actions again.
-
-    Args:
-        request: What is asked.
-        calibration: What the model does.
-
-    Returns:
-        The request, with as many frames more as the model is late.
-
-    Raises:
-        NotApplicableError: The actions are of another space than the calibrated one, or faster than the model; or a
-            model that words drive is told nothing else, and words cannot be divided.
     """
     late = calibration.delay or 0
     actions, poses, text = request.actions, request.poses, None

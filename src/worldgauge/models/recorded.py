@@ -43,17 +43,7 @@ class Rollouts:
         self._spec: ModelSpec | None = None
 
     def find(self, request: RolloutRequest) -> Clip | None:
-        """Look up the frames of a request.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The frames; None when there are none.
-
-        Raises:
-            SubjectError: The stored frames do not fit the request.
-        """
+        """Look up the frames of a request."""
         path = self.path_of(request)
         if not path.is_file():
             return None
@@ -69,11 +59,7 @@ class Rollouts:
         """Store the frames of a request, completely or not at all.
 
         Args:
-            request: The request.
             frames: (horizon, H, W, 3) uint8.
-
-        Raises:
-            DataError: The file cannot be written, such as on a full disk.
         """
         path = self.path_of(request)
         try:
@@ -95,15 +81,7 @@ class Rollouts:
         return self.folder / name[:2] / f"{name}.mp4"
 
     def claim(self, spec: ModelSpec, source: str) -> None:
-        """State whose rollouts these are.
-
-        Args:
-            spec: Spec of the model.
-            source: Source of the model.
-
-        Raises:
-            UsageError: The folder belongs to another model or version, or cannot be written.
-        """
+        """State whose rollouts these are."""
         self._spec = spec
         content = {"version": VERSION, "spec": spec.told, "source": source}
         text = json.dumps(content, allow_nan=False, sort_keys=True, indent=1, default=dict) + "\n"
@@ -121,14 +99,7 @@ class Rollouts:
             raise UsageError(f"{self.folder}: cannot hold rollouts ({error.strerror})") from error
 
     def owner(self) -> tuple[ModelSpec, str]:
-        """Spec and source of the model whose rollouts these are.
-
-        Returns:
-            The spec and the source.
-
-        Raises:
-            UsageError: They cannot be read.
-        """
+        """Spec and source of the model whose rollouts these are."""
         content = self._read()
         try:
             spec = dict(content["spec"])
@@ -158,13 +129,6 @@ def digest_of(request: RolloutRequest, spec: ModelSpec) -> str:
     It covers the control that binds and those inputs that the model requires, the context (frames, poses, actions and
     camera), the horizon and the seed. It does not cover the id of the task, nor what follows from the rest: depth,
     world, truth, and the caption and forms of the future that are not required.
-
-    Args:
-        request: The request.
-        spec: What the model declares.
-
-    Returns:
-        SHA-256 in hexadecimal.
     """
     context, used = request.context, {FORM_OF[spec.control], *spec.inputs}
     actions = request.actions if "actions" in used else None
@@ -215,14 +179,8 @@ class Recorded:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """The stored frames of a request, in chunks of one.
 
-        Args:
-            request: The request.
-
         Yields:
             `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            SubjectError: The request was not recorded.
         """
         clip = self._rollouts.find(request)
         if clip is None:

@@ -65,15 +65,7 @@ class Deadline:
         return float(self._end - self._clock.monotonic())
 
     def wait(self, seconds: float, why: str) -> None:
-        """Pause.
-
-        Args:
-            seconds: Length of the pause.
-            why: Reason for the wait, for the message.
-
-        Raises:
-            SubjectError: The pause would pass the deadline.
-        """
+        """Pause."""
         if seconds >= self.left():
             raise SubjectError(f"nothing within {self._seconds:g} s; {why}")
         self._clock.sleep(seconds)
@@ -118,21 +110,7 @@ class Service:
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[dict[str, Any], float | None]:
-        """Send a request and read a JSON object.
-
-        Args:
-            method: HTTP method.
-            path: Path below the address of the service.
-            until: Deadline of the request.
-            body: JSON object to send.
-            headers: Further headers.
-
-        Returns:
-            The object, and the pause in seconds that the service asks for (Retry-After).
-
-        Raises:
-            SubjectError: A refusal, a redirect, an outage, an answer that is not an object, or a passed deadline.
-        """
+        """Send a request and read a JSON object."""
         url = f"{self._url}/{path}"
         what = f"{method} {_shown(url)}"
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
@@ -154,17 +132,7 @@ class Service:
         return given
 
     def download(self, link: str, path: Path, limit: int, until: Deadline) -> None:
-        """Download a file; redirects may lead only to the hosts that are allowed for links.
-
-        Args:
-            link: Address of the file.
-            path: File to write.
-            limit: Largest size in bytes.
-            until: Deadline of the download.
-
-        Raises:
-            SubjectError: As in `ask`, or the link leads to a host that is not allowed.
-        """
+        """Download a file; redirects may lead only to the hosts that are allowed for links."""
 
         def save(answer: http.client.HTTPResponse) -> None:
             with open(path, "wb") as file:
@@ -259,12 +227,7 @@ def _opener(url: str) -> OpenerDirector:
 
 
 def _blocks(answer: http.client.HTTPResponse, limit: int, until: Deadline) -> Iterator[bytes]:
-    """The body in blocks, as it arrives.
-
-    Raises:
-        SubjectError: It passes `limit` bytes or the deadline.
-        ConnectionError: It is cut off.
-    """
+    """The body in blocks, as it arrives."""
     stated, done = answer.length, 0
     if stated is not None and stated > limit:
         raise SubjectError(f"the service sends {stated} bytes, the limit is {limit}")

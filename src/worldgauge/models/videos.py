@@ -75,17 +75,8 @@ class Videos:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Frames of the video of a task, in chunks of one.
 
-        Args:
-            request: The request; its `task` names the video.
-
         Yields:
             `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            SubjectError: There is no such video, or it is too short, too long, damaged, or changed since the folder was
-                read.
-            DataError: The video cannot be opened.
-            NotApplicableError: The request has no task.
         """
         path = self._video_of(request.task)
         is_timed = path.is_file() or self.spec.fps is not None or not self._compares_rates
@@ -95,18 +86,7 @@ class Videos:
         return (frame[None] for frame in clip[: request.horizon].resized(*request.frame_size))
 
     def video_of(self, task: str) -> Path:
-        """The video file of a task as it is, whatever its length, rate and size; it is decoded once to find damage.
-
-        Args:
-            task: Id of the task.
-
-        Returns:
-            Path of the file.
-
-        Raises:
-            SubjectError: There is no such video, or it is damaged or changed since the folder was read.
-            DataError: The video cannot be opened.
-        """
+        """The video file of a task as it is, whatever its length, rate and size; it is decoded once to find damage."""
         path = self._video_of(task)
         self._refuse_damage(path)
         return path
@@ -165,15 +145,6 @@ def videos_in(root: Path | str) -> dict[str, list[Path]]:
     """Find the video files and folders of images below a folder; none is opened.
 
     A folder of images holds neither videos nor folders.
-
-    Args:
-        root: The folder.
-
-    Returns:
-        Files and folders of images by the id of the task that each would answer.
-
-    Raises:
-        UsageError: It is no folder, cannot be read, or holds a link that leads out of it.
     """
     root = Path(root).expanduser()
     if not root.is_dir():

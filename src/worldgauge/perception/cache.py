@@ -63,17 +63,10 @@ def cached_rows(
     all in one call.
 
     Args:
-        identity: JSON values of everything that decides an answer besides the arrays: network, version, digest of the
-            weights, precision, and the kind of device, since the last bits differ between devices.
         arrays: Numbers or booleans by name, each (n, ...).
-        ask: Returns arrays of as many rows as it gets.
 
     Returns:
         Arrays by name, each (n, ...).
-
-    Raises:
-        ShapeError: Arrays or answers differ in rows, or are not numbers.
-        UsageError: The size limit is not a number of gigabytes.
     """
     n = _rows(arrays, "arrays")
     packs = _packs(identity)
@@ -97,20 +90,7 @@ def cached_rows(
 
 
 def cached(identity: Mapping[str, Any], content: bytes | str, make: Callable[[], Arrays]) -> dict[str, NDArray[Any]]:
-    """Return `make()` from the cache, such as the masks of a frame.
-
-    Args:
-        identity: As in `cached_rows`.
-        content: What the answer is made of, or a digest of it.
-        make: Returns arrays of numbers or booleans, of any shape.
-
-    Returns:
-        Arrays by name.
-
-    Raises:
-        ShapeError: `make` returns arrays of something else.
-        UsageError: The size limit is not a number of gigabytes.
-    """
+    """Return `make()` from the cache, such as the masks of a frame."""
     known = find(identity, content)
     if known is not None:
         return known
@@ -120,35 +100,14 @@ def cached(identity: Mapping[str, Any], content: bytes | str, make: Callable[[],
 
 
 def find(identity: Mapping[str, Any], content: bytes | str) -> dict[str, NDArray[Any]] | None:
-    """Look up an answer.
-
-    Args:
-        identity: As in `cached_rows`.
-        content: What the answer is made of, or a digest of it.
-
-    Returns:
-        Arrays by name; None when there is no such answer.
-
-    Raises:
-        UsageError: The size limit is not a number of gigabytes.
-    """
+    """Look up an answer."""
     packs = _packs(identity)
     key = _content_key(content)
     return None if packs is None else packs.read([key]).get(key)
 
 
 def keep(identity: Mapping[str, Any], content: bytes | str, answer: Arrays) -> None:
-    """Store an answer for `find`, as far as the disk allows.
-
-    Args:
-        identity: As in `cached_rows`.
-        content: What the answer is made of, or a digest of it.
-        answer: Arrays of numbers or booleans by name.
-
-    Raises:
-        ShapeError: The arrays hold something else.
-        UsageError: The size limit is not a number of gigabytes.
-    """
+    """Store an answer for `find`, as far as the disk allows."""
     packs = _packs(identity)
     if packs is not None:
         _check(answer, "answers", 0)
@@ -240,14 +199,7 @@ class Packs:
         self._lock = threading.Lock()
 
     def read(self, keys: Iterable[bytes]) -> dict[bytes, dict[str, NDArray[Any]]]:
-        """Look up answers.
-
-        Args:
-            keys: Keys of the answers.
-
-        Returns:
-            The answers that are known, by key.
-        """
+        """Look up answers."""
         wanted = set(keys)
         found: dict[bytes, dict[str, NDArray[Any]]] = {}
         with self._lock:

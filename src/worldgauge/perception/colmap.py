@@ -39,16 +39,9 @@ def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] =
     """Read a list of images.
 
     Args:
-        source: A file, or a text with at least one line break.
         reader: "released" skips the line after each pose, so that every other pose of a file without lines of 2-D
             points is lost (specification mind, B14); it cuts names at the first blank, and takes a quaternion of zeros
             for no rotation; it sorts names as text. "ours" skips the lines that are no poses.
-
-    Returns:
-        The list in natural order of the image names.
-
-    Raises:
-        DataError: The file cannot be read, is too large, holds no pose, a pose that is not finite, or a name twice.
     """
     is_text = isinstance(source, str) and "\n" in source
     text = str(source) if is_text else read_text(Path(source), MAX_BYTES)
@@ -71,15 +64,7 @@ def write_images_txt(path: Path, poses: FloatArray, names: Sequence[str] | None 
     """Write poses as a list of images, with an empty line of 2-D points after each.
 
     Args:
-        path: The file.
         poses: (n, 4, 4) camera-to-world poses.
-        names: Names of the images; `images/frame_000000.jpg` and so on by default.
-
-    Returns:
-        The path.
-
-    Raises:
-        DataError: The file cannot be written.
     """
     names = names if names is not None else [f"images/frame_{i:06d}.jpg" for i in range(len(poses))]
     lines = ["# Image list with two lines of data per image:", f"# Number of images: {len(poses)}"]
@@ -92,11 +77,7 @@ def write_images_txt(path: Path, poses: FloatArray, names: Sequence[str] | None 
 
 
 def image_order(name: str) -> tuple[Any, ...]:
-    """Sort key of image names: in natural order, folder by folder.
-
-    Args:
-        name: Name of an image; / separates folders.
-    """
+    """Sort key of image names: in natural order, folder by folder."""
     return tuple(map(natural_key, name.split("/"))), name
 
 

@@ -64,7 +64,6 @@ def classify(rgb: NDArray[np.uint8], rule: Rule = SHARP) -> NDArray[np.uint16]:
 
     Args:
         rgb: (H, W, 3) uint8.
-        rule: How.
 
     Returns:
         (H, W) uint16 index into blocks.CATEGORIES.
@@ -88,7 +87,6 @@ def number_components(mask: NDArray[np.bool_], smallest: int) -> NDArray[np.uint
 
     Args:
         mask: (H, W) bool.
-        smallest: Parts with fewer pixels get 0.
 
     Returns:
         (H, W) uint16 numbers, 0 outside the mask.
@@ -150,11 +148,8 @@ def _raise(
     What the blur moves past black or white is added back in proportion.
 
     Args:
-        likelihood: (cells^3,) likelihood, raised in place.
-        work: (cells^3,) zeros, and zeros again afterwards.
         cells: (n, 3) colour cells of the material.
         weights: (n,) weights of the cells.
-        kernel: Kernel of the blur.
     """
     side = 1 << BITS
     radius = len(kernel) // 2
@@ -293,9 +288,6 @@ def estimate_correction(frames: Sequence[Image]) -> Correction:
 
     Args:
         frames: (H, W, 3) uint8, at least one. See FRAMES.
-
-    Returns:
-        The correction. It is none where the palette fits best as it is.
     """
     from scipy.optimize import minimize
 

@@ -31,17 +31,7 @@ class Instances(NamedTuple):
 
     @classmethod
     def of(cls, rows: Iterable[Sequence[float]]) -> Instances:
-        """Instances from rows of (cx, cy, area); rows of area 0 are dropped.
-
-        Args:
-            rows: Centroid and area of each instance, in pixels.
-
-        Returns:
-            The instances.
-
-        Raises:
-            ShapeError: A centroid is not finite, or an area is negative or not finite.
-        """
+        """Instances from rows of (cx, cy, area); rows of area 0 are dropped."""
         table = np.array([tuple(row) for row in rows], np.float64).reshape(-1, 3)
         if not np.isfinite(table).all() or (table[:, 2] < 0).any():
             raise ShapeError("instances need finite centroids and areas that are not negative")
@@ -72,14 +62,6 @@ def instances_from_labels(
     Args:
         category: (H, W) uint16, 0 for none, i + 1 for names[i].
         instance: (H, W) uint16, any number. An image of zeros makes one mask for each category.
-        names: Names of the categories.
-        min_area: Masks with fewer pixels are dropped.
-
-    Returns:
-        Instances by category, ordered by instance number.
-
-    Raises:
-        ShapeError: The shapes differ, or a category has no name.
     """
     keys, sums = instance_table(category, instance, len(names))
     scene = {}
@@ -98,10 +80,6 @@ def instances_from_masks(
 
     Args:
         masks: (H, W) bool masks of each category.
-        min_area: Masks with fewer pixels are dropped.
-
-    Returns:
-        Instances by category; categories without a mask are left out.
     """
     scene = {}
     for name, group in masks.items():
@@ -120,14 +98,10 @@ def instance_table(
     Args:
         category: (H, W) uint16, 0 for none.
         instance: (H, W) uint16.
-        n_categories: Highest category number that is allowed.
 
     Returns:
         Keys (k, 2) int64, category and instance, sorted by both without category 0; and (k, 3) int64: area, sum of
         columns and sum of rows.
-
-    Raises:
-        ShapeError: The shapes differ, or a category is above `n_categories`.
     """
     if category.shape != instance.shape or category.ndim != 2:
         raise ShapeError(f"label images need equal (H, W) shapes, got {category.shape} and {instance.shape}")
@@ -217,11 +191,7 @@ def packed(found: Mapping[str, Iterable[tuple[NDArray[np.bool_], float]]]) -> di
 
 
 def unpacked(arrays: Mapping[str, NDArray[Any]]) -> Found:
-    """Undo `packed`.
-
-    Raises:
-        ShapeError: The arrays are not its own.
-    """
+    """Undo `packed`."""
     names = [str(name) for name in arrays["categories"]]
     height, width = (int(side) for side in arrays["size"])
     bits, category, confidence = (arrays[key] for key in ("bits", "category", "confidence"))

@@ -121,13 +121,6 @@ class Lpips:
 
         Args:
             a: (H, W, 3) uint8 RGB, at least 63 pixels per side.
-            b: The same shape.
-
-        Returns:
-            LPIPS, 0 for equal images.
-
-        Raises:
-            ShapeError: Other shapes.
         """
         if a.shape != b.shape or a.ndim != 3 or a.shape[2] != 3 or min(a.shape[:2]) < 63:
             raise ShapeError(f"LPIPS needs two (H, W, 3) images of equal size >= 63, got {a.shape} and {b.shape}")
@@ -138,13 +131,6 @@ class Lpips:
 
         Args:
             x: (H, W, 3) float32 in [0, 1], H and W >= 63.
-            y: The other image, of the same shape.
-
-        Returns:
-            The distance, 0 for equal images.
-
-        Raises:
-            ShapeError: The images differ in shape or are too small.
         """
         for image in (x, y):
             if image.ndim != 3 or image.shape != x.shape or image.shape[2] != 3 or min(image.shape[:2]) < 63:
@@ -295,10 +281,6 @@ class Dino(_Asked):
 
         Returns:
             (n, tokens, channels) float32, the class token and four registers first.
-
-        Raises:
-            ShapeError: The frames have another shape or dtype.
-            SubjectError: The server fails.
         """
         seen = self._ask(
             {"frames": frames}, lambda part: dino_input(part, released=self._released), "tokens", (TOKENS, CHANNELS)
@@ -351,10 +333,6 @@ class Aesthetic(_Asked):
 
         Returns:
             (n,) scores, roughly 0 to 1.
-
-        Raises:
-            ShapeError: The frames have another shape or dtype.
-            SubjectError: The server fails.
         """
         if self._head is None:
             return self._ask({"frames": frames}, clip_input, "scores", ()).astype(np.float64) / 10
@@ -384,10 +362,6 @@ class Imaging(_Asked):
 
         Returns:
             (n,) scores, roughly 0 to 1.
-
-        Raises:
-            ShapeError: The frames have another shape or dtype.
-            SubjectError: The server fails.
         """
         raw = self._ask({"frames": frames}, musiq_input, "scores", ())
         return np.array([imaging(float(each)) for each in raw], np.float64)
@@ -410,14 +384,9 @@ class AskedLpips(_Asked):
 
         Args:
             x: (n, H, W, 3) float32 in [0, 1].
-            y: Frames of the same shape.
 
         Returns:
             (n,) distances.
-
-        Raises:
-            ShapeError: The frames have another shape or dtype.
-            SubjectError: The server fails.
         """
         _check_pair(x, y)
         return self._ask({"x": x, "y": y}, musiq_input, "distances", ()).astype(np.float64)
@@ -443,10 +412,6 @@ class VideoFeatures(_Asked):
 
         Returns:
             (400,) features.
-
-        Raises:
-            ShapeError: The video is too short, or a frame has another shape or dtype.
-            SubjectError: The server fails.
         """
         seen = {"video": i3d_input(frames)[None]}
         (found,) = self._source.rows(seen, "features", (VIDEO_CHANNELS,))
@@ -486,7 +451,6 @@ class LocalLpips:
 
         Args:
             x: (n, H, W, 3) float32 in [0, 1].
-            y: The same shape.
         """
         _check_pair(x, y)
         return cached_rows(self.settings, {"x": x, "y": y}, self._looked)["distances"]
@@ -517,22 +481,7 @@ def open_perception(
     text: str | None, what: Literal["lpips"], *, parity: str | None = None
 ) -> LocalLpips | AskedLpips | Unavailable: ...
 def open_perception(text: str | None, what: What, *, parity: str | None = None) -> Perception | Unavailable:
-    """Open what a text names for one kind of perception; see the tables of the module. Close the result after use.
-
-    Args:
-        text: A network, weight files or a server; None for nothing.
-        what: Kind of perception.
-        parity: "released" for the input that the released scorer shows its networks (only "dino" differs).
-
-    Returns:
-        The perception; `Unavailable` when there is no text, or when the weights or torch are missing.
-
-    Raises:
-        UnknownNameError: `what` or the network is unknown.
-        UsageError: The server is of another kind, or the address is not allowed.
-        SubjectError: The server does not start.
-        DataError: A weight file cannot be used.
-    """
+    """Open what a text names for one kind of perception; see the tables of the module. Close the result after use."""
     if what not in get_args(What):
         raise UnknownNameError("perception", what, get_args(What))
     released = "released" if _is_released(parity) else None
@@ -556,17 +505,6 @@ def load_network(text: str | None, what: What, parity: str | None = None) -> Per
 
     Weights that change in between count as another network. Damaged files only disable their own metric: they give a
     reason, as missing files do.
-
-    Args:
-        text: A network, weight files or a server; None for nothing.
-        what: Kind of perception.
-        parity: "released" for the input that the released scorer shows its networks (only "dino" differs).
-
-    Returns:
-        The perception, or `Unavailable`.
-
-    Raises:
-        WorldgaugeError: As for `open_perception`, except for damaged files.
     """
     if text is None:
         return _perceived(None, what, parity, "")

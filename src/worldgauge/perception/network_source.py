@@ -52,11 +52,6 @@ class Source(Protocol):
     def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
         """Run the network.
 
-        Args:
-            arrays: Inputs by name, n rows each.
-            answer: Name of the output.
-            sides: Sides of one row of the output; None when the network itself determines them.
-
         Returns:
             The output (n, *sides).
         """
@@ -68,22 +63,7 @@ class Source(Protocol):
 
 
 def source_of(text: str, kind: str, layouts: tuple[str, ...]) -> Source:
-    """Open a server, when `text` is an address, or else the network with that name.
-
-    Args:
-        text: Address or name.
-        kind: Kind of perception.
-        layouts: Layouts that a server may have.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: It is of another kind.
-        SubjectError: The server does not start.
-        AbsentWeightsError: The weights of the network are missing.
-        MissingExtraError: torch is missing.
-    """
+    """Open a server, when `text` is an address, or else the network with that name."""
     return ServerSource(text, kind, layouts) if is_served(text) else NetworkSource(text, kind)
 
 
@@ -127,13 +107,7 @@ class ServerSource:
         return {"estimator": self.name, "layout": self.layout, **identity}
 
     def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
-        """Ask the server; see `Source.rows`. At most BATCH rows go into one request.
-
-        Args:
-            arrays: Inputs by name, n rows each.
-            answer: Name of the answer.
-            sides: Shape of its rows.
-        """
+        """Ask the server; see `Source.rows`. At most BATCH rows go into one request."""
         if sides is None:
             raise WorldgaugeError(f"what a server of '{self.name}' has to answer is not told")
         (n,) = {len(array) for array in arrays.values()}
@@ -179,13 +153,7 @@ class NetworkSource:
         return {"estimator": self.name, **self._identity}
 
     def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
-        """Run the network; see `Source.rows`.
-
-        Args:
-            arrays: Inputs by name, n rows each.
-            answer: Name of the answer.
-            sides: Not used.
-        """
+        """Run the network; see `Source.rows`."""
         return cached_rows(self._identity, arrays, self.network.answer)[answer]
 
     def close(self) -> None:
@@ -219,19 +187,7 @@ class Named(NamedTuple):
 
 
 def named_by(text: str, what: What) -> Named:
-    """Parse what a text names; nothing is opened.
-
-    Args:
-        text: The text.
-        what: Kind of perception.
-
-    Returns:
-        The parts of the text.
-
-    Raises:
-        UnknownNameError: There is no such network; the message suggests the nearest one.
-        UsageError: The text is neither a network nor a server.
-    """
+    """Parse what a text names; nothing is opened."""
     if is_served(text):
         return Named(asked=text)
     known = network_names(what)
@@ -250,19 +206,7 @@ def named_by(text: str, what: What) -> Named:
 
 
 def weights_digest(text: str | None, what: What) -> str | None:
-    """Digest of the weights that a text names.
-
-    Args:
-        text: A network, weight files or a server; None for nothing.
-        what: Kind of perception.
-
-    Returns:
-        SHA-256 in hexadecimal; "absent" when a network cannot be run here; None for a server alone.
-
-    Raises:
-        UsageError: The text is not allowed, or a file does not exist.
-        UnknownNameError: There is no such network.
-    """
+    """Digest of the weights that a text names."""
     if text is None:
         return None
     named = named_by(text, what)
@@ -275,17 +219,7 @@ def weights_digest(text: str | None, what: What) -> str | None:
 
 
 def network_digest(name: str) -> str:
-    """Digest of a network's weights and version.
-
-    Args:
-        name: Name of the network.
-
-    Returns:
-        SHA-256 in hexadecimal; "absent" when it cannot be run here.
-
-    Raises:
-        DataError: The weights are not the published ones.
-    """
+    """Digest of a network's weights and version."""
     try:
         weights = opened(name).digest
     except AbsentWeightsError:

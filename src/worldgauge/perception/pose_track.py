@@ -52,9 +52,6 @@ class PoseTrack:
     def filled(self, count: int) -> FloatArray:
         """Poses of all frames from 0.
 
-        Args:
-            count: Number of frames.
-
         Returns:
             (count, 4, 4) poses, NaN where a frame has none.
         """
@@ -77,21 +74,8 @@ def recover_poses(
     """Find the camera pose of every frame of a video.
 
     Args:
-        video: The video.
-        source: "exact" for `poses` as they are, else a decoder as `open_decoder` takes it, such as "klt-vo",
-            "precomputed?folder=..." or "cmd:...".
-        content: Identity of exactly these frames, such as the SHA-256 of their file and the selected frames. When it is
-            not empty, they are decoded only once (`decode_cached`).
-        name: Name for recorded poses, such as "model/1st_data/mem_test/data-25".
         hfov_deg: Horizontal field of view in degrees; None when unknown.
         poses: (len(video), 4, 4) camera-to-world, when they are known.
-
-    Returns:
-        The poses. A video that cannot be decoded gives a status, never an exception.
-
-    Raises:
-        UsageError: The decoder needs a real frame at a known distance, or is not allowed.
-        WorldgaugeError: As for `open_decoder`, and errors of servers.
     """
     decoder = _opened(source, served_code(source))
     if getattr(decoder, "anchored", False):

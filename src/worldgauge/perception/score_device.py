@@ -90,13 +90,6 @@ class ScoreDevice:
 
         Args:
             pairs: Predicted and reference frames (h, w, 3) uint8; the first ones of one size, and so the others.
-
-        Returns:
-            One for each pair.
-
-        Raises:
-            ShapeError: A frame has another shape or dtype.
-            UsageError: The device has no room for a single pair.
         """
         return self._in_parts(self._pairs, self._pair_errors, pairs, SIZE[0] * SIZE[1])
 
@@ -106,30 +99,13 @@ class ScoreDevice:
         Args:
             pairs: Model's and true frames (H, W, 3) uint8, H and W >= 11; the first ones of one size, and so the
                 others. A true frame is brought to the size of the model's, and from its own pixels to the common size.
-
-        Returns:
-            Values by name, one for each pair.
-
-        Raises:
-            ShapeError: A frame has another shape or dtype.
-            UsageError: The device has no room for a single pair.
         """
         return self._in_parts(
             self._pairs, self._pixel_scores, pairs, max(x.size for x in pairs[0]) // 3 if pairs else 1
         )
 
     def scenes(self, labels: Sequence[Labels]) -> list[dict[str, Instances]]:
-        """Instances by category of label images: `Labels.scene` of each, equal to the last bit.
-
-        Args:
-            labels: Label images, all of one size.
-
-        Returns:
-            One scene for each.
-
-        Raises:
-            UsageError: The device has no room for a single one.
-        """
+        """Instances by category of label images: `Labels.scene` of each, equal to the last bit."""
         return self._in_parts(self._labels, self._scenes, labels, labels[0].category.size if labels else 1)
 
     def _in_parts(
@@ -224,38 +200,19 @@ class Means:
         at_once: int = 1,
         is_thread_safe: bool = True,
     ) -> Iterator[Result]:
-        """Apply a function to jobs on the threads and yield its results in order.
-
-        Args:
-            function: Called with some jobs; gives as many results.
-            jobs: Read lazily, ahead of what is computed.
-            at_once: Jobs of one call where a device is used. Without one it is called with each job alone.
-            is_thread_safe: Otherwise one call follows the other, in this thread.
-
-        Yields:
-            One result for each job. At most 2 * threads calls are in memory.
-        """
+        """Apply a function to jobs on the threads and yield its results in order."""
         size, threads = (1, self.threads) if self.device is None else (at_once, max(_TURNS, self.threads))
         for found in in_order(function, _batches(jobs, size), threads if is_thread_safe else 1):
             yield from found
 
     def errors_of(self, pairs: Sequence[Pair], ready: Sequence[PreparedPair] | None = None) -> list[PairError]:
-        """MSE, PSNR and SSIM of some pairs at 1280x720, in this thread.
-
-        Args:
-            pairs: As for `ScoreDevice.pair_errors`.
-            ready: The same as the processor prepares them, where they are at hand; a device prepares its own.
-        """
+        """MSE, PSNR and SSIM of some pairs at 1280x720, in this thread."""
         if self.device is not None:
             return self.device.pair_errors(pairs)
         return [pair_error(*both) for both in ready or (prepared_pair(*pair) for pair in pairs)]
 
     def pixels_of(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The metrics of `ScoreDevice.pixel_scores` of some pairs, in this thread.
-
-        Args:
-            pairs: As there.
-        """
+        """The metrics of `ScoreDevice.pixel_scores` of some pairs, in this thread."""
         if self.device is not None:
             return self.device.pixel_scores(pairs)
         return [_pixel_scores(*pair) for pair in pairs]
@@ -274,30 +231,14 @@ def pairs_at_once(width: int, height: int) -> int:
 
 
 def check_score_device(name: str) -> None:
-    """Check that this machine has a device, without taking any of its memory.
-
-    Args:
-        name: As for `ScoreDevice`.
-
-    Raises:
-        MissingExtraError: torch is not installed.
-        UsageError: There is no such device here.
-    """
+    """Check that this machine has a device, without taking any of its memory."""
     torch_for(_WHAT)
     choose_device(name)
 
 
 @lru_cache(maxsize=4)
 def score_device(name: str | None) -> ScoreDevice | None:
-    """The device that `--score-device` names, which this process keeps.
-
-    Args:
-        name: As for `ScoreDevice`; None for the processor's kernels.
-
-    Raises:
-        MissingExtraError: torch is not installed.
-        UsageError: There is no such device here.
-    """
+    """The device that `--score-device` names, which this process keeps."""
     return None if name is None else ScoreDevice(name)
 
 

@@ -73,13 +73,6 @@ class Segmenter(Protocol):
 
         Args:
             rgb: (H, W, 3) uint8.
-            view: What the camera of the world saw, for segmenters that read it.
-
-        Returns:
-            The segmentation.
-
-        Raises:
-            ShapeError: The frame has another shape or dtype.
         """
         ...
 
@@ -153,18 +146,7 @@ class Exact:
         self._index = np.array([CATEGORIES.index(n) + 1 if n in CATEGORIES else 0 for n in categories], np.uint16)
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
-        """Labels of a view; tiny instances are set to none.
-
-        Args:
-            rgb: Not used.
-            view: What the camera of the world saw.
-
-        Returns:
-            The labels.
-
-        Raises:
-            NotApplicableError: There is no view.
-        """
+        """Labels of a view; tiny instances are set to none."""
         if view is None:
             raise NotApplicableError("the exact segmenter needs the world's view; take 'balanced' for frames alone")
         category = self._index[view.category]
@@ -266,13 +248,6 @@ class Sam3:
 
         Args:
             rgb: (H, W, 3) uint8.
-            view: Not used.
-
-        Returns:
-            The masks.
-
-        Raises:
-            ShapeError: The frame has another shape or dtype.
         """
         from worldgauge.perception.cache import cached
 
@@ -291,8 +266,5 @@ def min_area(shape: Sequence[int]) -> int:
 
     Args:
         shape: (H, W) of the image.
-
-    Returns:
-        The number of pixels.
     """
     return max(1, round(MIN_SHARE * shape[0] * shape[1]))

@@ -41,35 +41,13 @@ def open_model(text: str) -> RemoteModel:
     "pipe:ssh box python -m worldgauge_serve --pipes wan.py:Wan" talks over the child's stdin and stdout.
     "http://a:7000,http://b:7000" uses servers of the same model, whichever is free.
     Commands are not run by a shell.
-
-    Args:
-        text: The name of the model.
-
-    Returns:
-        The model.
-
-    Raises:
-        UsageError: The text is not allowed.
-        SubjectError: There is no such model; the message has one line.
     """
     who = f"model '{without_login(text)}'"
     return RemoteModel(_channel(text, who), who, code=lambda: served_code(text))
 
 
 def open_estimator(text: str, called: str = "estimator") -> RemoteEstimator:
-    """Connect to the estimator that a text names, as `open_model` does; `RemoteEstimator.close` ends the connection.
-
-    Args:
-        text: The name of the estimator.
-        called: What it is, for messages.
-
-    Returns:
-        The estimator.
-
-    Raises:
-        UsageError: The text is not allowed.
-        SubjectError: There is no such estimator; the message has one line.
-    """
+    """Connect to the estimator that a text names, as `open_model` does; `RemoteEstimator.close` ends the connection."""
     who = f"{called} '{without_login(text)}'"
     return RemoteEstimator(_channel(text, who), who, code=lambda: served_code(text))
 

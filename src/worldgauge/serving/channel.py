@@ -60,31 +60,10 @@ class Channel(Protocol):
     """A connection to a served model; for one thread."""
 
     def connect(self) -> Header:
-        """Start or reach the server if necessary.
-
-        Returns:
-            The hello of the server.
-
-        Raises:
-            GoneError: It ended while it loaded.
-            SubjectError: It breaks the protocol or does not fit.
-            UsageError: It is not allowed.
-        """
+        """Start or reach the server if necessary."""
 
     def ask(self, question: Question) -> Generator[Message]:
-        """Send a request. The channel can be used again after each error.
-
-        Args:
-            question: The request.
-
-        Yields:
-            The messages of the answer, up to one of `ENDS`. Closing the iterator earlier cancels the request.
-
-        Raises:
-            GoneError: The server ended.
-            SilentError: No complete message came in time.
-            SubjectError: The answer breaks the protocol or fails `question.check`.
-        """
+        """Send a request. The channel can be used again after each error."""
 
     def close(self) -> None:
         """Close the connection; a server that was started here is ended."""

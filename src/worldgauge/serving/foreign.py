@@ -13,17 +13,7 @@ from worldgauge_serve import NotApplicable
 
 
 def adopt(model: Any) -> Any:
-    """Turn a model whose spec has another type with the same fields into a WorldModel.
-
-    Args:
-        model: The model.
-
-    Returns:
-        A WorldModel, or `model` itself when its spec is a ModelSpec.
-
-    Raises:
-        UsageError: The spec is not valid.
-    """
+    """Turn a model whose spec has another type with the same fields into a WorldModel."""
     spec = getattr(model, "spec", None)
     # A copy of worldgauge_serve.py may be older, and lack the latest fields.
     declared = {each.name: getattr(spec, each.name) for each in fields(ModelSpec) if hasattr(spec, each.name)}

@@ -55,17 +55,7 @@ class HttpServer:
     """
 
     def __init__(self, url: str, token: str, who: str, admit: Callable[[str, Header], None]) -> None:
-        """Check the address.
-
-        Args:
-            url: http://host:port.
-            token: Token of the server; "" for none.
-            who: Name of the model, for messages.
-            admit: Called with the address and the server's hello; raises for a server that is refused.
-
-        Raises:
-            UsageError: Address or token is malformed.
-        """
+        """Check the address."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -95,12 +85,7 @@ class HttpServer:
         """Whether a request waited in its queue at the last check."""
 
     def greet(self) -> None:
-        """Connect if necessary.
-
-        Raises:
-            DownError: The server cannot be reached.
-            SubjectError: It is not a worldgauge server, or not the right model.
-        """
+        """Connect if necessary."""
         if self._connection is not None and time.monotonic() - self._used < IDLE_S:
             # What can be read on an idle connection is its end.
             with suppress(OSError, ValueError):
@@ -114,12 +99,7 @@ class HttpServer:
             raise
 
     def is_busy(self) -> bool:
-        """Whether the server is working on a request.
-
-        Raises:
-            DownError: The server cannot be reached.
-            SubjectError: It is not a worldgauge server, or not the right model.
-        """
+        """Whether the server is working on a request."""
         self.greet()
         pong = self._get("/v1/health")
         self.progress, self.waiting = (pong.get("done"), pong.get("sent")), bool(pong.get("waiting"))
@@ -130,19 +110,6 @@ class HttpServer:
 
         Until the first message, silence means that the model makes no progress with any request. So `deadline_s` starts
         again while the queue moves, and when the request is taken.
-
-        Args:
-            question: The request.
-            wait_s: Seconds that the server lets the request wait for its turn.
-
-        Yields:
-            The messages of the answer.
-
-        Raises:
-            DownError: The server cannot be reached.
-            GoneError: The server ended.
-            SilentError: No complete message came in time.
-            SubjectError: The answer breaks the protocol or fails `question.check`.
         """
         self.greet()
         connection = self._connection
@@ -329,16 +296,7 @@ class Replicas:
     """
 
     def __init__(self, urls: Sequence[str], who: str, patience_s: float = PATIENCE_S) -> None:
-        """Check the addresses.
-
-        Args:
-            urls: Addresses, http://host:port each.
-            who: Name of the model, for messages.
-            patience_s: How long to wait for a free server, seconds.
-
-        Raises:
-            UsageError: An address is malformed, holds a password, or is given twice.
-        """
+        """Check the addresses."""
         if any("@" in url for url in urls):  # first, so that no message shows what may be a password
             raise UsageError(f"{who}: an address is http://host:port alone; the token goes into {TOKEN_VARIABLE}")
         token = os.environ.get(TOKEN_VARIABLE, "")

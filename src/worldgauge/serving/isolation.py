@@ -52,13 +52,6 @@ def without_secrets(environment: Mapping[str, str], command: Sequence[str] = ())
 
     A variable is secret by its name, such as HF_TOKEN or OPENAI_API_KEY, or by an address with a password in it. It is
     passed on when `PASS_VARIABLE` lists it, or when its name stands in the command, as in `?key_env=REACTOR_API_KEY`.
-
-    Args:
-        environment: All variables.
-        command: The command line of the child.
-
-    Returns:
-        Those that are not secret, or are named.
     """
     named = set(re.findall(r"\w+", environment.get(PASS_VARIABLE, "") + " " + " ".join(command)))
     return {name: value for name, value in environment.items() if name in named or not is_secret(name, value)}
@@ -74,13 +67,6 @@ def check_no_secret(text: str, what: str) -> None:
 
     A secret is an address with a password, or a long value of letters and digits under a name such as api_key or
     --token. The name of an environment variable is none.
-
-    Args:
-        text: A model, agent, setting or address as it was typed.
-        what: What it is, for the message, which does not repeat it.
-
-    Raises:
-        UsageError: It holds one.
     """
     users = filter(_LIKE_A_KEY.fullmatch, _USER.findall(text))
     where = "an address with a password" if _LOGIN.search(text) or any(users) else ""
@@ -97,15 +83,7 @@ def check_no_secret(text: str, what: str) -> None:
 
 
 def hidden(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """A text of somebody else, such as a library's error, without the secrets of the environment.
-
-    Args:
-        text: Any text.
-        environment: All variables.
-
-    Returns:
-        The text with names of variables in place of their secret values, and no password in an address.
-    """
+    """A text of somebody else, such as a library's error, without the secrets of the environment."""
     text = _LOGIN.sub("://***@", text)
     for name, value in environment.items():
         if len(value) >= _LEAST_SECRET and is_secret(name, value):
@@ -114,14 +92,7 @@ def hidden(text: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def check_command_line(words: Sequence[str]) -> None:
-    """Refuse a secret anywhere in a command line; even a folder's name is written into what a command makes.
-
-    Args:
-        words: All that was typed behind the name of the program.
-
-    Raises:
-        UsageError: It holds one.
-    """
+    """Refuse a secret anywhere in a command line; even a folder's name is written into what a command makes."""
     before = ""
     for word in words:
         check_no_secret(word, before if before.startswith("-") else "the command line")
@@ -137,13 +108,6 @@ def limited(command: Sequence[str], memory: int = 0) -> list[str]:
     """The command, started with limits of the system that hold for all that it starts.
 
     It leaves no memory image behind when it crashes, which would hold what it was shown and may fill a disk.
-
-    Args:
-        command: Command line of the child.
-        memory: Most bytes of memory of its own that each of its processes may take; 0 for no limit.
-
-    Returns:
-        The command line to start; the same where there is no such program, so that starting it says so.
     """
     program = shutil.which(command[0])
     if program is None:
@@ -152,14 +116,7 @@ def limited(command: Sequence[str], memory: int = 0) -> list[str]:
 
 
 def memory_of_models(environment: Mapping[str, str]) -> int:
-    """Bytes that `MEMORY_VARIABLE` allows; 0 where it is not set.
-
-    Args:
-        environment: All variables.
-
-    Raises:
-        UsageError: It is no number of gigabytes.
-    """
+    """Bytes that `MEMORY_VARIABLE` allows; 0 where it is not set."""
     told = environment.get(MEMORY_VARIABLE, "")
     try:
         gigabytes = float(told or 0)
@@ -174,18 +131,6 @@ def sandboxed(command: Sequence[str], folder: str, environment: Mapping[str, str
     """The command in a sandbox, where `SANDBOX_VARIABLE` asks for one.
 
     No network, own processes only, a read-only file system but for `folder`.
-
-    Args:
-        command: Command line of the child.
-        folder: The one folder that it may write to.
-        environment: Variables of this process.
-        who: Name of the model, for messages.
-
-    Returns:
-        The command line to start.
-
-    Raises:
-        UsageError: The system has no bwrap.
     """
     if environment.get(SANDBOX_VARIABLE, "") in ("", "0"):
         return list(command)

@@ -62,20 +62,7 @@ class Hello(Generic[Spec]):
 
 
 def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], Spec]) -> Hello[Spec]:
-    """Check the hello of a server.
-
-    Args:
-        header: The message.
-        who: Name of the server, for messages.
-        serves: What it must serve.
-        spec_of: Parses its spec.
-
-    Returns:
-        The hello.
-
-    Raises:
-        SubjectError: The hello is not valid, or the server serves something else.
-    """
+    """Check the hello of a server."""
     if header.get("type") == "error":
         raise with_trace(SubjectError(f"{who}: {plain(header.get('message'))}"), header)
     if header.get("type") != "hello":
@@ -109,23 +96,7 @@ def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], 
 def rollout_message(
     requests: Sequence[RolloutRequest], spec: ModelSpec, *, name: str, deadline_s: float, version: int = VERSION
 ) -> tuple[Header, Arrays]:
-    """Make the message for a batch of rollouts.
-
-    Args:
-        requests: The requests.
-        spec: Spec of the model.
-        name: Id of the message.
-        deadline_s: Longest silence in seconds.
-        version: Version of the protocol that the server speaks. In version 1 a request holds one form of the future,
-            no caption and no prompts.
-
-    Returns:
-        Header and arrays.
-
-    Raises:
-        DataError: Poses or actions are not finite.
-        SubjectError: The arrays are larger than a message may be.
-    """
+    """Make the message for a batch of rollouts."""
     size = sum(_size(request, "depth" in spec.inputs) for request in requests)  # before any frame is decoded
     if size > MAX_BYTES:
         raise SubjectError(
@@ -144,15 +115,7 @@ def rollout_message(
 
 
 def parts_of(requests: Sequence[RolloutRequest], spec: ModelSpec) -> Iterator[Sequence[RolloutRequest]]:
-    """Split requests into as few messages as possible, in order.
-
-    Args:
-        requests: The requests.
-        spec: Spec of the model.
-
-    Yields:
-        The requests of one message; a single request that is too large is a part of its own.
-    """
+    """Split requests into as few messages as possible, in order."""
     start, size, words = 0, 0, 0
     for at, request in enumerate(requests):
         own = _size(request, "depth" in spec.inputs) + _REST_BYTES
@@ -193,15 +156,7 @@ class Receipt:
         self._requests = requests
 
     def check(self, header: Header, announced: list[ArraySpec]) -> None:
-        """Check an announced message.
-
-        Args:
-            header: Header of the message.
-            announced: Its arrays.
-
-        Raises:
-            SubjectError: The message does not fit; for a chunk, the error is the same as for a model in this process.
-        """
+        """Check an announced message."""
         kind, index, names = header["type"], header.get("index"), [one.name for one in announced]
         if kind == "error" and "id" not in header and not names:
             return  # about the connection
@@ -239,14 +194,7 @@ class Receipt:
             )
 
     def raise_error(self, header: Header) -> None:
-        """Raise the error of an "error" message, with the request that it names.
-
-        Args:
-            header: Header of the message.
-
-        Raises:
-            WorldgaugeError: Always.
-        """
+        """Raise the error of an "error" message, with the request that it names."""
         error, index, count = said_by(header, self._who), header.get("index"), len(self._requests)
         if count > 1 and type(index) is int and 0 <= index < count:
             error.args = (f"{error} (request {index + 1} of a batch of {count})",)
@@ -254,18 +202,7 @@ class Receipt:
 
 
 def gpu_peak_of(header: Header, who: str) -> int | None:
-    """GPU memory that a server tells at the end of an answer.
-
-    Args:
-        header: Header of the message.
-        who: Name of the server, for messages.
-
-    Returns:
-        Most memory that tensors took, in bytes; None where the server does not tell.
-
-    Raises:
-        SubjectError: The field holds something else.
-    """
+    """GPU memory that a server tells at the end of an answer."""
     given = header.get("gpu_peak_bytes")
     if given is not None and (type(given) is not int or not 0 <= given < 1 << 50):
         raise SubjectError(f"{who}: gpu_peak_bytes is {short(given)}; give a whole number of bytes, or leave it out")
@@ -273,18 +210,7 @@ def gpu_peak_of(header: Header, who: str) -> int | None:
 
 
 def notes_of(header: Header, who: str) -> tuple[str, ...]:
-    """What a server tells about an answer at its end.
-
-    Args:
-        header: Header of the message.
-        who: Name of the server, for messages.
-
-    Returns:
-        Its notes, in order; none where it tells nothing.
-
-    Raises:
-        SubjectError: The field holds something else.
-    """
+    """What a server tells about an answer at its end."""
     given = header.get("notes", [])
     fine = isinstance(given, list) and len(given) <= MAX_NOTES
     if not fine or not all(isinstance(one, str) and len(one) <= MAX_NOTE for one in given):
@@ -295,16 +221,7 @@ def notes_of(header: Header, who: str) -> tuple[str, ...]:
 
 
 def said_by(header: Header, who: str, own: type[SubjectError] = SubjectError) -> WorldgaugeError:
-    """The error of an "error" message, to be raised.
-
-    Args:
-        header: Header of the message.
-        who: Name of the server, for messages.
-        own: Type of errors that the model's own code raised.
-
-    Returns:
-        The error.
-    """
+    """The error of an "error" message, to be raised."""
     text = plain(header.get("message"))
     if header.get("kind") == "not_applicable":
         return NotApplicableError(text)
@@ -314,15 +231,7 @@ def said_by(header: Header, who: str, own: type[SubjectError] = SubjectError) ->
 
 
 def with_trace(error: SubjectError, header: Header) -> SubjectError:
-    """Add the traceback that the server sent to an error, for the record.
-
-    Args:
-        error: The error.
-        header: Header of the message.
-
-    Returns:
-        The error.
-    """
+    """Add the traceback that the server sent to an error, for the record."""
     trace = header.get("trace")
     if isinstance(trace, str):
         error.add_note("in the model's process:\n" + plain(trace))
@@ -330,17 +239,7 @@ def with_trace(error: SubjectError, header: Header) -> SubjectError:
 
 
 def spec_of(given: Any) -> ModelSpec:
-    """Parse the spec in the hello of a model.
-
-    Args:
-        given: The JSON value.
-
-    Returns:
-        The spec.
-
-    Raises:
-        WorldgaugeError: It is not valid.
-    """
+    """Parse the spec in the hello of a model."""
     name, inputs = named_spec(given, "model", set(ModelSpec.__dataclass_fields__))["name"], given.get("inputs", [])
     if not isinstance(inputs, list) or not all(isinstance(one, str) for one in inputs):
         raise SubjectError(f"model '{name}': inputs is {short(inputs)}; give names")
@@ -353,19 +252,7 @@ def spec_of(given: Any) -> ModelSpec:
 
 
 def named_spec(given: Any, what: Serves, fields: set[str]) -> dict[str, Any]:
-    """Check the JSON value of a spec: its name, its settings and the names of its fields.
-
-    Args:
-        given: The JSON value.
-        what: What it specifies, for messages.
-        fields: Allowed fields.
-
-    Returns:
-        The object.
-
-    Raises:
-        SubjectError: It is not such an object.
-    """
+    """Check the JSON value of a spec: its name, its settings and the names of its fields."""
     if not isinstance(given, dict) or not isinstance(given.get("name"), str):
         raise SubjectError("its hello holds no spec with a name")
     name, settings = given["name"], given.get("settings", {})

@@ -84,16 +84,7 @@ class ProcessChannel:
     """
 
     def __init__(self, command: str, *, pipes: bool, who: str) -> None:
-        """Split the command line.
-
-        Args:
-            command: Program and arguments.
-            pipes: Talk over stdin and stdout rather than a socket.
-            who: Name of the model, for messages.
-
-        Raises:
-            UsageError: The command is empty or cannot be split into words.
-        """
+        """Split the command line."""
         try:
             self._command = shlex.split(command)
         except ValueError as error:
@@ -217,14 +208,7 @@ class ProcessChannel:
 
 
 def private_folder(parent: str | None = None) -> str:
-    """Make a new folder that only this user can read.
-
-    Args:
-        parent: Folder to make it in; the temporary folder by default.
-
-    Returns:
-        Its path.
-    """
+    """Make a new folder that only this user can read."""
     # The name of a Unix socket may have 108 bytes, and some temporary folders are long already.
     return tempfile.mkdtemp(prefix="worldgauge-", dir=parent or ("/tmp" if len(tempfile.gettempdir()) > 60 else None))
 
@@ -252,12 +236,7 @@ class _Child:
         self._ear.start()
 
     def accept(self) -> None:
-        """Wait for the child to connect.
-
-        Raises:
-            EOFError: It ends before that.
-            TimeoutError: It is late.
-        """
+        """Wait for the child to connect."""
         if hasattr(self, "line"):
             return
         (listener,) = self._sockets

@@ -45,15 +45,7 @@ class Judge(Protocol):
     """Checks an answer against its request; see `messages.Receipt`."""
 
     def check(self, header: Header, announced: list[ArraySpec]) -> None:
-        """Check an announced message before any of it is read.
-
-        Args:
-            header: Header of the message.
-            announced: Its arrays.
-
-        Raises:
-            SubjectError: The message does not fit.
-        """
+        """Check an announced message before any of it is read."""
 
     def raise_error(self, header: Header) -> None:
         """Raise the error of an "error" message."""
@@ -90,17 +82,7 @@ class Remote(Generic[Spec]):
     def __init__(
         self, channel: Channel, who: str, deadline_s: float = DEADLINE_S, *, code: Callable[[], str] = str
     ) -> None:
-        """Connect to the server.
-
-        Args:
-            channel: The channel, which this object then owns.
-            who: Name of the model, for messages.
-            deadline_s: Seconds until an answer must have arrived.
-            code: Digest of its files, asked where an old server states none.
-
-        Raises:
-            SubjectError: The server cannot be reached.
-        """
+        """Connect to the server."""
         self.deadline_s = deadline_s
         self.on_wait: Callable[[], None] | None = None
         self._channel = channel
@@ -210,20 +192,7 @@ class RemoteModel(Remote[ModelSpec]):
     notes: tuple[str, ...] = ()
 
     def rollout(self, request: RolloutRequest) -> Generator[Frames]:
-        """Run one rollout. Closing the iterator early cancels the rest.
-
-        Args:
-            request: The request.
-
-        Yields:
-            Chunks as they arrive.
-
-        Raises:
-            SubjectError: The model fails or does not keep the protocol.
-            NotApplicableError: The request does not apply to the model.
-            LostError: The server was lost after the first frame.
-            DataError: The request holds values that are not finite.
-        """
+        """Run one rollout. Closing the iterator early cancels the rest."""
         with closing(self._ask([request])) as chunks:
             for _, frames in chunks:
                 yield frames
@@ -233,15 +202,6 @@ class RemoteModel(Remote[ModelSpec]):
 
         A server that is lost gets the requests once more. An error in one request is an error of the whole batch; the
         message names the request when the model makes them one by one.
-
-        Args:
-            requests: The requests.
-
-        Returns:
-            The chunks of each request.
-
-        Raises:
-            WorldgaugeError: As for `rollout`.
         """
         rollouts: list[list[Frames]] = []
         for part in parts_of(requests, self.spec):
@@ -377,24 +337,7 @@ class RemoteEstimator(Remote[EstimatorSpec]):
         *,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Estimate:
-        """Run the estimator. The request is repeated, at most RETRIES times, when the server is lost.
-
-        Args:
-            arrays: Inputs by name.
-            options: Plain JSON values.
-            expected: The arrays that the answer must hold, exactly these.
-            max_bytes: Largest answer in bytes.
-
-        Returns:
-            The answer.
-
-        Raises:
-            EstimateError: The estimator failed, or returned numbers that are not finite and must be.
-            NotApplicableError: The request does not apply to the estimator.
-            LostError: The server was lost each time, or was silent for `deadline_s`.
-            SubjectError: The answer does not fit; none of it was read.
-            UsageError: The request cannot be sent.
-        """
+        """Run the estimator. The request is repeated, at most RETRIES times, when the server is lost."""
         name = secrets.token_hex(8)
         header: Header = {
             **{"type": "estimate", "version": self._hello.version, "id": name, "deadline_s": self.deadline_s},

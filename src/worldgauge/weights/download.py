@@ -63,21 +63,7 @@ class Linked:
 def answer_of(
     url: str, headers: Mapping[str, str], token: str = ""
 ) -> Iterator[tuple[http.client.HTTPResponse, Linked]]:
-    """Open the response at the end of all redirects.
-
-    Args:
-        url: The address.
-        headers: Headers of the request.
-        token: Sent only to the host of `url`.
-
-    Yields:
-        The response, and what the host stated about the file.
-
-    Raises:
-        PullError: Downloads are switched off, or the address is not allowed.
-        OSError: There is no response.
-        HTTPException: The response is damaged.
-    """
+    """Open the response at the end of all redirects."""
     if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
         raise PullError(
             f"{OFFLINE_VARIABLE} is set, so nothing is fetched; files already here: worldgauge weights adopt FOLDER"
@@ -116,11 +102,7 @@ def _opener(parts: SplitResult) -> OpenerDirector:
 
 
 def _address(url: str) -> SplitResult:
-    """The parts of an address.
-
-    Raises:
-        PullError: The address is not allowed.
-    """
+    """The parts of an address."""
     try:
         parts = urlsplit(url)
         sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc and url.isascii()
@@ -156,20 +138,7 @@ class Pulled:
 
 
 def pull(name: str, progress: Progress = lambda name, done, total: None) -> Pulled:
-    """Download what is missing or wrong in a set; one process does so, others wait and find the result.
-
-    Args:
-        name: Name of the set.
-        progress: Called with the name of a file, its bytes so far and its bytes in all (0 when unknown).
-
-    Returns:
-        The set.
-
-    Raises:
-        UnknownNameError: There is no such set.
-        PullError: A download failed.
-        DataError: A file is not the published one.
-    """
+    """Download what is missing or wrong in a set; one process does so, others wait and find the result."""
     known = known_set(name)
     with only_writer(name) as folder:
         lacking = standing(name).lacking
@@ -180,17 +149,7 @@ def pull(name: str, progress: Progress = lambda name, done, total: None) -> Pull
 
 
 def sets_for(names: Iterable[str]) -> list[str]:
-    """Sets that names stand for, each once.
-
-    Args:
-        names: Names of sets, or of something that needs sets, such as a metric.
-
-    Returns:
-        Names of the sets.
-
-    Raises:
-        UnknownNameError: A name is unknown.
-    """
+    """Sets that names stand for, each once."""
     meant: dict[str, None] = {}
     for name in names:
         serving = [each.name for each in catalogue.values() if name in each.serves]
@@ -223,20 +182,6 @@ def fetch(file: WeightFile, of: WeightSet, folder: Path, first: Seen | None, pro
     """Download a file into a folder; for one process at a time.
 
     An incomplete download is kept and continued.
-
-    Args:
-        file: The file.
-        of: Its set.
-        folder: The folder.
-        first: The copy that was recorded; a file without a published digest must be equal to it.
-        progress: Called with the name of the file, the bytes so far and the bytes in all.
-
-    Returns:
-        What was downloaded.
-
-    Raises:
-        PullError: The download failed.
-        DataError: The file is wrong.
     """
     part, tries = Part(folder / file.name), 0
     most = part.size
@@ -307,11 +252,7 @@ def _append(
     version: Version,
     progress: Callable[[int], None],
 ) -> None:
-    """Write the body from byte `done` on.
-
-    Raises:
-        DataError: It is longer than the file should be; the excess is not written.
-    """
+    """Write the body from byte `done` on."""
     with _on_disk(part):
         out = part.open(done, version)
     with out:
@@ -342,12 +283,7 @@ def _extent(answer: http.client.HTTPResponse, linked: Linked) -> tuple[int, int 
 
 
 def _limit(file: WeightFile, total: int | None, start: int, part: Part) -> int:
-    """Largest number of bytes that the file may have.
-
-    Raises:
-        DataError: The announced size is wrong.
-        PullError: The disk is full.
-    """
+    """Largest number of bytes that the file may have."""
     where = shown(file.url)
     if total is not None and file.bytes is not None and total != file.bytes:
         raise DataError(f"{where}: expected {file.bytes} bytes, the host announces {total}; nothing was taken")
@@ -380,11 +316,7 @@ def _refusal(answer: http.client.HTTPResponse, file: WeightFile, of: WeightSet, 
 
 
 def _token() -> str:
-    """The token in the environment.
-
-    Raises:
-        PullError: It cannot be a token; the message does not show it.
-    """
+    """The token in the environment."""
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise PullError(f"{TOKEN_VARIABLE} holds characters that no token has")
@@ -421,15 +353,7 @@ class Version:
     sha256: str
 
     def continues(self, begun: Version, checked: bool) -> bool:
-        """Whether these bytes continue those of an earlier download.
-
-        Args:
-            begun: Version of the earlier download.
-            checked: Whether a digest is checked in the end, so that an error is noticed.
-
-        Returns:
-            True when they do.
-        """
+        """Whether these bytes continue those of an earlier download."""
         if begun.sha256 and self.sha256:
             return begun.sha256 == self.sha256
         if begun.etag and self.etag:
@@ -462,15 +386,7 @@ class Part:
         return found if self.size and found.url == url else None
 
     def open(self, start: int, version: Version) -> IO[bytes]:
-        """Open the part to write from a position; later bytes are cut off.
-
-        Args:
-            start: The position in bytes.
-            version: Version of the bytes that follow.
-
-        Returns:
-            The open file.
-        """
+        """Open the part to write from a position; later bytes are cut off."""
         if start == 0:
             self.drop()
             write_file(self._note, json.dumps(asdict(version)).encode())

@@ -31,15 +31,8 @@ _SHOWN = 3
 def read_tensors(path: Path) -> dict[str, Float32]:
     """Read a weight file: .npz, .safetensors, or .pth (which needs the extra 'torch'). No code in it is run.
 
-    Args:
-        path: The file.
-
     Returns:
         Floating-point tensors of any width by name, as float32; others, such as counters, are left out.
-
-    Raises:
-        DataError: The file is missing, has another format, or holds more than tensors.
-        MissingExtraError: torch is missing.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such weight file")
@@ -55,19 +48,7 @@ def read_tensors(path: Path) -> dict[str, Float32]:
 def expect(
     tensors: Mapping[str, Float32], shapes: Mapping[str, tuple[int | None, ...]], where: str | Path
 ) -> dict[str, Float32]:
-    """Check tensors for names and shapes.
-
-    Args:
-        tensors: Tensors by name.
-        shapes: Expected shapes by name; None for a side of any length.
-        where: File they come from, for messages.
-
-    Returns:
-        The tensors that `shapes` names, and no others.
-
-    Raises:
-        DataError: A tensor is missing, has another shape, or holds values that are not finite.
-    """
+    """Check tensors for names and shapes."""
     missing = [name for name in shapes if name not in tensors]
     if missing:
         near = difflib.get_close_matches(missing[0], tensors, n=1)
@@ -84,18 +65,7 @@ def expect(
 
 
 def known_program(path: Path, known: WeightFile) -> bytes:
-    """Bytes of a file that is a program (TorchScript), to be run as they are, without reading the file again.
-
-    Args:
-        path: The file.
-        known: Its entry in the catalogue.
-
-    Returns:
-        The bytes.
-
-    Raises:
-        DataError: The file has other bytes, or its digest is not published: a program can do anything.
-    """
+    """Bytes of a file that is a program (TorchScript), to be run as they are, without reading the file again."""
     if not known.published:
         raise DataError(f"{path}: is a program, and the digest of the one that may be run is not known; not run")
     if not path.is_file():
@@ -135,15 +105,7 @@ _SIZES = {
 
 
 def check_size(path: Path, bytes: int) -> None:
-    """Check that a file is long enough to hold its tensors.
-
-    Args:
-        path: The file.
-        bytes: Size of the tensors that it claims to hold.
-
-    Raises:
-        DataError: The file cannot hold them.
-    """
+    """Check that a file is long enough to hold its tensors."""
     most = min(MOST_BYTES, max(_FREE_BYTES, _MOST_SWELLING * path.stat().st_size))
     if bytes > most:
         raise DataError(f"{path}: says it holds {bytes} bytes of tensors; {most} are the most it may")
@@ -154,14 +116,8 @@ def read_safetensors(path: Path) -> dict[str, Float32]:
 
     It holds 8 bytes header length, a JSON header, then the data of all tensors, little-endian, without gaps.
 
-    Args:
-        path: The file.
-
     Returns:
         Tensors by name, as float32.
-
-    Raises:
-        DataError: The file has another format.
     """
     whole = path.stat().st_size
     with path.open("rb") as file:
@@ -227,14 +183,8 @@ def _float32(raw: NDArray[Any], kind: str) -> Float32:
 def read_npz(path: Path) -> dict[str, Float32]:
     """Read the arrays of a zip of .npy files.
 
-    Args:
-        path: The file.
-
     Returns:
         Arrays by name, as float32.
-
-    Raises:
-        DataError: The file has another format.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -281,15 +231,8 @@ _WRAPPERS = ("params", "state_dict", "model")
 def read_torch(path: Path) -> dict[str, NDArray[np.float32]]:
     """Read a state dict in torch's zip format or its older format.
 
-    Args:
-        path: The file.
-
     Returns:
         Tensors by name, as float32.
-
-    Raises:
-        MissingExtraError: torch is missing.
-        DataError: The file holds something else than tensors.
     """
     try:
         torch = importlib.import_module("torch")

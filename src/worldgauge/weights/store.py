@@ -77,49 +77,17 @@ def opened(name: str) -> Opened:
     """Open a set whose files are all there and correct.
 
     Files that have not changed since they were last read are not read again.
-
-    Args:
-        name: Name of the set.
-
-    Returns:
-        The set.
-
-    Raises:
-        UnknownNameError: There is no such set.
-        AbsentWeightsError: Files are missing.
-        DataError: A file is wrong.
     """
     return _opened(standing(name))
 
 
 def verify(name: str) -> Opened:
-    """As `opened`, but every file is read, whatever the record states.
-
-    Args:
-        name: Name of the set.
-
-    Returns:
-        The set.
-
-    Raises:
-        WorldgaugeError: As for `opened`.
-    """
+    """As `opened`, but every file is read, whatever the record states."""
     return _opened(standing(name, afresh=True))
 
 
 def standing(name: str, *, afresh: bool = False) -> Standing:
-    """State of a set on this machine.
-
-    Args:
-        name: Name of the set.
-        afresh: Read all files, whatever the record states.
-
-    Returns:
-        The state.
-
-    Raises:
-        UnknownNameError: There is no such set.
-    """
+    """State of a set on this machine."""
     known = known_set(name)
     folder = store_folder() / name
     before = records_of(folder)
@@ -143,33 +111,14 @@ def standing(name: str, *, afresh: bool = False) -> Standing:
 
 
 def known_set(name: str) -> WeightSet:
-    """The set with this name.
-
-    Args:
-        name: Name of the set.
-
-    Returns:
-        The set.
-
-    Raises:
-        UnknownNameError: There is no such set; the message suggests the nearest one.
-    """
+    """The set with this name."""
     if name not in catalogue:
         raise UnknownNameError("set of weights", name, catalogue)
     return catalogue[name]
 
 
 def fault_of(file: WeightFile, seen: Seen, first: Seen | None = None) -> str:
-    """What is wrong with a copy of a file.
-
-    Args:
-        file: The file.
-        seen: The copy.
-        first: The copy that was recorded.
-
-    Returns:
-        A description; empty for a correct copy.
-    """
+    """What is wrong with a copy of a file."""
     if file.bytes is not None and seen.bytes != file.bytes:
         return f"expected {file.bytes} bytes, got {seen.bytes}"
     if not seen.sha256.startswith(file.sha256):
@@ -195,17 +144,7 @@ def store_folder() -> Path:
 
 @contextmanager
 def only_writer(name: str) -> Iterator[Path]:
-    """Lock the folder of a set for this process; others wait. The folder is made if necessary.
-
-    Args:
-        name: Name of the set.
-
-    Yields:
-        The folder.
-
-    Raises:
-        DataError: The store cannot be written to.
-    """
+    """Lock the folder of a set for this process; others wait. The folder is made if necessary."""
     folder = store_folder() / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -220,15 +159,7 @@ def only_writer(name: str) -> Iterator[Path]:
 
 
 def digest_of(folder: Path, names: Iterable[str]) -> str:
-    """Digest of several files, in the order of their names.
-
-    Args:
-        folder: Their folder.
-        names: Names of the files.
-
-    Returns:
-        SHA-256 in hexadecimal.
-    """
+    """Digest of several files, in the order of their names."""
     return _digest({name: seen_at(folder / name).sha256 for name in names})
 
 
@@ -273,12 +204,6 @@ def seen_at(path: Path) -> Seen:
     """Read and hash a file.
 
     A file that changes meanwhile keeps its earlier time in the result, so it is read again the next time.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its state.
     """
     with path.open("rb") as file:
         before = os.fstat(file.fileno())
@@ -286,14 +211,7 @@ def seen_at(path: Path) -> Seen:
 
 
 def records_of(folder: Path) -> dict[str, Seen]:
-    """Read the record of a folder; empty when there is none, or none that can be read.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        States of its files by name.
-    """
+    """Read the record of a folder; empty when there is none, or none that can be read."""
     try:
         written = read_json_object(folder / RECORD)["files"]
         return {
@@ -307,10 +225,6 @@ def write_records(folder: Path, records: Mapping[str, Seen]) -> None:
     """Write the record of a folder in one step; several processes may do so.
 
     A folder that is read-only stays without one.
-
-    Args:
-        folder: The folder.
-        records: States of its files by name.
     """
     text = json.dumps({"files": {name: asdict(seen) for name, seen in sorted(records.items())}}, indent=1)
     with suppress(OSError):
@@ -366,16 +280,6 @@ def adopt(folder: Path) -> Adoption:
     A file without a published digest is recognised by its name when it lies next to others of its set, or in a folder
     with the name of the set. Files become hard links when possible: this makes no second copy of gigabytes, and unlike
     a symbolic link they stay when the folder is removed. Files on another disk are copied. Nothing in `folder` changes.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        What was found.
-
-    Raises:
-        UsageError: There is no such folder.
-        DataError: The store cannot be written to.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")

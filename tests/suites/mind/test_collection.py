@@ -15,7 +15,7 @@ from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageE
 from worldgauge.engine.collect import Collected, collect, count
 from worldgauge.suites.mind import collection
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS
+from worldgauge.suites.mind.actions import MIRROR_PATHS
 from worldgauge.worlds import open_world
 from worldgauge.worlds.third_person import figure_mask
 from worldgauge.worlds.voxel import Voxel

@@ -33,7 +33,7 @@ from worldgauge.models import models
 from worldgauge.models.references.truth import Truth
 from worldgauge.perception.loading import open_perception
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.format.layout import IMAGES
+from worldgauge.suites.mind.format.files import IMAGES
 from worldgauge.suites.mind.format.results import read_results, results_of
 from worldgauge.suites.mind.metrics.action_accuracy import labels_of
 from worldgauge.suites.mind.metrics.scene_consistency import gsc_mse

@@ -15,9 +15,9 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.collect import Collected, collect, count, open_collection, world_seed_of
 from worldgauge.engine.collection import Made
 from worldgauge.suites.target import collection as target
-from worldgauge.suites.target.format.coordinates import path_of_poses
 from worldgauge.suites.target.format.read import discover
-from worldgauge.suites.target.walks.walks import TargetWalkFailedError, record_target_walk
+from worldgauge.suites.target.format.scenario import path_of_poses
+from worldgauge.suites.target.walks import TargetWalkFailedError, record_target_walk
 from worldgauge.worlds import open_world
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.walking.floor import Landmark

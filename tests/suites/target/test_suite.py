@@ -36,8 +36,7 @@ from worldgauge.suites.target import decoding, scoring
 from worldgauge.suites.target.decoding import decoder_of, speed_limit
 from worldgauge.suites.target.format.read import discover
 from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.metrics.profiles import PROFILES
-from worldgauge.suites.target.metrics.waypoints import evaluate
+from worldgauge.suites.target.metrics import PROFILES, evaluate
 from worldgauge.suites.target.protocol import make_question
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.suite import Target

@@ -41,15 +41,15 @@ from worldgauge.suites.loopnav.format import fingerprint_of as fingerprint_of_lo
 from worldgauge.suites.loopnav.format import load as load_loop
 from worldgauge.suites.loopnav.format_records import FILE_FAULTS
 from worldgauge.suites.mind.actions import space_of
+from worldgauge.suites.mind.collection import SPACES, WORLD_CELLS, WORLDS
 from worldgauge.suites.mind.format import PERSPECTIVES, Perspective
-from worldgauge.suites.mind.format.layout import FPS as MIND_FPS
-from worldgauge.suites.mind.format.layout import SHARED_SPACE, MindClip, Part, data_folder
+from worldgauge.suites.mind.format.files import FPS as MIND_FPS
+from worldgauge.suites.mind.format.files import SHARED_SPACE, MindClip, Part, data_folder
 from worldgauge.suites.mind.format.read import HORIZONTAL_FOV_DEG as MIND_FOV_DEG
 from worldgauge.suites.mind.format.read import discover as discover_recordings
 from worldgauge.suites.mind.format.read import fingerprint_of as fingerprint_of_recording
 from worldgauge.suites.mind.format.read import load as load_recording
-from worldgauge.suites.mind.walks.key_walks import KeyWalkFailedError, record_key_walk
-from worldgauge.suites.mind.walks.plan import SPACES, WORLD_CELLS, WORLDS
+from worldgauge.suites.mind.key_walks import KeyWalkFailedError, record_key_walk
 from worldgauge.suites.target.collection import HORIZONTAL_FOV_DEG as TARGET_FOV_DEG
 from worldgauge.suites.target.format.read import discover as discover_scenarios
 from worldgauge.suites.target.format.scenario import Scenario, open_video, video_frames_of

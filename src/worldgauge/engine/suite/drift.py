@@ -68,9 +68,7 @@ class ColourMeter:
         """Add a frame.
 
         Args:
-            index: Number of the frame; the first one seen is the start.
             got: Imagined frame (H, W, 3) uint8.
-            want: True frame of the same moment.
         """
         self.add(index, *both_colours(got, want))
 
@@ -98,7 +96,6 @@ def both_colours(got: Image, want: Image) -> tuple[ColourMoments, ColourMoments]
 
     Args:
         got: Imagined frame (H, W, 3) uint8.
-        want: True frame of the same moment.
     """
     ours = colour_moments(got)
     return ours, ours if np.array_equal(got, want) else colour_moments(want)

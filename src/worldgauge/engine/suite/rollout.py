@@ -62,20 +62,7 @@ class RateBridge:
 
     @classmethod
     def to(cls, spec: ModelSpec, fps: float, asked: int, drawn: Drawn = "nearest") -> RateBridge | None:
-        """The bridge to a model.
-
-        Args:
-            spec: What the model declares.
-            fps: Frames a second of what the suite asks for.
-            asked: Number of frames that the suite asks for.
-            drawn: How frames are drawn.
-
-        Returns:
-            The bridge; None where the model takes this rate.
-
-        Raises:
-            NotApplicableError: The time asked for is too short for a single frame of the model.
-        """
+        """The bridge to a model."""
         if takes_rate(spec, fps):
             return None
         assert spec.fps is not None
@@ -111,18 +98,7 @@ class RateBridge:
         }
 
     def request(self, request: RolloutRequest) -> RolloutRequest:
-        """The same request at the rate of the model. Its context is at that rate already; see `at_rate`.
-
-        Args:
-            request: The request, with `asked` frames to imagine.
-
-        Returns:
-            The request for `own_frames` frames. Poses are interpolated, actions shared out by time, and the recorded
-            future is that of the nearest recorded frames.
-
-        Raises:
-            DataError: Its poses are no poses of a camera.
-        """
+        """The same request at the rate of the model. Its context is at that rate already; see `at_rate`."""
         check_poses(request)
         seen, at = request.context, np.arange(self.own_frames + 1, dtype=np.float64) * (self.fps / self.own_fps)
 
@@ -207,11 +183,7 @@ def at_rate(context: Context, fps: float) -> Context:
     A frame is the nearest recorded one and keeps its own pose and depth. Actions are shared out by time.
 
     Args:
-        context: The context, of at least one frame.
         fps: The other rate in frames per second.
-
-    Returns:
-        The context, of as many frames as fit into the same time.
     """
     last, step = len(context) - 1, context.clip.fps / fps
     at = last - np.arange(math.floor(last / step + _EPS), -1, -1, dtype=np.float64) * step
@@ -235,9 +207,6 @@ def poses_between(poses: FloatArray, at: ArrayLike) -> FloatArray:
     Returns:
         (m, 4, 4): translation interpolated linearly, rotation along the shortest arc (SLERP). At whole frames the very
         pose of the path.
-
-    Raises:
-        ShapeError: A time lies outside the path, or a pose is no rotation.
     """
     from scipy.spatial.transform import Rotation, Slerp
 
@@ -270,12 +239,8 @@ def shared_out(actions: Actions, at: ArrayLike, fps: float) -> Actions:
     in a longer frame.
 
     Args:
-        actions: T rows.
         at: (n + 1,) ascending limits of the new rows, in given rows, from 0 to T.
         fps: The new rate in frames per second.
-
-    Returns:
-        n rows.
     """
     at = np.asarray(at, np.float64)
     frames = np.diff(at)
@@ -295,15 +260,7 @@ def shared_out(actions: Actions, at: ArrayLike, fps: float) -> Actions:
 
 
 def bridge_notes(bridges: Mapping[str, Sequence[Mapping[str, Any]]], truths: Collection[str] = ()) -> list[str]:
-    """The lines below a table that tell which subjects were asked at another rate.
-
-    Args:
-        bridges: By subject the facts of its records' bridges; none for a subject that was asked as it is.
-        truths: Those subjects that are the truth.
-
-    Returns:
-        One line for each subject and pair of rates.
-    """
+    """The lines below a table that tell which subjects were asked at another rate."""
     notes = []
     for label, facts in bridges.items():
         for own, fps, drawn in dict.fromkeys((one["own_fps"], one["fps"], one["drawn"]) for one in facts):
@@ -391,16 +348,6 @@ def fit_context(
     """Prepare a context for a model: the last frames, at its rate, cropped and resized as the model declares.
 
     It holds perspective views or panoramas, with depth where the model wants depth and the world is known.
-
-    Args:
-        context: All frames that may be shown.
-        spec: What the model declares.
-        limit: Largest number of these frames. None for no limit besides that of the model, which is of its own frames.
-        world: The world, for depth.
-        in_steps: Whether frames are one a step of a closed loop. Steps take no time, so a rate means nothing to them.
-
-    Returns:
-        The context for the model.
     """
     if limit is not None:
         context = context.last(limit)
@@ -429,18 +376,7 @@ def run_rollout(
     """Ask a model and store its frames without loss, with the camera poses where the model gives them.
 
     Args:
-        subject: The model.
-        request: What it is asked, as for `write_rollout`.
         fps: Frames per second of the video.
-        task_context: Folder, seed, progress and stopwatch of the task.
-        drawn: How frames of a model of another rate are drawn.
-
-    Returns:
-        The stored rollout. Its facts have "bridge" where the model was asked at another rate.
-
-    Raises:
-        SubjectError: When the model breaks its contract.
-        NotApplicableError: When the time asked for is too short for the model's rate.
     """
     path = task_context.directory / ROLLOUT
     written = write_rollout(subject, request, path, fps, task_context, drawn=drawn)
@@ -471,19 +407,7 @@ def write_rollout(
     """Write the frames of a model to a video without loss, drawn at the times of the request whatever its own rate.
 
     Args:
-        subject: The model.
-        request: What it is asked at `fps`, with a context from `fit_context`.
-        video: File to write.
         fps: Frames per second of the video, and of what is asked.
-        task_context: Folder, seed, progress and stopwatch of the task.
-        drawn: How frames of a model of another rate are drawn.
-
-    Returns:
-        What was written.
-
-    Raises:
-        SubjectError: When the model breaks its contract.
-        NotApplicableError: When the time asked for is too short for the model's rate.
     """
     bridge = RateBridge.to(subject.spec, fps, request.horizon, drawn)
     seen = request.context
@@ -538,18 +462,7 @@ def copy_video(
     A video without a constant frame rate is resampled by time and written without loss; so is a folder of images.
 
     Args:
-        subject: A model that holds finished videos.
-        spec: What it declares.
-        task: Id of the task.
-        task_context: Folder, seed and progress of the task.
         fps: Frames per second to which a video is resampled, unless the model declares a rate.
-        fewest: Smallest number of frames.
-
-    Returns:
-        The stored rollout.
-
-    Raises:
-        SubjectError: Where there is no video, it is damaged, or it holds fewer than `fewest` frames.
     """
     source = subject.video_of(task)
     clip = Clip.open(source, spec.fps or (fps if source.is_file() else None))
@@ -580,17 +493,7 @@ def crop_camera(camera: Camera, clip: Clip) -> Camera:
 
 
 def open_rollout(record: Record) -> Clip:
-    """Open the video of a record.
-
-    Args:
-        record: The record.
-
-    Returns:
-        The video.
-
-    Raises:
-        DataError: When there is no video, or it does not match the facts of the record.
-    """
+    """Open the video of a record."""
     if record.rollout is None:
         raise DataError(f"the record of '{record.task.id}' holds no rollout")
     path = record.directory / record.rollout

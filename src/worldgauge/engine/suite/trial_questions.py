@@ -79,21 +79,7 @@ class TrialQuestions(ABC):
         size: Size | None = None,
         turn: float | None = None,
     ) -> RolloutRequest:
-        """A question about the walk, labelled with the rate of the model.
-
-        Args:
-            spec: What the model declares; its view is one of `sizes`.
-            start: First frame to imagine.
-            context: Number of frames shown.
-            horizon: Number of frames to imagine.
-            seed: Seed of the question.
-            size: Width and height of the recording, by default small for models that draw any size.
-            turn: Radians per frame to the left, instead of the recorded future. Where steps are of one size, only its
-                sign counts.
-
-        Returns:
-            The question.
-        """
+        """A question about the walk, labelled with the rate of the model."""
 
     def recorded_size(self, spec: ModelSpec) -> Size:
         """Width and height of the recording: small, but the suite's own for models of a larger size of their own."""
@@ -115,15 +101,7 @@ def episode_of_walk(
 
     Args:
         poses: (n, 4, 4) of the camera.
-        actions: n - 1 rows.
-        world: The world that is seen.
-        camera: Size and field of view.
-        context: Number of frames before the future.
-        fps: Rate that the walk is labelled with. None for its own.
         turned: One row of actions (K,) that replaces every step of the future.
-
-    Returns:
-        The episode, of n frames.
     """
     poses, values = poses.copy(), actions.values.copy()
     space = actions.space if fps is None else replace(actions.space, fps=float(fps))

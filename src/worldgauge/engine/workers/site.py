@@ -101,16 +101,7 @@ def open_site(
     data: Sequence[Path] = (),
     device: str | None = None,
 ) -> Generator[Site]:
-    """Open the place where workers run, for the duration of the context.
-
-    Args:
-        on: None or "local" for this machine; "ray" for a Ray cluster that is started here or named by RAY_ADDRESS;
-            "ray://host:port" for another one.
-        logs: Folder for the output of workers, one file per worker.
-        shared: Folders that workers write into. Nodes of a cluster prove that they see them before work starts.
-        data: Folders that workers read, checked in the same way.
-        device: Where workers of this machine score or render. For "cuda" those without a GPU of their own take turns.
-    """
+    """Open the place where workers run, for the duration of the context."""
     refuse_while_importing()
     check_no_secret(on or "", "--on")
     if on is None or on == "local":

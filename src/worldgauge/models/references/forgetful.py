@@ -49,14 +49,8 @@ class Forgetful:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Render the other place.
 
-        Args:
-            request: The request; it needs an embedded world or home.
-
         Yields:
             `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The request has no such world.
         """
         if request.world is None or request.world.name not in _WORLDS or request.poses is None:
             raise NotApplicableError("'forgetful' needs a village or home; scans and published recordings have none")
@@ -83,10 +77,8 @@ def _lay_indoors(floor: FloorPlan, start: FloatArray, poses: FloatArray, tries: 
     The place depends only on the start: of `tries` random free places, the one with the most room.
 
     Args:
-        floor: Floor plan of the other home.
         start: (3,) position of the last context frame.
         poses: (T, 4, 4) poses, moved only in the plane.
-        tries: Number of places to compare.
 
     Returns:
         (T, 4, 4) poses.
@@ -111,12 +103,9 @@ def _lay_path(
     """Shift poses in the plane to where most of the walk is over free natural ground.
 
     Args:
-        cells: Cells of the other world.
         poses: (T, 4, 4) poses.
         feet: (T, 3) positions of the walker's feet. They are put on the ground, and the camera keeps its distance to
             them.
-        rng: Random generator.
-        tries: Number of shifts to compare.
 
     Returns:
         (T, 4, 4) poses.

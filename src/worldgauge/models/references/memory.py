@@ -54,7 +54,6 @@ class PointStore:
         Args:
             image: (H, W, 3) uint8.
             depth: (H, W) metres along the axis.
-            camera: Camera of the frame.
             pose: (4, 4) camera-to-world.
         """
         self._reserve(image.shape[0] * image.shape[1])
@@ -85,8 +84,6 @@ def splat(
     """Draw the points as squares of their size, nearest in front.
 
     Args:
-        store: The points.
-        camera: Camera of the drawing.
         world_to_camera: (4, 4) transform.
         background: (H, W, 3) uint8, shown where there is no point.
 
@@ -229,14 +226,8 @@ class Memory:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Draw the remembered points from `request.poses`.
 
-        Args:
-            request: The request; its context needs perspective frames with depth, unless depth is estimated.
-
         Yields:
             `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The frames are panoramas, or the context has no depth.
         """
         context, camera = request.context, request.context.camera
         if isinstance(camera, Panorama):
@@ -292,7 +283,6 @@ def plane_depth(camera: Camera, pose: NDArray[np.float64]) -> NDArray[np.float32
     No pixel is sky, so that roofs and trees are remembered too.
 
     Args:
-        camera: The camera.
         pose: (4, 4) camera-to-world.
 
     Returns:

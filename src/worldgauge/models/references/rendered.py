@@ -22,14 +22,8 @@ class _Rendered:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Render the world along `camera_path`.
 
-        Args:
-            request: The request.
-
         Yields:
             `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The request has no world.
         """
         path = self.camera_path(request)
         if path is None or request.world is None:

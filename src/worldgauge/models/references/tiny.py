@@ -38,10 +38,8 @@ def action_rows(actions: Actions, camera: Camera | Panorama, told: Told = "both"
     """Describe the action that leads to each frame after the first.
 
     Args:
-        actions: T rows.
         camera: What sees: with a longer lens the same turn, or step to the side, moves more of the picture, so they are
             told in multiples of what they are with a field of view of 90 degrees. Of a panorama nothing changes.
-        told: What is told.
 
     Returns:
         (T, columns): the columns of the action space, then the nominal motion in units of MOTION_SCALES. A direction,
@@ -72,10 +70,6 @@ def key_width(space: ActionSpace) -> int:
 
 def mirror_of(space: ActionSpace, told: Told = "both") -> Rows:
     """Find what a mirror, left to right, makes of `action_rows`: rows @ this.
-
-    Args:
-        space: Meaning of the columns.
-        told: What is told.
 
     Returns:
         (columns, columns): an exchange of columns with signs, its own inverse.
@@ -123,7 +117,6 @@ def guessed_step(weights: Weights, past: Array, rows: Array) -> Array:
     """Guess a step at once, from no noise.
 
     Args:
-        weights: Weights by their names in `ConvNet` of worldgauge-train, which takes no fetched frames.
         past: (C, 3, H, W), -1 to 1, the newest last.
         rows: (K, columns) actions that lead to the frames of the step.
 
@@ -274,25 +267,14 @@ def _cubic(t: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def trained_scenes(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Digests of all scenes that a checkpoint was trained on, and those that it came from.
-
-    Args:
-        config: Content of its config.json.
-
-    Returns:
-        The digests, sorted.
-    """
+    """Digests of all scenes that a checkpoint was trained on, and those that it came from."""
     rows, before = config.get("data"), config.get("parent_scenes")
     told = [row.get("scenes") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
     return tuple(sorted({str(one) for part in (*told, before) if isinstance(part, list) for one in part}))
 
 
 def unplaced_clips(config: Mapping[str, Any]) -> int:
-    """Number of clips that a checkpoint was trained on whose scenes are not known, so that nobody can compare them.
-
-    Args:
-        config: Content of its config.json.
-    """
+    """Number of clips that a checkpoint was trained on whose scenes are not known, so that nobody can compare them."""
     rows = config.get("data")
     told = [row.get("unknown") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
     return sum(one for one in told if type(one) is int and one > 0)
@@ -320,14 +302,8 @@ class Tiny:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Draw the frames that follow a context, a step at a time from its own last ones.
 
-        Args:
-            request: The request; actions drive it.
-
         Yields:
             (4, 36, 64, 3), the last one shorter where the horizon ends in it.
-
-        Raises:
-            NotApplicableError: Actions that move no camera.
         """
         actions = request.actions
         assert actions is not None

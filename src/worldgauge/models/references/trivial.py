@@ -110,11 +110,7 @@ class NoModel:
         self.spec = ModelSpec("none", max_context=1)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Not available.
-
-        Raises:
-            NotApplicableError: Always.
-        """
+        """Not available."""
         raise NotApplicableError("'none' imagines nothing: it is a reference of suites that do without a world model")
 
 
@@ -145,14 +141,8 @@ class Hedge:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """The last context frame, turned by the rotation of `request.poses` and faded.
 
-        Args:
-            request: The request; its context needs perspective frames.
-
         Yields:
             `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The frames are panoramas.
         """
         context, camera = request.context, request.context.camera
         if not isinstance(camera, Camera):

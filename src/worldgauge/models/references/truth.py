@@ -36,14 +36,8 @@ class Truth:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """The recorded frames, in chunks of one.
 
-        Args:
-            request: The request.
-
         Yields:
             `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The request has no recorded future.
         """
         if request.truth is None:
             raise NotApplicableError(f"'{self.name}' needs the recorded future, and this task has none")
@@ -173,11 +167,6 @@ def noise_of_all_scales(height: int, width: int, rng: np.random.Generator) -> ND
     """Noise with equal strength at every scale: the sum of squares of 1, 2, 4, ... pixels.
 
     The largest squares are half of the largest power of two in the longer side: 128 pixels of 384.
-
-    Args:
-        height: Height in pixels.
-        width: Width in pixels.
-        rng: Random generator.
 
     Returns:
         (height, width, 3) float32 of mean 0 and variance 1.

@@ -316,15 +316,6 @@ class DepthSource:
         """Add estimated depth to a context; a frame is estimated when its depth is read. Sky is infinite.
 
         Reading a depth raises SubjectError when a server returns none.
-
-        Args:
-            context: Perspective frames.
-
-        Returns:
-            The context with depth.
-
-        Raises:
-            NotApplicableError: The frames are panoramas.
         """
         if isinstance(context.camera, Panorama):
             raise NotApplicableError(f"'{self._source.name}' estimates depth of perspective views, not of panoramas")
@@ -356,9 +347,6 @@ class Roll:
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """The turned frames, in chunks of one.
-
-        Args:
-            request: The request.
 
         Yields:
             `horizon` frames, each (1, H, W, 3).
@@ -426,14 +414,8 @@ class Warp:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """The redrawn frames, in chunks of one.
 
-        Args:
-            request: The request.
-
         Yields:
             `horizon` frames, each (1, H, W, 3).
-
-        Raises:
-            NotApplicableError: The context has no depth.
         """
 
         context, last = request.context, len(request.context) - 1

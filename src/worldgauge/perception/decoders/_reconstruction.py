@@ -63,11 +63,7 @@ class Model:
 
 
 def pycolmap() -> Any:
-    """Import PyCOLMAP, with its output silenced.
-
-    Raises:
-        MissingExtraError: It is not installed or cannot be loaded.
-    """
+    """Import PyCOLMAP, with its output silenced."""
     try:
         import pycolmap as module
     except (ImportError, OSError):
@@ -107,15 +103,7 @@ class Matched:
             self._match(seed)
 
     def map(self, seed: int, *, focal_fixed: bool = False) -> Model | None:
-        """Run global mapping from random places.
-
-        Args:
-            seed: Seed of the places.
-            focal_fixed: Keep the focal length.
-
-        Returns:
-            The largest model; None if there is none.
-        """
+        """Run global mapping from random places."""
         colmap = pycolmap()
         options = colmap.GlobalPipelineOptions(num_threads=1, random_seed=seed)
         mapper = options.mapper
@@ -284,16 +272,7 @@ class Election:
 
 
 def elect(ballots: Sequence[Callable[[], Model | None]], anchored: bool) -> Election | None:
-    """Make models until two agree.
-
-    Args:
-        ballots: Functions that each make a model, called two at a time.
-        anchored: Image 0 is the anchor, which fixes the scale at which paths are compared; otherwise they are brought
-            to one scale.
-
-    Returns:
-        Of all pairs that agree, the model with the most observations; None if no start gives a model.
-    """
+    """Make models until two agree."""
     models: list[Model] = []
     pairs: list[tuple[int, int, float]] = []
     for start in range(0, len(ballots), 2):
@@ -326,14 +305,6 @@ def difference(a: Model, b: Model, anchored: bool) -> float:
 
     With an anchor, both are moved to their first frame and scaled by their anchors, as the path that would be scored;
     so a wrong focal length shows as well.
-
-    Args:
-        a: A model.
-        b: Another.
-        anchored: Image 0 is the anchor.
-
-    Returns:
-        Root mean square distance of the cameras that both placed, as a share of their extent; infinite with too few.
     """
     shared = sorted(a.poses.keys() & b.poses.keys())
     if len(shared) < 3:
@@ -398,17 +369,6 @@ def reconstruct(
 
     Args:
         images: (H, W) uint8 of one size, in order of time.
-        focal_px: Focal length; None when unknown.
-        seed: First seed.
-        anchored: Image 0 is the anchor.
-        max_s: Time limit, seconds.
-        anchor_xy: As in `DecodeRequest`.
-
-    Returns:
-        The model that two starts agree on, or the best of those that differ; None if there is none.
-
-    Raises:
-        BrokenOffError: The child crashed, or took longer than `max_s`.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="worldgauge-sfm-", dir=os.environ.get(FOLDER_VARIABLE)))

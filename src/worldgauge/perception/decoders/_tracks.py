@@ -57,10 +57,6 @@ def follow(
 
     Args:
         frames: (H, W) uint8 each.
-        keyed: Frames where new points join.
-        recorded: Frames where places are kept; those of `keyed` by default.
-        seeds: Most key points of the first frame.
-        most: Points up to which new ones join.
     """
     descriptors = np.zeros((0, 128), np.float32)
     rows: list[tuple[NDArray[np.int64], Float32]] = []
@@ -94,7 +90,6 @@ def sift(frame: Gray, most: int) -> tuple[Float32, Float32]:
 
     Args:
         frame: (H, W) uint8.
-        most: Largest number of points; the strongest ones are kept.
 
     Returns:
         Places (n, 2) in pixels and descriptors (n, 128).
@@ -207,12 +202,7 @@ def place_anchor(first: FirstFrame, anchor: Gray, guesses: Sequence[Placed] = ()
     """Find from where the anchor frame was seen.
 
     Args:
-        first: The first frame and its points.
         anchor: (H, W) uint8.
-        guesses: Places that are tried as well.
-
-    Returns:
-        The place; None if it cannot be found.
     """
     places, theirs = sift(anchor, ANCHOR_POINTS)
     xy = places.astype(np.float64) - _middle(anchor)

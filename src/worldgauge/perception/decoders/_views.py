@@ -64,19 +64,7 @@ def adjust(
     focal_prior: tuple[float, float] | None = None,
     tolerance: float = 1e-5,
 ) -> Scene:
-    """Adjust a scene to what was seen. The first camera stays; the overall scale is free.
-
-    Args:
-        scene: Cameras, points and focal length.
-        seen: Where points are seen.
-        iterations: Largest number of steps.
-        loss_px: Scale of the Cauchy loss, pixels; None for plain squares.
-        focal_prior: Focal length and standard deviation of its logarithm; None keeps the focal length.
-        tolerance: Relative gain below which it stops.
-
-    Returns:
-        The adjusted scene.
-    """
+    """Adjust a scene to what was seen. The first camera stays; the overall scale is free."""
     damping, cost = 1e-4, cost_of(scene, seen, loss_px=loss_px, focal_prior=focal_prior)
     for _ in range(iterations):
         system = _Normal(scene, seen, loss_px, focal_prior)
@@ -102,14 +90,7 @@ def cost_of(
     loss_px: float | None = LOSS_PX,
     focal_prior: tuple[float, float] | None = None,
 ) -> float:
-    """Compute what `adjust` minimises: half the sum of squared residuals under the loss, and of the focal prior.
-
-    Args:
-        scene: Cameras, points and focal length.
-        seen: Where points are seen.
-        loss_px: Scale of the Cauchy loss, pixels; None for plain squares.
-        focal_prior: Focal length and standard deviation of its logarithm; None for no prior.
-    """
+    """Compute what `adjust` minimises: half the sum of squared residuals under the loss, and of the focal prior."""
     squared, valid = squared_errors(scene, seen)
     squared = np.where(valid, squared, _BEHIND)
     robust = squared if loss_px is None else loss_px**2 * np.log1p(squared / loss_px**2)
@@ -119,10 +100,6 @@ def cost_of(
 
 def squared_errors(scene: Scene, seen: Sightings) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Compute squared reprojection errors.
-
-    Args:
-        scene: Cameras, points and focal length.
-        seen: Where points are seen, M sightings.
 
     Returns:
         (M,) pixels squared, and (M,) bool whether the point lies in front of the camera.
@@ -138,10 +115,6 @@ def jacobians(scene: Scene, seen: Sightings) -> tuple[FloatArray, FloatArray, Fl
     """Compute residuals and their derivatives.
 
     A camera moves by a rotation vector w and a shift d: x -> exp(w) (R X) + t + d, in that order of columns.
-
-    Args:
-        scene: Cameras, points and focal length.
-        seen: Where points are seen, M sightings.
 
     Returns:
         Residuals (M, 2), and derivatives by camera (M, 2, 6), point (M, 2, 3) and logarithm of the focal length (M, 2).
@@ -291,12 +264,6 @@ def two_views(a: FloatArray, b: FloatArray, focal: float, agree_px: float = AGRE
 
     Args:
         a: Points (n, 2) in the first view, pixels from the image centre.
-        b: The same points in the second view.
-        focal: Focal length, pixels.
-        agree_px: Largest epipolar error of an inlier, pixels.
-
-    Returns:
-        The pose; None where most points do not agree.
     """
     import cv2
 
@@ -337,13 +304,6 @@ def place(
     Args:
         points: (n, 3).
         xy: Where they are seen (n, 2), pixels from the image centre.
-        focal: Focal length, pixels.
-        agree_px: Largest reprojection error of an inlier, pixels.
-        least: Smallest number of inliers.
-        share: Smallest share of inliers.
-
-    Returns:
-        The pose; None with too few inliers.
     """
     import cv2
 
@@ -383,11 +343,6 @@ def refined(
         translation: (3,).
         points: (n, 3).
         xy: Where they are seen (n, 2), pixels from the image centre.
-        focal: Focal length, pixels.
-        rounds: Number of steps.
-
-    Returns:
-        Rotation and translation.
     """
     index = np.arange(len(points))
     seen = Sightings(np.zeros_like(index), index, xy)
@@ -414,7 +369,6 @@ def triangulate(
         seen: (K, P) bool.
         rotations: (K, 3, 3), world to camera.
         translations: (K, 3).
-        focal: Focal length, pixels.
 
     Returns:
         Points (P, 3); their widest angle between the first ray and another, degrees; and their largest reprojection
@@ -441,9 +395,6 @@ def turn_between(a: FloatArray, b: FloatArray, focal: float, rounds: int = 10) -
 
     Args:
         a: Points (n, 2) in the first view, pixels from the image centre.
-        b: The same points in the second view.
-        focal: Focal length, pixels.
-        rounds: Number of reweighted steps.
 
     Returns:
         Rotation (3, 3) that takes bearings of `a` to those of `b`, and the median error it leaves, pixels.
@@ -461,12 +412,7 @@ def turn_between(a: FloatArray, b: FloatArray, focal: float, rounds: int = 10) -
 
 
 def bearings(xy: FloatArray, focal: float) -> FloatArray:
-    """Convert pixels (..., 2) from the image centre to unit rays (..., 3).
-
-    Args:
-        xy: Pixels.
-        focal: Focal length, pixels.
-    """
+    """Convert pixels (..., 2) from the image centre to unit rays (..., 3)."""
     rays = np.concatenate([xy / focal, np.ones((*xy.shape[:-1], 1))], axis=-1)
     unit: FloatArray = rays / np.linalg.norm(rays, axis=-1, keepdims=True)
     return unit

@@ -32,15 +32,6 @@ def decode_cached(decoder: Decoder, request: DecodeRequest, content: str) -> Dec
 
     A path whose diagnostics say "error" is not kept, nor one whose diagnostics are no JSON. Decoders whose attribute
     `cacheable` is False are always asked.
-
-    Args:
-        decoder: Asked where the path is not known.
-        request: The video, and what is known of its camera.
-        content: What the frames are, such as the SHA-256 of the video file; nothing is kept where it is empty. Whoever
-            decodes a part of a file, or a view of it with other colours, says so in it.
-
-    Returns:
-        The path, with the same bits from the cache as from the decoder.
     """
     if not content or not getattr(decoder, "cacheable", True):
         return decoder.decode(request)
@@ -58,16 +49,7 @@ def decode_cached(decoder: Decoder, request: DecodeRequest, content: str) -> Dec
 
 
 def key_of(decoder: Decoder, request: DecodeRequest, content: str) -> str:
-    """Digest everything that decides a path.
-
-    Args:
-        decoder: The decoder.
-        request: What it is asked.
-        content: Digest of the video.
-
-    Returns:
-        SHA-256 in hexadecimal.
-    """
+    """Digest everything that decides a path."""
     anchor = request.anchor
     facts = {
         "content": content,
@@ -103,15 +85,7 @@ def as_json(path: DecodedPath) -> dict[str, Any]:
 
 
 def path_of_json(content: Any, where: str = "decoded path") -> DecodedPath:
-    """Parse what `as_json` gave.
-
-    Args:
-        content: The JSON value.
-        where: Where it was read, for messages.
-
-    Raises:
-        DataError: It is not a path; the message names the field.
-    """
+    """Parse what `as_json` gave."""
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != FORMAT_VERSION:
         raise DataError(f"{where}: no {FORMAT} of version {FORMAT_VERSION}; decode the video again")
     if content.get("status") not in get_args(Status):

@@ -19,19 +19,7 @@ SURE_LIKENESS = 0.3
 
 
 def cross_checked(path: DecodedPath, other: DecodedPath, *, doubtful: bool) -> DecodedPath:
-    """Compare a path with what `klt-vo` finds in the same video.
-
-    Args:
-        path: The path.
-        other: The path by `klt-vo` (`fall_back`).
-        doubtful: Whether the path has no scale without consent; else only a contradiction takes it.
-
-    Returns:
-        The path with `cross_check` in its diagnostics: "agrees"; "disagrees", when the paths differ by more than
-        `FLAGGED` of the length in shape (`disagreement`, a share of the length) or in size (`apart_m`, the largest
-        distance in the plane); "no second path", with `second_reason`; or "nothing to compare". A path
-        without consent loses its scale, and one of another shape fails.
-    """
+    """Compare a path with what `klt-vo` finds in the same video."""
     found: dict[str, Any] = {"disagreement": None, "cross_check": "nothing to compare"}
     if path.positions is None or len(path.positions) < 3:
         return replace(path, diagnostics={**path.diagnostics, **found})
@@ -72,15 +60,7 @@ def unconfirmed(path: DecodedPath, why: str) -> DecodedPath:
 
 
 def fall_back(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
-    """Decode the video by `klt-vo`, without what confirms its path by itself.
-
-    Args:
-        path: Gives the focal length where the request has none.
-        request: What is decoded.
-
-    Returns:
-        The second path.
-    """
+    """Decode the video by `klt-vo`, without what confirms its path by itself."""
     try:
         decoder: Any = decoders.get(FALLBACK)()
     except WorldgaugeError as error:
@@ -90,13 +70,7 @@ def fall_back(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
 
 
 def confirmed_alone(second: DecodedPath, path: DecodedPath, request: DecodeRequest) -> DecodedPath:
-    """The second path, with a scale only if it stands without the first.
-
-    Args:
-        second: What `fall_back` found.
-        path: The first path, as there.
-        request: As there.
-    """
+    """The second path, with a scale only if it stands without the first."""
     if second.xy is None or second.status == "stationary":
         return second
     if (second.diagnostics.get("anchor_likeness") or 0.0) < SURE_LIKENESS:
@@ -130,18 +104,11 @@ def disagreement(a: ArrayLike, b: ArrayLike) -> float:
     two shares counts, so the order does not matter either. The largest distance, not the mean: a decoder that loses its
     way does so at one end, and a mean over the points that were still right hides it.
 
+    Source: Target-Bench has no such check; ours.
+
     Args:
         a: (n, 3).
         b: (n, 3).
-
-    Returns:
-        Largest distance after alignment as a share of the path length, 0 to 1: 0 for equal shapes and where neither
-        moves, 1 where only one moves.
-
-    Raises:
-        ShapeError: Other shapes, fewer than 2 points, or values that are not finite.
-
-    Source: Target-Bench has no such check; ours.
     """
     one, other = _checked(a), _checked(b)
     if one.shape != other.shape:
@@ -164,12 +131,6 @@ def align_path(source: ArrayLike, target: ArrayLike) -> Sim3:
     Args:
         source: (n, 3).
         target: (n, 3).
-
-    Returns:
-        The similarity, source to target.
-
-    Raises:
-        ShapeError: Other shapes, fewer than 2 points, or values that are not finite.
     """
     one, other = _checked(source), _checked(target)
     if one.shape != other.shape:

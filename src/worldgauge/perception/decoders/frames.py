@@ -23,16 +23,6 @@ def evenly_spaced(n_frames: int, n: int) -> Indices:
     """Choose frames from the first to the last, int(linspace).
 
     Source: Target-Bench, sampling of the released VGGT and ViPE decoders (n = 9).
-
-    Args:
-        n_frames: Length of the video.
-        n: Number of frames wanted.
-
-    Returns:
-        Indices; all frames when there are fewer than `n`.
-
-    Raises:
-        UsageError: One of the two is below 1.
     """
     _check(n_frames, n)
     if n_frames <= n:
@@ -46,15 +36,7 @@ def every_second(n_frames: int, fps: float, seconds: int = 8) -> Indices:
     Source: Target-Bench, sampling of the released SpatialTrackerV2 decoder.
 
     Args:
-        n_frames: Length of the video.
         fps: Its frames per second.
-        seconds: Last second.
-
-    Returns:
-        seconds + 1 indices; the last one is repeated past the end.
-
-    Raises:
-        UsageError: `n_frames` is below 1, or the rate is not a positive number.
     """
     _check(n_frames, seconds + 1)
     if not 0 < fps < np.inf:
@@ -73,15 +55,7 @@ LONGEST_SIDE_PX = 640
 
 
 def working_size(width: int, height: int) -> tuple[int, int]:
-    """Scale a size so that its longer side is `LONGEST_SIDE_PX`.
-
-    Args:
-        width: Pixels.
-        height: Pixels.
-
-    Returns:
-        Width and height.
-    """
+    """Scale a size so that its longer side is `LONGEST_SIDE_PX`."""
     factor = LONGEST_SIDE_PX / max(width, height)
     return max(1, round(width * factor)), max(1, round(height * factor))
 
@@ -91,7 +65,6 @@ def gray_at(frame: Image, size: tuple[int, int]) -> Gray:
 
     Args:
         frame: (H, W, 3) uint8.
-        size: Width and height.
 
     Returns:
         (height, width) uint8.
@@ -116,10 +89,6 @@ def displacement_px(frames: Sequence[Gray]) -> float | None:
 
     Args:
         frames: (H, W) uint8, with a longest side of 640 for `STILL_PX` to hold.
-
-    Returns:
-        Pixels; infinite when half of the corners are lost, as after a cut; None when the first frame has too little
-        texture.
     """
     import cv2
 
@@ -147,12 +116,7 @@ def stationary_path(
     """Make the path of a camera that does not move: the origin for every frame.
 
     Args:
-        decoder: Name of the decoder.
-        indices: Frames of the path.
-        reason: Why it counts as stationary.
-        looked_at: Number of frames that were examined.
         anchor_real_m: Real distance of the anchor, metres.
-        **diagnostics: Added to the diagnostics.
     """
     n = len(indices)
     return DecodedPath(
@@ -263,10 +227,6 @@ def from_start(registered: NDArray[np.bool_], frames: Indices, points: Indices) 
         registered: (m,) bool, frames with a camera.
         frames: (m,) indices of the frames in the video.
         points: (n,) frames that are points of the path.
-
-    Returns:
-        Frames kept, points kept, and why that is too little for a path: empty with at least `MIN_FROM_START` frames and
-        two points.
     """
     kept = np.arange(prefix(registered), dtype=np.int64)
     points = points[points <= frames[kept[-1]]] if len(kept) else points[:0]
@@ -289,12 +249,7 @@ def anchor_too_far(path: GroundPath) -> str:
 
 
 def walkable(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
-    """Mark a path as failed when it is faster than the request allows. Its shape stays, `xy` does not.
-
-    Args:
-        path: The path.
-        request: What is decoded. Without a limit or a valid frame rate the path stays as it is.
-    """
+    """Mark a path as failed when it is faster than the request allows. Its shape stays, `xy` does not."""
     fps, limit = request.video.fps, request.max_speed_m_s
     if path.xy is None or path.positions is None or limit is None or not 0 < fps < np.inf:
         return path

@@ -94,11 +94,6 @@ def build_map(xy: FloatArray, focal: float, focal_prior: tuple[float, float] | N
 
     Args:
         xy: (K, P, 2) pixels from the image centre, NaN where unseen.
-        focal: Focal length to start from, pixels.
-        focal_prior: As `adjust` takes it.
-
-    Returns:
-        The map; None if no two views give a start.
     """
     best: Map | None = None
     for tolerance_px in TOLERANCES_PX:
@@ -269,7 +264,6 @@ def turning_in_place(xy: FloatArray, focals: Iterable[float]) -> FloatArray | No
 
     Args:
         xy: (K, P, 2) pixels from the image centre, NaN where unseen.
-        focals: Focal lengths to try, pixels.
 
     Returns:
         Rotations (K, 3, 3) from the first camera to each; None where rotations do not suffice.
@@ -323,9 +317,7 @@ def seen_from(built: Map, kept: Indices, views: Views) -> tuple[Indices, FloatAr
     A frame that sees too few of the points it should see is left out.
 
     Args:
-        built: The map.
         kept: (k,) key frames that have a camera, ascending.
-        views: The tracks.
 
     Returns:
         Frames (n,) that have a camera, their rotations (n, 3, 3) and translations (n, 3), world to camera.
@@ -419,13 +411,6 @@ class KltVo:
 
         One frame after the other, a scale drifts where few points connect them, as when the camera turns where it
         stands. The halves then drift apart.
-
-        Args:
-            path: What `guess` found.
-            request: What was decoded.
-
-        Returns:
-            The path, with `halves_apart` in its diagnostics: the largest distance, as a share of the length.
         """
         if path.xy is None or path.status == "stationary":
             return path

@@ -65,15 +65,8 @@ def ground_path(
     Args:
         poses: Camera-to-world (n, 4, 4), n >= 1, in any world frame and unit.
         anchor: Pose (4, 4) of the camera at the anchor; None when the poses are metres.
-        anchor_real_m: Metres between the anchor and the first pose.
         up: (3,) direction against gravity in the frame of the first camera; by default the camera counts as level, and
             the ground is the plane of its x and z axes.
-
-    Returns:
-        The path.
-
-    Raises:
-        ShapeError: Other shapes, values that are not finite, or an `up` along the optical axis.
     """
     own = checked(poses, "poses")
     based = relative(own[0], own)
@@ -128,12 +121,7 @@ def anchor_fault(estimated: float, extent: float, real_m: float | None) -> str:
     """Explain why an anchor gives no scale.
 
     Args:
-        estimated: Estimated distance of the anchor from the start.
-        extent: Largest distance of the path from its start, in the same unit.
         real_m: Real distance of the anchor, metres.
-
-    Returns:
-        One line; empty when it gives one.
     """
     if real_m is None or not np.isfinite(real_m):
         return "the distance between the anchor and the current frame is not known"
@@ -153,16 +141,7 @@ def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | No
     decoders.
 
     Args:
-        matrices: As `layout` says.
-        layout: Which decoder they come from.
         anchor_real_m: Real distance of the anchor, metres; not used for "vipe".
-
-    Returns:
-        The path; None where the released code skips a scenario, with an anchor at exactly no distance.
-
-    Raises:
-        ShapeError: Other shapes, values that are not finite, or a first camera of "spatracker" without an inverse.
-        UsageError: Another layout, or no distance.
     """
     if layout == "vipe":
         rows = _rows(matrices)
@@ -199,16 +178,8 @@ def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | No
 def poses_of(matrices: ArrayLike, layout: Layout) -> tuple[FloatArray, FloatArray | None]:
     """Convert the output of a released decoder to camera-to-world poses.
 
-    Args:
-        matrices: As `layout` says.
-        layout: Which decoder they come from.
-
     Returns:
         Poses (n, 4, 4) and the anchor's (4, 4), None for "vipe".
-
-    Raises:
-        ShapeError: Other shapes.
-        UsageError: Another layout.
     """
     if layout == "vipe":
         return poses_of_quaternions(matrices), None
@@ -224,11 +195,7 @@ def poses_of(matrices: ArrayLike, layout: Layout) -> tuple[FloatArray, FloatArra
 
 
 def poses_of_quaternions(rows: ArrayLike) -> FloatArray:
-    """Convert rows tx ty tz qx qy qz qw (n, 7) to poses (n, 4, 4). Quaternions may have any length but 0.
-
-    Raises:
-        ShapeError: Other shapes, values that are not finite, or quaternions of length 0.
-    """
+    """Convert rows tx ty tz qx qy qz qw (n, 7) to poses (n, 4, 4). Quaternions may have any length but 0."""
     table = _rows(rows)
     x, y, z, w = table[:, 3:].T
     length = np.sqrt(x * x + y * y + z * z + w * w)
@@ -274,13 +241,9 @@ def checked(poses: ArrayLike, what: str) -> FloatArray:
 
     Args:
         poses: (n, 4, 4), n >= 1.
-        what: What they are, for messages.
 
     Returns:
         (n, 4, 4) float64.
-
-    Raises:
-        ShapeError: They are not; the message names the frame.
     """
     own = np.asarray(poses, np.float64)
     if own.ndim != 3 or own.shape[1:] != (4, 4) or len(own) == 0:

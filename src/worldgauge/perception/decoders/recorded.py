@@ -237,12 +237,7 @@ def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> Re
     """Read poses from an .npz, .json or .txt file. Nothing in the file is executed.
 
     Args:
-        file: The file.
-        layout: How poses are written.
         fps: Frames per second of the video, for the seconds of a .txt.
-
-    Raises:
-        DataError: The file is malformed; the message says how.
     """
     try:
         if file.stat().st_size > MAX_BYTES:

@@ -57,18 +57,7 @@ class ServedDecoder:
     version = 3
 
     def __init__(self, at: str, layout: str = "", compat: str = "", deadline_s: float = 1800.0) -> None:
-        """Start or reach the server.
-
-        Args:
-            at: Its address or command.
-            layout: Layout of its poses; the one it states by default.
-            compat: "released" computes the path by the released rules.
-            deadline_s: Seconds until an answer must have arrived.
-
-        Raises:
-            SubjectError: It cannot be reached, or is not a decoder.
-            UsageError: A setting is wrong.
-        """
+        """Start or reach the server."""
         if compat not in ("", "released"):
             raise UsageError(f"decoder 'served': compat is '{compat}'; give 'released', or leave it out")
         if not deadline_s > 0:
@@ -102,12 +91,7 @@ class ServedDecoder:
         return self._layout != "vipe"
 
     def decode(self, request: DecodeRequest) -> DecodedPath:
-        """Decode a video; see `Decoder.decode`. A failure of the estimator is the status "failed".
-
-        Raises:
-            LostError: The server is lost or hangs, which says nothing about the video.
-            SubjectError: Its answer breaks the protocol, which says nothing about the video either.
-        """
+        """Decode a video; see `Decoder.decode`. A failure of the estimator is the status "failed"."""
         if len(request.video) == 0:
             return DecodedPath("failed", self.name, "the video holds no frame")
         indices = self._frames_of(request)

@@ -55,17 +55,7 @@ class RowNetwork(Network, Protocol):
     """
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Run the network.
-
-        Args:
-            arrays: Inputs by name, as in the table of `perception.loading`.
-
-        Returns:
-            Outputs by name.
-
-        Raises:
-            ShapeError: An input has another shape.
-        """
+        """Run the network."""
         ...
 
 
@@ -87,22 +77,7 @@ class Ready(NamedTuple):
 
 
 def ready(name: str, *, device: str = "", precision: Precision | None = None) -> Ready:
-    """Load a network with its weights.
-
-    Args:
-        name: Name of the network.
-        device: Device to run on; empty for the usual one.
-        precision: Precision; None for `usual_precision`.
-
-    Returns:
-        The network and its identity.
-
-    Raises:
-        UnknownNameError: There is no such network.
-        AbsentWeightsError: Its weights are missing.
-        MissingExtraError: torch is missing.
-        DataError: A file is wrong.
-    """
+    """Load a network with its weights."""
     make = networks.get(name)
     weights = opened(name)
     transformers_for(f"network '{name}'")
@@ -121,10 +96,6 @@ def ready(name: str, *, device: str = "", precision: Precision | None = None) ->
 def usual_precision(name: str, device: str) -> Precision:
     """Return the precision that a network runs in by default.
 
-    Args:
-        name: Name of the network.
-        device: Where it runs.
-
     Returns:
         float16 on CUDA for networks whose numbers stay correct with it (docs/weights.md), else float32.
     """
@@ -132,17 +103,5 @@ def usual_precision(name: str, device: str) -> Precision:
 
 
 def open_network(name: str, *, device: str = "", precision: Precision | None = None) -> Any:
-    """As `ready`, but returns only the network.
-
-    Args:
-        name: Name of the network.
-        device: Device to run on; empty for the usual one.
-        precision: Precision; None for `usual_precision`.
-
-    Returns:
-        The network.
-
-    Raises:
-        WorldgaugeError: As for `ready`.
-    """
+    """As `ready`, but returns only the network."""
     return ready(name, device=device, precision=precision).network

@@ -34,20 +34,7 @@ def load_pretrained(
     ignored_prefixes: tuple[str, ...] = (),
     also: tuple[str, ...] = (),
 ) -> Any:
-    """Load a model of transformers, in evaluation mode.
-
-    Args:
-        model_class_name: Its class in transformers.
-        folder: Folder with config.json and model.safetensors.
-        device: Where it runs.
-        what: What needs it, for messages.
-        ignored_prefixes: Prefixes of tensors in the file that the model does not use.
-        also: Further model types whose folders hold this model as a part.
-
-    Raises:
-        MissingExtraError: transformers is not installed.
-        DataError: A file is missing, unreadable, or of another model.
-    """
+    """Load a model of transformers, in evaluation mode."""
     model_class = getattr(transformers_for(what), model_class_name)
     config = _config(model_class, folder, (model_class.config_class.model_type, *also))
     state = _tensors(folder / WEIGHTS)
@@ -79,17 +66,7 @@ def load_pretrained(
 
 
 def load_tokenizer(folder: Path, *, what: str, words: int) -> Any:
-    """Load a tokenizer that neither truncates nor pads.
-
-    Args:
-        folder: Folder with tokenizer.json.
-        what: What needs it, for messages.
-        words: Size of the model's vocabulary.
-
-    Raises:
-        MissingExtraError: transformers is not installed.
-        DataError: The file is missing, unreadable, or has a larger vocabulary.
-    """
+    """Load a tokenizer that neither truncates nor pads."""
     transformers_for(what)
     from tokenizers import Tokenizer
 
@@ -197,7 +174,6 @@ def dino_input(frames: Float32, *, released: bool = False) -> Float32:
 
     Args:
         frames: (n, H, W, 3) float32 in [0, 1].
-        released: Divide by 255 once more before normalising, as the released scorer does: nearly black.
 
     Returns:
         (n, 224, 224, 3) float32.
@@ -260,17 +236,10 @@ def framewise(
 
     Args:
         frames: (n, H, W, 3) float32.
-        device: Where it runs.
         run: The network, from (b, 3, H, W) float32 tensors at `device`.
-        sides: Shape of its answer per frame.
-        at_once: Frames per batch.
-        on_gpu: Frames per batch on a GPU, fewer where it has no room for so many. None for as many as elsewhere.
 
     Returns:
         (n, *sides) float32.
-
-    Raises:
-        ShapeError: Other frames.
     """
     if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.float32 or 0 in frames.shape[1:]:
         raise ShapeError(f"expected frames (n, H, W, 3) float32, got {frames.shape} {frames.dtype}")
@@ -293,13 +262,6 @@ def square_frames(frames: NDArray[Any], side: int) -> NDArray[Any]:
 
     Args:
         frames: (n, side, side, 3).
-        side: Pixels.
-
-    Returns:
-        The same frames.
-
-    Raises:
-        ShapeError: They have another size.
     """
     if frames.shape[1:3] != (side, side):
         raise ShapeError(f"expected frames (n, {side}, {side}, 3), got {frames.shape}")
@@ -313,11 +275,7 @@ def pair(side: int | Sequence[int]) -> tuple[int, int]:
 
 
 def checked_frame(rgb: NDArray[np.uint8]) -> tuple[int, int]:
-    """Return height and width of a frame (H, W, 3) uint8.
-
-    Raises:
-        ShapeError: It is anything else.
-    """
+    """Return height and width of a frame (H, W, 3) uint8."""
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or 0 in rgb.shape:
         raise ShapeError(f"a frame is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
     return rgb.shape[0], rgb.shape[1]
@@ -326,16 +284,8 @@ def checked_frame(rgb: NDArray[np.uint8]) -> tuple[int, int]:
 def checked_box(box: Any, height: int, width: int) -> NDArray[np.float32]:
     """Check a box and clip it to the frame.
 
-    Args:
-        box: x0, y0, x1, y1 in pixels.
-        height: Height of the frame in pixels.
-        width: Width of the frame in pixels.
-
     Returns:
         (4,) float32.
-
-    Raises:
-        ShapeError: It is not a box, or lies outside.
     """
     corners = np.asarray(box, np.float32)
     if corners.shape != (4,) or not np.isfinite(corners).all():
@@ -354,11 +304,6 @@ def shown(rgb: NDArray[np.uint8], height: int, width: int, mean: Any, deviation:
 
     Args:
         rgb: (H, W, 3) uint8.
-        height: Height wanted.
-        width: Width wanted.
-        mean: Mean per channel, 0 to 1.
-        deviation: Standard deviation per channel.
-        device: Device and precision.
 
     Returns:
         Tensor (1, 3, height, width).
@@ -377,8 +322,6 @@ def masks_of(logits: Any, height: int, width: int) -> NDArray[np.bool_]:
 
     Args:
         logits: Tensor (n, h, w).
-        height: Height wanted.
-        width: Width wanted.
 
     Returns:
         (n, height, width) bool.

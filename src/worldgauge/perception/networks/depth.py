@@ -100,18 +100,7 @@ def prepared(frame: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def seen_size(width: int, height: int) -> tuple[int, int]:
-    """Return the size at which the network sees a frame: shorter side 518, longer side the nearest multiple of 14.
-
-    Args:
-        width: Pixels.
-        height: Pixels.
-
-    Returns:
-        Width and height.
-
-    Raises:
-        ShapeError: The frame is more elongated than `MAX_ASPECT`.
-    """
+    """Return the size at which the network sees a frame: shorter side 518, longer side the nearest multiple of 14."""
     shorter = min(width, height)
     if max(width, height) > MAX_ASPECT * shorter:
         raise ShapeError(f"a frame of {width}x{height} is too long; at most {MAX_ASPECT:g} times its shorter side")

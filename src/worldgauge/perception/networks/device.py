@@ -59,19 +59,7 @@ class Batches:
         self._share = 1.0
 
     def run(self, function: Callable[[slice], Sequence[T]], n: int, most: int) -> list[T]:
-        """Call a function on parts of n things.
-
-        Args:
-            function: Called with the part; gives one result for each thing in it.
-            n: Number of things.
-            most: Most in one part, as long as there is room for them.
-
-        Returns:
-            All results, in order.
-
-        Raises:
-            UsageError: There is no room for a single one.
-        """
+        """Call a function on parts of n things."""
         torch = torch_for("a network")
         found: list[T] = []
         while len(found) < n:
@@ -115,20 +103,12 @@ def choose_device(device: str = "", precision: Precision = "float32") -> Compute
 
 
 def torch_for(what: str) -> Any:
-    """Import torch for the thing that needs it.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
+    """Import torch for the thing that needs it."""
     return _module("torch", what)
 
 
 def transformers_for(what: str) -> Any:
-    """Import transformers for the thing that needs it.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
+    """Import transformers for the thing that needs it."""
     torch_for(what)
     return _module("transformers", what)
 

@@ -70,11 +70,7 @@ class ClipLaion:
         self.weight, self.bias = _head(folder / HEAD, config.projection_dim)
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Compute features (n, channels) float32, not normalised, of frames (n, 224, 224, 3) float32, normalised.
-
-        Raises:
-            ShapeError: Other shapes.
-        """
+        """Compute features (n, channels) float32, not normalised, of frames (n, 224, 224, 3) float32, normalised."""
         frames = square_frames(arrays["frames"], _CLIP_SIDE)
         sides = (self._model.config.projection_dim,)
         batches: dict[str, Any] = {"at_once": _AT_ONCE, "on_gpu": _ON_GPU}

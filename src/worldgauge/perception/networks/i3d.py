@@ -38,9 +38,6 @@ def i3d_input(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.float32]:
 
     Returns:
         (T, 224, 224, 3) float32.
-
-    Raises:
-        ShapeError: Another kind of frame, or none.
     """
     small = [_shown(frame) for frame in frames]
     if not small:
@@ -71,10 +68,6 @@ class I3d:
         """Compute features (n, 400) of "video" (n, T, 224, 224, 3) float32, T >= 10, as `i3d_input` makes it.
 
         One video at a time, but all its frames at once, since they end in one mean: memory grows with T.
-
-        Raises:
-            ShapeError: Other shapes, or features that are not finite.
-            DataError: The program returns something else.
         """
         video = arrays.get("video", np.zeros(0))
         fits = video.ndim == 5 and video.shape[2:] == (SIDE, SIDE, 3) and video.shape[1] >= LEAST_FRAMES

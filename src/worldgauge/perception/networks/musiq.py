@@ -47,11 +47,7 @@ class Musiq:
         self._device = device
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Compute scores (n,) float32 of frames (n, H, W, 3) float32 in [-1, 1], one frame at a time.
-
-        Raises:
-            ShapeError: Other shapes.
-        """
+        """Compute scores (n,) float32 of frames (n, H, W, 3) float32 in [-1, 1], one frame at a time."""
 
         def scored(images: Any) -> Any:
             return self._encoder.score(images[0])
@@ -234,18 +230,7 @@ GRID = 10
 
 
 def sizes_of(rows: int, columns: int) -> list[tuple[int, int]]:
-    """Return the sizes of the three images made of one frame.
-
-    Args:
-        rows: Pixels.
-        columns: Pixels.
-
-    Returns:
-        Height and width of each.
-
-    Raises:
-        ShapeError: The frame is so narrow that nothing is left of it.
-    """
+    """Return the sizes of the three images made of one frame."""
     ratios = [longer / max(rows, columns) for longer in LONGER_SIDES]
     sizes = [(round(rows * ratio), round(columns * ratio)) for ratio in ratios]
     if any(0 in size for size in sizes):

@@ -61,13 +61,9 @@ class Sam2:
 
         Args:
             frames: (T, H, W, 3) uint8.
-            box: x0, y0, x1, y1 in pixels of the first frame.
 
         Returns:
             Masks (T, H, W) bool, empty where the thing is hidden.
-
-        Raises:
-            ShapeError: Not such a clip or box.
         """
         if frames.ndim != 4 or len(frames) == 0:
             raise ShapeError(f"a clip is (T, H, W, 3) uint8, T at least 1, got {frames.shape} {frames.dtype}")
@@ -88,13 +84,9 @@ class Sam2:
 
         Args:
             rgb: (H, W, 3) uint8.
-            boxes: x0, y0, x1, y1 in pixels each.
 
         Returns:
             Masks (n, H, W) bool.
-
-        Raises:
-            ShapeError: Not such a frame or box.
         """
         height, width = checked_frame(rgb)
         corners = [checked_box(box, height, width) for box in boxes]
@@ -196,15 +188,6 @@ class Sam3:
 
         Args:
             rgb: (H, W, 3) uint8.
-            categories: Names, each taken once.
-            above: Instances at or below this confidence are left out.
-
-        Returns:
-            Instances by category.
-
-        Raises:
-            ShapeError: Not such a frame.
-            UsageError: A category without words, or too long.
         """
         height, width = checked_frame(rgb)
         names = tuple(dict.fromkeys(categories))
@@ -313,15 +296,6 @@ class GroundingDino:
 
         Args:
             rgb: (H, W, 3) uint8.
-            names: Names, each taken once.
-            score: Lowest score.
-
-        Returns:
-            Detections, highest score first.
-
-        Raises:
-            ShapeError: Not such a frame.
-            UsageError: A name without words, with a full stop, or too long.
         """
         height, width = checked_frame(rgb)
         found: list[Detection] = []
@@ -371,15 +345,7 @@ class GroundingDino:
 
 
 def shown_size(height: int, width: int) -> tuple[int, int]:
-    """Return the size at which a frame is shown to the network.
-
-    Args:
-        height: Pixels.
-        width: Pixels.
-
-    Returns:
-        Height and width.
-    """
+    """Return the size at which a frame is shown to the network."""
     short, long = sorted((height, width))
     exact = min(SHORT_PX, LONG_PX * short / long)
     if round(exact) == short:

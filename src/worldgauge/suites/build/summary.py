@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -109,13 +109,7 @@ def published() -> list[Table]:
     source = (data["_source"].partition(".")[0] + ".", *_OTHERS)
     return [
         _published_table(
-            POINTS,
-            "Tables 1 and 8, as published",
-            tuple(COLUMNS.values()),
-            [*one, *eight],
-            columns,
-            "points",
-            source,
+            POINTS, "Tables 1 and 8, as published", tuple(COLUMNS.values()), [*one, *eight], columns, "points", source
         ),
         _published_table(
             "build_executable",
@@ -208,18 +202,21 @@ def summarize(
     return [*tables, _cost(entries)]
 
 
+def _rows(
+    entries: Iterable[BuildScores], kinds: Sequence[str], cells: Callable[[BuildScores], Iterable[Cell]], *by: int
+) -> tuple[TableRow, ...]:
+    """A row per subject, the best first by the column `by`; kinds: those that must be there to win."""
+    rows = [TableRow(entry.label, tuple(cells(entry)), entry.kind, entry.flag(kinds)) for entry in entries]
+    return tuple(sort_rows(rows, "higher", *by))
+
+
 def _marks(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
     """Full marks by kind, and the overall score where there are several."""
     columns = [*asked, OVERALL] if len(asked) > 1 else list(asked)
-    rows = [
-        TableRow(
-            entry.label,
-            tuple(entry.overall(asked) if column == OVERALL else entry.cell(HEADLINE, column) for column in columns),
-            entry.kind,
-            entry.flag(asked),
-        )
-        for entry in entries
-    ]
+
+    def cells(entry: BuildScores) -> Iterator[Cell]:
+        return (entry.overall(asked) if name == OVERALL else entry.cell(HEADLINE, name) for name in columns)
+
     notes = [
         "Percent of full marks. Overall: the mean of the kinds, which count alike whatever their numbers of tasks"
         + (", as in the paper." if len(asked) == len(KINDS) else "; the paper's has all five kinds."),
@@ -231,9 +228,7 @@ def _marks(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
         kinds = {entry.label: entry.kind for entry in entries}
         notes.append(detectable_note(values, kinds, "tasks", clusters, (0.0, 100.0)))
     title = "Full marks by kind of task"
-    return Table(
-        HEADLINE, title, "%", "higher", tuple(columns), tuple(sort_rows(rows, "higher")), tuple(notes), bars=True
-    )
+    return Table(HEADLINE, title, "%", "higher", tuple(columns), _rows(entries, asked, cells), tuple(notes), bars=True)
 
 
 def _chances(entries: Sequence[BuildScores], asked: Sequence[str]) -> Iterator[str]:
@@ -272,15 +267,9 @@ def _as_in_paper(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
         "commonsense": "commonsense/build_commonsense",
     }
     kinds = [kind for kind in COLUMNS if kind in asked]
-    rows = [
-        TableRow(
-            entry.label,
-            (*(entry.cell(names[kind], kind) for kind in kinds), entry.overall(asked)),
-            entry.kind,
-            entry.flag(asked),
-        )
-        for entry in entries
-    ]
+    rows = _rows(
+        entries, asked, lambda entry: (*(entry.cell(names[kind], kind) for kind in kinds), entry.overall(asked))
+    )
     columns = (*(COLUMNS[kind] for kind in kinds), COLUMNS[OVERALL])
     notes = () if len(asked) == len(KINDS) else ("Overall: of the kinds that were asked.",)
     return Table(
@@ -289,7 +278,7 @@ def _as_in_paper(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
         "points",
         "higher",
         columns,
-        tuple(sort_rows(rows, "higher")),
+        rows,
         notes,
         betters=tuple("higher" for _ in columns),
     )
@@ -337,22 +326,13 @@ def _matching(entries: Sequence[BuildScores], kind: str) -> Table:
 
 
 def _output(entries: Sequence[BuildScores], builds: Sequence[str]) -> Table:
-    rows = [
-        TableRow(
-            entry.label,
-            tuple(entry.cell(f"{kind}/build_executable", kind) for kind in builds),
-            entry.kind,
-            entry.flag(builds),
-        )
-        for entry in entries
-    ]
     return Table(
         "build_executable",
         "Output success rate: answers that can be built",
         "%",
         "higher",
         tuple(builds),
-        tuple(sort_rows(rows, "higher", 0)),
+        _rows(entries, builds, lambda entry: (entry.cell(f"{kind}/build_executable", kind) for kind in builds), 0),
         ("Whether an answer can be built says nothing about what: any matrix of known numbers can.",),
     )
 
@@ -388,36 +368,21 @@ def _soundness(entries: Sequence[BuildScores]) -> Table:
 
 def _by_group(entries: Sequence[BuildScores], kind: str, key: str, names: Sequence[str], word: str) -> Table:
     """The full marks of one kind by a key of its group."""
-    rows = [
-        TableRow(
-            entry.label,
-            tuple(entry.cell(HEADLINE, kind, **{key: name}) for name in names),
-            entry.kind,
-            entry.flag([kind]),
-        )
-        for entry in entries
-        if entry.expected(kind)
-    ]
+    own = [entry for entry in entries if entry.expected(kind)]
+    rows = _rows(own, [kind], lambda entry: (entry.cell(HEADLINE, kind, **{key: name}) for name in names), 0)
     title = f"{kind.capitalize()}: full marks by {word}"
-    return Table(f"{kind}/by_{key}", title, "%", "higher", tuple(names), tuple(sort_rows(rows, "higher", 0)))
+    return Table(f"{kind}/by_{key}", title, "%", "higher", tuple(names), rows)
 
 
 def _reasoning(entries: Sequence[BuildScores]) -> Table:
     """Accuracy by kind of question, what guessing comes to, and what was answered."""
     metric = "reasoning/reasoning_accuracy"
     own = [entry for entry in entries if entry.expected("reasoning")]
-    rows = [
-        TableRow(
-            entry.label,
-            (
-                entry.cell(metric, "reasoning"),
-                *(entry.cell(metric, "reasoning", variant=variant) for variant in VARIANTS),
-            ),
-            entry.kind,
-            entry.flag(["reasoning"]),
-        )
-        for entry in own
-    ]
+
+    def cells(entry: BuildScores) -> Iterator[Cell]:
+        yield entry.cell(metric, "reasoning")
+        yield from (entry.cell(metric, "reasoning", variant=variant) for variant in VARIANTS)
+
     chance = _told(own, "reasoning", "chance")
     notes = [
         ("" if chance is None else f"Guessing comes to {chance:.2f} % of all, ")
@@ -432,7 +397,7 @@ def _reasoning(entries: Sequence[BuildScores]) -> Table:
         "%",
         "higher",
         ("all", *VARIANTS),
-        tuple(sort_rows(rows, "higher", 0)),
+        _rows(own, ["reasoning"], cells, 0),
         tuple(notes),
     )
 
@@ -449,11 +414,7 @@ def _table(
     entries: Sequence[BuildScores], kind: str, title: str, names: Mapping[str, str], notes: Sequence[str]
 ) -> Table:
     """One kind of task, a column a metric."""
-    rows = [
-        TableRow(entry.label, tuple(entry.cell(metric, kind) for metric in names), entry.kind, entry.flag([kind]))
-        for entry in entries
-        if entry.expected(kind)
-    ]
+    own = [entry for entry in entries if entry.expected(kind)]
     first = next(iter(names))
     return Table(
         first,
@@ -461,7 +422,7 @@ def _table(
         metric_facts(first)[0],
         "higher",
         tuple(names.values()),
-        tuple(sort_rows(rows, "higher", 0)),
+        _rows(own, [kind], lambda entry: (entry.cell(metric, kind) for metric in names), 0),
         tuple(notes),
         betters=tuple(metric_facts(metric)[1] for metric in names),
     )
@@ -516,11 +477,5 @@ def _cost(entries: Sequence[BuildScores]) -> Table:
         rows.append(TableRow(entry.label, tuple(cells), entry.kind))
     columns = (*names.values(), "tokens out a block placed", "critic's tokens")
     return Table(
-        "cost",
-        "What an answer took",
-        "1",
-        "neither",
-        columns,
-        tuple(rows),
-        betters=tuple("neither" for _ in columns),
+        "cost", "What an answer took", "1", "neither", columns, tuple(rows), betters=tuple("neither" for _ in columns)
     )

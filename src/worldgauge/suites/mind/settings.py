@@ -15,7 +15,7 @@ from worldgauge.engine.suite.settings import naming_setting, networks_digest, wi
 from worldgauge.perception.decoders.contract import digest_of
 from worldgauge.perception.network_source import What
 from worldgauge.suites.mind.format import PERSPECTIVES, Perspective
-from worldgauge.suites.mind.format.layout import FPS
+from worldgauge.suites.mind.format.files import FPS
 
 TESTS = ("mem", "action_space", "mirror")
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "dino": "dino", "aesthetic": "aesthetic", "imaging": "imaging"}

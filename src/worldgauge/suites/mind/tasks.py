@@ -15,7 +15,7 @@ from worldgauge.engine.suite.contract import Task, TaskData, TaskView
 from worldgauge.engine.suite.drift import too_short
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format import PERSPECTIVES, MindClip, Part
-from worldgauge.suites.mind.format.layout import FPS
+from worldgauge.suites.mind.format.files import FPS
 from worldgauge.suites.mind.settings import Settings
 
 PARTS: dict[str, Part] = {"mem": "mem_test", "action_space": "action_space_test", "mirror": "mirror_test"}

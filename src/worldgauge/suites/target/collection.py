@@ -32,7 +32,7 @@ from worldgauge.suites.target.format.check import check as check_folder
 from worldgauge.suites.target.format.read import LABELS_FILE, load_labels
 from worldgauge.suites.target.format.scenario import Label
 from worldgauge.suites.target.format.write import scenario_name, write_labels, write_scenario
-from worldgauge.suites.target.walks.walks import (
+from worldgauge.suites.target.walks import (
     CAMERA_HEIGHTS_M,
     FPS,
     FUTURE_S,
@@ -40,9 +40,9 @@ from worldgauge.suites.target.walks.walks import (
     Surroundings,
     TargetWalkFailedError,
     record_target_walk,
+    targets_among,
 )
-from worldgauge.suites.target.walks.wording import categories as wordings
-from worldgauge.suites.target.walks.wording import targets_among
+from worldgauge.suites.target.walks import categories as wordings
 from worldgauge.worlds import worlds
 from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import KINDS

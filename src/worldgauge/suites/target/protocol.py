@@ -22,11 +22,10 @@ from worldgauge.engine.suite.rollout import (
     run_rollout,
     takes_rate,
 )
+from worldgauge.suites.target.decoding import history, seconds_after, truth_at
 from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.frames import history, seconds_after, truth_at
 from worldgauge.suites.target.planners import INFORMED, current_pose, plan_for, poses_at, steps_of
-from worldgauge.suites.target.prompts import template_of
-from worldgauge.suites.target.settings import Settings
+from worldgauge.suites.target.settings import Settings, template_of
 from worldgauge.suites.target.tasks import scenario_of
 
 ASSUMED_HFOV_DEG = 80.0

@@ -27,8 +27,7 @@ from worldgauge.metrics.pixel import mse, sharpness, ssim_uniform
 from worldgauge.perception.loading import Unavailable, open_perception
 from worldgauge.perception.network_source import What
 from worldgauge.suites.closedloop.metrics import visual_quality
-from worldgauge.suites.mind.metrics.out_leg_motion import out_leg_motion
-from worldgauge.suites.mind.metrics.scene_consistency import aligned_pairs, released_pairs, turn_frame
+from worldgauge.suites.mind.metrics.scene_consistency import aligned_pairs, out_leg_motion, released_pairs, turn_frame
 
 SAMPLED = 16
 """Frames of each video that are looked at, evenly over it."""

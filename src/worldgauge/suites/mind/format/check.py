@@ -26,11 +26,19 @@ from worldgauge.engine.collection import (
     mean_text,
     spread,
 )
-from worldgauge.suites.mind.format.coordinates import our_point
-from worldgauge.suites.mind.format.files import read_action
-from worldgauge.suites.mind.format.layout import FPS, PARTS, PERSPECTIVES, MindClip, Part, data_folder, part_folder
+from worldgauge.suites.mind.actions import Perspective
+from worldgauge.suites.mind.format.files import (
+    FPS,
+    PARTS,
+    PERSPECTIVES,
+    MindClip,
+    Part,
+    data_folder,
+    our_point,
+    part_folder,
+    read_action,
+)
 from worldgauge.suites.mind.format.read import discover, poses_of_file
-from worldgauge.suites.mind.walks.mirror import Perspective
 
 PUBLISHED = {"train": 50, "mem_test": 50, "action_space_test": 25, "mirror_test": 500}
 """Clips of each part and perspective, and videos of the mirror test (paper; specification, section 1.1)."""

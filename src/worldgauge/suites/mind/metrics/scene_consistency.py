@@ -1,16 +1,17 @@
-"""Generated scene consistency: a video of a path out and back, compared with itself.
+"""Generated scene consistency: a video of a path out and back, compared with itself. And how far the way out gets.
 
 Example:
     found = scene_errors(video, start_image)
     mean_error(found.released).mse, mean_error(found.aligned).mse
+    moves(out_leg_motion(start, video[turn_frame(len(video))]), median_of_real_clips)
 
 | pairing | compares | what a perfect renderer gets |
 | --- | --- | --- |
 | released | frame k with frame N - 1 - k | not 0: after N/2 actions out and N/2 back the two are one action apart |
 | aligned | state k with state N - k, the start image being state 0 | 0: the two are seen from one place |
 
-A video that stands still gets 0 in both: read them together with `metrics.motion`. Errors are those of
-`metrics.frame_pairs`. Source: MIND, section on generated scene consistency; the aligned pairing is ours.
+A video that stands still gets 0 in both, so `out_leg_motion` shows whether it moves. Errors are those of
+`metrics.frame_pairs`. Source: MIND, section on generated scene consistency; the aligned pairing and motion are ours.
 """
 
 from __future__ import annotations
@@ -31,6 +32,47 @@ from worldgauge.metrics._registry import metric
 from worldgauge.metrics.colour import detail_correlation
 from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, mean_error, pair_error, prepared
 from worldgauge.perception.score_device import Means, pairs_at_once
+
+MOTION_SHARE = 0.1
+"""A video moves when its motion is at least this share of the median of real clips of equal length."""
+
+
+@metric(
+    "out_leg_motion",
+    unit="1",
+    better="neither",
+    bounds=(0.0, 1.0),
+    version=2,
+    source="ours, in addition to MIND's pairs",
+)
+def out_leg_motion(start: Image, turn: Image) -> float:
+    """Mean squared difference of the start image and the frame at the far end of the path, at 1280x720; 0: no motion.
+
+    Args:
+        start: (h, w, 3) uint8, any size.
+        turn: (h, w, 3) uint8, any size.
+
+    Raises:
+        ShapeError: On other shapes.
+    """
+    difference = prepared(start) - prepared(turn)
+    return float(np.square(difference, out=difference).mean(dtype=np.float64))
+
+
+def moves(motion: float, real_median: float) -> bool:
+    """Whether a motion is at least MOTION_SHARE of the median motion of real clips of equal length.
+
+    Args:
+        motion: From `out_leg_motion`.
+        real_median: Median of the same number over real clips.
+
+    Raises:
+        ShapeError: For a motion below 0 or not finite, and for a median that is not above 0.
+    """
+    if not (math.isfinite(motion) and motion >= 0 and math.isfinite(real_median) and real_median > 0):
+        raise ShapeError(f"a motion >= 0 and a median of real clips > 0 are needed, got {motion} and {real_median}")
+    return motion >= MOTION_SHARE * real_median
+
 
 _SOURCE = "MIND, released scorer"
 _OURS = "MIND's pairs, put at the same place of the path"
