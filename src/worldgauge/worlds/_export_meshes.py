@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
+from worldgauge.worlds._glb import Pages, Patch
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.mesh import mesh_of
 from worldgauge.worlds.blocks.render import in_world, shades_of
-from worldgauge.worlds.export import Pages, Patch
 from worldgauge.worlds.indoor import _paint
 from worldgauge.worlds.indoor._paint import Looks
 from worldgauge.worlds.voxel.blocks import (

@@ -145,11 +145,8 @@ def draw_figure(
     """Draw the figure into a view, in place. Pixels nearer than the figure stay.
 
     Args:
-        view: The view.
         pose: Camera-to-world pose (4, 4); the figure has its heading.
-        camera: The camera.
         feet: (3,) metres.
-        label: Category and instance of the figure.
     """
     heading = math.atan2(pose[1, 2], pose[0, 2])
     c, s = math.cos(heading), math.sin(heading)

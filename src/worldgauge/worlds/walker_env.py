@@ -225,23 +225,14 @@ def look(world: World, pose: FloatArray, sights: Sights) -> dict[str, NDArray[An
     """Draw what is seen from one pose. Each camera draws once.
 
     Args:
-        world: The world.
         pose: Camera-to-world (4, 4), metres.
-        sights: What is wanted.
-
-    Returns:
-        The arrays by name.
     """
     drawn = {camera: world.view(pose, camera) for camera in cameras_of(sights)}
     return {name: getattr(drawn[camera], array) for name, (camera, array) in sights.items()}
 
 
 def cameras_of(sights: Sights) -> list[Camera | Panorama]:
-    """The cameras of sights, each once.
-
-    Args:
-        sights: What is wanted.
-    """
+    """The cameras of sights, each once."""
     return list(dict.fromkeys(camera for camera, _ in sights.values()))
 
 
@@ -420,19 +411,7 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 def shared_worlds(make: Callable[[int], Place], count: int, worlds: int) -> list[Place]:
-    """Worlds for `count` environments: `worlds` different ones, each for a row of neighbours.
-
-    Args:
-        make: Makes world number n.
-        count: Number of environments.
-        worlds: Number of different worlds.
-
-    Returns:
-        The world of each environment.
-
-    Raises:
-        UsageError: Fewer environments than worlds, or no world.
-    """
+    """Worlds for `count` environments: `worlds` different ones, each for a row of neighbours."""
     if not 1 <= worlds <= count:
         raise UsageError(f"worlds is {worlds}: give 1 to {count}, the number of environments")
     made = [make(n) for n in range(worlds)]

@@ -51,9 +51,6 @@ class Blueprint:
     Attributes:
         cells: (height, depth, width) int32, -1 for air.
         materials: Block k is entry k - 1, "name" or "name[key=value,...]", as `material` writes it.
-
-    Raises:
-        ShapeError: For a matrix without three axes, and for numbers without a material.
     """
 
     cells: Cells
@@ -81,19 +78,7 @@ class Blueprint:
         *,
         unknown: Literal["refuse", "air"] = "refuse",
     ) -> Blueprint:
-        """Make a blueprint from nested lists.
-
-        Args:
-            rows: Numbers [y][z][x], with all layers and rows of one length.
-            materials: The materials.
-            unknown: What happens to numbers without a material: "refuse" raises, "air" makes them air.
-
-        Returns:
-            The blueprint.
-
-        Raises:
-            ShapeError: For lists of several lengths, or numbers that are not allowed.
-        """
+        """Make a blueprint from nested lists."""
         try:
             cells = _whole_numbers(np.array(rows))
         except ValueError as error:
@@ -187,10 +172,6 @@ def first_seen(cells: Cells, names: Sequence[str]) -> Blueprint:
 
     Args:
         cells: (height, depth, width), indices into `names`, all in range.
-        names: The names.
-
-    Returns:
-        The blueprint.
     """
     flat = cells.transpose(2, 0, 1).ravel()
     first = np.full(len(names), flat.size, np.int64)
@@ -209,9 +190,6 @@ def material(name: str, states: Mapping[str, Any] | None = None) -> str:
     Args:
         name: Name of the block.
         states: Values of its states. Booleans become true and false; None leaves a state out.
-
-    Returns:
-        The text.
     """
     plain = name.strip().lower().removeprefix("minecraft:")
     said = {
@@ -235,12 +213,7 @@ def base_name(text: str) -> str:
 
 
 def shared_blocks(truth: Blueprint, built: Blueprint) -> int:
-    """Count blocks with the same base name at the same place: M of MineAnyBuild, section 3.3.
-
-    Args:
-        truth: The reference.
-        built: What was built; places are counted from the pivot of each.
-    """
+    """Count blocks with the same base name at the same place: M of MineAnyBuild, section 3.3."""
     box = tuple(slice(0, min(a, b)) for a, b in zip(truth.cells.shape, built.cells.shape, strict=True))
     names = {name: number for number, name in enumerate(dict.fromkeys(map(base_name, truth.materials)), 1)}
     mine = np.array([0, *(names[base_name(name)] for name in truth.materials)])
@@ -256,7 +229,6 @@ def difficulty_factor(blocks: int | None, size: Sequence[int | None]) -> float |
 
     Args:
         blocks: N, number of blocks.
-        size: Width W, height H and depth D.
 
     Returns:
         The factor. None when a number is missing or the logarithm is undefined.
@@ -274,11 +246,7 @@ def tier_of(factor: float) -> Tier:
 
 
 def _whole_numbers(cells: NDArray[Any]) -> NDArray[Any]:
-    """Return the array itself if it holds whole numbers; a cast would change texts and fractions silently.
-
-    Raises:
-        ShapeError: For any other array.
-    """
+    """Return the array itself if it holds whole numbers; a cast would change texts and fractions silently."""
     found = np.asarray(cells)
     if found.size and found.dtype.kind not in "iu":
         raise ShapeError(f"a blueprint is whole numbers in layers and rows of one length, got {found.dtype}")

@@ -182,14 +182,7 @@ PAINTS: dict[str, RGB] = {name: (n >> 16, n >> 8 & 255, n & 255) for name, n in 
 
 @lru_cache(maxsize=4096)
 def look_of(name: str) -> Look:
-    """Colours of a block.
-
-    Args:
-        name: Its name without namespace and states. An unknown name gets a colour that is derived from the name.
-
-    Returns:
-        The colours.
-    """
+    """Colours of a block."""
     return _made_of(name) or _plain(_hashed(name))
 
 

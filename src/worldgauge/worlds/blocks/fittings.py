@@ -61,12 +61,7 @@ def solid(*boxes: Box, paint: str | None = None) -> Shape:
 
 
 def turned(shape: Shape, facing: str) -> Shape:
-    """Turn a shape that faces north.
-
-    Args:
-        shape: The shape.
-        facing: Where it is to face; up and down leave it.
-    """
+    """Turn a shape that faces north."""
     for _ in range(QUARTERS.get(facing, 0)):
         shape = Shape(
             tuple(Part((16 - z1, y0, x0, 16 - z0, y1, x1), paint) for (x0, y0, z0, x1, y1, z1), paint in shape.parts),
@@ -76,12 +71,7 @@ def turned(shape: Shape, facing: str) -> Shape:
 
 
 def along(shape: Shape, axis: str) -> Shape:
-    """Lay down an upright shape.
-
-    Args:
-        shape: The shape.
-        axis: "x" or "z"; "y" leaves it.
-    """
+    """Lay down an upright shape."""
     if axis == "y":
         return shape
     order = (1, 0, 2) if axis == "x" else (0, 2, 1)
@@ -103,8 +93,6 @@ def cross(low: int, high: int, *, wide: int = 14, paint: str | None = None) -> S
 
     Args:
         low: Lower end, sixteenths of a cell.
-        high: Upper end.
-        wide: Width.
         paint: Name of the colour; None for the block's own.
     """
     a, b = 8 - wide // 2, 8 + wide // 2
@@ -122,8 +110,6 @@ def flat(height: int, low: int = 0, high: int = 16, paint: str | None = None) ->
 
     Args:
         height: Sixteenths of a cell.
-        low: Smallest x and z.
-        high: Largest x and z.
         paint: Name of the colour; None for the block's own.
     """
     corners = ((low, height, low), (low, height, high), (high, height, high), (high, height, low))
@@ -145,10 +131,6 @@ def squares_of(box: Box, side: int) -> int:
 
     Args:
         box: x0, y0, z0, x1, y1, z1 in sixteenths of a cell.
-        side: 2 * axis, plus 1 for the lower side.
-
-    Returns:
-        A bit per square; 0 when the box does not reach that side.
     """
     axis, high = side // 2, side % 2 == 0
     if box[axis + 3 * high] != (UNITS if high else 0):
@@ -177,7 +159,6 @@ def fitting_shape_of(name: str, states: States) -> Shape | None:
 
     Args:
         name: Name of the block.
-        states: Values by key.
     """
     if name in _BY_NAME:
         return _BY_NAME[name](name, states)
@@ -480,7 +461,6 @@ def plant_shape_of(name: str, states: States) -> Shape | None:
 
     Args:
         name: Name of the block.
-        states: Values by key.
     """
     if name.startswith("potted_"):
         return _potted(name)

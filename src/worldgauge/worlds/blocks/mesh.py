@@ -56,9 +56,6 @@ def shape_of(name: str, states: States) -> Shape:
         name: Name of the block. An unknown one is a full cube.
         states: Its states; missing ones have their default. `full=true` is our own state for a fluid below the same
             fluid.
-
-    Returns:
-        The shape.
     """
     if name in _UNSEEN:
         return _NONE
@@ -418,16 +415,6 @@ def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
 
     Faces that a neighbour covers are left out: those next to opaque blocks, and those between blocks of one translucent
     material. States that neighbours decide are derived where the materials do not give them.
-
-    Args:
-        blueprint: The build.
-        pack: Colours that are used before our own palette.
-
-    Returns:
-        The mesh.
-
-    Raises:
-        ShapeError: For sides of more than 2000 blocks.
     """
     if max(blueprint.size) > MOST_SIDE:
         raise ShapeError(f"a mesh takes at most {MOST_SIDE} blocks a side, got {tuple(blueprint.size)}; cut the build")

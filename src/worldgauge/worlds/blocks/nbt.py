@@ -50,25 +50,11 @@ class Fields:
         return key in self.tags
 
     def error(self, key: str, why: str) -> DataError:
-        """Make an error that names the file and the path to a field.
-
-        Args:
-            key: The field.
-            why: What is wrong with it.
-        """
+        """Make an error that names the file and the path to a field."""
         return DataError(f"{self.what}: field '{plain((self.at + key)[-MOST_NAME:])}' {why}")
 
     def whole(self, key: str, low: int, high: int) -> int:
-        """Read a whole number.
-
-        Args:
-            key: The field.
-            low: Smallest.
-            high: Largest.
-
-        Raises:
-            DataError: It is missing, not a whole number, or out of range.
-        """
+        """Read a whole number."""
         value = self._get(key)
         if not isinstance(value, int) or not low <= value <= high:
             raise self.error(key, f"is {_said(value)}, not a whole number from {low} to {high}")
@@ -90,15 +76,7 @@ class Fields:
         return int(found[0]), int(found[1]), int(found[2])
 
     def corner(self, key: str, most: int) -> tuple[int, int, int]:
-        """Read the whole numbers x, y and z of a compound.
-
-        Args:
-            key: The field.
-            most: Largest absolute value.
-
-        Raises:
-            DataError: One is missing, not a whole number, or out of range.
-        """
+        """Read the whole numbers x, y and z of a compound."""
         inner = self.compound(key)
         return inner.whole("x", -most, most), inner.whole("y", -most, most), inner.whole("z", -most, most)
 
@@ -106,14 +84,7 @@ class Fields:
         """Read an array of numbers.
 
         Args:
-            key: The field.
             size: Bytes per number.
-
-        Returns:
-            The array in native byte order.
-
-        Raises:
-            DataError: It is missing or of another type.
         """
         value = self._get(key)
         if not isinstance(value, np.ndarray) or value.dtype.itemsize != size:
@@ -131,11 +102,7 @@ class Fields:
         """Yield the compounds of a list.
 
         Args:
-            key: The field.
             needed: False yields none where the field is missing.
-
-        Raises:
-            DataError: It is not a list of compounds, or missing and needed.
         """
         if not needed and key not in self.tags:
             return
@@ -182,11 +149,7 @@ _STATE = re.compile(r"[a-z0-9_]{1,64}")
 
 
 def material_of_text(text: str) -> str:
-    """A material from "namespace:name[key=value,...]".
-
-    Raises:
-        ValueError: For text that the game would reject.
-    """
+    """A material from "namespace:name[key=value,...]"."""
     name, bracket, rest = text.strip().partition("[")
     if bracket and not rest.endswith("]"):
         raise ValueError("has no closing bracket")
@@ -195,11 +158,7 @@ def material_of_text(text: str) -> str:
 
 
 def material_of(entry: Fields) -> str:
-    """A material from a palette's compound with Name and Properties.
-
-    Raises:
-        DataError: For a name or state that is not allowed.
-    """
+    """A material from a palette's compound with Name and Properties."""
     states: dict[str, str] = {}
     if "Properties" in entry:
         properties = entry.compound("Properties")
@@ -215,12 +174,7 @@ def check_numbers(cells: NDArray[Any], count: int, fields: Fields, key: str) -> 
 
     Args:
         cells: The numbers.
-        count: Number of entries of the palette.
         fields: Compound of the cells, for messages.
-        key: Name of the field, for messages.
-
-    Raises:
-        DataError: For a number without an entry.
     """
     if cells.size and (cells.min() < 0 or cells.max() >= count):
         place = int(np.argmax((cells < 0) | (cells >= count)))
@@ -305,8 +259,6 @@ def edited(data: bytes, at: int, new: Mapping[str, bytes]) -> bytes:
 
     Args:
         data: The bytes.
-        at: Where the value of the compound begins.
-        new: Whole tags by name.
     """
     left, found = dict(new), []
     for part in parts(data, at):
@@ -401,11 +353,7 @@ class Limits:
 
 
 def nbt_library() -> Any:
-    """Import nbtlib.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
+    """Import nbtlib."""
     try:
         import nbtlib
     except ImportError:
@@ -414,18 +362,7 @@ def nbt_library() -> Any:
 
 
 def fields_of_file(path: Path, limits: Limits) -> Fields:
-    """The root of an NBT file, packed by gzip or zlib or not packed.
-
-    Args:
-        path: The file.
-        limits: Limits on its size.
-
-    Returns:
-        The root.
-
-    Raises:
-        DataError: For a file that is missing, damaged or exceeds the limits.
-    """
+    """The root of an NBT file, packed by gzip or zlib or not packed."""
     try:
         if not path.is_file():
             raise DataError(f"{path}: no such file; name one structure file")
@@ -447,14 +384,6 @@ def fields_of(data: bytes, what: str, limits: Limits) -> Fields:
 
     Args:
         data: The bytes.
-        what: File, and chunk, for messages.
-        limits: Limits on the size.
-
-    Returns:
-        The root.
-
-    Raises:
-        DataError: For bytes that are damaged or exceed the limits.
     """
     if len(data) > limits.most_nbt_bytes:
         raise DataError(f"{what}: larger than the limit of {limits.most_nbt_bytes} bytes; split it")
@@ -467,14 +396,9 @@ def unpacked(data: bytes, what: str, limits: Limits) -> bytes:
 
     Args:
         data: The bytes.
-        what: File, and chunk, for messages.
-        limits: Limits on the size.
 
     Returns:
         The unpacked bytes.
-
-    Raises:
-        DataError: When the limit is exceeded, for other bytes, and for data that end early.
     """
     stream = zlib.decompressobj(47)  # either header
     try:
@@ -533,9 +457,6 @@ class _Walk:
 
         Returns:
             The bytes without what blocks and creatures hold, but for jigsaws.
-
-        Raises:
-            DataError: They are not NBT or pass a limit; the message names the field.
         """
         if self._data[:1] != b"\x0a":
             raise DataError(f"{self._what}: starts with no compound, so it is no NBT of the Java edition; export again")

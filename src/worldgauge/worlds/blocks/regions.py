@@ -44,11 +44,7 @@ class SavedChunk(NamedTuple):
 
 
 def region_folder(world: Path) -> Path:
-    """Find the folder of the region files of a world's overworld, or of the dimension that the folder is.
-
-    Raises:
-        DataError: It has none, or two.
-    """
+    """Find the folder of the region files of a world's overworld, or of the dimension that the folder is."""
     found = [world / part for part in REGION_FOLDERS if any((world / part).glob("r.*.mca"))]
     if not found:
         raise DataError(f"{world}: is no saved world: it has no region files in {' or '.join(REGION_FOLDERS)}")
@@ -59,20 +55,7 @@ def region_folder(world: Path) -> Path:
 
 
 def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> SavedChunk:
-    """Read a chunk.
-
-    Args:
-        source: A world, a dimension of it, a folder of region files, or one file named r.X.Z.mca.
-        cx: Chunk along x.
-        cz: Chunk along z.
-        limits: Limits on the size.
-
-    Returns:
-        The chunk.
-
-    Raises:
-        DataError: Where the chunk is missing or damaged; the message names file and chunk.
-    """
+    """Read a chunk."""
     limits = limits or Limits()
     path = _file(source, cx // CHUNKS, cz // CHUNKS, f"chunk ({cx}, {cz})")
     what = f"{path}: chunk ({cx}, {cz})"
@@ -96,12 +79,7 @@ def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> 
 
 
 def region_name(cx: int, cz: int) -> str:
-    """Return the name of the file that holds a chunk.
-
-    Args:
-        cx: Chunk along x.
-        cz: Chunk along z.
-    """
+    """Return the name of the file that holds a chunk."""
     return f"r.{cx // CHUNKS}.{cz // CHUNKS}.mca"
 
 
@@ -110,7 +88,6 @@ def replaced(data: bytes, chunks: Iterable[tuple[int, int, bytes]]) -> tuple[byt
 
     Args:
         data: The bytes of the file.
-        chunks: cx, cz and unpacked NBT of each chunk, all of this file.
 
     Returns:
         The new bytes, and the content of each replaced chunk's own file by its name; None for a file that goes.
@@ -131,14 +108,8 @@ def replaced(data: bytes, chunks: Iterable[tuple[int, int, bytes]]) -> tuple[byt
 def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
     """The region file of some chunks. Times are 0, so the same chunks give the same bytes.
 
-    Args:
-        chunks: cx, cz and unpacked NBT of each chunk, all of one file.
-
     Returns:
         The bytes of the file.
-
-    Raises:
-        UsageError: For a chunk that is too large for a region file.
     """
     table, records, sector = np.zeros((2, CHUNKS, CHUNKS), ">u4"), [], 2
     for cx, cz, body in chunks:
@@ -154,18 +125,8 @@ def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
 def numbers_of(words: NDArray[Any], bits: int, count: int, fields: Fields, key: str) -> NDArray[np.int64]:
     """Unpack numbers from 64-bit words, lowest bits first. No number crosses from word to word.
 
-    Args:
-        words: The words.
-        bits: Bits per number.
-        count: Number of numbers.
-        fields: Compound of the words, for messages.
-        key: Name of the field, for messages.
-
     Returns:
         (count,) int64.
-
-    Raises:
-        DataError: Where the number of words is wrong.
     """
     each = 64 // bits
     if len(words) != -(-count // each):

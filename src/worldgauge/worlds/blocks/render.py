@@ -48,16 +48,11 @@ def render(
     y + 1 up. Anything nearer than NEAR_M is not drawn, and faces are drawn only from the side that they face.
 
     Args:
-        mesh: The mesh.
         pose: Camera-to-world pose, (4, 4), metres.
-        camera: Size and lens of the image.
         background: RGB of the background.
 
     Returns:
         (height, width, 3) uint8 RGB.
-
-    Raises:
-        ShapeError: For a pose that is not a finite (4, 4).
     """
     pose = camera_pose(pose)
     planes, boxes, seen = _faces(mesh, pose, camera)
@@ -177,8 +172,6 @@ def rasterise(planes, boxes, colours, opacity, lines, ground, most, top, samples
         opacity: (n,), 0 to 1.
         lines: Half the width of edge lines, their strength, and the face sizes between which they fade in, pixels.
         ground: Background colour (3,).
-        most: Inverse of the nearest depth.
-        top: First row.
         samples: Points per pixel along each axis.
         picture: Output (rows, width, 3) uint8.
     """

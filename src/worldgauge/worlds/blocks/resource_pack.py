@@ -52,17 +52,7 @@ class ResourcePack:
 
     @classmethod
     def open(cls, path: Path | str) -> ResourcePack:
-        """Read a resource pack.
-
-        Args:
-            path: A folder or a zip file.
-
-        Returns:
-            The pack.
-
-        Raises:
-            DataError: When it is neither, holds no pictures of blocks, exceeds the limits, or a picture is broken.
-        """
+        """Read a resource pack."""
         path = Path(path)
         means: dict[str, RGB] = {}
         digest = hashlib.sha256()

@@ -47,18 +47,7 @@ LEAST_BITS = 2
 
 
 def read_litematic(root: Fields, limits: Limits) -> Build:
-    """The build of all regions, in the smallest box around them.
-
-    Args:
-        root: Content of the file.
-        limits: Limits on its size.
-
-    Returns:
-        The build.
-
-    Raises:
-        DataError: For a damaged file, and where two regions differ in a cell.
-    """
+    """The build of all regions, in the smallest box around them."""
     every = root.compound("Regions")
     if not every.tags:
         raise root.error("Regions", "is empty")
@@ -91,11 +80,6 @@ def read_litematic(root: Fields, limits: Limits) -> Build:
 
 def spread(words: NDArray[np.uint64], bits: int, count: int) -> NDArray[np.int64]:
     """Unpack numbers from 64-bit words, lowest bits first, across the limits of words.
-
-    Args:
-        words: The words.
-        bits: Bits per number.
-        count: Number of numbers.
 
     Returns:
         (count,) int64.
@@ -152,16 +136,6 @@ def read_nbt(root: Fields, limits: Limits) -> Build:
     """The build of a structure file: size, palette, and blocks with state and position. Missing cells are air.
 
     Of several palettes, which the game chooses from at random, the first is used.
-
-    Args:
-        root: Content of the file.
-        limits: Limits on its size.
-
-    Returns:
-        The build.
-
-    Raises:
-        DataError: For a damaged file.
     """
     size = root.place("size")
     check_box(size, root, "size", limits)
@@ -189,15 +163,6 @@ def write_nbt(path: Path, blueprint: Blueprint) -> None:
     """Write a structure file for game version 1.20.4. The same blueprint gives the same bytes.
 
     Air is written too, so it clears what is there. A structure block accepts at most 48 blocks per side.
-
-    Args:
-        path: The file.
-        blueprint: The build.
-
-    Raises:
-        UsageError: For materials that are not blocks of 1.20.4.
-        MissingExtraError: When nbtlib is not installed.
-        DataError: When the file cannot be written.
     """
     check_size(blueprint)
     palette = game_states(("air", *blueprint.materials))
@@ -253,18 +218,7 @@ SLAB = 1 << 20
 
 
 def read_schem(root: Fields, limits: Limits) -> Build:
-    """Read a schematic, wrapped or not. Its cells run along x, then z, then y.
-
-    Args:
-        root: Root compound.
-        limits: Largest size.
-
-    Returns:
-        The build.
-
-    Raises:
-        DataError: It is malformed or too large.
-    """
+    """Read a schematic, wrapped or not. Its cells run along x, then z, then y."""
     body = root.compound(WRAP) if WRAP in root else root
     version = body.whole("Version", 0, 2**31 - 1)
     if version not in (2, 3):
@@ -297,16 +251,6 @@ def write_schem(path: Path, blueprint: Blueprint, version: Literal[2, 3] = 2) ->
     """Write a schematic for game version 1.20.4, air included. The same blueprint gives the same bytes.
 
     States that a material leaves out are written with their defaults: other readers guess what is missing.
-
-    Args:
-        path: The file.
-        blueprint: The blueprint.
-        version: Version of the format.
-
-    Raises:
-        UsageError: Another version, materials that are not blocks of 1.20.4, or a size that no schematic has.
-        MissingExtraError: nbtlib is not installed.
-        DataError: It cannot be written.
     """
     if version not in (2, 3):
         raise UsageError(f"schematics are written in version 2 or 3, not {version}")
@@ -399,17 +343,7 @@ def read_region_box(
     Cells above, below and in sections that the world does not keep are air.
 
     Args:
-        source: A world, its folder of region files, or one region file called r.X.Z.mca.
         start: Corner (x, y, z) of smallest world coordinates.
-        end: Corner of largest ones, included.
-        limits: Largest size.
-
-    Returns:
-        The blueprint.
-
-    Raises:
-        UsageError: The corners do not make a box, or it passes the limits.
-        DataError: A chunk is missing, unfinished or damaged; the message names it.
     """
     limits = limits or Limits()
     low, high = _corner(start, "start"), _corner(end, "end")
@@ -495,16 +429,6 @@ def read_structure(path: Path, *, limits: Limits | None = None) -> Structure:
 
     The content decides the format. Names and states of other versions of the game become those of 1.20.4. Jigsaws
     become their final block, all kinds of air become air, and the box is that of the file.
-
-    Args:
-        path: The file.
-        limits: Limits on its size.
-
-    Returns:
-        The structure.
-
-    Raises:
-        DataError: For files that are damaged, inconsistent or exceed the limits.
     """
     limits = limits or Limits()
     if path.suffix == ".mca":

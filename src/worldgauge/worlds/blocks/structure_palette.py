@@ -46,14 +46,8 @@ class Build(NamedTuple):
 def final_of(fields: Fields) -> str | None:
     """The material that a jigsaw becomes; data of the block, as of a spawner, are left out.
 
-    Args:
-        fields: Data of the jigsaw.
-
     Returns:
         Text of the material. None where the data do not say.
-
-    Raises:
-        DataError: For damaged data.
     """
     if "final_state" not in fields:
         return None
@@ -64,17 +58,7 @@ def final_of(fields: Fields) -> str | None:
 
 
 def check_box(size: Sequence[int], fields: Fields, key: str, limits: Limits) -> None:
-    """Check a box of blocks.
-
-    Args:
-        size: Width, height and depth.
-        fields: Content of the file, for messages.
-        key: Name of the field, for messages.
-        limits: Limits on the size.
-
-    Raises:
-        DataError: When a side is empty or the box exceeds the limits.
-    """
+    """Check a box of blocks."""
     width, height, depth = size
     if min(size) < 1:
         raise fields.error(key, f"gives a box of {width} x {height} x {depth} blocks; all sides must be 1 or more")
@@ -92,7 +76,6 @@ def settled(cells: Cells, names: Sequence[str], finals: Iterable[Final]) -> tupl
     Args:
         cells: Numbers (height, depth, width) of `names`; changed in place.
         names: Names of the blocks.
-        finals: Places of jigsaws and what they become. Places without a jigsaw are ignored.
 
     Returns:
         Cells, names and warnings.
@@ -138,9 +121,6 @@ def game_states(materials: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
     """Names, with namespace, and all states of materials, as 1.20.4 has them.
 
     States that 1.20.4 does not have, and missing ones, get their defaults. Names of another namespace stay.
-
-    Raises:
-        UsageError: A material is not a name of the game, or 1.20.4 does not have the block.
     """
     found, missing = [], []
     for text in materials:
@@ -167,22 +147,13 @@ def game_states(materials: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
 
 
 def check_size(blueprint: Blueprint) -> None:
-    """Check that a structure file can hold a blueprint.
-
-    Raises:
-        UsageError: It is too large.
-    """
+    """Check that a structure file can hold a blueprint."""
     if not 1 <= min(blueprint.size) <= max(blueprint.size) <= MOST_SIDE:
         raise UsageError(f"a structure file has 1 to {MOST_SIDE} blocks a side, this blueprint {tuple(blueprint.size)}")
 
 
 def packed(name: str, content: Callable[[Any], dict[str, Any]]) -> bytes:
-    """Encode a root compound as NBT, compressed by gzip.
-
-    Args:
-        name: Name of the root.
-        content: Makes its tags from nbtlib's classes.
-    """
+    """Encode a root compound as NBT, compressed by gzip."""
     library = nbt_library()
     file = io.BytesIO()
     library.File(content(library), root_name=name).write(file)

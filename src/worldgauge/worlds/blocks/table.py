@@ -79,7 +79,6 @@ def boxes(name: str, states: dict[str, str]) -> tuple[Box, ...]:
 
     Args:
         name: Name of the block; an unknown one gives a full cube.
-        states: Values by key; missing ones have their defaults.
     """
     name = plain(name)
     if not known(name):

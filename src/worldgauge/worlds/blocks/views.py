@@ -57,12 +57,7 @@ def picture(
     """The whole build in a square picture, framed by the sphere around its box.
 
     Args:
-        blueprint: The build.
-        azimuth_deg: Direction of the camera from above: 0 south (+z), 90 east, 180 north, 270 west.
         elevation_deg: Elevation of the camera, -90 to 90.
-        size_px: Width and height of the picture.
-        pack: Colours that are used before our own palette.
-        mesh: The mesh of the build, where it is known.
 
     Returns:
         (size_px, size_px, 3) uint8.
@@ -79,12 +74,6 @@ def standard_views(
     A published viewpoint is 2 m above the centre and 8 m outside the box, and looks level. For a build that does not
     fit into that picture it is farther outside: every view shows the whole build.
 
-    Args:
-        blueprint: The build.
-        size_px: Width and height of a picture.
-        top: Whether the view from the top is included.
-        pack: Colours that are used before our own palette.
-
     Returns:
         Pictures (size_px, size_px, 3) uint8 by name.
     """
@@ -97,11 +86,6 @@ def standard_views(
 
 def contact_sheet(blueprint: Blueprint, *, tile_px: int = 256, pack: ResourcePack | None = None) -> Image:
     """All standard views on one labelled sheet in two rows of four.
-
-    Args:
-        blueprint: The build.
-        tile_px: Width and height of a view.
-        pack: Colours that are used before our own palette.
 
     Returns:
         (2 * (tile_px + 20), 4 * tile_px, 3) uint8.
@@ -122,10 +106,6 @@ def contact_sheet(blueprint: Blueprint, *, tile_px: int = 256, pack: ResourcePac
 
 def standard_poses(blueprint: Blueprint, *, top: bool = False) -> dict[str, tuple[FloatArray, float]]:
     """Return the cameras of the standard views.
-
-    Args:
-        blueprint: The build.
-        top: Also the view from above.
 
     Returns:
         Camera-to-world pose (4, 4) and field of view in degrees, by name.
@@ -152,7 +132,6 @@ def pose_around(blueprint: Blueprint, azimuth_deg: float, elevation_deg: float) 
     From straight above, north is up at azimuth 0. The camera has a field of view of AROUND_FOV_DEG.
 
     Args:
-        blueprint: The build.
         azimuth_deg: As for `picture`.
         elevation_deg: As for `picture`.
 
@@ -171,12 +150,6 @@ def flags_of(blueprint: Blueprint) -> dict[str, list[str]]:
     "unknown_names" are not blocks; they are drawn as full cubes in a colour derived from the name. "states_unknown"
     have a state or a value that the block does not have; the default is drawn and written. For "states_missing" the
     direction is not given; they are drawn as their neighbours suggest (doors, things on walls) or by default.
-
-    Args:
-        blueprint: The build.
-
-    Returns:
-        Sorted materials by reason. Reasons that do not occur are absent.
     """
     used = sorted(blueprint.counts())
     flags = {
@@ -238,19 +211,7 @@ WRITERS = (".nbt", ".schem", ".png")
 
 
 def look(file: Path, box: str | None = None) -> Structure:
-    """Read a structure file, or a box of a world.
-
-    Args:
-        file: The file, or the folder of a world.
-        box: Corners "x,y,z:x,y,z", both included.
-
-    Returns:
-        The structure.
-
-    Raises:
-        UsageError: For an invalid box.
-        DataError: For a file that cannot be read.
-    """
+    """Read a structure file, or a box of a world."""
     if box is None:
         if file.is_dir():
             raise UsageError(f"{file} is a folder: name a file in it, or for a world a box with --box x,y,z:x,y,z")
@@ -288,17 +249,7 @@ def facts_of_blueprint(blueprint: Blueprint) -> dict[str, Any]:
 
 
 def save(blueprint: Blueprint, out: Path, pack: Path | None = None) -> None:
-    """Write a blueprint in the format that the suffix of `out` names.
-
-    Args:
-        blueprint: The build.
-        out: The file.
-        pack: Resource pack with the colours of a picture.
-
-    Raises:
-        UsageError: For another suffix.
-        DataError: For a pack that cannot be read, and on a full disk.
-    """
+    """Write a blueprint in the format that the suffix of `out` names."""
     ending = out.suffix.lower()
     if pack is not None and ending != ".png":
         raise UsageError(f"{out}: a resource pack is for pictures; give --out FILE.png")

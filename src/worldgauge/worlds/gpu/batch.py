@@ -43,18 +43,7 @@ class Views:
 
 
 def open_device(name: str) -> Any:
-    """The device of Warp with a name.
-
-    Args:
-        name: "cuda" (the first GPU), "cuda:1", or "cpu".
-
-    Returns:
-        The device.
-
-    Raises:
-        MissingExtraError: Warp is not installed.
-        UsageError: There is no such device here, or Warp's folder of compiled kernels cannot be written.
-    """
+    """The device of Warp with a name."""
     wp = warp_for("drawing views in batches")
     here = [str(one) for one in wp.get_devices()]
     wanted = "cuda:0" if name == "cuda" else name
@@ -67,15 +56,7 @@ def open_device(name: str) -> Any:
 
 
 def warp_for(what: str) -> Any:
-    """Import Warp, and start it.
-
-    Args:
-        what: The thing that needs it.
-
-    Raises:
-        MissingExtraError: It is not installed.
-        UsageError: Its folder of compiled kernels cannot be written.
-    """
+    """Import Warp, and start it."""
     try:
         wp = importlib.import_module("warp")
     except ImportError:
@@ -89,18 +70,7 @@ def warp_for(what: str) -> Any:
 
 
 def launch(wp: Any, kernel: Any, dim: tuple[int, ...], inputs: list[Any], device: Any) -> None:
-    """Run a kernel, which is compiled the first time.
-
-    Args:
-        wp: Warp.
-        kernel: The kernel.
-        dim: Number of threads along each dimension.
-        inputs: Its arguments.
-        device: The device.
-
-    Raises:
-        UsageError: The compiled kernel cannot be kept, since the folder cannot be written.
-    """
+    """Run a kernel, which is compiled the first time."""
     try:
         wp.launch(kernel, dim=dim, inputs=inputs, device=device)
     except OSError as error:
@@ -115,9 +85,6 @@ def as_poses(poses: ArrayLike) -> NDArray[np.float64]:
 
     Returns:
         The poses, C-contiguous float64.
-
-    Raises:
-        ShapeError: They are not finite (N, 4, 4).
     """
     found = np.ascontiguousarray(poses, np.float64)
     if found.ndim != 3 or found.shape[1:] != (4, 4) or not np.isfinite(found).all():
@@ -135,10 +102,6 @@ class DeviceBatch:
 
     Attributes:
         scratch: Further arrays (N, H, W) that the kernels need for themselves, in order: their types.
-
-    Raises:
-        MissingExtraError: Warp is not installed.
-        UsageError: There is no such device.
     """
 
     scratch: tuple[type[np.generic], ...] = ()
@@ -155,16 +118,6 @@ class DeviceBatch:
 
         Args:
             poses: Camera-to-world poses, (N, 4, 4), metres.
-            camera: Size and kind of the images.
-            position: Whether hit points are drawn as well.
-            out: "numpy", copied back, or "torch", on the device.
-
-        Returns:
-            The views.
-
-        Raises:
-            ShapeError: The poses are not finite (N, 4, 4).
-            UsageError: No room on the device.
         """
         from worldgauge.worlds.gpu.kernels_pictures import Pictures
 
@@ -205,20 +158,8 @@ def draw(
     Where a piece is too much for the memory of the device, pieces are halved, and a warning says so.
 
     Args:
-        paint: Fills arrays on the device, by name, with what these poses see.
         poses: (N, 4, 4).
-        camera: Size and kind of the images.
-        device: Warp's device.
-        position: Whether hit points are drawn.
-        out: "torch" or "numpy".
         scratch: Further arrays (N, H, W) that `paint` needs for itself, by name: their types.
-
-    Returns:
-        The views.
-
-    Raises:
-        UsageError: `out` is something else, or not even one view has room on the device.
-        MissingExtraError: torch is asked for and not installed.
     """
     if out not in get_args(Out):
         raise UsageError(f"out is '{out}'; one of {', '.join(get_args(Out))}")

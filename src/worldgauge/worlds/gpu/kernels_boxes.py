@@ -280,10 +280,7 @@ def cast(
 
     Args:
         cells: Boxes.
-        looks: What they are painted with.
-        lens: The camera.
         poses: Camera-to-world poses (N, 4, 4), metres.
-        seen: Arrays to fill.
         face: Box and face that each pixel shows, to fill.
     """
     i, v, u = wp.tid()
@@ -328,11 +325,8 @@ def smooth(
 
     Args:
         cells: Boxes.
-        looks: What they are painted with.
-        lens: The camera.
         poses: Camera-to-world poses (N, 4, 4), metres.
         seen: Arrays that `cast` has filled.
-        face: The same.
     """
     i, v, u = wp.tid()
     here = face[i, v, u]

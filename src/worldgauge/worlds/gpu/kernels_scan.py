@@ -382,13 +382,8 @@ def cast(
     """Draw every pixel by its centre.
 
     Args:
-        triangles: What is to be met.
-        textures: How it looks.
-        lens: The camera.
         poses: Camera-to-world poses (N, 4, 4), metres.
-        seen: Arrays to fill.
         hits: Triangle of each pixel, to fill.
-        inverses: 1 / distance of each, to fill.
     """
     i, v, u = wp.tid()
     zero, one = wp.float64(0.0), wp.float64(1.0)
@@ -506,13 +501,8 @@ def smooth(
     """Average pixels on edges with two rays beside their centre, which ask the triangles met near them.
 
     Args:
-        triangles: What was met.
-        textures: How it looks.
-        lens: The camera.
         poses: Camera-to-world poses (N, 4, 4), metres.
         seen: Arrays that `cast` has filled.
-        hits: The same.
-        inverses: The same.
     """
     i, v, u = wp.tid()
     if on_edge(triangles, hits, inverses, i, v, u):

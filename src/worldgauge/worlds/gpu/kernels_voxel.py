@@ -87,10 +87,7 @@ def cast(cells: Cells, tables: Tables, lens: Lens, poses: wp.array(dtype=wp.floa
 
     Args:
         cells: The world.
-        tables: Materials by state.
-        lens: The camera.
         poses: Camera-to-world poses (N, 4, 4), metres.
-        seen: Arrays to fill.
     """
     i, v, u = wp.tid()
     zero, half, one = wp.float32(0.0), wp.float32(0.5), wp.float32(1.0)

@@ -24,12 +24,7 @@ class BoxBatch(DeviceBatch):
     """Boxes on a device. Build it once, draw from it often.
 
     Args:
-        scene: The boxes.
         device: As `open_device` takes it.
-
-    Raises:
-        MissingExtraError: Warp is not installed.
-        UsageError: There is no such device.
     """
 
     scratch = (np.int32,)
@@ -90,12 +85,7 @@ class ScanBatch(DeviceBatch):
     """A scan on a device. Build it once, draw from it often.
 
     Args:
-        scene: Its triangles and textures.
         device: As `open_device` takes it.
-
-    Raises:
-        MissingExtraError: Warp is not installed.
-        UsageError: There is no such device, or the textures are larger than an array of Warp.
     """
 
     scratch = (np.int32, np.float64)
@@ -140,12 +130,7 @@ class VoxelBatch(DeviceBatch):
     """A world on a device. Build it once, draw from it often.
 
     Args:
-        grid: The world.
         device: As `open_device` takes it.
-
-    Raises:
-        MissingExtraError: Warp is not installed.
-        UsageError: There is no such device.
     """
 
     def __init__(self, grid: Grid, device: str) -> None:

@@ -50,7 +50,6 @@ def paint(looks, origin, rotation, rays, pixel, depth, box, face, rgb, category,
     """Paint what rays have met; see `_hits.meet`.
 
     Args:
-        looks: Patterns, colours and labels of the boxes, and the light.
         origin: (3,) metres.
         rotation: (3, 3), camera to world.
         rays: Directions (N, 3) in the camera's frame.
@@ -501,7 +500,6 @@ def meet(cells, origin, rotation, rays, limit, depth, box, face):  # type: ignor
         origin: (3,) metres.
         rotation: (3, 3), camera to world.
         rays: Directions (N, 3) in the camera's frame.
-        limit: Largest ray parameter.
         depth: Output (N,) float64: ray parameter of the hit, infinite for none.
         box: Output (N,) int32: index of the box, -1 for none.
         face: Output (N,) uint8: 0 to 5 by outward normal +x -x +y -y +z -z.

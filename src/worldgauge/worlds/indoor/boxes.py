@@ -75,18 +75,7 @@ class Boxes:
 
     @classmethod
     def of(cls, boxes: list[Box], seed: int) -> Boxes:
-        """Pack boxes into arrays.
-
-        Args:
-            boxes: The boxes.
-            seed: Seed of the textures, with a box's place in the list.
-
-        Returns:
-            The packed boxes.
-
-        Raises:
-            WorldError: A box is flat or not finite.
-        """
+        """Pack boxes into arrays."""
         bounds = np.array([[*box.low, *box.high] for box in boxes], np.float64).reshape(-1, 6)
         flat = np.flatnonzero(~(bounds[:, 3:] > bounds[:, :3]).all(1) | ~np.isfinite(bounds).all(1))
         if len(flat):
@@ -115,9 +104,6 @@ class Boxes:
         Args:
             row: Its index.
             offset: x, y, z in metres.
-
-        Returns:
-            The boxes with this one moved.
         """
         bounds = self.bounds.copy()
         bounds[row] += np.tile(np.asarray(offset, np.float64), 2)
@@ -192,7 +178,6 @@ def pick(rng: np.random.Generator, colours: dict[str, Colour]) -> tuple[str, Col
     """Draw a colour and vary it a little.
 
     Args:
-        rng: Generator.
         colours: RGB, 0 to 255, by name.
 
     Returns:
@@ -206,9 +191,7 @@ def varied(rng: np.random.Generator, colour: Colour, by: int) -> Colour:
     """Vary each channel of a colour.
 
     Args:
-        rng: Generator.
         colour: RGB, 0 to 255.
-        by: Largest change.
     """
     r, g, b = (int(np.clip(c + rng.integers(-by, by + 1), 0, 255)) for c in colour)
     return r, g, b
@@ -219,19 +202,13 @@ def shaded(colour: Colour, factor: float) -> Colour:
 
     Args:
         colour: RGB, 0 to 255.
-        factor: Brightness; 1 leaves it.
     """
     r, g, b = (int(np.clip(c * factor, 0, 255)) for c in colour)
     return r, g, b
 
 
 def floor_paint(room: str, rng: np.random.Generator) -> Paint:
-    """Draw the material of a room's floor.
-
-    Args:
-        room: Kind of the room.
-        rng: Generator.
-    """
+    """Draw the material of a room's floor."""
     if room in ("kitchen", "bathroom"):
         colour = ((196, 188, 176), (170, 176, 180), (150, 132, 116), (208, 204, 196))[int(rng.integers(4))]
         size = float(rng.choice([0.2, 0.3, 0.4]))
@@ -244,12 +221,7 @@ def floor_paint(room: str, rng: np.random.Generator) -> Paint:
 
 
 def wall_paint(room: str, rng: np.random.Generator) -> Paint:
-    """Draw the material of a room's walls.
-
-    Args:
-        room: Kind of the room.
-        rng: Generator.
-    """
+    """Draw the material of a room's walls."""
     if room == "bathroom":
         colour = ((214, 222, 222), (190, 210, 216), (222, 216, 204))[int(rng.integers(3))]
         return Paint("tiles", varied(rng, colour, 6), shaded(colour, 0.78), float(rng.choice([0.15, 0.2, 0.25])))

@@ -45,12 +45,8 @@ class BoxScene:
         """Prepare boxes for rendering.
 
         Args:
-            boxes: The boxes.
             air: z of floor and ceiling in metres where all rooms have the same; makes rendering faster.
             light: Brightness of floors (X, Y) at 5 cm from the lower corner of all boxes; 1 everywhere if left out.
-
-        Returns:
-            The scene.
         """
         return cls(boxes, _cells(boxes, air), _looks(boxes, air, light))
 
@@ -61,16 +57,8 @@ def render(scene: BoxScene, pose: ArrayLike, camera: Camera | Panorama, *, posit
     Where nothing is met the colour is black, depth infinite, category and instance 0.
 
     Args:
-        scene: The scene.
         pose: Camera-to-world pose (4, 4).
-        camera: The camera.
         position: Also the world position of every pixel, metres.
-
-    Returns:
-        The view.
-
-    Raises:
-        ShapeError: The pose is not a finite (4, 4).
     """
     pose = camera_pose(pose)
     shape = camera.height, camera.width

@@ -26,7 +26,6 @@ def kitchen_run(rng: np.random.Generator, width: float) -> Piece:
     """Make a row of counters with sink, oven with hob and dishwasher, and wall cabinets above.
 
     Args:
-        rng: Generator.
         width: Metres, at least 2.4.
     """
     name, colour = pick(rng, LACQUERS)
@@ -285,10 +284,8 @@ def window(rng: np.random.Generator, width: float, height: float, curtains: bool
     """Make a window that shows the land outside, 5 cm deep; z = 0 is its sill.
 
     Args:
-        rng: Generator.
         width: Metres.
         height: Metres.
-        curtains: With a pair of curtains: open ones hang to its sides, drawn ones in front of it.
     """
     piece = Piece.of("window", "window", "white", (width, 0.05, height), 0.0)
     frame = Paint("plain", (232, 230, 224), contrast=0.7)
@@ -315,7 +312,6 @@ def rug(rng: np.random.Generator, width: float, depth: float) -> Piece:
     """Make a rug, 12 mm thick.
 
     Args:
-        rng: Generator.
         width: Metres.
         depth: Metres.
     """
@@ -340,8 +336,6 @@ def door_leaf(rng: np.random.Generator, state: str, width: float = 0.86) -> Piec
     """Make a door: a leaf 4 cm thick with panels and handles.
 
     Args:
-        rng: Generator.
-        state: State in which it will be hung.
         width: Metres.
     """
     wood, paint = wooden(rng)

@@ -64,12 +64,8 @@ class Piece:
         """Make a piece without parts.
 
         Args:
-            category: Category of its first object.
-            name: Name of that object.
-            colour: Its colour in words.
             size: Width, depth, height in metres.
             access_m: Free depth wanted in front of it, metres.
-            state: State of the object, if it has any.
         """
         return cls([Thing(category, name, colour, state)], size, access_m)
 
@@ -86,19 +82,11 @@ class Piece:
         Args:
             low: Lower corner in the piece's frame, metres.
             high: Upper corner, metres.
-            paint: Its material.
-            of: Number of the object it belongs to.
         """
         self.parts.append(Part(low, high, paint, of))
 
     def thing(self, category: str, name: str, colour: str, state: str = "") -> int:
         """Add an object.
-
-        Args:
-            category: Its category.
-            name: Its name.
-            colour: Its colour in words.
-            state: Its state, if it has any.
 
         Returns:
             Its number, for `add`.
@@ -112,7 +100,6 @@ class Piece:
         Args:
             height: Metres.
             thick: Thickness, metres.
-            paint: Their material.
             inset: Distance from the edges, metres.
         """
         w, d, _ = self.size
@@ -124,7 +111,6 @@ class Piece:
         """Put another piece on or into this one; its objects join.
 
         Args:
-            other: The other piece.
             at: Place of its lower corner in this piece's frame, metres.
         """
         first = len(self.things)
@@ -212,27 +198,13 @@ _BY_CATEGORY = {
 
 
 def drawn_state(rng: np.random.Generator, name: str, first: float = 0.5) -> str:
-    """Draw one of the two states of a thing.
-
-    Args:
-        rng: Generator.
-        name: Name of the thing.
-        first: Probability of the first state.
-    """
+    """Draw one of the two states of a thing."""
     one, other = STATES[name]
     return one if rng.random() < first else other
 
 
 def function_of(category: str, name: str) -> str:
-    """Return what a thing is for.
-
-    Args:
-        category: Its category.
-        name: Its name.
-
-    Returns:
-        The function in words; "" for pictures and plants.
-    """
+    """Return what a thing is for."""
     return _BY_NAME.get(name) or _BY_CATEGORY.get(category, "")
 
 
@@ -248,8 +220,6 @@ def cloth(colour: Colour, rng: np.random.Generator, plain: bool = False) -> Pain
 
     Args:
         colour: Base colour, RGB, 0 to 255.
-        rng: Generator.
-        plain: With little contrast.
     """
     other = shaded(colour, float(rng.choice([0.7, 0.8, 1.2])))
     return Paint("fabric", colour, other, float(rng.uniform(0.05, 0.14)), 0.45 if plain else 1.0)
@@ -411,7 +381,6 @@ def books(rng: np.random.Generator, width: float, depth: float = 0.16) -> Piece:
     """Make a short row of books.
 
     Args:
-        rng: Generator.
         width: Metres.
         depth: Metres.
     """
@@ -473,12 +442,7 @@ def screen(rng: np.random.Generator, name: str, dark: Colour) -> tuple[Paint, st
     """Make the paint of a screen, and draw its state.
 
     Args:
-        rng: Generator.
-        name: Name of the thing.
         dark: Colour when it is off, RGB, 0 to 255.
-
-    Returns:
-        Paint and state.
     """
     state = drawn_state(rng, name)
     if state == "on":

@@ -368,16 +368,7 @@ _NAME = re.compile(r"home-([a-z]+)-([0-9]{4,6})")
 
 
 def scene_seed(split: str, number: int) -> int:
-    """Return the seed of a home.
-
-    Args:
-        split: One of SPLITS.
-        number: 0 to SPLIT_SIZE - 1.
-
-    Raises:
-        UnknownNameError: There is no such split.
-        UsageError: There is no such number.
-    """
+    """Return the seed of a home."""
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
     if not 0 <= number < SPLIT_SIZE:
@@ -386,26 +377,13 @@ def scene_seed(split: str, number: int) -> int:
 
 
 def scene_name(split: str, number: int) -> str:
-    """Name a home, such as "home-test-0007".
-
-    Args:
-        split: One of SPLITS.
-        number: 0 to SPLIT_SIZE - 1.
-
-    Raises:
-        UnknownNameError: There is no such split.
-        UsageError: There is no such number.
-    """
+    """Name a home, such as "home-test-0007"."""
     scene_seed(split, number)
     return f"home-{split}-{number:04d}"
 
 
 def world_of(scene: str) -> WorldFacts:
-    """Return the world of a scene's name, without a digest.
-
-    Raises:
-        UsageError: `scene_name` does not give this name.
-    """
+    """Return the world of a scene's name, without a digest."""
     found = _NAME.fullmatch(scene)
     if found is None or found[1] not in SPLITS or scene_name(found[1], int(found[2])) != scene:
         raise UsageError(f"no home is called '{scene[:60]}'; names are like 'home-test-0007'")

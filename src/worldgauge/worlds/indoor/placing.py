@@ -82,9 +82,6 @@ class Floors:
             y0: Lower corner, metres.
             x1: Upper corner, metres.
             y1: Upper corner, metres.
-
-        Returns:
-            Slices along x and y.
         """
         x, y = self._origin
         return (
@@ -96,7 +93,6 @@ class Floors:
         """Tell whether one connected walkable area of a room reaches all of some rectangles.
 
         Args:
-            room: The room.
             wanted: Rectangles x0, y0, x1, y1 in metres.
         """
         import cv2
@@ -138,12 +134,7 @@ class Furnisher:
         self._reached: list[list[tuple[float, float, float, float]]] = [_doorways(room) for room in rooms]
 
     def fix(self, piece: Piece, spot: Spot) -> Placed:
-        """Put a piece at a given spot, whatever stands there (doors, windows).
-
-        Args:
-            piece: The piece.
-            spot: Where it goes.
-        """
+        """Put a piece at a given spot, whatever stands there (doors, windows)."""
         bounds = _bounds(piece, self.rooms[spot.room], spot)
         return self._keep(piece, spot, bounds, None)
 
@@ -153,9 +144,6 @@ class Furnisher:
         """Put a piece against a wall.
 
         Args:
-            piece: The piece.
-            room: Number of the room.
-            sides: Walls to try.
             near: Place along the wall that its middle should be close to, metres.
 
         Returns:
@@ -180,10 +168,6 @@ class Furnisher:
     def facing(self, piece: Piece, other: Placed) -> Placed | None:
         """Put a piece against the wall opposite another piece, as straight across as possible.
 
-        Args:
-            piece: The piece.
-            other: The other one.
-
         Returns:
             Where it stands; None if there is no room.
         """
@@ -192,10 +176,6 @@ class Furnisher:
 
     def beside(self, piece: Piece, other: Placed) -> Placed | None:
         """Put a piece against the same wall as another, to its right or left.
-
-        Args:
-            piece: The piece.
-            other: The other one.
 
         Returns:
             Where it stands; None if there is no room.
@@ -210,8 +190,6 @@ class Furnisher:
         """Put a piece in front of another, centred.
 
         Args:
-            piece: The piece.
-            other: The other one.
             gap: Distance between them, metres.
 
         Returns:
@@ -223,10 +201,6 @@ class Furnisher:
 
     def free(self, piece: Piece, room: int) -> Placed | None:
         """Put a piece somewhere on the floor, away from the walls if there is room.
-
-        Args:
-            piece: The piece.
-            room: Number of the room.
 
         Returns:
             Where it stands; None if there is no room.
@@ -246,8 +220,6 @@ class Furnisher:
         """Hang a piece on a wall.
 
         Args:
-            piece: The piece.
-            room: Number of the room.
             z: Height of its lower edge, metres.
 
         Returns:

@@ -165,12 +165,7 @@ def _programme(rng: np.random.Generator, size: int) -> tuple[list[str], list[str
 
 
 def shell_of(rooms: tuple[Room, ...], rng: np.random.Generator) -> Iterator[ShellBox]:
-    """Yield floors, ceilings and walls.
-
-    Args:
-        rooms: The rooms.
-        rng: Draws the materials.
-    """
+    """Yield floors, ceilings and walls."""
     for room in rooms:
         floor, wall = floor_paint(room.kind, rng), wall_paint(room.kind, rng)
         thick = [OUTER_M if side in room.outer else HALF_WALL_M for side in range(4)]

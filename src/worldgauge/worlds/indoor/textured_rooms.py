@@ -173,14 +173,6 @@ def room_walk(kind: str, frames: int = 97, seed: int = 0) -> RoomWalk:
 
     Args:
         kind: One of WALKS. 'still' stops after the history; 'spin' turns 80 degrees to the left in place.
-        frames: Number of frames.
-        seed: Seed of the jitter.
-
-    Returns:
-        The walk.
-
-    Raises:
-        WorldError: There is no such walk.
     """
     share = np.linspace(0, 1, frames)
     history_s = SECONDS * HISTORY_M / PATH_M
@@ -214,19 +206,7 @@ def room_clip(
     """Render a clip of the room.
 
     Args:
-        name: One of CLIPS.
-        seed: Seed of textures, jitter and noise.
-        frames: Number of frames.
         size: Width and height in pixels.
-        noise: Standard deviation of the noise, grey levels.
-        contrast: Factor on the clip's own contrast.
-        repeat: With textures that repeat.
-
-    Returns:
-        The clip.
-
-    Raises:
-        WorldError: There is no such clip.
     """
     if name not in CLIPS:
         raise WorldError(f"no room clip '{name}'; known: {', '.join(CLIPS)}")
@@ -255,8 +235,6 @@ def with_noise(frames: NDArray[np.uint8], sigma: float, rng: np.random.Generator
 
     Args:
         frames: (T, H, W, 3) uint8.
-        sigma: Standard deviation, grey levels; 0 returns the frames themselves.
-        rng: Generator.
 
     Returns:
         (T, H, W, 3) uint8.

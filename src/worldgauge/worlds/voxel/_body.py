@@ -349,11 +349,6 @@ def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: igno
         states: Cells (X, Y, Z).
         tables: The block tables.
         body: (10,) float64.
-        ahead: -1, 0 or 1 along the heading.
-        aside: -1, 0 or 1 to its left.
-        jump: Jump key.
-        sprint: Sprint key.
-        sneak: Sneak key.
     """
     box, flow = np.empty(6), np.empty(2)
     _body_box(body, box)

@@ -40,10 +40,6 @@ def hull(columns, rows, scale, top, bottom, left, right, low, high):  # type: ig
         columns: As in `Rays`.
         rows: As in `Rays`.
         scale: As in `Rays`.
-        top: First row.
-        bottom: Row after the last one.
-        left: First column.
-        right: Column after the last one.
         low: (3,) float32, filled.
         high: (3,) float32, filled.
     """
@@ -69,11 +65,9 @@ def follow(states, size, cell, within, low, high, view_m, free, cells):  # type:
         states: Padded cells, flat.
         size: Cells along x, y, z without padding.
         cell: Cell of the camera.
-        within: Place of the camera in it.
         low: (3,) the least of the rays' directions on each axis.
         high: (3,) the greatest.
         view_m: Where rays end, metres.
-        free: Time before which they are known to meet nothing.
         cells: (6,) int64, for work.
 
     Returns:
@@ -229,11 +223,6 @@ def cast(scene, materials, rays, frame, first_row, last_row):  # type: ignore[no
 
     Args:
         scene: States and instances of the padded cells, and the size without padding.
-        materials: Tables by state: role, shape, category and texture, and the sky.
-        rays: Ray directions, and where and how far they are cast.
-        frame: The arrays to fill: colour, depth, category, instance, and position or an empty array.
-        first_row: First row.
-        last_row: Row after the last one.
     """
     states, _, size = scene
     columns, rows, scale, cell, within, view_m = rays[:6]

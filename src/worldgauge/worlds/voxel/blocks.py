@@ -194,11 +194,7 @@ LIQUID: NDArray[np.bool_] = np.array([KINDS[s.kind].shape == "liquid" for s in S
 
 
 def block(name: str) -> int:
-    """Return the state index of a name, such as "stone" or "oak_stairs[facing=east]".
-
-    Raises:
-        UnknownNameError: There is no such block state.
-    """
+    """Return the state index of a name, such as "stone" or "oak_stairs[facing=east]"."""
     try:
         return _INDEX[name]
     except KeyError:

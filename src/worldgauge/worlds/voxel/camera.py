@@ -48,14 +48,8 @@ class Grid:
     def of(cls, world: VoxelWorld) -> Grid:
         """Lay out `world`: empty layers above its highest block are left off, so rays to the sky end early.
 
-        Args:
-            world: The world.
-
         Returns:
             The cells as the kernel takes them.
-
-        Raises:
-            WorldError: There are more cells than the kernel can number.
         """
         filled = np.flatnonzero(world.states.any(axis=(0, 1)))
         height = int(filled[-1]) + 1 if len(filled) else 1
@@ -91,18 +85,8 @@ def render(
     From outside the world, rays enter through its sides.
 
     Args:
-        grid: The world.
         pose: Camera-to-world pose, (4, 4), metres.
-        camera: Size and kind of the image.
         view_m: Range in metres along the ray. Surfaces beyond it are sky.
-        position: Whether hit points are computed as well.
-        threads: Number of threads.
-
-    Returns:
-        The view.
-
-    Raises:
-        ShapeError: For a pose that is not a finite (4, 4).
     """
     pose = camera_pose(pose)
     rays = _rays(pose, camera, view_m)
@@ -131,11 +115,7 @@ def render(
 
 @lru_cache(maxsize=2)
 def materials(*, submerged: bool) -> Materials:
-    """The block table as the kernel wants it.
-
-    Args:
-        submerged: Whether the camera is in a liquid, which is then clear.
-    """
+    """The block table as the kernel wants it."""
     roles = {"empty": kernel.AIR, "cross": kernel.CROSS, "pane": kernel.PANE}
     roles["liquid"] = kernel.AIR if submerged else kernel.LIQUID
     n = len(STATES)
@@ -240,11 +220,7 @@ class RayParts(NamedTuple):
 
 
 def rays_by_axis(camera: Camera | Panorama) -> RayParts:
-    """What the rays of a camera have by column and by row.
-
-    Args:
-        camera: Size and kind of the image.
-    """
+    """What the rays of a camera have by column and by row."""
     if isinstance(camera, Panorama):
         azimuth = ((np.arange(camera.width) + 0.5) / camera.width - 0.5) * 2 * np.pi
         elevation = (0.5 - (np.arange(camera.height) + 0.5) / camera.height) * np.pi

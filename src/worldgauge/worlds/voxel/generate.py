@@ -28,15 +28,7 @@ def generate(kind: str, seed: int, size: tuple[int, int, int] = (320, 320, 64)) 
     """Generate a settlement or scene. Equal arguments give equal cells on every machine.
 
     Args:
-        kind: One of world.KINDS or world.FAMILIES.
-        seed: Seed of the world, 0 or more.
         size: Cells along x, y, z; at least SMALLEST.
-
-    Returns:
-        The world.
-
-    Raises:
-        WorldError: An unknown kind, a negative seed, or too small a size.
     """
     _check(kind, seed, size)
     if kind in FAMILIES:

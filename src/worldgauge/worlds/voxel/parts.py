@@ -61,9 +61,6 @@ def walls(f: Frame, r: Rect, levels: range, name: str, beam: str | None = None) 
     """Draw a hollow box without floor or ceiling.
 
     Args:
-        f: Frame.
-        r: Outline.
-        levels: Levels of the walls.
         name: Block of the walls.
         beam: Block of the corner posts; None for no posts.
     """
@@ -91,10 +88,8 @@ def door(f: Frame, u: int, v: int, p: Palette, *, height: int = 2, width: int = 
     """Draw a doorway in a beam frame with a lintel.
 
     Args:
-        f: Frame.
         u: First cell of the opening along the front.
         v: Cell of the wall.
-        p: Palette.
         height: Height of the opening in cells.
         width: Width of the opening in cells.
     """
@@ -107,10 +102,6 @@ def windows(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: 
     """Draw windows at regular steps along the walls, where these are plain.
 
     Args:
-        f: Frame.
-        r: Outline.
-        levels: Levels of the panes.
-        p: Palette.
         every: Cells from one window to the next.
         wide: Width of a window in cells.
         sides: Walls that get windows: l(eft), r(ight), b(ack), f(ront).
@@ -133,10 +124,6 @@ def timbering(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3) -> N
     """Draw upright beams in the walls and one along their top.
 
     Args:
-        f: Frame.
-        r: Outline.
-        levels: Levels of the walls.
-        p: Palette.
         every: Cells from one beam to the next.
     """
     band(f, r, levels[-1], p.beam)
@@ -155,19 +142,7 @@ def chimney(f: Frame, u: int, v: int, top: int, name: str = "bricks") -> None:
 
 
 def gable_roof(f: Frame, r: Rect, w: int, p: Palette, *, along: str = "u", snowy: bool = False) -> int:
-    """Draw a gable roof of stairs with an overhang of one cell on all sides.
-
-    Args:
-        f: Frame.
-        r: Outline of the walls.
-        w: Level where the walls end.
-        p: Palette.
-        along: "u" or "v", the direction of the ridge.
-        snowy: Covered with snow.
-
-    Returns:
-        Level of the ridge.
-    """
+    """Draw a gable roof of stairs with an overhang of one cell on all sides."""
     ridge = w
     start, stop = (r.v0 - 1, r.v1 + 1) if along == "u" else (r.u0 - 1, r.u1 + 1)
     ends = (r.u0, r.u1) if along == "u" else (r.v0, r.v1)
@@ -190,18 +165,7 @@ def gable_roof(f: Frame, r: Rect, w: int, p: Palette, *, along: str = "u", snowy
 
 
 def hip_roof(f: Frame, r: Rect, w: int, p: Palette, *, snowy: bool = False) -> int:
-    """Draw a roof of four slopes.
-
-    Args:
-        f: Frame.
-        r: Outline of the walls.
-        w: Level where the walls end.
-        p: Palette.
-        snowy: Covered with snow.
-
-    Returns:
-        Its highest level.
-    """
+    """Draw a roof of four slopes."""
     ring, top = r.grown(1), w
     while ring.u0 <= ring.u1 and ring.v0 <= ring.v1:
         if ring.u0 == ring.u1 or ring.v0 == ring.v1:
@@ -234,14 +198,8 @@ def dome_roof(f: Frame, r: Rect, w: int, name: str, cap: str) -> int:
     """Draw a dome on a flat ceiling.
 
     Args:
-        f: Frame.
-        r: Outline of the walls.
-        w: Level of the ceiling.
         name: Block of the dome.
         cap: Block of the ceiling.
-
-    Returns:
-        Its highest level.
     """
     f.box(r.u, r.v, one(w), cap)
     half = min(len(r.u), len(r.v)) / 2 - 0.4
@@ -266,10 +224,8 @@ def awning(f: Frame, u: range, v: int, w: int, cloth: str, other: str = "white_p
     """Draw a striped awning.
 
     Args:
-        f: Frame.
         u: Cells along the front.
         v: Cell away from the front.
-        w: Level.
         cloth: Block of one kind of stripe.
         other: Block of the other.
     """
@@ -332,13 +288,7 @@ class Design(NamedTuple):
 
 
 def room(site: Site, r: Rect, top: int) -> None:
-    """Draw floor and walls, the lowest course of plinth.
-
-    Args:
-        site: The plot.
-        r: Outline.
-        top: Highest level of the walls.
-    """
+    """Draw floor and walls, the lowest course of plinth."""
     f, p = site.frame, site.palette
     base(f, r, p)
     walls(f, r, range(1, top + 1), p.wall, p.beam)
@@ -353,13 +303,7 @@ def roof(site: Site, r: Rect, top: int, along: str | None = None) -> int:
     """Draw a roof in the style of the biome.
 
     Args:
-        site: The plot.
-        r: Outline of the walls.
-        top: Level where the walls end.
         along: "u" or "v", the direction of the ridge; None draws it.
-
-    Returns:
-        Its highest level.
     """
     f, p, biome, rng = site
     style = biome.roofs[int(rng.integers(len(biome.roofs)))]

@@ -26,10 +26,6 @@ def plant_trees(
     """Plant trees on free ground, denser in forests.
 
     Args:
-        rng: Generator.
-        canvas: What is drawn on.
-        land: The terrain.
-        biome: Kinds of trees.
         taken: Columns (X, Y) that are not free.
         radius: Radius of the settlement, metres.
 
@@ -65,10 +61,6 @@ def plant_flowers(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome
     """Plant patches of one kind of flower each, and a few of pumpkins.
 
     Args:
-        rng: Generator.
-        canvas: What is drawn on.
-        land: The terrain.
-        biome: Kinds of flowers.
         taken: Columns (X, Y) that are not free.
     """
     shape = land.height.shape
@@ -85,8 +77,6 @@ def flowerbed(canvas: Canvas, land: Terrain, spots: np.ndarray, sort: str) -> No
     """Plant one object of flowers, where the ground bears plants and is free.
 
     Args:
-        canvas: What is drawn on.
-        land: The terrain.
         spots: Columns (N, 2).
         sort: Block of the plant.
     """
@@ -102,10 +92,6 @@ def sow_herbs(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Bi
     """Sow grass, ferns and dry bushes, denser in some places; they belong to the terrain.
 
     Args:
-        rng: Generator.
-        canvas: What is drawn on.
-        land: The terrain.
-        biome: Kinds of plants.
         taken: Columns (X, Y) that are not free.
     """
     shape = land.height.shape
@@ -124,10 +110,6 @@ def place_boulders(
     """Place rocks in the countryside.
 
     Args:
-        rng: Generator.
-        canvas: What is drawn on.
-        land: The terrain.
-        biome: Kinds of rock.
         taken: Columns (X, Y) that are not free.
 
     Returns:

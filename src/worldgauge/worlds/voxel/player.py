@@ -158,17 +158,6 @@ def step(world: VoxelWorld, state: PlayerState, action: Action) -> PlayerState:
     """Move a body by one tick along the heading it had, then turn it. Pure and deterministic.
 
     The edge of the world is a wall.
-
-    Args:
-        world: The world.
-        state: The body before.
-        action: Keys and turn.
-
-    Returns:
-        The body after.
-
-    Raises:
-        WorldError: A value is not finite.
     """
     body = pack(state)
     if not (np.isfinite(body).all() and math.isfinite(action.yaw) and math.isfinite(action.pitch)):
@@ -200,13 +189,7 @@ def tick(
     """Move a packed body by one tick, in place: `step` without the turn.
 
     Args:
-        world: The world.
         body: Packed body (10,).
-        ahead: -1, 0 or 1 along the heading.
-        aside: -1, 0 or 1 to its left.
-        jump: Jump key.
-        sprint: Sprint key.
-        sneak: Sneak key.
     """
     _body.tick(world.states, TABLES, body, float(ahead), float(aside), jump, sprint, sneak)
 
@@ -217,14 +200,10 @@ def tick_all(
     """Move many packed bodies by one tick and turn them, in place: `step` of each.
 
     Args:
-        world: The world.
         bodies: Packed bodies (N, 10), C-contiguous.
         keys: (N, 7) keys held, in the order of `Action`.
         turns: (N, 2) radians to the left and up.
         pitches: (N,) pitch of each view, radians.
-
-    Raises:
-        WorldError: A value is not finite.
     """
     if not (np.isfinite(bodies).all() and np.isfinite(turns).all()):
         raise WorldError("bodies cannot move: a position, velocity or turn is not finite")
@@ -253,7 +232,6 @@ def would_reach(
     """Tell whether a packed body that walks straight at a target reaches it, by the same rules.
 
     Args:
-        world: The world.
         body: Packed body (10,).
         target: (3,) metres.
         within: Tolerance along x and y, and in height, metres.

@@ -174,11 +174,7 @@ def decay(rng: np.random.Generator, canvas: Canvas, area: tuple[slice, slice], z
     """Let a building fall into ruin; what nothing supports falls.
 
     Args:
-        rng: Generator.
-        canvas: What is drawn on.
-        area: Columns of the building along x and y.
         z: Its ground cell.
-        instance: Its object number.
     """
     where = (*area, slice(z, min(z + _TALLEST, canvas.states.shape[2])))
     states, owner = canvas.states[where], canvas.instances[where]
@@ -314,13 +310,7 @@ def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radiu
     """Plan streets and plots, and level the land under the plots.
 
     Args:
-        rng: Generator.
-        land: The terrain, changed in place.
-        biome: What is built there.
         radius: Radius of the settlement, metres.
-
-    Returns:
-        The plan.
     """
     shape = land.height.shape
     plan = SettlementPlan(radius, np.zeros(shape, np.bool_), np.zeros(shape, np.bool_))
@@ -358,15 +348,7 @@ def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radiu
 def build_settlement(
     rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, plan: SettlementPlan
 ) -> None:
-    """Draw a planned settlement onto filled land.
-
-    Args:
-        rng: Generator.
-        canvas: What is drawn on.
-        land: The terrain.
-        biome: Materials.
-        plan: The plan.
-    """
+    """Draw a planned settlement onto filled land."""
     path = canvas.begin("path")
     _pave(rng, canvas, land, biome, plan, path)
     order = np.argsort(rng.random(len(biome.palettes)), kind="stable")

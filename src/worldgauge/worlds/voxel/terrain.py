@@ -45,11 +45,7 @@ class Canvas:
         """Start a new object.
 
         Args:
-            kind: Name of its kind.
             ground: z of the ground cell it stands on; see `world.Drawn`.
-
-        Returns:
-            Its number.
         """
         self.drawn.append(Drawn(kind, ground))
         return len(self.drawn)
@@ -85,8 +81,6 @@ class Canvas:
             x: Cell of the stamp's origin.
             y: Cell of the stamp's origin.
             z: Cell of the stamp's origin.
-            shape: The stamp.
-            instance: Object number.
         """
         i, j, k = shape.offsets[:, 0] + x, shape.offsets[:, 1] + y, shape.offsets[:, 2] + z
         there = self.states[i, j, k]
@@ -142,10 +136,6 @@ class Frame:
     def cell(self, u: int, v: int) -> tuple[int, int]:
         """Convert a cell of the plot to the world.
 
-        Args:
-            u: Along the front.
-            v: Away from the front.
-
         Returns:
             World (x, y).
         """
@@ -157,11 +147,7 @@ class Frame:
         """Set one cell.
 
         Args:
-            u: Along the front.
-            v: Away from the front.
-            w: Up.
             name: Block.
-            side: One of SIDES, where a stair is high.
         """
         x, y = self.cell(u, v)
         self.canvas.put(x, y, self.z + w, self._state(name, side), self.instance if name != "air" else 0)
@@ -174,7 +160,6 @@ class Frame:
             v: Cells away from the front.
             w: Cells up.
             name: Block.
-            side: One of SIDES, where a stair is high.
         """
         if not (len(u) and len(v) and len(w)):
             return
@@ -188,13 +173,7 @@ class Frame:
         self.canvas.instances[where] = self.instance if name != "air" else 0
 
     def get(self, u: int, v: int, w: int) -> str:
-        """Return the kind of the block in a cell.
-
-        Args:
-            u: Along the front.
-            v: Away from the front.
-            w: Up.
-        """
+        """Return the kind of the block in a cell."""
         x, y = self.cell(u, v)
         return KINDS[STATES[int(self.canvas.states[x, y, self.z + w])].kind].name
 
@@ -243,8 +222,6 @@ class Terrain:
         """Level the ground of a rectangle, with a slope of 45 degrees around it.
 
         Args:
-            x: Columns along x.
-            y: Columns along y.
             z: Height of the ground cell.
         """
         grid_x, grid_y = np.ogrid[: self.height.shape[0], : self.height.shape[1]]
@@ -255,12 +232,7 @@ class Terrain:
         self.height = np.clip(self.height, z - slack, z + slack)
 
     def fill(self, canvas: Canvas, biome: Biome) -> None:
-        """Draw ground and water; every body of water is an object of its own.
-
-        Args:
-            canvas: What is drawn on.
-            biome: Materials.
-        """
+        """Draw ground and water; every body of water is an object of its own."""
         # Small numbers: all cells of the world are compared several times.
         z = np.arange(canvas.states.shape[2], dtype=np.int16)
         height, water = (values[..., None].astype(np.int16) for values in (self.height, self.water))
@@ -285,13 +257,8 @@ def make_terrain(rng: np.random.Generator, size: tuple[int, int, int], biome: Bi
     """Make the terrain for a settlement near the middle.
 
     Args:
-        rng: Generator.
         size: Cells along x, y, z.
-        biome: Relief, water and materials.
         radius: Radius of the settlement, metres.
-
-    Returns:
-        The terrain.
     """
     shape = size[:2]
     centre = (
@@ -318,7 +285,6 @@ def value_noise(rng: np.random.Generator, shape: tuple[int, int], period: int) -
     """Draw smooth noise that interpolates random values on a lattice.
 
     Args:
-        rng: Generator.
         shape: (X, Y).
         period: Cells from one lattice point to the next.
 
@@ -338,7 +304,6 @@ def fractal(rng: np.random.Generator, shape: tuple[int, int], period: int) -> Fl
     """Sum three octaves of value noise.
 
     Args:
-        rng: Generator.
         shape: (X, Y).
         period: Cells from one lattice point to the next in the coarsest octave.
 

@@ -54,7 +54,6 @@ def texture_of(state: int | str, face: str) -> Tile:
 
     Args:
         state: Index or name of a block state.
-        face: One of FACES.
 
     Returns:
         (16, 16, 4) uint8 RGBA; row 0 is the upper edge.

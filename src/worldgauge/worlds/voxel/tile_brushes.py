@@ -24,8 +24,6 @@ def speckle(colour: Colour, seed: int, contrast: float = 0.12, blotch: float = 0
 
     Args:
         colour: RGB, 0 to 255.
-        seed: Seed of the noise.
-        contrast: Strength of the noise.
         blotch: Share of coarse against fine grain.
     """
     return tint(colour, blotch * clouds(seed, 4) + (1 - blotch) * grain(seed + 1), contrast)
@@ -42,14 +40,7 @@ def blades(colour: Colour, seed: int) -> Tile:
 
 
 def fringe(over: Tile, under: Tile, depth: int, seed: int) -> Tile:
-    """Let the upper rows of one tile hang over another.
-
-    Args:
-        over: Tile that hangs over.
-        under: Tile below.
-        depth: Rows it hangs down, give or take two.
-        seed: Seed of the noise.
-    """
+    """Let the upper rows of one tile hang over another."""
     hang = depth + np.floor(5 * grain(seed)[0]).astype(int) - 2
     return np.where((hang[None, :] > ROW)[..., None], over, under)
 
@@ -59,10 +50,6 @@ def stones(colour: Colour, seed: int, count: int = 11, contrast: float = 0.16, j
 
     Args:
         colour: RGB, 0 to 255.
-        seed: Seed of the noise.
-        count: Number of stones.
-        contrast: Strength of the noise.
-        joint: Brightness of the joints.
     """
     centres = np.array(_scatter(seed, count), float) + 0.5
     away = np.abs(np.stack([ROW, COLUMN], -1)[:, :, None] + 0.5 - centres)
@@ -80,8 +67,6 @@ def courses(colour: Colour, mortar: Colour, seed: int, height: int = 4, width: i
 
     Args:
         colour: Colour of the bricks, RGB, 0 to 255.
-        mortar: Colour of the mortar.
-        seed: Seed of the noise.
         height: Height of a brick in texels, mortar included.
         width: Width of a brick in texels, mortar included.
     """
@@ -134,7 +119,6 @@ def foliage(colour: Colour, seed: int, gap: float = 0.2) -> Tile:
 
     Args:
         colour: RGB, 0 to 255.
-        seed: Seed of the noise.
         gap: Share of dark gaps.
     """
     field = 0.5 * clouds(seed, 8) + 0.5 * grain(seed + 1)
@@ -153,8 +137,6 @@ def panel(colour: Colour, seed: int, border: float = 0.84) -> Tile:
 
     Args:
         colour: RGB, 0 to 255.
-        seed: Seed of the noise.
-        border: Brightness of the border.
     """
     tile = tint(colour, 0.5 * clouds(seed, 4) + 0.5 * grain(seed + 1), 0.045)
     edge = (ROW % 15 == 0) | (COLUMN % 15 == 0)
@@ -191,11 +173,6 @@ def sketch(rows: str, colours: dict[str, Colour], seed: int = 0, contrast: float
     Args:
         rows: 16 lines of 16 letters; `.` is transparent.
         colours: RGB by letter.
-        seed: Seed of the noise.
-        contrast: Strength of the noise.
-
-    Raises:
-        ValueError: Not 16 lines of 16 letters.
     """
     lines = rows.split()
     if [len(line) for line in lines] != [SIZE] * SIZE:
@@ -213,8 +190,6 @@ def stalks(colour: Colour, seed: int, count: int, lowest: int, highest: int) -> 
 
     Args:
         colour: RGB, 0 to 255.
-        seed: Seed of the noise.
-        count: Number of stalks.
         lowest: Smallest height in texels.
         highest: Largest height in texels.
     """

@@ -95,18 +95,7 @@ class VoxelWorld:
         return 0 <= x < self.shape[0] and 0 <= y < self.shape[1] and 0 <= z < self.shape[2]
 
     def surface(self, x: int, y: int) -> int:
-        """Find the highest solid or liquid cell of a column; roofs and leaves count.
-
-        Args:
-            x: Column.
-            y: Column.
-
-        Returns:
-            Its z.
-
-        Raises:
-            WorldError: The column is empty.
-        """
+        """Find the highest solid or liquid cell of a column; roofs and leaves count."""
         column = self.states[x, y]
         filled = np.flatnonzero(SOLID[column] | LIQUID[column])
         if len(filled) == 0:

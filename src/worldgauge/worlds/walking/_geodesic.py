@@ -15,12 +15,6 @@ def push(keys, held, size, key, number):  # type: ignore[no-untyped-def]
     Args:
         keys: (N,) float64; N is more than `size`.
         held: (N,) numbers.
-        size: How many are in the heap.
-        key: Its key.
-        number: The number.
-
-    Returns:
-        How many are in it then.
     """
     at = size
     while at > 0:
@@ -35,11 +29,7 @@ def push(keys, held, size, key, number):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def pop(keys, held, size):  # type: ignore[no-untyped-def]
-    """Take the first out; there must be one.
-
-    Returns:
-        How many are in the heap then.
-    """
+    """Take the first out; there must be one."""
     size -= 1
     key, moved = keys[size], held[size]
     at = 0
@@ -68,7 +58,6 @@ def sees(free, ax, ay, bx, by):  # type: ignore[no-untyped-def]
     Args:
         free: (X, Y) bool.
         ax: x of the first point, in cells, fractional.
-        ay: y of the first point.
         bx: x of the second point.
         by: y of the second point.
     """
@@ -167,9 +156,6 @@ def shortest(free, points):  # type: ignore[no-untyped-def]
     Args:
         free: (X, Y) bool.
         points: (n, 2), in cells.
-
-    Returns:
-        Row numbers of its points.
     """
     n = len(points)
     price = np.full(n, np.inf)

@@ -59,18 +59,11 @@ def find_way(
     so every point of the path has a clearance of at least `radius_m`.
 
     Args:
-        floor: The floor plan.
         start: (2,) metres.
         goal: (2,) metres.
-        radius_m: Radius of the walker.
-        comfort_m: Clearance from which a step has no extra cost.
 
     Returns:
         (N, 2) metres: the start, centres of cells, and the goal. None where there is no such path.
-
-    Raises:
-        WorldError: When start or goal is outside the plan or has too little clearance.
-        ShapeError: For points of another shape.
     """
     ends = np.array([_point(start), _point(goal)])
     for name, point, room in zip(("start", "goal"), ends, floor.clearance_at(ends), strict=True):
@@ -102,18 +95,8 @@ def ways_to(
     """The paths of `find_way` from every cell to one goal.
 
     Args:
-        floor: The floor plan.
         goal: (2,) metres.
         reach_m: Longest path in metres.
-        radius_m: Radius of the walker.
-        comfort_m: Clearance from which a step has no extra cost.
-
-    Returns:
-        Lengths and headings of the paths.
-
-    Raises:
-        WorldError: When the goal is outside the plan or has too little clearance.
-        ShapeError: For a goal of another shape.
     """
     point = _point(goal)
     room = float(floor.clearance_at(point))
@@ -129,9 +112,7 @@ def straightened(floor: FloorPlan, way: ArrayLike, *, comfort_m: float = COMFORT
     """Remove points from a path where the straight line past them has as much clearance.
 
     Args:
-        floor: The floor plan.
         way: (N, 2) metres.
-        comfort_m: Clearance that is always enough.
 
     Returns:
         Corners (M, 2) of the path, with both ends.
@@ -148,7 +129,6 @@ def least_clearance(floor: FloorPlan, way: ArrayLike) -> float:
     """Return the least clearance along a path, sampled ten times per cell.
 
     Args:
-        floor: The floor plan.
         way: (N, 2) metres.
 
     Returns:
@@ -164,7 +144,6 @@ def resampled(way: ArrayLike, count: int) -> FloatArray:
 
     Args:
         way: (N, 2).
-        count: Number of points.
 
     Returns:
         (count, 2), with both ends.

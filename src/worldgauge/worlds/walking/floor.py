@@ -126,15 +126,7 @@ def walkable_worlds() -> tuple[str, ...]:
 
 
 def check_walkable(name: str) -> None:
-    """Check that a world is registered and declares a floor. A world of another package is imported for that.
-
-    Args:
-        name: Registered name.
-
-    Raises:
-        UnknownNameError: When it is not registered; the message suggests the nearest walkable world.
-        UsageError: When it declares no floor; the message lists the worlds that do.
-    """
+    """Check that a world is registered and declares a floor. A world of another package is imported for that."""
     if name not in worlds:
         raise UnknownNameError("walkable world", name, walkable_worlds())
     worlds.get(name)
@@ -144,18 +136,7 @@ def check_walkable(name: str) -> None:
 
 
 def build_walkable(name: str, seed: int) -> Walkable:
-    """Build a walkable world with the arguments of its example.
-
-    Args:
-        name: Registered name.
-        seed: Seed, which replaces that of the example.
-
-    Returns:
-        The world.
-
-    Raises:
-        UsageError: When the world is not walkable.
-    """
+    """Build a walkable world with the arguments of its example."""
     check_walkable(name)
     built = worlds.get(name)(**{**worlds.entry(name).facts["example"], "seed": seed})
     return cast(Walkable, built)
@@ -174,7 +155,6 @@ def distance_from_box(landmark: Landmark, xy: FloatArray) -> FloatArray:
     """Distance in the plane to the box of a landmark.
 
     Args:
-        landmark: The landmark.
         xy: (..., 2) metres.
 
     Returns:

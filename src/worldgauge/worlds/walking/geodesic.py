@@ -43,11 +43,7 @@ def approach(
     A*, with estimates a little too high: it follows the way and looks aside only where it gets stuck.
 
     Args:
-        start: Where the walker is.
-        arrived: Whether a stance is near enough.
         left: About how many primitives are left from a stance; infinite where no way leads on.
-        moved: Where a primitive leads.
-        place: The place of a stance, without its heading; those of one place are taken to be the same.
 
     Returns:
         The primitives, empty when already there. None when steps do not come that near.
@@ -90,10 +86,6 @@ class Geodesic:
     A path uses only cells in which `walked` allows the walker to stand, those with a clearance of the radius or more.
     It cuts no corner: between two diagonal neighbours both adjacent cells are such cells too. Distances are cached by
     the goal's cell. Do not share an instance between threads.
-
-    Args:
-        floor: The floor plan.
-        radius_m: Radius of the walker.
     """
 
     def __init__(self, floor: FloorPlan, radius_m: float = RADIUS_M) -> None:
@@ -198,14 +190,8 @@ class Geodesic:
     def random_point(self, rng: np.random.Generator) -> FloatArray:
         """A random place, uniform over `main`.
 
-        Args:
-            rng: Source of randomness.
-
         Returns:
             (2,) metres.
-
-        Raises:
-            WorldError: When a walker can stand nowhere.
         """
         cells = self._main_cells
         cell = cells[int(rng.integers(len(cells)))]
@@ -222,9 +208,6 @@ class Geodesic:
 
         Returns:
             (2,) metres: the point itself, or the centre of a cell.
-
-        Raises:
-            WorldError: When a walker can stand nowhere.
         """
         point = _point(xy)
         cell = self._cell(point)
@@ -240,7 +223,6 @@ class Geodesic:
         They are tried out with `walked` and do arrive, with a few per cent more steps than the minimum.
 
         Args:
-            stance: Where the walker is.
             goal_xy: (2,) metres.
             radius_m: Required `distance` from the goal.
 
@@ -262,9 +244,7 @@ class Geodesic:
         """Approximate number of primitives to come close to a goal: the length of the path, and the turns along it.
 
         Args:
-            stance: Where the walker is.
             goal_xy: (2,) metres.
-            radius_m: Required distance from the goal.
 
         Returns:
             The number, 0 when already there, infinite when there is no path.

@@ -41,15 +41,7 @@ class Ground(Protocol):
         ...
 
     def step(self, stance: Stance, primitive: Primitive) -> tuple[Stance, bool]:
-        """Move a walker by one primitive.
-
-        Args:
-            stance: Where it is.
-            primitive: The primitive.
-
-        Returns:
-            The new stance, and whether the step met something.
-        """
+        """Move a walker by one primitive."""
         ...
 
     def path(self, a: ArrayLike, b: ArrayLike) -> FloatArray | None:
@@ -61,26 +53,17 @@ class Ground(Protocol):
         ...
 
     def nearest(self, at: ArrayLike) -> FloatArray:
-        """The place (3,) to stand that is nearest to a point (3,).
-
-        Raises:
-            WorldError: There is none.
-        """
+        """The place (3,) to stand that is nearest to a point (3,)."""
         ...
 
     def random_point(self, rng: np.random.Generator) -> FloatArray:
-        """A random place (3,) to stand, indoors and uniform over the floor.
-
-        Raises:
-            WorldError: There is none.
-        """
+        """A random place (3,) to stand, indoors and uniform over the floor."""
         ...
 
     def steps_to(self, stance: Stance, goal: ArrayLike, radius_m: float) -> Steps | None:
         """Primitives that bring a walker near a goal.
 
         Args:
-            stance: Where it is.
             goal: (3,) metres.
             radius_m: Required `distance` from the goal.
 
@@ -99,11 +82,7 @@ class Ground(Protocol):
         """Places around a point that can be reached.
 
         Args:
-            stance: Where the walker is.
             centre: (3,) metres.
-            radius_m: Radius of the disc that is sampled.
-            n: How many, at most.
-            rng: Source of all randomness.
         """
         ...
 
@@ -127,10 +106,6 @@ class Level:
     Attributes:
         floor: The floor plan.
         geodesic: Distances on it.
-
-    Args:
-        floor: The floor plan.
-        radius_m: Radius of the walker.
     """
 
     def __init__(self, floor: FloorPlan, radius_m: float = RADIUS_M) -> None:
@@ -190,7 +165,6 @@ def ground_of(world: Walkable, sliding: bool | None = None) -> Ground:
     """The ground of a world. The last one is kept, as episodes of one scene follow each other.
 
     Args:
-        world: The world.
         sliding: Whether walkers slide along walls, where the ground knows that; None for the world's own rule.
     """
     return _ground_of(_Same(world), sliding)

@@ -49,11 +49,7 @@ _SWIM_LIFT = 0.5
 
 
 class Planner:
-    """Paths through one world. Making it takes about 0.1 s for 320 x 320 x 64 cells.
-
-    Args:
-        world: The world.
-    """
+    """Paths through one world. Making it takes about 0.1 s for 320 x 320 x 64 cells."""
 
     def __init__(self, world: VoxelWorld) -> None:
         self.world = world
@@ -87,9 +83,6 @@ class Planner:
 
         Returns:
             (x, y, z) metres.
-
-        Raises:
-            WorldError: When no body can stand in the cell.
         """
         if not self.standable(x, y, z):
             raise WorldError(f"nobody can stand in cell ({x}, {y}, {z}) of world '{self.world.kind}'")
@@ -117,15 +110,11 @@ class Planner:
 
         Args:
             start: Cell (x, y, z).
-            goal: The goal.
 
         Returns:
             Positions of the feet, (N, 3) metres, without the start. N is 0 when the start satisfies the goal. None when
             there
             is no path.
-
-        Raises:
-            WorldError: When no body can stand in `start`.
         """
         self.feet(*start)
         if goal.exact and not self.standable(goal.x, goal.y, goal.z or 0):
@@ -151,11 +140,6 @@ class Planner:
 
 def footing(world: VoxelWorld, x: int, y: int) -> int | None:
     """Find the surface cell of a column in which a body can stand.
-
-    Args:
-        world: The world.
-        x: Column.
-        y: Column.
 
     Returns:
         Its z; None on water, fences and the like.

@@ -121,9 +121,6 @@ def nav_control(
 def leading_turns(steps: Sequence[Primitive]) -> tuple[float, Steps]:
     """Split the turns in one direction at the start of a plan from the rest.
 
-    Args:
-        steps: The plan.
-
     Returns:
         Radians to the left, and the remaining steps.
     """
@@ -154,13 +151,9 @@ def world_trajectory(
     """`trajectory` from a start in another frame.
 
     Args:
-        steps: The steps.
         start: x and y in metres, phi in degrees.
         step_m: Length of a step in metres.
         turn_deg: Size of a turn in degrees.
-
-    Returns:
-        (n + 1, 3) in the frame of the start.
     """
     start = np.asarray(start, np.float64)
     turns = np.cumsum([0, *(_TURNS.get(step, 0) for step in steps)])
@@ -178,7 +171,6 @@ def poses_of(steps: Sequence[Primitive], start: ArrayLike) -> FloatArray:
     """Camera poses after each step, without walls and roll.
 
     Args:
-        steps: n steps.
         start: Camera-to-world pose, (4, 4).
 
     Returns:
@@ -202,17 +194,7 @@ def wire_ids(steps: Sequence[Primitive]) -> NDArray[np.int64]:
 
 
 def from_wire_ids(ids: Iterable[int]) -> Steps:
-    """The primitives in a sequence of ids whose first slot is null. Placeholders are left out.
-
-    Args:
-        ids: The ids.
-
-    Returns:
-        The primitives.
-
-    Raises:
-        UsageError: For a sequence that does not begin with null, and for unknown ids.
-    """
+    """The primitives in a sequence of ids whose first slot is null. Placeholders are left out."""
     listed = [int(number) for number in ids]
     if not listed or listed[0] != Primitive.STOP:
         raise UsageError(f"ids begin with null ({int(Primitive.STOP)}), got {listed[:1] or 'none'}")
@@ -229,9 +211,6 @@ def micro_cond(ids: ArrayLike) -> NDArray[np.int64]:
 
     Returns:
         (T, T). Row i holds the ids of slots 0 to i, then zeros.
-
-    Raises:
-        UsageError: For an array of another shape.
     """
     sent = np.array(ids, np.int64)
     if sent.ndim != 1 or not len(sent):
@@ -345,7 +324,6 @@ class Stance(NamedTuple):
         """Camera-to-world pose of the eye.
 
         Args:
-            height_m: Height of the eye above the floor.
             pitch: Radians, up positive.
 
         Returns:
@@ -377,15 +355,6 @@ def walked(floor: FloorPlan, stance: Stance, step: Primitive, *, radius_m: float
     A forward step ends, in whole centimetres, before less than `radius_m` around the walker would be free. It does not
     slide along walls. A walker that has less room at the start may go where it has no less, but never to a cell that is
     not free.
-
-    Args:
-        floor: The floor plan.
-        stance: Where the walker is.
-        step: The primitive.
-        radius_m: Radius of the walker.
-
-    Returns:
-        The new stance, and whether the step met something.
     """
     if step is Primitive.TURN_LEFT:
         return stance.turned(math.radians(TURN_DEG)), False

@@ -69,28 +69,12 @@ class Ground:
     level: int | None = None
 
     def inside(self, x: int, y: int) -> bool:
-        """Tell whether column (x, y) exists and has a ground.
-
-        Args:
-            x: Column.
-            y: Column.
-        """
+        """Tell whether column (x, y) exists and has a ground."""
         nx, ny, _ = self.values.shape
         return 0 <= x < nx and 0 <= y < ny and not self.open[self.values[x, y]].all()
 
     def surface(self, x: int, y: int) -> int:
-        """Find the surface cell of a column.
-
-        Args:
-            x: Column.
-            y: Column.
-
-        Returns:
-            Its z.
-
-        Raises:
-            WorldError: The column has no surface.
-        """
+        """Find the surface cell of a column."""
         opened = self.open[self.values[x, y]]
         filled = np.flatnonzero(~opened)
         if not len(filled):
@@ -105,22 +89,12 @@ class Ground:
         return level + int(above[0]) - 1 if len(above) else len(opened) - 1
 
     def is_natural(self, x: int, y: int) -> bool:
-        """Tell whether the surface of a column and the cell below it are natural ground: no roof, no water.
-
-        Args:
-            x: Column.
-            y: Column.
-        """
+        """Tell whether the surface of a column and the cell below it are natural ground: no roof, no water."""
         surface = self.surface(x, y)
         return surface > 0 and bool(self.natural[self.values[x, y, surface - 1 : surface + 1]].all())
 
     def standing_level(self, x: int, y: int) -> int:
-        """Return z of the cell that holds the feet of a body on the surface of a column.
-
-        Args:
-            x: Column.
-            y: Column.
-        """
+        """Return z of the cell that holds the feet of a body on the surface of a column."""
         surface = self.surface(x, y)
         return surface if self.flat[self.values[x, y, surface]] else surface + 1
 
@@ -162,21 +136,13 @@ def sample_place(
     natural ground. The continuous rule rejects places outside the world and those where no body can stand.
 
     Args:
-        world: The world.
         around: The cell (x, y, z) to start from.
         radius: Distance in cells.
-        rng: Source of randomness.
-        rule: "released" or "continuous".
-        ground: Ground for the released rule, by default that of an embedded world.
         max_from_centre: Largest distance from the centre of the settlement, in cells.
         max_height_difference: Largest difference in height from `around`, in cells.
-        max_rejections: Number of rejections after which the search ends.
 
     Returns:
         The cell.
-
-    Raises:
-        WorldError: After `max_rejections` rejections.
     """
     ground = ground or embedded_ground(world)
     rejected: dict[str, int] = {}
@@ -208,7 +174,6 @@ def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "release
 
     Args:
         radius: Distance r in cells.
-        rng: Source of randomness.
         rule: "released" draws whole numbers floor(2 u r) - r for the game's x and z (ours: y = -z). "continuous" draws
             uniformly in (-r, r), then rounds to the cell.
 
@@ -228,15 +193,8 @@ def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "release
 def start_place(world: VoxelWorld, ground: Ground | None = None) -> Cell:
     """The cell on natural ground nearest to the centre of the settlement, where a walker starts.
 
-    Args:
-        world: The world.
-        ground: Its ground, by default that of an embedded world.
-
     Returns:
         The cell.
-
-    Raises:
-        WorldError: When there is none within MAX_FROM_CENTRE.
     """
     ground = ground or embedded_ground(world)
     cx, cy = world.centre

@@ -83,7 +83,6 @@ class Follower:
     """Steers a body along a path.
 
     Args:
-        world: The world.
         path: (N, 3) metres, positions of the feet.
     """
 
@@ -185,14 +184,8 @@ class Walker(Protocol):
     def walk(self, goal: WalkGoal) -> Iterator[Stride]:
         """Walk to a goal, tick by tick. At the end no key is held.
 
-        Args:
-            goal: The goal.
-
         Yields:
             The body after each tick.
-
-        Raises:
-            WalkFailedError: When the walk does not arrive.
         """
         ...
 
@@ -224,9 +217,6 @@ class EmbeddedWalker:
         Args:
             cell: The cell.
             yaw: Heading, radians.
-
-        Raises:
-            WorldError: No body can stand there.
         """
         self._body = pack(PlayerState.standing(self._planner.feet(*cell), yaw=yaw))
         self._control = IDLE
@@ -328,12 +318,7 @@ REACH_M = WALK_STEP_M / 2 + 0.02
 
 
 class FloorWalker:
-    """A `Walker` without momentum: a held key moves it by WALK_STEP_M per tick. It is deterministic.
-
-    Args:
-        floor: The floor plan.
-        radius_m: Clearance of its paths. Where it turns it may pass up to REACH_M closer to things.
-    """
+    """A `Walker` without momentum: a held key moves it by WALK_STEP_M per tick. It is deterministic."""
 
     def __init__(self, floor: FloorPlan, radius_m: float = RADIUS_M) -> None:
         self._floor = floor
@@ -350,12 +335,7 @@ class FloorWalker:
         return tuple((x, y, self._level(point)) for (x, y), point in self._points.items())
 
     def cell_at(self, x: int, y: int) -> Cell | None:
-        """Return the cell of column (x, y), or None where the walker cannot stand.
-
-        Args:
-            x: Column.
-            y: Column.
-        """
+        """Return the cell of column (x, y), or None where the walker cannot stand."""
         point = self._points.get((x, y))
         return None if point is None else (x, y, self._level(point))
 
@@ -365,9 +345,6 @@ class FloorWalker:
         Args:
             cell: The cell.
             yaw: Heading, radians.
-
-        Raises:
-            WorldError: It cannot stand there.
         """
         if cell[:2] not in self._points:
             raise WorldError(f"no room to stand in cell ({cell[0]}, {cell[1]})")

@@ -16,12 +16,7 @@ def build(family: str, seed: int, size: tuple[int, int, int]) -> VoxelWorld:
     """Build a scene of a family. Use `generate.generate`, which checks the arguments.
 
     Args:
-        family: One of world.FAMILIES.
-        seed: Seed of the scene.
         size: Cells along x, y, z.
-
-    Returns:
-        The world.
     """
     from worldgauge.worlds.voxel.families.stage import Stage
     from worldgauge.worlds.voxel.world import FAMILIES, VoxelWorld

@@ -39,14 +39,8 @@ def painted(tile: Tile, mask: Mask, colour: Colour, seed: int = 3, contrast: flo
     """Paint over a part of a tile.
 
     Args:
-        tile: The tile, which stays unchanged.
         mask: Texels (16, 16) to paint.
         colour: RGB, 0 to 255.
-        seed: Seed of the noise.
-        contrast: Strength of the noise.
-
-    Returns:
-        The new tile.
     """
     out = tile.copy()
     out[mask] = brush.tint(colour, brush.grain(seed), contrast)[mask]
@@ -57,8 +51,6 @@ def dashed(tile: Tile, *, along_x: bool, colour: Colour = (236, 236, 228)) -> Ti
     """Paint a dash of lane marking on a tile.
 
     Args:
-        tile: The road.
-        along_x: The line runs along x rather than y.
         colour: RGB, 0 to 255.
     """
     across, along = (ROW, COLUMN) if along_x else (COLUMN, ROW)
@@ -69,8 +61,6 @@ def bars(tile: Tile, *, along_x: bool, colour: Colour) -> Tile:
     """Paint two stripes of a crossing on a tile.
 
     Args:
-        tile: The road.
-        along_x: The stripes run along x rather than y.
         colour: RGB, 0 to 255.
     """
     across = ROW if along_x else COLUMN
@@ -78,12 +68,7 @@ def bars(tile: Tile, *, along_x: bool, colour: Colour) -> Tile:
 
 
 def rails(bed: Tile, *, along_x: bool) -> Tile:
-    """Paint sleepers and two rails on a bed of gravel.
-
-    Args:
-        bed: The gravel.
-        along_x: The rails run along x rather than y.
-    """
+    """Paint sleepers and two rails on a bed of gravel."""
     across, along = (ROW, COLUMN) if along_x else (COLUMN, ROW)
     tile = painted(bed, (along % 8 < 3) & (across > 0) & (across < 15), (86, 66, 52), 4, 0.12)
     return painted(tile, (across == 3) | (across == 12), (176, 180, 188))
@@ -94,9 +79,7 @@ def slabs(colour: Colour, seed: int, side: int, joint: float = 0.8) -> Tile:
 
     Args:
         colour: RGB, 0 to 255.
-        seed: Seed of the noise.
         side: Side of a slab in texels.
-        joint: Brightness of the joints.
     """
     tone = brush.grain(seed).ravel()[(ROW // side * SIZE + COLUMN // side) * 3 % 256]
     tile = brush.tint(colour, 0.55 * tone + 0.45 * brush.grain(seed + 1), 0.07)
@@ -135,8 +118,6 @@ def striped(colours: tuple[Colour, Colour], seed: int, *, lean: int = 1, width: 
 
     Args:
         colours: The two colours, RGB, 0 to 255.
-        seed: Seed of the noise.
-        lean: 1 for diagonal, 0 for upright, -1 for level stripes.
         width: Width of a stripe in texels.
     """
     phase = {1: ROW + COLUMN, 0: COLUMN, -1: ROW}[lean]
@@ -161,10 +142,6 @@ def plate(colour: Colour, seed: int, *, bolts: bool = False, seam: float = 0.72,
 
     Args:
         colour: RGB, 0 to 255.
-        seed: Seed of the noise.
-        bolts: Four bolts near the corners.
-        seam: Brightness of the seams.
-        cross: Also seams through the middle.
     """
     tile = brush.tint(colour, 0.6 * brush.streaks(seed) + 0.4 * brush.grain(seed + 1), 0.045)
     edge = (ROW == 15) | (COLUMN == 15) | (cross & ((ROW == 7) | (COLUMN == 7)))
@@ -203,10 +180,6 @@ def pane(sky: Colour, seed: int, *, frame: Colour, bars: tuple[int, ...] = (), l
 
     Args:
         sky: Colour of the reflection, RGB, 0 to 255.
-        seed: Seed of the noise.
-        frame: Colour of frame and bars.
-        bars: Columns of the upright bars.
-        level: Rows of the level bars.
     """
     field = 0.75 - 0.6 * ROW / 15 + 0.5 * (((ROW + COLUMN) % 16 < 5) & (ROW > 1)) - 0.1 * brush.grain(seed)
     tile = brush.tint(sky, field, 0.2)

@@ -47,13 +47,7 @@ def draw(stage: Stage) -> None:
 
 
 def value_at(stage: Stage, x: int, y: int) -> float:
-    """Give each patch of 40 x 40 cells a share in [0, 1), so that crystals come in fields.
-
-    Args:
-        stage: Not used.
-        x: Column.
-        y: Column.
-    """
+    """Give each patch of 40 x 40 cells a share in [0, 1), so that crystals come in fields."""
     return ((x // 40) * 7 + (y // 40) * 5) % 9 / 9
 
 

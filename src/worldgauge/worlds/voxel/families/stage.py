@@ -54,8 +54,6 @@ class Stage:
 
         Args:
             size: Cells along x, y, z.
-            seed: Seed of the scene.
-            family: Number of the family, mixed into the seed.
         """
         rng = np.random.default_rng([seed, 1000 + family])
         centre = size[0] // 2 + int(rng.integers(-4, 5)), size[1] // 2 + int(rng.integers(-4, 5))
@@ -79,12 +77,7 @@ class Stage:
         return items[int(self.rng.integers(len(items)))]
 
     def between(self, low: int, high: int) -> int:
-        """Draw a whole number from `low` to `high`, both included.
-
-        Args:
-            low: Smallest.
-            high: Largest.
-        """
+        """Draw a whole number from `low` to `high`, both included."""
         return int(self.rng.integers(low, high + 1))
 
     def shuffled(self, items: list[T]) -> list[T]:
@@ -92,16 +85,7 @@ class Stage:
         return [items[int(n)] for n in np.argsort(self.rng.random(len(items)), kind="stable")]
 
     def begin(self, kind: str, x: int | None = None, y: int | None = None) -> int:
-        """Start a new object that stands on the ground.
-
-        Args:
-            kind: Name of its kind.
-            x: Column where it stands; level ground if left out.
-            y: Column where it stands; level ground if left out.
-
-        Returns:
-            Its number.
-        """
+        """Start a new object that stands on the ground."""
         ground = FLOOR_Z if x is None or y is None else int(self.quarters[x, y]) // 4
         return self.canvas.begin(kind, ground - 1)
 
@@ -111,8 +95,6 @@ class Stage:
         Args:
             tops: Masks (X, Y) by material of the surface; of several the last one counts. A material without quarter
                 blocks (matter.py) is laid in whole metres.
-            soil: Material below the surface.
-            first: Material of the surface where no mask is true.
         """
         names = [first, *tops]
         chosen = np.zeros(self.quarters.shape, np.int64)
@@ -138,7 +120,6 @@ class Stage:
         Args:
             mask: Columns (X, Y) it covers.
             z: Cell of its surface.
-            kind: Name of the object's kind.
         """
         heights = np.arange(self.size[2])
         wet = mask[..., None] & (heights <= z) & (self.canvas.states == AIR)
@@ -151,8 +132,6 @@ class Stage:
 
         Args:
             x: First cell along x, and the one after the last.
-            y: The same along y.
-            z: The same along z.
             name: Block.
             own: Object number; 0 for none.
         """
@@ -177,8 +156,6 @@ class Stage:
 
         Args:
             x: First cell along x, and the one after the last.
-            y: The same along y.
-            z: The same along z.
             name: Block.
             own: Object number; 0 for none.
         """
@@ -202,7 +179,6 @@ class Stage:
         Args:
             low: Smallest x, y, z in cells.
             high: Largest x, y, z in cells.
-            inside: Tells from x, y, z of centres, in arrays that broadcast, whether they lie inside.
             name: Block.
             own: Object number; 0 for none.
             over: Also replace cells that are not air.
@@ -261,7 +237,6 @@ class Stage:
             own: Object number; 0 for none.
             hollow: Share of the half-axes that stays empty.
             over: Also replace cells that are not air.
-            floor: Nothing is drawn below this height.
         """
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
@@ -299,14 +274,7 @@ class Stage:
         """Set a stamp on the ground as a new object.
 
         Args:
-            x: Column.
-            y: Column.
-            shape: The stamp.
-            kind: Name of the object's kind.
             sunk: How many cells it is sunk into the ground.
-
-        Returns:
-            Its object number.
         """
         z = int(self.quarters[x, y]) // 4
         own = self.canvas.begin(kind, z - 1)
@@ -320,12 +288,7 @@ class Stage:
         """Reserve a rectangle of ground, with a margin, if all of it is free.
 
         Args:
-            x: First column along x, and the one after the last.
-            y: The same along y.
             gap: Width of the margin in cells.
-
-        Returns:
-            Whether it was free.
         """
         area = slice(x[0] - gap, x[1] + gap), slice(y[0] - gap, y[1] + gap)
         if any(s.start < EDGE or s.stop > n - EDGE for s, n in zip(area, self.size, strict=False)):
@@ -341,13 +304,11 @@ class Stage:
         """Find free rectangles at random and reserve each.
 
         Args:
-            wanted: Largest number of rectangles.
             width: Cells along x.
             depth: Cells along y.
             near: Smallest distance from the centre, metres.
             far: Largest distance from the centre, metres.
             gap: Width of the free margin in cells.
-            tries: Draws per wanted rectangle.
 
         Yields:
             Lower corners (x, y).
@@ -389,7 +350,6 @@ def walkable(quarters: IntArray, where: BoolArray, rounds: int = 40) -> IntArray
     Args:
         quarters: Heights (X, Y) in quarters of a metre.
         where: Columns (X, Y) that may be lowered.
-        rounds: Largest number of passes.
 
     Returns:
         Heights (X, Y).

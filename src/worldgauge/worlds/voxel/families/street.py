@@ -18,9 +18,6 @@ def lamp(stage: Stage, x: int, y: int, arm: tuple[int, int] = (0, 0), *, height:
     """Draw a street lamp.
 
     Args:
-        stage: What is drawn on.
-        x: Column of the post.
-        y: Column of the post.
         arm: Offset of its head from the post, in cells.
         height: Height of the post in cells.
     """
@@ -37,11 +34,8 @@ def car(stage: Stage, x: int, y: int, *, along_x: bool, forward: bool) -> None:
     """Draw a parked car of 4 x 2 cells.
 
     Args:
-        stage: What is drawn on.
         x: Lower corner.
         y: Lower corner.
-        along_x: Its length lies along x rather than y.
-        forward: Its bonnet is at the lower end.
     """
     own = stage.begin("car")
     paint = stage.pick(CAR_PAINTS)
@@ -60,10 +54,8 @@ def bus(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
     """Draw a bus of 8 x 2 cells.
 
     Args:
-        stage: What is drawn on.
         x: Lower corner.
         y: Lower corner.
-        along_x: Its length lies along x rather than y.
     """
     own = stage.begin("bus")
     paint = stage.pick(("red_enamel", "yellow_enamel", "blue_enamel"))
@@ -78,10 +70,8 @@ def bench(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
     """Draw a bench of three cells.
 
     Args:
-        stage: What is drawn on.
         x: Lower corner.
         y: Lower corner.
-        along_x: Its length lies along x rather than y.
     """
     own = stage.begin("bench")
     i, j = ((x, x + 3), (y, y + 1)) if along_x else ((x, x + 1), (y, y + 3))
@@ -90,14 +80,7 @@ def bench(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
 
 
 def street_tree(stage: Stage, x: int, y: int, species: str = "birch") -> None:
-    """Draw a tree in a pit of earth.
-
-    Args:
-        stage: What is drawn on.
-        x: Column.
-        y: Column.
-        species: Kind of tree.
-    """
+    """Draw a tree in a pit of earth."""
     own = stage.begin(species)
     stage.put(x, y, FLOOR_Z - 1, "podzol")
     stage.put(x, y, FLOOR_Z, "air")
@@ -109,9 +92,6 @@ def fountain(stage: Stage, x: int, y: int, stone: str = "marble") -> None:
     """Draw a basin of radius 4 with a jet on a pillar.
 
     Args:
-        stage: What is drawn on.
-        x: Middle.
-        y: Middle.
         stone: Block of the basin.
     """
     own = stage.begin("fountain")
@@ -170,15 +150,7 @@ def building(stage: Stage, x: Span, y: Span, storeys: int, front: Front, *, shop
     """Draw a town building with something on its roof.
 
     Args:
-        stage: What is drawn on.
         x: First cell along x, and the one after the last.
-        y: The same along y.
-        storeys: Number of storeys.
-        front: Materials and rhythm of the front.
-        shops: Shops on the ground floor.
-
-    Returns:
-        Its object number.
     """
     own = stage.begin("town_house")
     base = FLOOR_Z - 1
@@ -206,10 +178,7 @@ def windows(stage: Stage, x: Span, y: Span, z: Span, name: str, every: int, wide
     """Draw windows in all four walls, centred, away from the corners.
 
     Args:
-        stage: What is drawn on.
         x: First cell along x, and the one after the last.
-        y: The same along y.
-        z: The same along z.
         name: Block of the panes.
         every: Cells from one window to the next.
         wide: Width of a window in cells.
